@@ -10,7 +10,7 @@ may also be named by --runs.
 
 from collections.abc import Sequence
 
-from modeling_scratch.evaluation.comparison import CompareArguments, compare
+from modeling_scratch.report.comparison import CompareArguments, compare
 from modeling_scratch.utils.command_line import quiet_libraries, run_program
 
 

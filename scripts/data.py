@@ -12,7 +12,7 @@ to train.
 import sys
 from collections.abc import Sequence
 
-from modeling_scratch.evaluation.data_report import DataReportArguments, report, with_source
+from modeling_scratch.report.data_report import DataReportArguments, report, with_source
 from modeling_scratch.utils.command_line import quiet_libraries, run_program
 
 

@@ -15,7 +15,7 @@ import transformers
 
 import modeling_scratch
 
-from ..evaluation.plots import BLUE, new_figure, write_png
+from ..report.plots import BLUE, new_figure, write_png
 from ..sharing.run_record import describe_hardware
 from ..utils.errors import DataError
 from ..utils.files import check_output, write_json

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ..bridges.model_sources import Tokenizers
-from ..evaluation.comparison import names_of
 from ..modeling_base import ScratchPreTrainedModel
+from ..report.comparison import names_of
 from ..utils.command_line import option
 from ..utils.errors import DataError
 from .attention_maps import KINDS, Attention, attention_maps, attention_of

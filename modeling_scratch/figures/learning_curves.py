@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from transformers.trainer import TRAINER_STATE_NAME
 
-from ..evaluation.plots import name_steps, percent_formatter, series
+from ..report.plots import name_steps, percent_formatter, series
 from ..training.checkpoints import checkpoints_in
 from ..utils.errors import DataError
 from .look import COLORS, WIDTH, plain_axes, titled

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..evaluation.plots import BLUE, GREEN, VERMILION, new_figure
+from ..report.plots import BLUE, GREEN, VERMILION, new_figure
 from ..utils.files import replacing, write_text
 
 if TYPE_CHECKING:  # imported lazily: matplotlib takes a second to import

@@ -10,9 +10,9 @@ from typing import Any
 from transformers import pipeline
 
 from ..data.text_pairs import parts_of
-from ..evaluation.judged_split import judged_split, predict_split
-from ..evaluation.plots import losses_and_score_png
-from ..evaluation.report_files import write_report
+from ..report.judged_split import judged_split, predict_split
+from ..report.plots import losses_and_score_png
+from ..report.report_files import write_report
 from ..run.layout import CURVE
 from ..tasks import named
 from ..tasks.base import Task, Training

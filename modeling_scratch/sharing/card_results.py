@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..data.text_pairs import from_fields
-from ..evaluation.calibration import calibration_text
-from ..evaluation.classification_metrics import class_table
-from ..evaluation.imbalance import macro_f1_text
-from ..evaluation.judges import KIND_JUDGES, kind_text
-from ..evaluation.split_scores import split_table
+from ..report.calibration import calibration_text
+from ..report.classification_metrics import class_table
+from ..report.imbalance import macro_f1_text
+from ..report.judges import KIND_JUDGES, kind_text
+from ..report.split_scores import split_table
 from ..tasks.base import Metric, Results
 from ..utils.markdown import escaped, percent, quoted_rows, table
 

@@ -13,7 +13,7 @@ from safetensors import safe_open
 
 from ..data.splits import HUB_ALIASES
 from ..data.text_pairs import TextPair, column_names, parts_of
-from ..evaluation.report_files import without_texts
+from ..report.report_files import without_texts
 from ..run.layout import RECORD
 from ..tasks import trained_by
 from ..tasks.base import Results, Task, Use

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from huggingface_hub import ModelCard
 
 from ..data.text_pairs import TEXT_FIELDS
-from ..evaluation.report_files import examples_of
+from ..report.report_files import examples_of
 from ..run.layout import EVALUATION, EXAMPLES
 from .model_card import CARD_FILE
 from .quotations import may_quote

@@ -13,9 +13,9 @@ from transformers import Seq2SeqTrainingArguments
 
 from ..bridges.model_limits import NO_LIMIT
 from ..data.text_pairs import column_names, of_parts, parts_of
-from ..evaluation.report_files import NO_BLOCKS
-from ..evaluation.stages import stage_table
 from ..pipelines import TARGET_FOLDER
+from ..report.report_files import NO_BLOCKS
+from ..report.stages import stage_table
 from ..run.layout import CARD
 from ..utils.files import write_text
 from ..utils.markdown import escaped, folded, table

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ..evaluation.report_files import examples_of
+from ..report.report_files import examples_of
 from ..run.layout import EVALUATION, RESULTS, VERIFICATION
 from .run_record import read_run
 from .verification_record import TEXTS, RecordError, read_record

@@ -279,7 +279,7 @@ class AnswerMetrics:
 
     def __call__(self, prediction: EvalPrediction) -> dict[str, float]:
         """predictions: logits of start and end, (windows, tokens) each. Raises `DataError` if training has diverged."""
-        from ..evaluation.answer_scores import mean_scores, score_answers
+        from ..report.answer_scores import mean_scores, score_answers
 
         return mean_scores(score_answers(self.questions, self.answers(prediction.predictions)))
 
@@ -303,7 +303,7 @@ class AnswerMetrics:
 
 def evaluate_answers(data: QuestionData, split: str, found: Sequence[str]) -> dict[str, Any]:
     """Return the scores of answers and of baselines, and the first questions, without selection."""
-    from ..evaluation.answer_scores import baseline_answers, score_answers, summarise
+    from ..report.answer_scores import baseline_answers, score_answers, summarise
 
     questions = data.splits[split]
     values = score_answers(questions, found)
@@ -324,7 +324,7 @@ def evaluate_answers(data: QuestionData, split: str, found: Sequence[str]) -> di
 
 def _kinds(questions: Sequence[Question], values: np.ndarray) -> dict[str, dict[str, Any]]:
     """Return the scores of the questions with and without an answer; none of a kind without questions."""
-    from ..evaluation.answer_scores import mean_scores
+    from ..report.answer_scores import mean_scores
 
     has_answer = np.array([bool(question.answers) for question in questions])
     kinds = {"with": values[has_answer], "without": values[~has_answer]}

@@ -173,7 +173,7 @@ class TaggerMetrics:
 
     def __call__(self, prediction: EvalPrediction) -> dict[str, float]:
         """predictions and label_ids (rows, tokens) are label ids. Raises `DataError` if training has diverged."""
-        from ..evaluation.tag_scores import score_labels
+        from ..report.tag_scores import score_labels
 
         found, given = np.asarray(prediction.predictions), np.asarray(prediction.label_ids)
         if (found[given != IGNORED] == DIVERGED).any():
@@ -203,7 +203,7 @@ class FrequentLabels:
 
 def evaluate_tagging(data: TaggedData, split: str, predicted: Labels, baseline: Labels) -> dict[str, Any]:
     """Return the scores and the first sentences, without selection."""
-    from ..evaluation.tag_scores import score_labels, sentence_interval
+    from ..report.tag_scores import score_labels, sentence_interval
 
     sentences, are_names = data.splits[split], data.are_entities
     gold = [sentence.labels for sentence in sentences]
@@ -393,7 +393,7 @@ class Tagging(Task):
         return logits.argmax(-1).masked_fill(logits.isnan().any(-1), DIVERGED)
 
     def report(self, training: Training, trainer: Any, split: str, predicted: Any) -> Report:
-        from ..evaluation.predictions import Predictions
+        from ..report.predictions import Predictions
 
         data, encoded = training.data, training.encoded[split]
         sentences, baseline = data.splits[split], FrequentLabels(data.splits["train"])

@@ -284,7 +284,7 @@ def respelling(training: Training) -> Callable[..., RespelledPairs] | None:
 
 def choose_weights(trainer: Any, translator: Translator, data: TranslationData) -> str:
     """Load the better of best checkpoint and average of the last ones on validation; return its description."""
-    from ..evaluation.translation import score_translations
+    from ..report.translation import score_translations
     from ..training.checkpoints import average_weights, last_checkpoints, load_weights
 
     arguments, model = trainer.args, translator.model
@@ -425,14 +425,14 @@ class Translating(Task):
         return DataCollatorForSeq2Seq(training.tokenizer[0], model=training.model)
 
     def kept_of(self, outputs: Any, labels: Tensor) -> Tensor:
-        from ..evaluation.pretraining import token_losses
+        from ..report.pretraining import token_losses
 
         return token_losses(outputs, labels)
 
     def metrics(self, training: Training, split: str) -> Callable[..., dict[str, float]]:
         """Score the tokens, and greedy translations."""
-        from ..evaluation.pretraining import token_metrics
-        from ..evaluation.translation import score_translations
+        from ..report.pretraining import token_metrics
+        from ..report.translation import score_translations
 
         data, translator = training.data, training.answerer
 
@@ -461,7 +461,7 @@ class Translating(Task):
 
     def report(self, training: Training, trainer: Any, split: str, predicted: Any) -> Report:
         """Report all translations of each split, which are also saved."""
-        from ..evaluation.translation import as_metrics, score_table, score_translations
+        from ..report.translation import as_metrics, score_table, score_translations
 
         data, translator, output = training.data, training.answerer, Path(training.arguments.output_dir)
         tables, examples = list[str](), list[Any]()

@@ -23,13 +23,13 @@ from ..data.encoded_texts import encode_texts
 from ..data.labelled_texts import ReviewData, load_splits
 from ..data.splits import DataArguments
 from ..data.text_pairs import as_fields, parts_of, text_lists, texts_of
-from ..evaluation.calibration import Calibration
-from ..evaluation.classification import Judge
-from ..evaluation.classification_metrics import ClassificationMetrics, macro_f1_decides
-from ..evaluation.judges import KIND_JUDGES, KindJudge
-from ..evaluation.saved_baseline import SAVE_LINEAR_MODEL, delete_linear
-from ..evaluation.split_scores import report_splits
-from ..evaluation.stages import Stage, fine_tuning_stage, report_stages
+from ..report.calibration import Calibration
+from ..report.classification import Judge
+from ..report.classification_metrics import ClassificationMetrics, macro_f1_decides
+from ..report.judges import KIND_JUDGES, KindJudge
+from ..report.saved_baseline import SAVE_LINEAR_MODEL, delete_linear
+from ..report.split_scores import report_splits
+from ..report.stages import Stage, fine_tuning_stage, report_stages
 from ..utils.errors import DataError, counted, one_line
 from .checkpoints import step_of
 from .class_weights import CLASS_WEIGHTS, ClassWeights, balanced_weights

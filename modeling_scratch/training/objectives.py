@@ -43,8 +43,8 @@ from ..data.packed_documents import (
     TokenRow,
     template_frame,
 )
-from ..evaluation.pretraining import PretrainingData, TextSize
 from ..modeling_base import ScratchPreTrainedModel
+from ..report.pretraining import PretrainingData, TextSize
 from ..utils.errors import DataError
 
 STREAMED_TEXTS = 100_000  # the number of first documents of a stream that a new tokenizer is trained on

@@ -19,7 +19,7 @@ from transformers.trainer_utils import IntervalStrategy, SaveStrategy
 
 from ..data.documents import DocumentArguments, Documents, load_documents
 from ..data.packed_documents import NumberedRows, Pieces, SimilarLengths, StreamedRows
-from ..evaluation.pretraining import first_words, report_pretraining, token_losses, token_metrics, write_sample
+from ..report.pretraining import first_words, report_pretraining, token_losses, token_metrics, write_sample
 from ..utils.errors import DataError
 from .arguments import RunArguments, checking_arguments
 from .callbacks import WeightAverage, early_stopping

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from transformers import Trainer
 
-from ..evaluation.calibration import LEAST_ROWS, Calibration, calibration_of
+from ..report.calibration import LEAST_ROWS, Calibration, calibration_of
 from .distributed import reshard
 
 CHECKED_ROWS = 16

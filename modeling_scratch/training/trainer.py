@@ -19,7 +19,7 @@ from transformers.utils.hub import PushInProgress, hf_api
 from ..configuration_scratch import ScratchDecoderConfig, ScratchEncoderConfig
 from ..data.collators import FlatBatches
 from ..data.text_pairs import shortened
-from ..evaluation.report_files import quotes_texts
+from ..report.report_files import quotes_texts
 from ..run.layout import NOT_PUSHED
 from ..sharing.leaks import check_contents
 from ..sharing.model_card import CARD_FILE, write_card

@@ -24,7 +24,7 @@ FLOORS = (
     {"data"},
     {"inference"},
     {"what a task is"},
-    {"evaluation", "exporting", "inspection", "serving"},
+    {"report", "exporting", "inspection", "serving"},
     {"sharing"},
     {"demo", "doctor", "training"},
     {"benchmark", "run"},

@@ -24,7 +24,7 @@ from transformers import AutoModelForQuestionAnswering, AutoTokenizer, pipeline
 
 from modeling_scratch import ScratchEncoderForQuestionAnswering
 from modeling_scratch.data.questions import Answer, Question, QuestionData, QuestionDataArguments, load_questions
-from modeling_scratch.evaluation.answer_scores import score_answers
+from modeling_scratch.report.answer_scores import score_answers
 from modeling_scratch.serving.answerers import load_answerer
 from modeling_scratch.tasks.answer import evaluate_answers
 from tokenization import special_token_ids

@@ -18,9 +18,9 @@ from transformers import AutoModelForSeq2SeqLM, MBartTokenizer, logging
 
 from modeling_scratch.bridges.model_sources import load_tokenizers
 from modeling_scratch.data.translation_pairs import TranslationData, TranslationDataArguments, load_pairs
-from modeling_scratch.evaluation.translation import score_translations
 from modeling_scratch.inference.text_generators import Translator
 from modeling_scratch.pipelines import TARGET_FOLDER
+from modeling_scratch.report.translation import score_translations
 from modeling_scratch.tasks.translate import encode_pairs
 from modeling_scratch.training.checkpoints import average_weights, last_checkpoints
 

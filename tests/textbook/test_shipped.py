@@ -13,7 +13,7 @@ from modeling_scratch import presets
 from modeling_scratch.sharing import shipped
 
 FOLDER = shipped.FOLDER
-NOT_TEXTBOOK = {"fast", "bridges", "data", "tasks", "run", "training", "evaluation", "sharing", "serving", "presets"}
+NOT_TEXTBOOK = {"fast", "bridges", "data", "tasks", "run", "training", "report", "sharing", "serving", "presets"}
 README = (FOLDER / "README.md").read_text(encoding="utf-8")
 
 

@@ -31,7 +31,7 @@ from transformers import (
 from uploads import uploaded_texts
 
 from modeling_scratch.data.documents import DocumentArguments, Documents
-from modeling_scratch.evaluation.pretraining import (
+from modeling_scratch.report.pretraining import (
     TextSize,
     token_metrics,
 )

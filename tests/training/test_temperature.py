@@ -29,7 +29,7 @@ from transformers import (
 )
 
 from modeling_scratch.bridges.conversion import export_pretrained, load_pretrained
-from modeling_scratch.evaluation.calibration import fit_temperature
+from modeling_scratch.report.calibration import fit_temperature
 from modeling_scratch.sharing.verification import Verdict, verify
 from modeling_scratch.training.temperature import calibrate
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from modeling_scratch.data.questions import Answer, Question
-from modeling_scratch.evaluation.answer_scores import (
+from modeling_scratch.report.answer_scores import (
     WordOverlap,
     score_answers,
     summarise,

@@ -12,7 +12,7 @@ import pytest
 from test_train_classifier import write_reviews
 from write_tickets import DECLINING, Tickets
 
-from modeling_scratch.evaluation.size_plots import read_scores, size_png, size_table
+from modeling_scratch.report.size_plots import read_scores, size_png, size_table
 from modeling_scratch.utils.errors import DataError
 
 

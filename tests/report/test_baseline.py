@@ -10,7 +10,7 @@ from scipy.special import expit
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
-from modeling_scratch.evaluation.baselines import BASELINES, LARGE_CORPUS, run_baselines
+from modeling_scratch.report.baselines import BASELINES, LARGE_CORPUS, run_baselines
 
 WORDS = [["awful", "dull", "bleak"], ["fine", "bright", "warm"], ["odd", "weird", "strange"]]
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from modeling_scratch.evaluation.plots import (
+from modeling_scratch.report.plots import (
     class_f1_png,
     confusion_matrix_png,
     learning_curve_png,

@@ -10,7 +10,7 @@ from scipy.stats import binomtest
 from sklearn.metrics import confusion_matrix, f1_score, precision_recall_fscore_support
 from transformers import EvalPrediction
 
-from modeling_scratch.evaluation.classification_metrics import (
+from modeling_scratch.report.classification_metrics import (
     ClassificationMetrics,
     bootstrap_interval,
     comparison_table,

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 
-from modeling_scratch.evaluation.baselines import run_baselines
-from modeling_scratch.evaluation.class_words import MOST, class_words_text, find_class_words, save_class_words
+from modeling_scratch.report.baselines import run_baselines
+from modeling_scratch.report.class_words import MOST, class_words_text, find_class_words, save_class_words
 
 NAMES = ["bad", "fair", "good"]
 OWN = {"bad": ["dull", "cold", "not good"], "fair": ["mild", "average"], "good": ["warm", "bright"]}

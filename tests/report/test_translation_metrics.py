@@ -5,7 +5,7 @@ import math
 
 import sacrebleu
 
-from modeling_scratch.evaluation.translation import as_metrics, score_table, score_translations
+from modeling_scratch.report.translation import as_metrics, score_table, score_translations
 
 REFERENCES = ["Ein Mann mit einem roten Hut.", "Zwei Hunde spielen im Schnee.", "Eine Frau liest."]
 TRANSLATIONS = ["Ein Mann mit einem roten Helm.", "Zwei hunde spielen im Schnee.", "Eine Frau schläft."]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from modeling_scratch.data.text_pairs import of_parts
-from modeling_scratch.evaluation.misclassified import SHOWN, Misclassified
+from modeling_scratch.report.misclassified import SHOWN, Misclassified
 from modeling_scratch.utils.markdown import escaped
 
 NAMES = ["bad", "good"]

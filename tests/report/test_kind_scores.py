@@ -7,9 +7,9 @@ from scipy import stats
 from sklearn import metrics
 from transformers import EvalPrediction
 
-from modeling_scratch.evaluation.judges import score_of, verdict
-from modeling_scratch.evaluation.kind_scores import CLASS_SET_SCORES, NUMBER_SCORES, KindMetrics, class_sets, numbers
-from modeling_scratch.evaluation.other_baselines import one_versus_rest, ridge
+from modeling_scratch.report.judges import score_of, verdict
+from modeling_scratch.report.kind_scores import CLASS_SET_SCORES, NUMBER_SCORES, KindMetrics, class_sets, numbers
+from modeling_scratch.report.other_baselines import one_versus_rest, ridge
 from modeling_scratch.utils.errors import DataError
 
 OF_SETS, OF_NUMBERS = KindMetrics(CLASS_SET_SCORES, class_sets), KindMetrics(NUMBER_SCORES, numbers)

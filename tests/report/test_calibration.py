@@ -8,7 +8,7 @@ from sklearn.calibration import calibration_curve
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
-from modeling_scratch.evaluation.calibration import (
+from modeling_scratch.report.calibration import (
     HIGHEST,
     LOWEST,
     Calibration,

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from modeling_scratch.evaluation.tag_scores import score_labels, sentence_interval
+from modeling_scratch.report.tag_scores import score_labels, sentence_interval
 
 KINDS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
 

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
-from modeling_scratch.evaluation.chance import headline
-from modeling_scratch.evaluation.classification_metrics import ClassificationMetrics, f1_averages, macro_f1_decides
-from modeling_scratch.evaluation.imbalance import CONSTANT, MacroF1Comparison
+from modeling_scratch.report.chance import headline
+from modeling_scratch.report.classification_metrics import ClassificationMetrics, f1_averages, macro_f1_decides
+from modeling_scratch.report.imbalance import CONSTANT, MacroF1Comparison
 
 NAMES = ["no", "yes"]
 LABELS = np.array([0] * 40 + [1] * 60)

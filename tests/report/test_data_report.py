@@ -20,8 +20,8 @@ from conftest import refused
 from messy_tickets import WORDS, write_tickets
 from text_samples import reviews, write
 
-from modeling_scratch.evaluation.data_report import writing_system
-from modeling_scratch.evaluation.doubtful_labels import in_doubt
+from modeling_scratch.report.data_report import writing_system
+from modeling_scratch.report.doubtful_labels import in_doubt
 from modeling_scratch.sharing import verification
 
 SMALL = (

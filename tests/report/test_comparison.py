@@ -14,10 +14,10 @@ from scipy.stats import binomtest, bootstrap, permutation_test
 from sklearn.metrics import accuracy_score, f1_score, log_loss
 from text_samples import write
 
-from modeling_scratch.evaluation.classification_metrics import paired_bootstrap_interval
-from modeling_scratch.evaluation.kind_scores import NUMBER_SCORES, randomization_p_value
-from modeling_scratch.evaluation.predictions import Predictions
-from modeling_scratch.evaluation.tag_scores import score_labels, sentence_interval
+from modeling_scratch.report.classification_metrics import paired_bootstrap_interval
+from modeling_scratch.report.kind_scores import NUMBER_SCORES, randomization_p_value
+from modeling_scratch.report.predictions import Predictions
+from modeling_scratch.report.tag_scores import score_labels, sentence_interval
 from modeling_scratch.run.layout import PREDICTIONS
 
 CLASSES = ["bad", "middling", "good"]
