@@ -12,7 +12,6 @@ from torch import Tensor
 
 LEFT = {"inputs": draw_ids()[::2], "attention_mask": MASK[::2]}  # without the text that is padded on the right
 LENGTH = {"max_new_tokens": 7, "min_new_tokens": 7, "suppress_tokens": [0], "use_cache": True}
-WINDOWS = {"sliding_window": 3, "layer_types": ["sliding_attention", "full_attention"], "num_hidden_layers": 2}
 
 
 @pytest.mark.parametrize("settings", [{"position_type": kind} for kind in ("rotary", "alibi", "learned")], ids=str)
@@ -31,12 +30,6 @@ def test_every_token_has_inputs_of_one_shape(settings: dict) -> None:
     assert torch.equal(found, expected)
     assert "attention_mask" in shapes[1]
     assert [each for each in shapes[1:] if each != shapes[1]] == []
-
-
-def test_local_layers_have_masks_of_their_own() -> None:
-    model = lively(CAUSAL_LM.model(position_type="rotary", **WINDOWS))
-    found = model.generate(**LEFT, **LENGTH, cache_implementation="static", disable_compile=True)
-    assert torch.equal(found, model.generate(**LEFT, **LENGTH))
 
 
 @pytest.mark.slow
