@@ -11,11 +11,7 @@ from native_models import Native
 from toy_text import toy_tokenizer
 from transformers import AutoTokenizer, BertForSequenceClassification, PreTrainedModel
 
-from modeling_scratch import (
-    ScratchEncoderForSequenceClassification,
-    ScratchEncoderModel,
-    presets,
-)
+from modeling_scratch import ScratchEncoderForSequenceClassification, ScratchEncoderModel, presets
 from modeling_scratch.bridges import verified_conversion as convert_checkpoint_room
 
 NATIVE = Native("bert", "ScratchEncoderForSequenceClassification")

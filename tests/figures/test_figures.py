@@ -14,12 +14,7 @@ from PIL import Image
 from torch import Tensor
 from transformers import MambaConfig
 
-from modeling_scratch import (
-    ScratchDecoderModel,
-    ScratchEncoderConfig,
-    ScratchEncoderForSequenceClassification,
-    presets,
-)
+from modeling_scratch import ScratchDecoderModel, ScratchEncoderConfig, ScratchEncoderForSequenceClassification, presets
 from modeling_scratch.base_models import ScratchEncoderModel
 from modeling_scratch.figures import drawing
 from modeling_scratch.figures.attention_maps import attention_maps, attention_of

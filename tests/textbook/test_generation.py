@@ -7,17 +7,7 @@ from typing import Any
 import pytest
 import torch
 from conftest import lively
-from model_cases import (
-    CAUSAL_LM,
-    MASK,
-    SEQ2SEQ_LM,
-    SWITCHES,
-    Case,
-    draw_ids,
-    in_turn,
-    padded,
-    parametrize_cases,
-)
+from model_cases import CAUSAL_LM, MASK, SEQ2SEQ_LM, SWITCHES, Case, draw_ids, in_turn, padded, parametrize_cases
 from torch import Tensor, nn
 from transformers import ContinuousBatchingConfig, GenerationConfig
 
