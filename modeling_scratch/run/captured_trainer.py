@@ -18,7 +18,6 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
 from transformers import (
-    DataCollatorForTokenClassification,
     DataCollatorWithFlattening,
     DataCollatorWithPadding,
     Trainer,
@@ -46,8 +45,8 @@ BEGINS, SHARE, NUM_ITEMS = "begins an update", "batches of an update", "num_item
 class CapturedTrainer(Trainer):
     """Trainer whose steps are captured where device, model and settings allow it.
 
-    captured: None: on a CUDA device, in a run of FEWEST_STEPS updates or more. True: always; on other devices, the same
-    static batches are trained on eagerly. False: never. A setting that prevents it is named in the log.
+    captured: None: on a CUDA device, with bf16, in a run of FEWEST_STEPS updates or more. True: always; on other
+    devices, the same static batches are trained on eagerly. False: never. The log names a setting that prevents it.
     compiled: also `torch.compile` each block, which pays after thousands of steps.
 
     While steps are captured, a loss that is not finite is logged as it is (as with `logging_nan_inf_filter=False`): to
@@ -112,9 +111,10 @@ class CapturedTrainer(Trainer):
             "torch_compile compiles the whole model": arguments.torch_compile,
             "torch_empty_cache_steps is set": arguments.torch_empty_cache_steps is not None,
             "only fused optimizers (optim=adamw_torch_fused) have all on the device": not self._is_fused(),
-            f"{type(self.data_collator).__name__} makes other batches than packed ones": not self._packs(),
             "compute_loss_func may read the padding": self.compute_loss_func is not None,
             "the training data has no length": updates is None,
+            "rows with these labels and this collator are not packed": self._packing_collator() is None,
+            "float32 has no attention kernel for packed texts, bf16 has": self.captured is None and not self._is_half(),
             f"{updates} updates are too few": self.captured is None and (updates or 0) < FEWEST_STEPS,
         }
         return next((name for name, is_met in obstacles.items() if is_met), None)
@@ -128,26 +128,31 @@ class CapturedTrainer(Trainer):
         planned = int(arguments.num_train_epochs * -(-len(cast(Any, self.train_dataset)) // texts))
         return arguments.max_steps if arguments.max_steps > 0 else planned
 
+    def _is_half(self) -> bool:
+        return self.args.bf16 or cast(Any, self.model).dtype is torch.bfloat16
+
     def _is_fused(self) -> bool:
         if self.optimizer is None:
             return OptimizerNames(self.args.optim) is OptimizerNames.ADAMW_TORCH_FUSED
         return all(group.get("fused") for group in self.optimizer.param_groups)
 
-    def _packs(self) -> bool:
-        collator: Any = self.data_collator
-        known = DataCollatorWithPadding, DataCollatorForTokenClassification, DataCollatorWithFlattening, FlatBatches
-        return isinstance(collator, known) or collator is default_data_collator
+    def _packing_collator(self) -> Callable[..., Any] | None:
+        """The collator that packs what Trainer's would pad: class numbers, one a text, or next tokens; else None."""
+        collator, rows = self.data_collator, cast(Any, self.train_dataset)
+        pads = isinstance(collator, (DataCollatorWithPadding, FlatBatches)) or collator is default_data_collator
+        if pads and isinstance(rows[0].get("labels", rows[0].get("label")), (int, np.integer)):
+            return FlatBatches()
+        predicts_next = cast(Any, self.model).config.model_type == ScratchDecoderConfig.model_type
+        if isinstance(collator, DataCollatorWithFlattening) and predicts_next:
+            return DataCollatorWithFlattening(return_flash_attn_kwargs=True)
+        return None
 
     def _static_collator(self) -> "StaticBatches":
-        rows: Any = self.train_dataset
+        rows, config = cast(Any, self.train_dataset), cast(Any, self.model).config
         numbers = np.random.default_rng(0).permutation(len(rows))[:SAMPLED_TEXTS]
         lengths = [len(rows[int(number)]["input_ids"]) for number in numbers]
         sizes = choose_sizes(lengths, self.args.train_batch_size, SIZES)
-        row, config = rows[0], cast(Any, self.model).config
-        labels = next((row[name] for name in ("labels", "label") if name in row), None)
-        per_token = labels is None or np.ndim(labels) == 1
-        collator = DataCollatorWithFlattening(return_flash_attn_kwargs=True) if per_token else FlatBatches()
-        return StaticBatches(collator, sizes, config.pad_token_id or 0)
+        return StaticBatches(cast(Any, self._packing_collator()), sizes, config.pad_token_id or 0)
 
 
 @dataclass(frozen=True)

@@ -114,9 +114,12 @@ def test_callbacks_see_gradients_before_an_update_and_none_after(device: str, tm
 
 @every_device
 def test_a_resumed_run_ends_as_an_uninterrupted_one(device: str, tmp_path: Path) -> None:
-    """Bit for bit on a CPU, dropout included; on CUDA the shapes met first differ, and with them the kernels."""
+    """Bit for bit on a CPU, dropout included. On CUDA, a resumed run meets each size first without a graph.
+
+    In float32, there are other kernels then, which draw other numbers.
+    """
     saved = {"save_strategy": "steps", "save_steps": 7}
-    whole = model_of(dropout=0.2)
+    whole = model_of(dropout=0.2 if device == "cpu" else 0.0)
     first, resumed = copy.deepcopy(whole), copy.deepcopy(whole)
     expected = train(tmp_path / "whole", whole, device, **saved)
     train(tmp_path / "stopped", first, device, callbacks=[StopAt(9)], **saved)
@@ -184,7 +187,7 @@ class TestOnGpu:
         trainer: Any = train(tmp_path, model_of(), "cuda", make, max_steps=FEWEST_STEPS, bf16=True)
         assert trainer.replays is not None
         assert np.isfinite(logged(trainer)).all()
-        trainer = train(tmp_path, model_of(), "cuda", make, max_steps=3)
+        trainer = train(tmp_path, model_of(), "cuda", make, max_steps=3, bf16=True)
         assert trainer.replays is None
         assert "3 updates are too few" in caplog.text
 
