@@ -27,7 +27,7 @@ QUOTED = "modeling_scratch/positions.py", "modeling_scratch/configuration_scratc
 
 
 def test_the_quoted_lines_are_those_of_the_files() -> None:
-    blocks = re.findall(r"```text\n(.*?)```", (ROOT / "docs/add-a-row.md").read_text(), re.DOTALL)
+    blocks = re.findall(r"```text\n(.*?)```", (ROOT / "docs/architecture.md").read_text(), re.DOTALL)
     assert len(blocks) == len(QUOTED)
     for file, block in zip(QUOTED, blocks):
         lines = (ROOT / file).read_text().splitlines()
