@@ -19,7 +19,7 @@ continues a stopped search.
 
 from collections.abc import Sequence
 
-from modeling_scratch.training.classifier_run import ARGUMENTS, train
+from modeling_scratch.run.classifier_run import ARGUMENTS, train
 from modeling_scratch.utils.command_line import run_program
 
 

@@ -14,10 +14,10 @@ from .. import presets
 from ..configuration_scratch import ScratchConfig
 from ..data.documents import DocumentArguments, load_documents
 from ..data.splits import DataArguments
+from ..run import classification, objectives, pretraining
 from ..run import train as run_train
+from ..run.life_cycle import Run
 from ..tasks import TRANSLATE, named
-from ..training import classification, objectives, pretraining
-from ..training.run import Run
 from ..utils.errors import DataError
 
 EVALUATIONS = 5  # of each run, at equal intervals; the last one is that of the final weights

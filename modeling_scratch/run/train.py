@@ -13,15 +13,15 @@ from ..data.text_pairs import parts_of
 from ..report.judged_split import judged_split, predict_split
 from ..report.plots import losses_and_score_png
 from ..report.report_files import write_report
-from ..run.layout import CURVE
 from ..tasks import named
 from ..tasks.base import Task, Training
-from ..training.encoder_training import build_trainer, choose_epoch_on_validation, inputs_of
-from ..training.run import Run, pipeline_call, summary
-from ..training.run_folder import alone
-from ..training.trainer import RatesByDepth, SharingTrainer, share
 from ..utils.command_line import run_program
 from ..utils.markdown import excerpt
+from .encoder_training import build_trainer, choose_epoch_on_validation, inputs_of
+from .layout import CURVE
+from .life_cycle import Run, pipeline_call, summary
+from .run_folder import alone
+from .trainer import RatesByDepth, SharingTrainer, share
 
 LONGEST_TEXT = 80  # characters of a text that is answered at the end
 

@@ -37,10 +37,10 @@ from ..data.tagged_sentences import (
 from ..inference.arguments import PredictArguments
 from ..inference.loading import load_head, set_length
 from ..inference.pieces import entities_of, words_of
+from ..run.encoder_heads import HeadModelArguments, HeadTrainingArguments, limit_length
+from ..run.encoder_models import build_model, build_tokenizer
 from ..run.layout import PREDICTIONS
 from ..tasks import TAG
-from ..training.encoder_heads import HeadModelArguments, HeadTrainingArguments, limit_length
-from ..training.encoder_models import build_model, build_tokenizer
 from ..utils.errors import DataError, DivergedError, counted, one_line
 from ..utils.markdown import escaped, excerpt, percent, quoted_rows, table
 from .answerer import Answer, Answerer, Job, response

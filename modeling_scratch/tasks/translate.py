@@ -42,11 +42,11 @@ from ..inference.loading import move
 from ..inference.text_generators import Generated, Translator
 from ..modeling_seq2seq import ScratchSeq2SeqForConditionalGeneration
 from ..pipelines import DEFAULT_NEW_TOKENS, TranslationPipeline
+from ..run.arguments import RunArguments
+from ..run.callbacks import save_where_judged
 from ..run.layout import TRANSLATIONS
+from ..run.r_drop import R_DROP, check_r_drop
 from ..tasks import TRANSLATE
-from ..training.arguments import RunArguments
-from ..training.callbacks import save_where_judged
-from ..training.r_drop import R_DROP, check_r_drop
 from ..utils.errors import DataError
 from ..utils.files import write_text
 from ..utils.markdown import escaped, excerpt, quoted_rows, table
@@ -285,7 +285,7 @@ def respelling(training: Training) -> Callable[..., RespelledPairs] | None:
 def choose_weights(trainer: Any, translator: Translator, data: TranslationData) -> str:
     """Load the better of best checkpoint and average of the last ones on validation; return its description."""
     from ..report.translation import score_translations
-    from ..training.checkpoints import average_weights, last_checkpoints, load_weights
+    from ..run.checkpoints import average_weights, last_checkpoints, load_weights
 
     arguments, model = trainer.args, translator.model
     best = trainer.state.best_model_checkpoint
@@ -444,7 +444,7 @@ class Translating(Task):
         return compute
 
     def trainer(self, training: Training) -> Callable[..., Any]:
-        from ..training.translation_trainer import TranslationTrainer
+        from ..run.translation_trainer import TranslationTrainer
 
         arguments, model, pairs = training.arguments, training.model, len(training.encoded["train"].rows)
         peak = arguments.learning_rate or arguments.paper_rate(model.config.hidden_size, pairs)

@@ -12,7 +12,7 @@ from transformers import BertConfig, BertForSequenceClassification, DataCollator
 
 from modeling_scratch import ScratchEncoderConfig, ScratchEncoderForSequenceClassification
 from modeling_scratch.data.collators import FlatBatches
-from modeling_scratch.training import classification as train_classifier_room
+from modeling_scratch.run import classification as train_classifier_room
 from modeling_scratch.utils.errors import DataError
 from tokenization import train_wordlevel_tokenizer
 

@@ -23,7 +23,7 @@ from small_runs import data, made, run, saved
 from modeling_scratch.data.columns import read_texts
 from modeling_scratch.data.rows import read_rows
 from modeling_scratch.data.splits import find_splits
-from modeling_scratch.training.checkpoints import checkpoints_in, seal
+from modeling_scratch.run.checkpoints import checkpoints_in, seal
 from modeling_scratch.utils.errors import DataError
 
 # ruff: noqa: F401, F811  (the fixtures come from small_runs)

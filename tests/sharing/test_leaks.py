@@ -17,9 +17,9 @@ from safetensors.torch import save_file
 from toy_text import REVIEWS, toy_tokenizer
 from transformers import TrainingArguments
 
+from modeling_scratch.run.trainer import SharingTrainer
 from modeling_scratch.sharing.leaks import check_contents
 from modeling_scratch.sharing.verification_record import write_verification
-from modeling_scratch.training.trainer import SharingTrainer
 from modeling_scratch.utils.errors import DataError
 
 # Of no account: each is made of the prefix that its service gives, and of letters and digits of ours.

@@ -20,9 +20,9 @@ from processes import in_child
 from toy_text import toy_tokenizer
 from transformers import TrainingArguments
 
+from modeling_scratch.run.trainer import SharingTrainer
 from modeling_scratch.sharing.verification import Verdict, main
 from modeling_scratch.sharing.verification_record import write_verification
-from modeling_scratch.training.trainer import SharingTrainer
 
 TOKEN = "hf_" + "t" * 34
 WRONG = "hf_" + "w" * 34

@@ -18,7 +18,7 @@ from transformers import PreTrainedConfig, TrainingArguments
 from transformers.modeling_outputs import SequenceClassifierOutput
 from uploads import uploaded_texts
 
-from modeling_scratch.training.class_weights import ClassWeights, balanced_weights
+from modeling_scratch.run.class_weights import ClassWeights, balanced_weights
 
 LABELS = [0, 1, 1, 2, 1, 1, 0, 1]
 FEATURES = torch.randn(8, 4, generator=torch.Generator().manual_seed(0))

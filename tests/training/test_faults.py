@@ -20,9 +20,8 @@ from small_runs import SAVED, Made, content, data, finish, made, run, saved
 from transformers import Trainer, TrainingArguments
 from transformers.trainer_callback import DefaultFlowCallback
 
-from modeling_scratch.sharing.model_card import CARD_FILE
-from modeling_scratch.training import resumable as survival
-from modeling_scratch.training.checkpoints import (
+from modeling_scratch.run import resumable as survival
+from modeling_scratch.run.checkpoints import (
     MANIFEST,
     average_weights,
     check_checkpoint,
@@ -33,7 +32,8 @@ from modeling_scratch.training.checkpoints import (
     set_aside,
     step_of,
 )
-from modeling_scratch.training.run_folder import LOCK_FILE, locked
+from modeling_scratch.run.run_folder import LOCK_FILE, locked
+from modeling_scratch.sharing.model_card import CARD_FILE
 from modeling_scratch.utils.errors import DataError
 from modeling_scratch.utils.files import flush
 

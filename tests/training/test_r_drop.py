@@ -20,9 +20,9 @@ from modeling_scratch import (
     ScratchSeq2SeqConfig,
     ScratchSeq2SeqForConditionalGeneration,
 )
+from modeling_scratch.run.r_drop import RDropTraining, SymmetricKL
+from modeling_scratch.run.translation_trainer import TranslationTrainer
 from modeling_scratch.tasks.translate import TranslationTrainingArguments
-from modeling_scratch.training.r_drop import RDropTraining, SymmetricKL
-from modeling_scratch.training.translation_trainer import TranslationTrainer
 
 ROWS = [{"input_ids": [5, 6, 7], "attention_mask": [1, 1, 1], "label": number % 2} for number in range(8)]
 

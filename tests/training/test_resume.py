@@ -20,8 +20,8 @@ from processes import at_call, send
 from small_runs import RUNS, Made, data, finish, made, run, saved
 from transformers import Trainer
 
-from modeling_scratch.training import resumable as survival
-from modeling_scratch.training.checkpoints import checkpoints_in
+from modeling_scratch.run import resumable as survival
+from modeling_scratch.run.checkpoints import checkpoints_in
 
 
 def half_of(_: Any, path: str, *args: Any, **kwargs: Any) -> None:

@@ -20,9 +20,9 @@ from transformers import AutoTokenizer
 from modeling_scratch.data.labelled_texts import load_splits
 from modeling_scratch.data.splits import DataArguments
 from modeling_scratch.data.unlabelled import load_corpus
+from modeling_scratch.run import resumable, self_pretraining
 from modeling_scratch.sharing.push import files_to_upload
 from modeling_scratch.sharing.verification import Verdict, verify
-from modeling_scratch.training import resumable, self_pretraining
 
 TINY = "--config_overrides hidden_size=8,intermediate_size=8,num_hidden_layers=1,num_attention_heads=2"
 QUIET = f"--report_to none --use_cpu --disable_tqdm True {TINY}"

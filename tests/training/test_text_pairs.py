@@ -24,9 +24,9 @@ from modeling_scratch.data.collators import FlatBatches
 from modeling_scratch.data.columns import choose_columns, read_texts
 from modeling_scratch.data.splits import DataArguments
 from modeling_scratch.data.text_pairs import TextPair
+from modeling_scratch.run.classification import classify
 from modeling_scratch.serving.answerers import load_answerer
 from modeling_scratch.sharing.verification import Verdict, verify
-from modeling_scratch.training.classification import classify
 
 COLUMNS = "--text_column premise hypothesis"
 FAST = "--learning_rate 1e-2 --per_device_train_batch_size 16 --report_to none --use_cpu --disable_tqdm True --seed 0"

@@ -37,12 +37,12 @@ from transformers.integrations.integration_utils import INTEGRATION_TO_CALLBACK
 from transformers.trainer_pt_utils import LengthGroupedSampler
 
 from modeling_scratch import ScratchDecoderForSequenceClassification, ScratchEncoderForSequenceClassification, presets
-from modeling_scratch.training import classification as train_classifier_room
-from modeling_scratch.training.checkpoints import checkpoints_in
-from modeling_scratch.training.encoder_training import EncoderTrainingArguments, build_trainer
-from modeling_scratch.training.resumable import LengthGroups, ResumableTrainer
-from modeling_scratch.training.search import TRIED, Space, TrialTrainer, search
-from modeling_scratch.training.trainer import RatesByDepth, depths
+from modeling_scratch.run import classification as train_classifier_room
+from modeling_scratch.run.checkpoints import checkpoints_in
+from modeling_scratch.run.encoder_training import EncoderTrainingArguments, build_trainer
+from modeling_scratch.run.resumable import LengthGroups, ResumableTrainer
+from modeling_scratch.run.search import TRIED, Space, TrialTrainer, search
+from modeling_scratch.run.trainer import RatesByDepth, depths
 from modeling_scratch.utils.errors import DivergedError
 
 TINY = "hidden_size=8,intermediate_size=8,num_hidden_layers=1,num_attention_heads=2,hidden_dropout=0.1"

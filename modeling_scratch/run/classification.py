@@ -35,10 +35,10 @@ from .checkpoints import step_of
 from .class_weights import CLASS_WEIGHTS, ClassWeights, balanced_weights
 from .encoder_models import ModelArguments, build_model, build_tokenizer
 from .encoder_training import EncoderTrainingArguments, Metrics, build_trainer, choose_epoch_on_validation
+from .life_cycle import Run, pipeline_call, summary
 from .r_drop import R_DROP, PaddedRDropTraining, check_r_drop
 from .regression import NumberTraining, predicts_numbers, start_at_mean
 from .remedies import remedies
-from .run import Run, pipeline_call, summary
 from .run_folder import delete_set_aside
 from .search import (
     TRIED,

@@ -11,12 +11,12 @@ from transformers import Trainer, TrainingArguments, set_seed
 from transformers.integrations.deepspeed import unset_hf_deepspeed_config
 from transformers.trainer_utils import has_length
 
-from ..run.layout import ENTRIES, RECORD
 from ..sharing.run_record import DIGESTS, write_run
 from ..utils.errors import DataError
 from .arguments import checking_arguments
 from .checkpoints import checkpoint_to_resume, has_checkpoint, step_of
 from .distributed import whole_model
+from .layout import ENTRIES, RECORD
 from .progress import duration
 from .run_folder import (
     FIXED,

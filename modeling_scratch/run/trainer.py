@@ -20,13 +20,13 @@ from ..configuration_scratch import ScratchDecoderConfig, ScratchEncoderConfig
 from ..data.collators import FlatBatches
 from ..data.text_pairs import shortened
 from ..report.report_files import quotes_texts
-from ..run.layout import NOT_PUSHED
 from ..sharing.leaks import check_contents
 from ..sharing.model_card import CARD_FILE, write_card
 from ..sharing.quotations import quoting_files
 from ..sharing.verification_record import write_verification
 from ..utils.errors import DataError, attempt, one_line
 from .distributed import whole_model
+from .layout import NOT_PUSHED
 from .progress import print_lines
 from .resumable import ResumableTrainer
 

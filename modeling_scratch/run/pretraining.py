@@ -25,8 +25,8 @@ from .arguments import RunArguments, checking_arguments
 from .callbacks import WeightAverage, early_stopping
 from .checkpoints import step_of
 from .distributed import whole_model
+from .life_cycle import Run, summary
 from .objectives import PretrainingData, PretrainingModelArguments, build_model, build_tokenizer, prepare
-from .run import Run, summary
 from .run_folder import alone
 from .trainer import SharingTrainer, TokenLoss, share
 

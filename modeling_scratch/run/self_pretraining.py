@@ -34,10 +34,10 @@ from ..utils.errors import DataError, counted
 from . import objectives, pretraining
 from .checkpoints import step_of
 from .encoder_models import ModelArguments, build_tokenizer, preset_of
+from .life_cycle import Run, rehearse
 from .objectives import PretrainingModelArguments
 from .pretraining import PretrainingArguments, PretrainingTrainer
 from .progress import duration
-from .run import Run, rehearse
 
 ROW_TOKENS, ROWS = 256, 32  # of a step
 MASKED = 0.25  # of the tokens: a small model learns faster from more of them (Wettig et al. 2023)

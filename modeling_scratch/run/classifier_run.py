@@ -24,7 +24,7 @@ from .checkpoints import has_checkpoint
 from .classification import ClassifierModelArguments, ClassifierTrainer, ClassifierTrainingArguments
 from .defaults import Values, choose, complete, recorded_defaults, settings_text
 from .encoder_training import build_trainer, inputs_of
-from .run import Run, rehearse
+from .life_cycle import Run, rehearse
 from .run_folder import alone, check_unchanged, has_pretraining
 from .search import goes_on, unchangeable
 from .self_pretraining import (

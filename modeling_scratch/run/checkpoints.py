@@ -21,9 +21,9 @@ from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 from transformers.utils import SAFE_WEIGHTS_NAME
 
-from ..run.layout import RECORD
 from ..utils.errors import DataError, one_line
 from ..utils.files import file_digest, flush, remove, write_json
+from .layout import RECORD
 
 MANIFEST = "manifest.json"
 UNFINISHED = ".unfinished"  # the folder in a run where its model is saved first
