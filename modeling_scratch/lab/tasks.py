@@ -63,7 +63,7 @@ def build_classifier(arguments: classification.ModelArguments, inputs: Any) -> P
 
 def train_classifier(run: Run, inputs: Any) -> Trainer:
     data, encoded = inputs
-    return classification.train_model(run, data, encoded, classification.metrics_of(data), evaluates=True)
+    return classification.train_model(run, data, encoded, classification.metrics_of(data), evaluates=True).trainer
 
 
 def read_documents(run: Run) -> Any:

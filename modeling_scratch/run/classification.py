@@ -4,16 +4,24 @@
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from html import unescape
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple
 
 import datasets
+import torch
 from datasets import DatasetDict
 from torch import Tensor
-from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase, pipeline, set_seed
-from transformers.trainer_utils import TrainOutput
+from transformers import (
+    DataCollatorWithPadding,
+    PreTrainedConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    pipeline,
+    set_seed,
+)
 
 from .. import presets
 from ..bridges.model_sources import token_limit
@@ -31,26 +39,27 @@ from ..report.saved_baseline import SAVE_LINEAR_MODEL, delete_linear
 from ..report.split_scores import report_splits
 from ..report.stages import Stage, fine_tuning_stage, report_stages
 from ..utils.errors import DataError, counted, one_line
+from .batches import training_batches
 from .checkpoints import step_of
-from .class_weights import CLASS_WEIGHTS, ClassWeights, balanced_weights
 from .encoder_models import ModelArguments, build_model, build_tokenizer
 from .encoder_training import EncoderTrainingArguments, Metrics, build_trainer, choose_epoch_on_validation
 from .life_cycle import Run, pipeline_call, summary
-from .r_drop import R_DROP, PaddedRDropTraining, check_r_drop
-from .regression import NumberTraining, predicts_numbers, start_at_mean
+from .losses import (
+    CLASS_WEIGHTS,
+    R_DROP,
+    RDrop,
+    StandardisedError,
+    WeightedCrossEntropy,
+    balanced_weights,
+    check_r_drop,
+)
+from .optimizers import predicts_numbers, scale_last_linear, start_at_mean
+from .pushing import share
 from .remedies import remedies
 from .run_folder import delete_set_aside
-from .search import (
-    TRIED,
-    TrialTrainer,
-    check_search,
-    keep_no_weights,
-    search,
-    space_of,
-    with_dropout,
-)
+from .search import TRIED, check_search, of_trial, search, space_of, with_dropout
 from .temperature import calibrate
-from .trainer import RatesByDepth, SharingTrainer, share
+from .trainer import RunTrainer
 
 PROGRAM = "scripts/train_classifier.py"
 
@@ -168,16 +177,28 @@ class ClassifierTrainingArguments(EncoderTrainingArguments):
             raise DataError("--search_trials excludes --class_weights")
 
 
-class ClassifierTrainer(PaddedRDropTraining, ClassWeights, NumberTraining, RatesByDepth, SharingTrainer):
-    """The trainer of a classification run. After training, it calibrates the probabilities of the final weights."""
+def trainer_options(data: ReviewData, arguments: ClassifierTrainingArguments, encoded: "Encoded") -> dict[str, Any]:
+    """Return the loss, the batches and the learning rates of the data and of the arguments, for `RunTrainer`."""
+    loss: Any = None
+    changes: list[Any] = []
+    if data.problem_type == "regression":
+        unit = float(data.labels("train").std())
+        loss, changes = StandardisedError(unit), [partial(scale_last_linear, unit=unit)]
+    elif arguments.class_weights:
+        if arguments.world_size > 1 or arguments.n_gpu > 1:
+            raise DataError("--class_weights runs in one process, on one device")
+        loss = WeightedCrossEntropy(torch.tensor(weights_of(data)), arguments.label_smoothing_factor)
+    padded = DataCollatorWithPadding(encoded.tokenizer)
+    return {
+        "compute_loss_func": loss,
+        "changes": changes,
+        "train_collator": training_batches(arguments, encoded.model, padded),
+        "added_loss": RDrop(arguments.r_drop) if arguments.r_drop else None,
+    }
 
-    calibration = Calibration()
 
-    def train(self, *args: Any, **kwargs: Any) -> TrainOutput:
-        result = super().train(*args, **kwargs)
-        is_wanted = cast(ClassifierTrainingArguments, self.args).calibrate
-        self.calibration = calibrate(self) if is_wanted else Calibration(obstacle="--calibrate False was given")
-        return result
+def weights_of(data: ReviewData) -> list[float]:
+    return balanced_weights(data.splits["train"]["label"], len(data.label_names))
 
 
 def load_data(run: Run) -> ReviewData:
@@ -205,9 +226,9 @@ def train_on(
     keep_best_epoch(arguments, data)
     judge = judge or make_judge(run, data)
     # Without a test split, the judge evaluates on validation.
-    trainer = train_model(run, data, encoded, judge.metrics, evaluates=judge.split == "test")
+    trainer, calibration = train_model(run, data, encoded, judge.metrics, evaluates=judge.split == "test")
     advice = remedies(run, data, trainer.state)
-    print(unescape(judge.evaluate(trainer, encoded.splits, trainer.calibration, advice)))
+    print(unescape(judge.evaluate(trainer, encoded.splits, calibration, advice)))
     if arguments.evaluate_train:
         print(report_splits(trainer, encoded.splits))
     if stages and run.is_main:
@@ -226,6 +247,11 @@ class Encoded(NamedTuple):
     model: PreTrainedModel
     splits: DatasetDict
     notes: list[str]
+
+
+class Trained(NamedTuple):
+    trainer: RunTrainer
+    calibration: Calibration
 
 
 def check_kind(problem_type: ProblemType, arguments: ClassifierTrainingArguments) -> None:
@@ -258,37 +284,30 @@ def encode(run: Run, data: ReviewData, model_arguments: ModelArguments) -> Encod
     return Encoded(tokenizer, model, splits, truncations)
 
 
-def train_model(run: Run, data: ReviewData, encoded: Encoded, metrics: Metrics, evaluates: bool) -> ClassifierTrainer:
+def train_model(run: Run, data: ReviewData, encoded: Encoded, metrics: Metrics, evaluates: bool) -> Trained:
     """Train and save a classifier, and return its trainer. evaluates: whether to score it on validation at the end."""
     tokenizer, model, splits, truncations = encoded
-    arguments = run.groups["training"]
-    trainer = build_trainer(
-        ClassifierTrainer, tokenizer, splits, metrics, arguments, preprocess=first_output, model=model
-    )
+    arguments, options = run.groups["training"], run.groups["model"]
+    is_new = not predicts_numbers(options.model_name_or_path, options.trust_remote_code)
+    if data.problem_type == "regression" and is_new:
+        start_at_mean(model, data.labels("train"))
+    others = trainer_options(data, arguments, encoded)
+    trainer = build_trainer(tokenizer, splits, metrics, arguments, preprocess=first_output, model=model, **others)
     rows = {split: len(dataset) for split, dataset in splits.items()}
-    record = {"labels": data.label_names, "rows": rows, "problem_type": data.problem_type}
+    record: dict[str, Any] = {"labels": data.label_names, "rows": rows, "problem_type": data.problem_type}
     record["text_columns"] = list(data.text_columns)
-    record |= fit_to_labels(trainer, run, data)
+    if arguments.class_weights:
+        record["weights_of_classes"] = dict(zip(data.label_names, weights_of(data)))
     run.start(trainer, [*data.notes, *data.warnings, *truncations], **record)
     if run.is_main:
         delete_linear(run.folder)  # that of a run which is resumed: the report decides again whether to save it
-    run.train(trainer, evaluates)
-    return trainer
+    calibration = [Calibration(obstacle="--calibrate False was given")]
 
+    def settle() -> None:
+        calibration[:] = [calibrate(trainer)]
 
-def fit_to_labels(trainer: ClassifierTrainer, run: Run, data: ReviewData) -> dict[str, Any]:
-    """Set the unit of a regression, or the weights of the classes, and return what to record of them."""
-    options, model = run.groups["model"], trainer.model
-    if data.problem_type == "regression":
-        numbers = data.labels("train")
-        trainer.unit = float(numbers.std())
-        if not predicts_numbers(options.model_name_or_path, options.trust_remote_code):
-            start_at_mean(model, numbers)
-    if not run.groups["training"].class_weights:
-        return {}
-    weights = balanced_weights(data.splits["train"]["label"], len(data.label_names))
-    trainer.use_class_weights(weights)
-    return {"weights_of_classes": dict(zip(data.label_names, weights))}
+    run.train(trainer, evaluates, settle=settle if arguments.calibrate else None)
+    return Trained(trainer, calibration[0])
 
 
 def metrics_of(data: ReviewData) -> Metrics:
@@ -307,24 +326,25 @@ def make_judge(run: Run, data: ReviewData) -> Judge | KindJudge:
 
 def search_arguments(run: Run, data: ReviewData, encoded: Encoded) -> str:
     """Search for arguments: each trial is a complete training run, scored on validation. Test is not used."""
-    groups, arguments = run.groups, run.groups["training"]
-    tokenizer, _, splits, _ = encoded
-    space, overrides = space_of(arguments), groups["model"].config_overrides
-
-    def model_of(trial: Any) -> PreTrainedModel:
-        changed = with_dropout(overrides, space.suggest(trial)) if trial else overrides
-        set_seed(arguments.seed)
-        changed_arguments = replace(groups["model"], config_overrides=changed)
-        model = build_model(changed_arguments, tokenizer, data.label_names, has_pairs=data.has_pairs)
-        set_seed(arguments.seed)  # as Trainer does for a given model
-        return model
-
+    arguments, options = run.groups["training"], run.groups["model"]
     metrics = ClassificationMetrics(data.label_names)
-    options: Any = {"preprocess": first_output, "model_init": model_of}
-    trainer = build_trainer(TrialTrainer, tokenizer, splits, metrics, keep_no_weights(arguments), **options)
-    trainer.metric, _ = decisive_metric(data, arguments)
-    run.start(trainer, data.notes, labels=data.label_names)
-    report = search(trainer, space, overrides)
+
+    def trainer_of(values: dict[str, Any]) -> RunTrainer:
+        changed = replace(options, config_overrides=with_dropout(options.config_overrides, values))
+        set_seed(arguments.seed)
+        model = build_model(changed, encoded.tokenizer, data.label_names, has_pairs=data.has_pairs)
+        of_this, trial = encoded._replace(model=model), of_trial(arguments, values)
+        others = {**trainer_options(data, trial, of_this), "model": model, "keeps_checkpoints": False}
+        return build_trainer(encoded.tokenizer, encoded.splits, metrics, trial, preprocess=first_output, **others)
+
+    def attempt(values: dict[str, Any]) -> dict[str, float]:
+        trainer = trainer_of(values)
+        trainer.train()
+        return trainer.evaluate()
+
+    run.start(trainer_of({}), data.notes, labels=data.label_names)
+    metric, _ = decisive_metric(data, arguments)
+    report = search(arguments, space_of(arguments), options.config_overrides, metric, attempt)
     delete_set_aside(run.folder)
     return report
 

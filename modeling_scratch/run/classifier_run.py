@@ -21,7 +21,7 @@ from ..utils.errors import DataError
 from ..utils.retired_options import RETIRED
 from . import classification
 from .checkpoints import has_checkpoint
-from .classification import ClassifierModelArguments, ClassifierTrainer, ClassifierTrainingArguments
+from .classification import ClassifierModelArguments, ClassifierTrainingArguments
 from .defaults import Values, choose, complete, recorded_defaults, settings_text
 from .encoder_training import build_trainer, inputs_of
 from .life_cycle import Run, rehearse
@@ -140,5 +140,5 @@ def rehearse_fine_tuning(run: Run, data: ReviewData) -> None:
     with discarded(run.groups["training"]) as arguments:
         classification.keep_best_epoch(arguments, sample)
         metrics = classification.metrics_of(data)
-        trainer = build_trainer(ClassifierTrainer, encoded.tokenizer, encoded.splits, metrics, arguments, **options)
+        trainer = build_trainer(encoded.tokenizer, encoded.splits, metrics, arguments, **options)
         rehearse(trainer)

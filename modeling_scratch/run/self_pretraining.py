@@ -36,8 +36,9 @@ from .checkpoints import step_of
 from .encoder_models import ModelArguments, build_tokenizer, preset_of
 from .life_cycle import Run, rehearse
 from .objectives import PretrainingModelArguments
-from .pretraining import PretrainingArguments, PretrainingTrainer
+from .pretraining import PretrainingArguments
 from .progress import duration
+from .trainer import RunTrainer
 
 ROW_TOKENS, ROWS = 256, 32  # of a step
 MASKED = 0.25  # of the tokens: a small model learns faster from more of them (Wettig et al. 2023)
@@ -223,7 +224,7 @@ def discarded(arguments: TrainingArguments) -> Iterator[Any]:
         yield arguments
 
 
-def _seconds_of_step(trainer: PretrainingTrainer) -> float:
+def _seconds_of_step(trainer: RunTrainer) -> float:
     """Return the mean time of a step. The first one is not counted, as it builds what later ones reuse."""
     rehearse(trainer)
     trainer.create_optimizer_and_scheduler(TIMED_STEPS + 1)

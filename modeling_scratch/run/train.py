@@ -20,8 +20,9 @@ from ..utils.markdown import excerpt
 from .encoder_training import build_trainer, choose_epoch_on_validation, inputs_of
 from .layout import CURVE
 from .life_cycle import Run, pipeline_call, summary
+from .pushing import share
 from .run_folder import alone
-from .trainer import RatesByDepth, SharingTrainer, share
+from .trainer import RunTrainer
 
 LONGEST_TEXT = 80  # characters of a text that is answered at the end
 
@@ -34,10 +35,6 @@ def program(name: str, description: str | None) -> Callable[..., None]:
         run_program(partial(train, task), task.arguments, description, arguments)
 
     return main
-
-
-class HeadTrainer(RatesByDepth, SharingTrainer):
-    """The trainer of an encoder with a head."""
 
 
 @alone
@@ -56,7 +53,7 @@ def read(task: Task, run: Run) -> tuple[Any, Any]:
     return data, task.build_tokenizer(run.groups["model"], data, run.checkpoint)
 
 
-def start(task: Task, run: Run, data: Any, tokenizer: Any) -> tuple[Training, SharingTrainer]:
+def start(task: Task, run: Run, data: Any, tokenizer: Any) -> tuple[Training, RunTrainer]:
     """Build the model, encode the data, build the trainer, and start the run."""
     options, arguments = run.groups["model"], run.groups["training"]
     training = Training(options, arguments, data, tokenizer, task.build_model(options, data, tokenizer))
@@ -72,9 +69,9 @@ def start(task: Task, run: Run, data: Any, tokenizer: Any) -> tuple[Training, Sh
     return training, trainer
 
 
-def _build_trainer(task: Task, training: Training) -> SharingTrainer:
+def _build_trainer(task: Task, training: Training) -> RunTrainer:
+    options: dict[str, Any] = {"compute_loss_func": task.loss, **task.trainer(training)}
     return build_trainer(
-        task.trainer(training) or HeadTrainer,
         training.source_tokenizer,
         {split: encoded.rows for split, encoded in training.encoded.items()},
         task.metrics(training, "validation"),
@@ -82,11 +79,11 @@ def _build_trainer(task: Task, training: Training) -> SharingTrainer:
         task.collate(training),
         task.kept_of,
         model=training.model,
-        compute_loss_func=task.loss,
+        **options,
     )
 
 
-def finish(task: Task, run: Run, training: Training, trainer: SharingTrainer) -> None:
+def finish(task: Task, run: Run, training: Training, trainer: RunTrainer) -> None:
     """Train, save, and evaluate on the test split, or on validation if there is none."""
     split, data = judged_split(training.data.splits), training.data
     run.train(trainer, evaluates=task.predicts and split == "test", settle=partial(task.settle, training, trainer))

@@ -212,9 +212,9 @@ class Task(ABC):
         """Return what the metrics read of the outputs for a batch."""
         return outputs
 
-    def trainer(self, training: Training) -> Callable[..., Any] | None:
-        """Return the class of the trainer, once its arguments are complete; None for that of encoders."""
-        return None
+    def trainer(self, training: Training) -> dict[str, Any]:
+        """Return further arguments of `RunTrainer`, and complete those of the training."""
+        return {}
 
     def settle(self, training: Training, trainer: Any) -> None:  # noqa: B027  # most tasks keep the weights as they are
         """Choose the weights to save, after the training."""

@@ -45,7 +45,7 @@ from ..pipelines import DEFAULT_NEW_TOKENS, TranslationPipeline
 from ..run.arguments import RunArguments
 from ..run.callbacks import save_where_judged
 from ..run.layout import TRANSLATIONS
-from ..run.r_drop import R_DROP, check_r_drop
+from ..run.losses import R_DROP, RDrop, Twice, check_r_drop
 from ..tasks import TRANSLATE
 from ..utils.errors import DataError
 from ..utils.files import write_text
@@ -443,14 +443,20 @@ class Translating(Task):
 
         return compute
 
-    def trainer(self, training: Training) -> Callable[..., Any]:
-        from ..run.translation_trainer import TranslationTrainer
-
+    def trainer(self, training: Training) -> dict[str, Any]:
         arguments, model, pairs = training.arguments, training.model, len(training.encoded["train"].rows)
         peak = arguments.learning_rate or arguments.paper_rate(model.config.hidden_size, pairs)
         arguments.learning_rate = peak
         print(f"{model.num_parameters():,} parameters, peak learning rate {peak:.2g}")
-        return partial(TranslationTrainer, target_tokenizer=training.tokenizer[1], respell=respelling(training))
+        respell = respelling(training)
+        collator = respell(self.collate(training)) if respell else self.collate(training)
+        return {
+            "target_tokenizer": training.tokenizer[1],
+            "smooths_in_model": True,
+            "train_collator": Twice(collator) if arguments.r_drop else collator,
+            "added_loss": RDrop(arguments.r_drop) if arguments.r_drop else None,
+            "whole_for": "translation",  # each process translates on its own
+        }
 
     def settle(self, training: Training, trainer: Any) -> None:
         """Choose between the best checkpoint and the mean of the last, and record the search of the translations."""

@@ -65,7 +65,7 @@ def test_a_checkpoint_runs_no_code(
     ended = run("steps", data, output, extra="--max_steps 8 --save_strategy no --resume_from_checkpoint last")
     assert not victim.exists()
     assert ended.status == 2, ended.text
-    assert "cannot be read, and none of it was executed" in ended.text.strip().splitlines()[-1]
+    assert "cannot be resumed from, and none of it was executed" in ended.text.strip().splitlines()[-1]
     assert "Traceback" not in ended.text
 
 
