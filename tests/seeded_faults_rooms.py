@@ -203,7 +203,7 @@ TRAINING = (
         "the table of defaults replaces what the user gives",
     ),
     Fault(
-        "chosen_on_test", "run/classification", "build_trainer",
+        "chosen_on_test", "run/encoder_training", "build_trainer",
         'eval_dataset=splits["validation"]', 'eval_dataset=splits.get("test", splits["validation"])',
         "the epoch is chosen on the test split",
     ),
@@ -447,7 +447,7 @@ TASKS = (
     ),
     Fault(
         "notes_not_recorded", "run/train", "start",
-        "run.start(trainer, [*data.notes, *notes],", "run.start(trainer, notes,",
+        "run.start(trainer, [*task.notes(data), *notes],", "run.start(trainer, notes,",
         "the record and the card do not say how the data were prepared",
     ),
     Fault(
@@ -494,7 +494,7 @@ FIRST = {
     "run/arguments": ("train_classifier", "training_options"),
     "run/objectives": ("pretrain",),
     "run/defaults": ("defaults",),
-    "run/classification": ("train_classifier", "training_options"),
+    "run/encoder_training": ("train_classifier", "training_options"),
     "inference/answers": ("predict",),
     "inference/classification": ("predict",),
     "inference/generation": ("generate",),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from transformers import TrainingArguments, get_scheduler
 
-from ..run.classification import ClassifierTrainingArguments
+from ..run.classifier_arguments import ClassifierTrainingArguments
 from ..run.pretraining import PretrainingArguments
 from ..tasks import every
 from .look import COLORS, WIDTH, plain_axes, titled

@@ -414,8 +414,8 @@ class Tagging(Task):
         curve = Curve("loss (nats per labelled token)", "eval_f1", name)
         return Report("\n\n".join(text) + "\n", evaluation, curve)
 
-    def record(self, data: TaggedData) -> dict[str, Any]:
-        return {"labels": data.label_names}
+    def record(self, training: Training) -> dict[str, Any]:
+        return {"labels": training.data.label_names}
 
     def results(self, evaluation: Mapping[str, Any]) -> Results:
         split, baseline, is_bio = evaluation["split"], evaluation["baseline"], evaluation["are_entities"]

@@ -387,7 +387,7 @@ def _defaults(model: Any, limits: Mapping[str, int]) -> dict[str, int]:
 class Translating(Task):
     name = TRANSLATE
     arguments = TranslationModelArguments, TranslationDataArguments, TranslationTrainingArguments
-    best_by, predicts, samples = None, False, 0
+    best_by, predicts, evaluates, samples = None, False, False, 0
     refusal, columns_of_answers = "the model translates", ("translation",)
     purpose = "A translation model from {source} to {target} (column names of the training data)."
     use = Use(
@@ -487,8 +487,8 @@ class Translating(Task):
         text = "\n\n".join([*tables, _time(training, trainer)])
         return Report(f"{text}\n", {**evaluation, "examples": examples}, curve)
 
-    def record(self, data: TranslationData) -> dict[str, Any]:
-        return {"columns": data.columns}
+    def record(self, training: Training) -> dict[str, Any]:
+        return {"columns": training.data.columns}
 
     def results(self, evaluation: Mapping[str, Any]) -> Results:
         """Report sacreBLEU's scores with signatures, and the first translations."""

@@ -12,8 +12,8 @@ from transformers import BertConfig, BertForSequenceClassification, DataCollator
 
 from modeling_scratch import ScratchEncoderConfig, ScratchEncoderForSequenceClassification
 from modeling_scratch.data.collators import FlatBatches
-from modeling_scratch.run import classification as train_classifier_room
 from modeling_scratch.run.batches import are_flat, training_batches
+from modeling_scratch.run.classifier_arguments import ClassifierTrainingArguments
 from modeling_scratch.run.trainer import RunTrainer
 from modeling_scratch.utils.errors import DataError
 from tokenization import train_wordlevel_tokenizer
@@ -35,7 +35,7 @@ def model() -> ScratchEncoderForSequenceClassification:
 
 
 def trainer(folder: Path, network: nn.Module | None = None, **options: Any) -> RunTrainer:
-    arguments = train_classifier_room.ClassifierTrainingArguments(
+    arguments = ClassifierTrainingArguments(
         str(folder), num_train_epochs=2, per_device_train_batch_size=4, learning_rate=1e-2, logging_steps=1,
         save_strategy="no", use_cpu=True, disable_tqdm=True, report_to="none", **options,
     )  # fmt: skip
@@ -75,7 +75,7 @@ def test_what_cannot_be_flat_is_said_where_it_is_wanted(tmp_path: Path, monkeypa
     assert "attention_mask" in next(iter(trainer(tmp_path, native).get_train_dataloader()))
     with pytest.raises(DataError, match="BertForSequenceClassification would read all texts of a batch as one"):
         trainer(tmp_path, native, flat_batches=True)
-    monkeypatch.setattr(train_classifier_room.ClassifierTrainingArguments, "n_gpu", 2)
+    monkeypatch.setattr(ClassifierTrainingArguments, "n_gpu", 2)
     with pytest.raises(DataError, match="DataParallel splits batches by rows"):
         trainer(tmp_path, flat_batches=True)
 

@@ -36,8 +36,8 @@ from transformers.integrations.integration_utils import INTEGRATION_TO_CALLBACK
 from transformers.trainer_pt_utils import LengthGroupedSampler
 
 from modeling_scratch import ScratchDecoderForSequenceClassification, ScratchEncoderForSequenceClassification, presets
-from modeling_scratch.run import classification as train_classifier_room
 from modeling_scratch.run.checkpoints import checkpoints_in
+from modeling_scratch.run.classifier_arguments import ClassifierTrainingArguments
 from modeling_scratch.run.encoder_training import EncoderTrainingArguments, build_trainer
 from modeling_scratch.run.optimizers import depths
 from modeling_scratch.run.resuming import LengthGroups
@@ -226,7 +226,7 @@ def test_stops_after_so_many_evaluations_without_a_better_one(said: str, reviews
 
 @pytest.mark.parametrize(("score", "is_greater"), [("rmse", False), ("eval_mae", False), ("r2", True), ("loss", False)])
 def test_a_smaller_error_is_better(score: str, is_greater: bool, tmp_path: Path) -> None:
-    made = train_classifier_room.ClassifierTrainingArguments(str(tmp_path), metric_for_best_model=score)
+    made = ClassifierTrainingArguments(str(tmp_path), metric_for_best_model=score)
     assert made.greater_is_better == is_greater
 
 
@@ -414,7 +414,7 @@ def test_precision_auto_is_bfloat16_where_the_processor_has_instructions_for_it(
     flags = Path("/proc/cpuinfo")
     if not hasattr(torch.cpu, "get_capabilities") or not flags.exists():
         pytest.skip("the processor cannot be asked")
-    arguments = train_classifier_room.ClassifierTrainingArguments(str(tmp_path), precision="auto", use_cpu=True)
+    arguments = ClassifierTrainingArguments(str(tmp_path), precision="auto", use_cpu=True)
     assert arguments.bf16 == bool(re.search(r"\b(avx512_bf16|amx_bf16)\b", flags.read_text()))
 
 
@@ -427,7 +427,7 @@ def test_accumulated_batches_of_a_native_class_are_one_batch(tmp_path: Path) -> 
     for batches in (1, 4):
         torch.manual_seed(0)
         model = redraw(MPNetForSequenceClassification(MPNetConfig(vocab_size=20, **sizes, **without)))
-        arguments = train_classifier_room.ClassifierTrainingArguments(
+        arguments = ClassifierTrainingArguments(
             str(tmp_path), per_device_train_batch_size=8 // batches, gradient_accumulation_steps=batches, max_steps=1,
             num_train_epochs=1,
             optim="sgd", learning_rate=0.1, warmup_steps=0, max_grad_norm=0, save_strategy="no", eval_strategy="no",
