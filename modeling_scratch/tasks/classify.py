@@ -174,7 +174,7 @@ class Classifying(Task):
         corpus, model = corpus_of(run, data, run.wanted), run.groups["model"]
         if run.noted[DEFAULTS] is None:
             is_demo, training = run.groups["data"].uses_demo, run.groups["training"]
-            run.noted[DEFAULTS] = known = choose(data, is_demo, model, corpus is not None)
+            run.noted[DEFAULTS] = known = choose(data, is_demo, model, training, corpus is not None)
             run.groups["model"], run.groups["training"] = complete(known, model, training)
             if not (is_demo or model.model_name_or_path):
                 print(settings_text(data, run.groups["model"], run.groups["training"]))
