@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 from transformers import TrainingArguments, get_scheduler
 
+from ..run.classifier_arguments import ClassifierTrainingArguments
+from ..run.pretraining import PretrainingArguments
 from ..tasks import every
-from ..training.classification import ClassifierTrainingArguments
-from ..training.pretraining import PretrainingArguments
 from .look import COLORS, WIDTH, plain_axes, titled
 
 if TYPE_CHECKING:

@@ -21,9 +21,9 @@ from typing import Any
 import torch
 from transformers import Trainer
 
+from ..run.checkpoints import delete_checkpoints, step_of
+from ..run.life_cycle import Run
 from ..sharing.run_record import describe_hardware
-from ..training.checkpoints import delete_checkpoints, step_of
-from ..training.run import Run
 from ..utils.command_line import parsed, quiet_libraries
 from ..utils.errors import DataError, DivergedError
 from ..utils.files import write_json

@@ -4,7 +4,6 @@
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +13,12 @@ from .. import presets
 from ..configuration_scratch import ScratchConfig
 from ..data.documents import DocumentArguments, load_documents
 from ..data.splits import DataArguments
+from ..run import objectives, pretraining
 from ..run import train as run_train
-from ..tasks import TRANSLATE, named
-from ..training import classification, objectives, pretraining
-from ..training.run import Run
+from ..run.classifier_arguments import ClassifierTrainingArguments
+from ..run.encoder_models import ModelArguments
+from ..run.life_cycle import Run
+from ..tasks import CLASSIFY, TRANSLATE, module_of
 from ..utils.errors import DataError
 
 EVALUATIONS = 5  # of each run, at equal intervals; the last one is that of the final weights
@@ -48,24 +49,6 @@ class Kind:
     settings: str
 
 
-def read_texts(run: Run) -> Any:
-    data = classification.load_data(run)
-    classification.check_kind(data.problem_type, run.groups["training"])
-    return data, classification.encode(run, data, run.groups["model"])
-
-
-def build_classifier(arguments: classification.ModelArguments, inputs: Any) -> PreTrainedModel:
-    data, encoded = inputs
-    return classification.build_model(
-        arguments, encoded.tokenizer, data.label_names, problem_type=data.problem_type, has_pairs=data.has_pairs
-    )
-
-
-def train_classifier(run: Run, inputs: Any) -> Trainer:
-    data, encoded = inputs
-    return classification.train_model(run, data, encoded, classification.metrics_of(data), evaluates=True)
-
-
 def read_documents(run: Run) -> Any:
     documents = load_documents(run.groups["data"])
     run.check_data(documents.digests())
@@ -82,9 +65,18 @@ def train_writer(run: Run, inputs: Any) -> Trainer:
     return trainer
 
 
-def kind_of(name: str, presets_of: Mapping[str, Callable[..., ScratchConfig]], *scores: str, settings: str) -> "Kind":
-    """Return the kind of a task with a module. scores: the one that variants are compared by, and others."""
-    task = named(name)
+def kind_of(
+    name: str,
+    presets_of: Mapping[str, Callable[..., ScratchConfig]],
+    *scores: str,
+    settings: str,
+    options: Options | None = None,
+) -> "Kind":
+    """Return the kind of a task with a module.
+
+    scores: the one that variants are compared by, and others. options: the task's without defaults by its data.
+    """
+    task = module_of(name)
 
     def train(run: Run, inputs: Any) -> Trainer:
         _, trainer = run_train.start(task, run, *inputs)
@@ -94,16 +86,17 @@ def kind_of(name: str, presets_of: Mapping[str, Callable[..., ScratchConfig]], *
     def build(arguments: Any, inputs: Any) -> PreTrainedModel:
         return task.build_model(arguments, *inputs)
 
-    read = partial(run_train.read, task)
+    def read(run: Run) -> Any:
+        data = run_train.read(task, run)
+        return data, task.build_tokenizer(run.groups["model"], data, run.checkpoint)
+
     program = f"scripts/{task.program}.py"
-    return Kind(program, task.arguments, presets_of, read, build, train, scores[0], scores[1:], settings)
+    return Kind(program, options or task.arguments, presets_of, read, build, train, scores[0], scores[1:], settings)
 
 
-CLASSIFICATION = Kind(
-    classification.PROGRAM,
-    (classification.ModelArguments, DataArguments, classification.ClassifierTrainingArguments),
-    presets.ENCODERS, read_texts, build_classifier, train_classifier, "accuracy", ("loss",),
-    "--ema_decay 0 --no_calibrate --num_train_epochs 1",
+CLASSIFICATION = kind_of(
+    CLASSIFY, presets.ENCODERS, "accuracy", "loss", settings="--ema_decay 0 --no_calibrate --num_train_epochs 1",
+    options=(ModelArguments, DataArguments, ClassifierTrainingArguments),
 )  # fmt: skip
 WRITING = Kind(
     pretraining.PROGRAM,

@@ -27,7 +27,12 @@ PROGRAMS = {"train_tokens": TAG, "train_answers": ANSWER, "train_translation": T
 
 def named(name: str | None) -> Any:
     """Return the `Task` of this name; None if it has no module."""
-    return import_module(f".{name}", __name__).TASK if name in PROGRAMS.values() else None
+    return module_of(name) if name in PROGRAMS.values() else None
+
+
+def module_of(name: str | None) -> Any:
+    """Return the `Task` of a module."""
+    return import_module(f".{name}", __name__).TASK
 
 
 def trained_by(program: str) -> Any:

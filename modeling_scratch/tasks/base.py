@@ -7,6 +7,7 @@ A task is a module in this package with a `Task` of the name TASK, and a row in 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from transformers import DataCollatorWithPadding
@@ -41,7 +42,8 @@ class Encoded(NamedTuple):
 class Training:
     """The parts of one training. options: of the model; arguments: of Trainer; encoded: by split.
 
-    answerer: what evaluations ask, where Trainer's predictions are not yet answers. weights: those that `settle` chose.
+    answerer: what evaluations ask, where Trainer's predictions are not yet answers. weights: what `settle` did to them.
+    run: its `Run`. baselines: those of `before_training`. stages: rows of the report on what came before.
     """
 
     options: Any
@@ -51,7 +53,10 @@ class Training:
     model: Any
     answerer: Any = None
     encoded: dict[str, Encoded] = field(default_factory=dict)
-    weights: str = ""
+    weights: Any = ""
+    run: Any = None
+    baselines: Any = None
+    stages: Sequence[Any] = ()
 
     @property
     def source_tokenizer(self) -> Any:
@@ -68,11 +73,14 @@ class Curve(NamedTuple):
 
 
 class Report(NamedTuple):
-    """The results of a run: results.md as Markdown, evaluation.json, and the learning curve."""
+    """The results of a run: results.md as Markdown, evaluation.json, and the learning curve.
+
+    evaluation: None if the task has written all of them itself.
+    """
 
     text: str
-    evaluation: dict[str, Any]
-    curve: Curve
+    evaluation: dict[str, Any] | None = None
+    curve: Curve = Curve("loss", "eval_loss", "loss")
 
 
 # Model cards
@@ -142,17 +150,20 @@ def recorded_settings(config: Any, task: str) -> dict[str, Any]:
 class Task(ABC):
     """A task. The methods of its training come first, then those of its use.
 
-    name: that of its module. arguments: dataclasses of options for the model, the data and Trainer. loss: Trainer's
-    `compute_loss_func`; None for the model's own. best_by: the score that chooses the epoch, and whether greater is
-    better; None if the options choose. predicts: whether the report reads Trainer's predictions.
-    samples: how many texts the saved model answers at the end.
+    name: that of its module. arguments: dataclasses of options for the model and the data, and last Trainer's. loss:
+    its `compute_loss_func`; None for the model's own. best_by: the score that chooses the epoch, and whether greater is
+    better; None if the options choose. predicts: whether the report reads Trainer's predictions. evaluates: whether a
+    run with a test split is scored on validation at its end. reports_everywhere: whether each process takes part in the
+    report. samples: how many texts the saved model answers at the end.
     """
 
     name: ClassVar[str]
-    arguments: ClassVar[tuple[type, type, type]]
+    arguments: ClassVar[tuple[type, ...]]
     loss: ClassVar[Callable[..., Any] | None] = None
     best_by: ClassVar[tuple[str, bool] | None] = ("f1", True)
     predicts: ClassVar[bool] = True
+    evaluates: ClassVar[bool] = True
+    reports_everywhere: ClassVar[bool] = False
     samples: ClassVar[int] = 3
 
     # purpose, use: of the card; purpose is a format of the record's entries. space: the app. reads: what the card says
@@ -180,9 +191,20 @@ class Task(ABC):
         """The name of the program that trains, without .py."""
         return next(program for program, name in PROGRAMS.items() if name == self.name)
 
+    def open(self, *options: Any) -> Any:
+        """Return the `Run` of these options; None for one that has no other parts than its training."""
+        return None
+
     @abstractmethod
     def read(self, arguments: Any) -> Any:
         """Return the data: an object with `splits`, `notes`, `digests()`, `describe()` and `texts(split)`."""
+
+    def complete(self, run: Any, data: Any) -> None:  # noqa: B027  # most tasks have all from their options
+        """Complete the options of a run by its data, and add the stages before its training."""
+
+    def before_training(self, run: Any, data: Any) -> Any:
+        """Do what should not fail after hours: train baselines, and rehearse what follows stages. Return baselines."""
+        return None
 
     @abstractmethod
     def build_tokenizer(self, options: Any, data: Any, checkpoint: str | None) -> Any:
@@ -208,13 +230,17 @@ class Task(ABC):
     def metrics(self, training: Training, split: str) -> Callable[..., dict[str, float]]:
         """Return Trainer's `compute_metrics` for a split."""
 
+    def best(self, data: Any, arguments: Any) -> tuple[str, bool] | None:
+        """Return the score that chooses the epoch, and whether greater is better."""
+        return self.best_by
+
     def kept_of(self, outputs: Any, labels: Any) -> Any:
         """Return what the metrics read of the outputs for a batch."""
         return outputs
 
-    def trainer(self, training: Training) -> Callable[..., Any] | None:
-        """Return the class of the trainer, once its arguments are complete; None for that of encoders."""
-        return None
+    def trainer(self, training: Training) -> dict[str, Any]:
+        """Return further arguments of `RunTrainer`, and complete those of the training."""
+        return {}
 
     def settle(self, training: Training, trainer: Any) -> None:  # noqa: B027  # most tasks keep the weights as they are
         """Choose the weights to save, after the training."""
@@ -223,9 +249,21 @@ class Task(ABC):
     def report(self, training: Training, trainer: Any, split: str, predicted: Any) -> Report:
         """Return the scores beside those of the baseline, and write further files to the run's folder."""
 
-    def record(self, data: Any) -> dict[str, Any]:
+    def notes(self, data: Any) -> list[str]:
+        """Return what the run's record says of the data."""
+        return data.notes
+
+    def record(self, training: Training) -> dict[str, Any]:
         """Return further entries of the run's record."""
         return {}
+
+    def sample_texts(self, training: Training, split: str) -> list[Any]:
+        """Return the texts that the saved model answers at the end."""
+        return training.data.texts(split)[: self.samples]
+
+    def next_commands(self, folder: Path, data: Any) -> list[str]:
+        """Return commands that use the saved model, a line each."""
+        return []
 
     @abstractmethod
     def results(self, evaluation: Mapping[str, Any]) -> Results:

@@ -19,12 +19,12 @@ from filelock import FileLock, Timeout
 from transformers import TrainingArguments
 
 from ..bridges.model_sources import LINEAR_MODEL, LINEAR_WEIGHTS
-from ..run.layout import ENTRIES, LINEAR, RECORD
 from ..sharing.model_files import PRETRAINING, SAVED, code_files, is_one_of
 from ..sharing.run_record import DIGESTS, SELF_PRETRAINING, read_run, settings_of
 from ..utils.errors import DataError
 from ..utils.files import leftovers, remove
 from .checkpoints import UNFINISHED
+from .layout import ENTRIES, LINEAR, RECORD
 
 LOCK_FILE = "_lock"  # Trainer does not push files whose names start with an underscore
 SET_ASIDE = "_replaced-"
@@ -161,11 +161,13 @@ def _inside(path: Path) -> list[Path]:
 
 
 def has_pretraining(folder: Path) -> bool:
-    """Return whether a run began with pretraining. Another folder of this name is not the run's."""
+    """Return whether a run began with pretraining, by a retired recipe, too. Another folder of this name is not its."""
     try:
-        return bool(read_run(folder).get(SELF_PRETRAINING))
+        record = read_run(folder)
     except DataError:
         return False
+    recipe = record.get("recipe_choices")
+    return bool(record.get(SELF_PRETRAINING)) or (isinstance(recipe, dict) and bool(recipe.get("pretraining")))
 
 
 def _is_written(name: str) -> bool:
