@@ -15,13 +15,14 @@ from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
 from ..bridges.model_sources import ALLOW_SPECIAL_TOKENS
+from ..inference.arguments import PredictArguments
 from ..serving.connections import ANY_HOST, LOOPBACK, KnownHosts, open_socket
 from ..sharing.card_summary import Summary, read_summary
 from ..utils.command_line import option
 from ..utils.errors import DataError
 from ..utils.markdown import escaped
 from .explanations import ROUTE, Explanations, find_explain
-from .models import Source, load_demo_model
+from .models import load_page
 from .views import View, show
 
 MOST_WAITING = 64  # clicks
@@ -59,8 +60,12 @@ class DemoArguments:
         return (*LOOPBACK, self.host, *(self.allow_host or ()), *((ANY_HOST,) if self.share else ()))
 
     @property
-    def source(self) -> Source:
-        return Source(self.model, self.device, self.allow_special_tokens, self.trust_remote_code)
+    def source(self) -> PredictArguments:
+        """The model, and how its texts are read."""
+        special, trusts = self.allow_special_tokens, self.trust_remote_code
+        return PredictArguments(
+            model=self.model, device=self.device, allow_special_tokens=special, trust_remote_code=trusts
+        )
 
 
 def demo(arguments: DemoArguments) -> None:
@@ -75,7 +80,7 @@ def running(arguments: DemoArguments) -> Iterator[tuple[str, str | None]]:
     """Yield the local and the public address of the page; the latter is None without --share."""
     with open_socket(arguments.host, arguments.port) as listener:  # before the model loads, which takes longer
         port = listener.getsockname()[1]
-    model, card = load_demo_model(arguments.source), read_summary(arguments.model)
+    model, card = load_page(arguments.source), read_summary(arguments.model)
     with TemporaryDirectory(prefix="explanations-") as folder:
         explain = find_explain()
         explanations = Explanations(Path(folder), explain) if explain else None

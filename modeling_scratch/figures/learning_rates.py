@@ -8,19 +8,13 @@ import torch
 from transformers import TrainingArguments, get_scheduler
 
 from ..tasks import every
-from ..training.classification import ClassifierTrainingArguments
-from ..training.pretraining import PretrainingArguments
 from .look import COLORS, WIDTH, plain_axes, titled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 STEPS, PAPER_STEPS = 2_000, 20_000
-PROGRAMS: dict[str, Callable[..., Any]] = {
-    "train-classifier": ClassifierTrainingArguments,
-    **{task.program.replace("_", "-"): task.arguments[2] for task in every()},
-    "pretrain": PretrainingArguments,
-}
+PROGRAMS: dict[str, Callable[..., Any]] = {task.program.replace("_", "-"): task.arguments[2] for task in every()}
 PAPER = (512, 4_000), (512, 8_000), (256, 4_000)  # width, warm-up steps
 
 

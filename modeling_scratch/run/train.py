@@ -72,6 +72,14 @@ def start(task: Task, run: Run, data: Any, tokenizer: Any) -> tuple[Training, Sh
     return training, trainer
 
 
+def fit(task: Task, run: Run, data: Any, tokenizer: Any) -> Any:
+    """Train and save the model of a run, without its report, and return the trainer."""
+    if (trainer := task.fit(run, data, tokenizer)) is None:
+        _, trainer = start(task, run, data, tokenizer)
+        run.train(trainer)
+    return trainer
+
+
 def _build_trainer(task: Task, training: Training) -> SharingTrainer:
     return build_trainer(
         task.trainer(training) or HeadTrainer,

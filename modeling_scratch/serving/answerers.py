@@ -5,16 +5,14 @@ import textwrap
 
 from transformers import AutoConfig
 
-from .. import tasks
 from ..bridges.model_sources import check_folder, load_checkpoint, read_special_tokens, token_limit
+from ..data.text_pairs import pair_columns
 from ..inference.arguments import PredictArguments
-from ..tasks import CLASSIFY, action_of
+from ..tasks import action_of, named
 from ..tasks.answerer import Answerer
 from ..utils.errors import DataError
-from .classification import load_classification
 
 MOST_BEAMS, MOST_NEW_TOKENS = 8, 256
-ROUTES = CLASSIFY, *tasks.PROGRAMS.values()
 
 
 def load_answerer(
@@ -29,14 +27,13 @@ def load_answerer(
     check_folder(name, "--model")
     try:
         config = load_checkpoint(AutoConfig, name, trust_remote_code)
-        action, architecture = action_of(config), (config.architectures or ["this model"])[0]
-        if task := tasks.named(action):
-            arguments = PredictArguments(model=name, device=device, trust_remote_code=trust_remote_code)
-            answerer: Answerer = task.load(arguments, {"num_beams": max_beams, "max_new_tokens": max_new_tokens})
-        elif action == CLASSIFY:
-            answerer = load_classification(name, device, trust_remote_code)
-        else:
+        action = action_of(config)
+        if not action or not (task := named(action)).serves:
+            architecture = (config.architectures or ["this model"])[0]
             raise DataError(f"--model {name}: {architecture} does not classify, tag, translate or answer")
+        arguments = PredictArguments(model=name, device=device, trust_remote_code=trust_remote_code)
+        arguments.text_column = list(pair_columns(name)) or None  # there is no table to have them
+        answerer: Answerer = task.load(arguments, {"num_beams": max_beams, "max_new_tokens": max_new_tokens})
         read_special_tokens(answerer.pipe.tokenizer, allow_special_tokens or None)
         return _ready(answerer)
     except DataError:
