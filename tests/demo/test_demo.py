@@ -20,9 +20,9 @@ from transformers import pipeline, set_seed
 
 from modeling_scratch.demo.app import DemoArguments, build_page, running
 from modeling_scratch.demo.explanations import Explanations
-from modeling_scratch.demo.models import load_page
 from modeling_scratch.demo.views import View
 from modeling_scratch.inference.arguments import PredictArguments
+from modeling_scratch.serving.answerers import load_page
 from modeling_scratch.sharing.card_summary import Summary, read_summary
 
 TEXT, PAIR = "a slow and bad film by Anna Berg", ("a good film", "not good at all")
