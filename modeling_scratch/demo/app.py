@@ -14,6 +14,8 @@ from starlette.middleware import Middleware
 from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
+import modeling_scratch
+
 from ..inference.arguments import PredictArguments
 from ..serving.answerers import load_page
 from ..serving.connections import ANY_HOST, Address, KnownHosts, open_socket
@@ -21,7 +23,7 @@ from ..sharing.card_summary import Summary, read_summary
 from ..utils.command_line import option
 from ..utils.errors import DataError
 from ..utils.markdown import escaped
-from .explanations import ROUTE, Explanations, find_explain
+from .explanations import ROUTE, Explanations
 from .views import View, show
 
 MOST_WAITING = 64  # clicks
@@ -71,8 +73,7 @@ def running(arguments: DemoArguments) -> Iterator[tuple[str, str | None]]:
         port = listener.getsockname()[1]
     model, card = load_page(arguments.source), read_summary(arguments.model)
     with TemporaryDirectory(prefix="explanations-") as folder:
-        explain = find_explain()
-        explanations = Explanations(Path(folder), explain) if explain else None
+        explanations = Explanations(Path(folder), modeling_scratch.explain)
         page = build_page(card, View(model, arguments.max_characters, card.examples, explanations))
         try:
             _, url, public = page.launch(**launch_options(arguments, port, Path(folder)))

@@ -102,7 +102,7 @@ def load_generator(
     """Load a text generator. Raises `DataError` for a checkpoint without trained generation head or tokenizer."""
     check_folder(name, "--model_name_or_path")
     try:
-        model, tokenizers = _load(name, trust_remote_code)
+        model, tokenizers = load_generating(name, trust_remote_code)
     except DataError:
         raise
     except Exception as error:  # from files, network, configuration or code: the libraries' own are open-ended
@@ -122,7 +122,8 @@ def load_generator(
     return generator
 
 
-def _load(name: str, trust_remote_code: bool) -> tuple[Any, Tokenizers]:
+def load_generating(name: str, trust_remote_code: bool) -> tuple[Any, Tokenizers]:
+    """Load a model with its tokenizers. Raises `DataError` for one without a trained head that generates."""
     config = load_checkpoint(AutoConfig, name, trust_remote_code)
     action = action_of(config)
     if action and (advice := named(action).not_generated):  # a generation class would load it with random weights

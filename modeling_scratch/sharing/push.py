@@ -14,15 +14,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import huggingface_hub
-import transformers
 from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
 from huggingface_hub.repocard import metadata_load
 from huggingface_hub.utils import validate_repo_id
-from transformers import AutoConfig
 
-import modeling_scratch
-
-from ..bridges.model_limits import check_model_files
 from ..bridges.model_sources import load_tokenizers
 from ..pipelines import TARGET_FOLDER
 from ..run.layout import RECORD, SHARED, VERIFICATION
@@ -35,6 +30,7 @@ from .quotations import QUOTING, may_quote, quoting_files
 from .run_record import read_run
 from .space import MODEL_FOLDER, space_files
 from .verification import Verdict, verify
+from .verification_outputs import load_model
 from .verification_record import RecordError, read_record
 
 VOCABULARIES = ("tokenizer.json", "vocab.*", "*.spm", "*.model")
@@ -235,13 +231,8 @@ def check_card(path: Path) -> None:
 
 def _load(folder: Path) -> None:
     """Load with installed classes. The folder's own code is parsed, and not executed."""
-    check_model_files(folder)
-    architecture = (AutoConfig.from_pretrained(folder, trust_remote_code=False).architectures or ["none"])[0]
-    model_class = getattr(modeling_scratch, architecture, None) or getattr(transformers, architecture, None)
-    if model_class is None:
-        raise DataError(f"unknown architecture in config.json: {architecture}")
-    _, info = model_class.from_pretrained(folder, use_safetensors=True, output_loading_info=True)
-    if missing := sorted(info["missing_keys"]):
+    _, loading = load_model(folder)
+    if missing := loading["missing_keys"]:
         raise DataError(f"the weights lack {', '.join(missing[:3])}")
     load_tokenizers(str(folder))
     if missing := [name for name in code_files(folder) if not (folder / name).is_file()]:

@@ -26,9 +26,7 @@ from ..bridges.model_sources import (
     ALLOW_SPECIAL_TOKENS,
     Tokenizers,
     ask_for_mask,
-    check_loaded,
     load_body,
-    load_checkpoint,
     load_tokenizers,
     position_limit,
     preset_config,
@@ -37,7 +35,7 @@ from ..bridges.model_sources import (
 from ..data.bpe_dropout import BpeDropout, RespelledPairs, word_numbers
 from ..data.translation_pairs import TranslationData, TranslationDataArguments, load_pairs
 from ..inference.arguments import PredictArguments
-from ..inference.generation import SearchArguments
+from ..inference.generation import SearchArguments, load_generating
 from ..inference.loading import move
 from ..inference.text_generators import Generated, Translator
 from ..modeling_seq2seq import ScratchSeq2SeqForConditionalGeneration
@@ -532,10 +530,7 @@ class Translating(Task):
         return Results("\n\n".join(text), metrics, evaluation["examples"][0]["source"] if samples else "")
 
     def load(self, arguments: PredictArguments, limits: Mapping[str, int] | None = None) -> Translation:
-        name, trusts = arguments.model, arguments.trust_remote_code
-        model, info = load_checkpoint(AutoModelForSeq2SeqLM, name, trusts, output_loading_info=True)
-        check_loaded(model, info, "no trained generation head")
-        source, target = load_tokenizers(name, trusts)
+        model, (source, target) = load_generating(arguments.model, arguments.trust_remote_code)
         ask_for_mask(source, model)
         move(model.eval(), arguments.device)
         pipe = TranslationPipeline(model=model, tokenizer=source, target_tokenizer=target, device=model.device)
