@@ -15,8 +15,8 @@ evaluation.json, results.md), its learning curve and a model card (README.md).
 from collections.abc import Sequence
 
 from modeling_scratch.data.documents import DocumentArguments
-from modeling_scratch.training.objectives import PretrainingModelArguments
-from modeling_scratch.training.pretraining import PretrainingArguments, pretrain
+from modeling_scratch.run.objectives import PretrainingModelArguments
+from modeling_scratch.run.pretraining import PretrainingArguments, pretrain
 from modeling_scratch.utils.command_line import run_program
 
 

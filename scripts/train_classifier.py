@@ -17,15 +17,10 @@ the training texts, and of --unlabelled_file, first.
 continues a stopped search.
 """
 
-from collections.abc import Sequence
+from modeling_scratch.run.train import program
+from modeling_scratch.tasks import CLASSIFY
 
-from modeling_scratch.training.classifier_run import ARGUMENTS, train
-from modeling_scratch.utils.command_line import run_program
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    run_program(train, ARGUMENTS, __doc__, arguments)
-
+main = program(CLASSIFY, __doc__)
 
 if __name__ == "__main__":
     main()

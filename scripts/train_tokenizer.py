@@ -9,7 +9,7 @@ of a folder or a data set on the Hub.
 
 from collections.abc import Sequence
 
-from modeling_scratch.training.tokenizer import TextArguments, TokenizerArguments, run
+from modeling_scratch.run.tokenizer import TextArguments, TokenizerArguments, run
 from modeling_scratch.utils.command_line import run_program
 
 

@@ -20,7 +20,7 @@ from conftest import redraw
 from modeling_scratch import ScratchEncoderForSequenceClassification, presets
 from modeling_scratch.serving import server as serve_room
 from modeling_scratch.tasks.answerer import Answerer
-from modeling_scratch.tasks.classify import Classification
+from modeling_scratch.tasks.classifier_answers import Classification
 from tokenization import special_token_ids, train_wordlevel_tokenizer
 
 PATIENCE = 60  # seconds, in which everything here happens on the slowest machine

@@ -10,7 +10,7 @@ import numpy as np
 from transformers.trainer import TRAINER_STATE_NAME
 
 from ..report.plots import name_steps, percent_formatter, series
-from ..training.checkpoints import checkpoints_in
+from ..run.checkpoints import checkpoints_in
 from ..utils.errors import DataError
 from .look import COLORS, WIDTH, plain_axes, titled
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 STEPS, PAPER_STEPS = 2_000, 20_000
-PROGRAMS: dict[str, Callable[..., Any]] = {task.program.replace("_", "-"): task.arguments[2] for task in every()}
+PROGRAMS: dict[str, Callable[..., Any]] = {task.program.replace("_", "-"): task.arguments[-1] for task in every()}
 PAPER = (512, 4_000), (512, 8_000), (256, 4_000)  # width, warm-up steps
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..run.run_folder import LOCK_FILE, ended_by_sigterm, locked
 from ..sharing.run_record import environment, without_paths
-from ..training.run_folder import LOCK_FILE, ended_by_sigterm, locked
 from ..utils.command_line import option
 from ..utils.errors import DataError
 from ..utils.files import remove, write_json

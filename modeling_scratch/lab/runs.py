@@ -21,10 +21,10 @@ from typing import Any
 import torch
 from transformers import Trainer
 
+from ..run.checkpoints import delete_checkpoints, step_of
+from ..run.life_cycle import Run
 from ..run.train import fit, read
 from ..sharing.run_record import describe_hardware
-from ..training.checkpoints import delete_checkpoints, step_of
-from ..training.run import Run
 from ..utils.command_line import parsed, quiet_libraries
 from ..utils.errors import DataError, DivergedError
 from ..utils.files import write_json
@@ -104,9 +104,15 @@ def groups_of(
 ) -> dict[str, Any]:
     """Return the arguments of a run, as its program would parse them."""
     given = [*options, "--seed", str(seed), "--output_dir", folder]
-    model, data, training = parsed(experiment.task.arguments, given, raises=True)
+    model, data, training = parsed(experiment.arguments, given, raises=True)
     training.include_num_input_tokens_seen = "non_padding"  # which the command line cannot say
     return {"model": with_overrides(model, overrides), "data": data, "training": training}
+
+
+def inputs_of(experiment: Experiment, run: Run) -> tuple[Any, Any]:
+    """Return the data and the tokenizer of a run."""
+    data = read(experiment.task, run)
+    return data, experiment.task.build_tokenizer(run.groups["model"], data, run.checkpoint)
 
 
 def plan(task: str, data: str | None, options: Sequence[str], base: str | None, variants: Any, matches: bool) -> Any:
@@ -116,7 +122,7 @@ def plan(task: str, data: str | None, options: Sequence[str], base: str | None, 
     """
     experiment, _ = find_task(task, data)
     run = Run(experiment.program, groups_of(experiment, options, [*filter(None, [base])], 0, "unused"), None)
-    inputs = read(experiment.task, run)
+    inputs = inputs_of(experiment, run)
 
     def build(overrides: Sequence[str]) -> Any:
         return experiment.task.build_model(with_overrides(run.groups["model"], overrides), *inputs)
@@ -142,7 +148,7 @@ def train(
     start = time.perf_counter()
     experiment, _ = find_task(task, data)
     run = Run.open_stage(experiment.program, **groups_of(experiment, options, overrides, seed, folder))
-    resumed_at, inputs = step_of(run.checkpoint), read(experiment.task, run)
+    resumed_at, inputs = step_of(run.checkpoint), inputs_of(experiment, run)
     if digests is not None and dict(run.digests) != dict(digests):
         raise DataError("the data have changed since the lab was started: restore them, or give --overwrite")
     ready = time.perf_counter()

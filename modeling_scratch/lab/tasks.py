@@ -38,6 +38,10 @@ class Experiment:
         return self.task.lab
 
     @property
+    def arguments(self) -> tuple[type, ...]:
+        return self.comparison.arguments or self.task.arguments
+
+    @property
     def program(self) -> str:
         return f"scripts/{self.task.program}.py"
 

@@ -3,25 +3,28 @@
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from transformers import pipeline
+from transformers import pipeline, set_seed
 
 from ..data.text_pairs import parts_of
 from ..report.judged_split import judged_split, predict_split
 from ..report.plots import losses_and_score_png
 from ..report.report_files import write_report
-from ..run.layout import CURVE
 from ..tasks import named
-from ..tasks.base import Task, Training
-from ..training.encoder_training import build_trainer, choose_epoch_on_validation, inputs_of
-from ..training.run import Run, pipeline_call, summary
-from ..training.run_folder import alone
-from ..training.trainer import RatesByDepth, SharingTrainer, share
+from ..tasks.base import Report, Task, Training
 from ..utils.command_line import run_program
 from ..utils.markdown import excerpt
+from .encoder_training import build_trainer, choose_epoch_on_validation, inputs_of
+from .layout import CURVE
+from .life_cycle import Run, pipeline_call, summary
+from .pushing import share
+from .run_folder import alone, delete_set_aside
+from .search import of_trial, search, space_of, with_dropout
+from .trainer import RunTrainer
 
 LONGEST_TEXT = 80  # characters of a text that is answered at the end
 
@@ -36,39 +39,56 @@ def program(name: str, description: str | None) -> Callable[..., None]:
     return main
 
 
-class HeadTrainer(RatesByDepth, SharingTrainer):
-    """The trainer of an encoder with a head."""
-
-
 @alone
-def train(task: Task, options: Any, data: Any, arguments: Any) -> None:
-    """Run a training. Input errors are raised before it starts. options, data, arguments: those of `task.arguments`."""
-    run = Run.open(f"scripts/{task.program}.py", options, data, arguments, inputs_of(options, data))
-    training, trainer = start(task, run, *read(task, run))
-    finish(task, run, training, trainer)
+def train(task: Task, *options: Any) -> None:
+    """Run a training. Input errors are raised before it starts. options: those of `task.arguments`."""
+    run = task.open(*options) or _open(task, *options)
+    data = read(task, run)
+    task.complete(run, data)
+    if getattr(run.groups["training"], "search_trials", 0):
+        print(search_arguments(task, run, data))
+        return
+    baselines = task.before_training(run, data)
+    stages = [stage() for stage in run.stages]
+    if baselines is not None or stages:
+        set_seed(run.groups["training"].seed)  # a run that resumes between the stages starts here
+    training, trainer = start(task, run, data, task.build_tokenizer(run.options, data, run.checkpoint))
+    training.baselines, training.stages = baselines, stages
+    finish(task, training, trainer)
 
 
-def read(task: Task, run: Run) -> tuple[Any, Any]:
-    """Read and check the data of a run, and return it with the tokenizer."""
+def _open(task: Task, options: Any, data: Any, arguments: Any) -> Run:
+    return Run.open(f"scripts/{task.program}.py", options, data, arguments, inputs_of(options, data))
+
+
+def read(task: Task, run: Run) -> Any:
+    """Read and check the data of a run."""
     data = task.read(run.groups["data"])
     run.check_data(data.digests())
     print(data.describe())
-    return data, task.build_tokenizer(run.groups["model"], data, run.checkpoint)
+    return data
 
 
-def start(task: Task, run: Run, data: Any, tokenizer: Any) -> tuple[Training, SharingTrainer]:
-    """Build the model, encode the data, build the trainer, and start the run."""
-    options, arguments = run.groups["model"], run.groups["training"]
+def prepared(task: Task, options: Any, arguments: Any, data: Any, tokenizer: Any) -> Training:
+    """Build the model, and encode the data."""
     training = Training(options, arguments, data, tokenizer, task.build_model(options, data, tokenizer))
     training.answerer = task.answerer(training)
     training.encoded = {split: task.encode(training, split) for split in data.splits}
+    return training
+
+
+def start(task: Task, run: Run, data: Any, tokenizer: Any) -> tuple[Training, RunTrainer]:
+    """Build the model, encode the data, build the trainer, and start the run."""
+    arguments = run.groups["training"]
+    training = prepared(task, run.options, arguments, data, tokenizer)
+    training.run = run
     notes = [note for encoded in training.encoded.values() for note in encoded.notes]
     print("".join(f"{note}\n" for note in notes), end="")
-    if task.best_by:
-        choose_epoch_on_validation(arguments, data, task.best_by)
-    trainer = _build_trainer(task, training)
+    if best_by := task.best(data, arguments):
+        choose_epoch_on_validation(arguments, data, best_by)
+    trainer = make_trainer(task, training)
     rows = {split: len(each) for split, each in data.splits.items()}
-    run.start(trainer, [*data.notes, *notes], **task.record(data), rows=rows)
+    run.start(trainer, [*task.notes(data), *notes], **task.record(training), rows=rows)
     return training, trainer
 
 
@@ -80,9 +100,10 @@ def fit(task: Task, run: Run, data: Any, tokenizer: Any) -> Any:
     return trainer
 
 
-def _build_trainer(task: Task, training: Training) -> SharingTrainer:
+def make_trainer(task: Task, training: Training, **options: Any) -> RunTrainer:
+    """Build the trainer. options: further ones of `RunTrainer`."""
+    options |= {"compute_loss_func": task.loss, **task.trainer(training)}
     return build_trainer(
-        task.trainer(training) or HeadTrainer,
         training.source_tokenizer,
         {split: encoded.rows for split, encoded in training.encoded.items()},
         task.metrics(training, "validation"),
@@ -90,28 +111,60 @@ def _build_trainer(task: Task, training: Training) -> SharingTrainer:
         task.collate(training),
         task.kept_of,
         model=training.model,
-        compute_loss_func=task.loss,
+        **options,
     )
 
 
-def finish(task: Task, run: Run, training: Training, trainer: SharingTrainer) -> None:
+def search_arguments(task: Task, run: Run, data: Any) -> str:
+    """Search for arguments: each trial is a complete training run, scored on validation. Test is not used."""
+    arguments, options = run.groups["training"], run.options
+    tokenizer = task.build_tokenizer(options, data, run.checkpoint)
+    whole = prepared(task, options, arguments, data, tokenizer)
+
+    def trainer_of(values: dict[str, Any]) -> RunTrainer:
+        changed = replace(options, config_overrides=with_dropout(options.config_overrides, values))
+        set_seed(arguments.seed)
+        model, of_this = task.build_model(changed, data, tokenizer), of_trial(arguments, values)
+        trial = replace(whole, options=changed, arguments=of_this, model=model)
+        return make_trainer(task, trial, keeps_checkpoints=False)
+
+    def attempt(values: dict[str, Any]) -> dict[str, float]:
+        trainer = trainer_of(values)
+        trainer.train()
+        return trainer.evaluate()
+
+    run.start(trainer_of({}), data.notes, labels=data.label_names)
+    metric, _ = task.best(data, arguments) or ("loss", False)
+    report = search(arguments, space_of(arguments), options.config_overrides, metric, attempt)
+    delete_set_aside(run.folder)
+    return report
+
+
+def finish(task: Task, training: Training, trainer: RunTrainer) -> None:
     """Train, save, and evaluate on the test split, or on validation if there is none."""
-    split, data = judged_split(training.data.splits), training.data
-    run.train(trainer, evaluates=task.predicts and split == "test", settle=partial(task.settle, training, trainer))
+    run, data, split = training.run, training.data, judged_split(training.data.splits)
+    run.train(trainer, evaluates=task.evaluates and split == "test", settle=partial(task.settle, training, trainer))
     predicted = None
     if task.predicts:
         trainer.compute_metrics = task.metrics(training, split)
         predicted = predict_split(trainer, training.encoded[split].rows, split)
-    if run.is_main:
+    if run.is_main or task.reports_everywhere:
         report = task.report(training, trainer, split, predicted)
-        write_report(trainer.args, report.text, report.evaluation)
-        losses_and_score_png(trainer.state.log_history, run.folder / CURVE, *report.curve)
-        print(f"\n{report.text}")
+        if run.is_main:
+            _write(report, run, trainer)
     share(trainer, data.texts(split))
     if run.is_main:
-        if task.samples:
-            print(answered(task, run.folder, data.texts(split)[: task.samples], run.groups["model"].trust_remote_code))
-        print(f"\n{summary(trainer, run.checkpoint)}")
+        if texts := task.sample_texts(training, split):
+            print(answered(task, run.folder, texts, run.options.trust_remote_code))
+        print(f"\n{summary(trainer, run.checkpoint)}", *task.next_commands(run.folder, data), sep="\n")
+
+
+def _write(report: Report, run: Run, trainer: RunTrainer) -> None:
+    """Print the report, and write it into the run's folder if the task has not."""
+    if report.evaluation is not None:
+        write_report(trainer.args, report.text, report.evaluation)
+        losses_and_score_png(trainer.state.log_history, run.folder / CURVE, *report.curve)
+    print(f"\n{report.text}")
 
 
 def answered(task: Task, folder: Path, texts: list[str], trust_remote_code: bool) -> str:
@@ -121,9 +174,10 @@ def answered(task: Task, folder: Path, texts: list[str], trust_remote_code: bool
     settings = task.settings(pipe.model.config)
     pipe = partial(pipe, **settings)
     given = "".join(f", {name}={_python(value)}" for name, value in settings.items())
-    rows = [
-        f"{excerpt(parts[0], LONGEST_TEXT)}\n    {excerpt(task.sample(pipe, *parts))}" for parts in map(parts_of, texts)
-    ]
+    rows = []
+    for parts in map(parts_of, texts):
+        shown = " | ".join(excerpt(part, LONGEST_TEXT) for part in parts)
+        rows.append(f"{shown}\n    {excerpt(task.sample(pipe, *parts))}")
     return "\n".join(["", pipeline_call(f'"{name}", model={str(folder)!r}{given}'), *rows])
 
 

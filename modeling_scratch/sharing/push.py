@@ -262,8 +262,8 @@ def upload(
 
     is_stale: whether a file that is there, and not among these, is one of them. kind: the `repo_type` of a Space.
     """
-    sdk, revision = {"space_sdk": "gradio"} if kind else {}, None if kind else arguments.revision
-    url = hub.create_repo(repo_id, private=arguments.private or None, exist_ok=True, **sdk, **kind)
+    sdk, revision = ("gradio", None) if kind else (None, arguments.revision)
+    url = hub.create_repo(repo_id, private=arguments.private or None, exist_ok=True, space_sdk=sdk, **kind)
     if arguments.private and not hub.repo_info(url.repo_id, **kind).private:
         raise DataError(f"{url} already exists and is public; nothing was uploaded; make it private in its settings")
     if revision is not None:

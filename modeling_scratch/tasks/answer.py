@@ -25,9 +25,9 @@ from ..inference.answers import ALL
 from ..inference.arguments import PredictArguments
 from ..inference.loading import load_head, set_length
 from ..question_answering import QuestionAnsweringPipeline
+from ..run.encoder_heads import HeadModelArguments, HeadTrainingArguments, limit_length
+from ..run.encoder_models import build_model, build_tokenizer
 from ..tasks import ANSWER
-from ..training.encoder_heads import HeadModelArguments, HeadTrainingArguments, limit_length
-from ..training.encoder_models import build_model, build_tokenizer
 from ..utils.errors import DataError, DivergedError
 from ..utils.markdown import escaped, excerpt, percent, quoted_rows, table
 from .answerer import MORE_THAN_ANY, Answerer, Job, response

@@ -7,6 +7,7 @@ A task is a module in this package with a `Task` of the name TASK, and a row in 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TextIO
 
 from transformers import DataCollatorWithPadding
@@ -42,7 +43,8 @@ class Encoded(NamedTuple):
 class Training:
     """The parts of one training. options: of the model; arguments: of Trainer; encoded: by split.
 
-    answerer: what evaluations ask, where Trainer's predictions are not yet answers. weights: those that `settle` chose.
+    answerer: what evaluations ask, where Trainer's predictions are not yet answers. weights: what `settle` did to them.
+    run: its `Run`. baselines: those of `before_training`. stages: rows of the report on what came before.
     """
 
     options: Any
@@ -52,7 +54,10 @@ class Training:
     model: Any
     answerer: Any = None
     encoded: dict[str, Encoded] = field(default_factory=dict)
-    weights: str = ""
+    weights: Any = ""
+    run: Any = None
+    baselines: Any = None
+    stages: Sequence[Any] = ()
 
     @property
     def source_tokenizer(self) -> Any:
@@ -69,11 +74,14 @@ class Curve(NamedTuple):
 
 
 class Report(NamedTuple):
-    """The results of a run: results.md as Markdown, evaluation.json, and the learning curve."""
+    """The results of a run: results.md as Markdown, evaluation.json, and the learning curve.
+
+    evaluation: None if the task has written all of them itself.
+    """
 
     text: str
-    evaluation: dict[str, Any]
-    curve: Curve
+    evaluation: dict[str, Any] | None = None
+    curve: Curve = Curve("loss", "eval_loss", "loss")
 
 
 # Model cards
@@ -131,12 +139,16 @@ class Space(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """How the lab compares variants of a model: the presets, the score that decides, others, and fixed options."""
+    """How the lab compares variants of a model: the presets, the score that decides, others, and fixed options.
+
+    arguments: those of the task, without defaults that depend on the data.
+    """
 
     presets: Mapping[str, Callable[..., Any]]
     score: str
     others: tuple[str, ...]
     options: str
+    arguments: tuple[type, ...] = ()
 
 
 # Tasks
@@ -160,17 +172,20 @@ class Task:
 
     A task whose models come from pretraining alone has no training, and pretraining has no use.
 
-    name: that of its module. arguments: dataclasses of options for the model, the data and Trainer. loss: Trainer's
-    `compute_loss_func`; None for the model's own. best_by: the score that chooses the epoch, and whether greater is
-    better; None if the options choose. predicts: whether the report reads Trainer's predictions.
-    samples: how many texts the saved model answers at the end. lab: None if the lab does not train it.
+    name: that of its module. arguments: dataclasses of options for the model and the data, and last Trainer's. loss:
+    its `compute_loss_func`; None for the model's own. best_by: the score that chooses the epoch, and whether greater is
+    better; None if the options choose. predicts: whether the report reads Trainer's predictions. evaluates: whether a
+    run with a test split is scored on validation at its end. reports_everywhere: whether each process takes part in the
+    report. samples: how many texts the saved model answers at the end. lab: None if the lab does not train it.
     """
 
     name: ClassVar[str]
-    arguments: ClassVar[tuple[type, type, type]]
+    arguments: ClassVar[tuple[type, ...]]
     loss: ClassVar[Callable[..., Any] | None] = None
     best_by: ClassVar[tuple[str, bool] | None] = ("f1", True)
     predicts: ClassVar[bool] = True
+    evaluates: ClassVar[bool] = True
+    reports_everywhere: ClassVar[bool] = False
     samples: ClassVar[int] = 3
     lab: ClassVar[Comparison | None] = None
 
@@ -203,9 +218,20 @@ class Task:
         """The name of the program that trains, without .py."""
         return next(program for program, name in PROGRAMS.items() if name == self.name)
 
+    def open(self, *options: Any) -> Any:
+        """Return the `Run` of these options; None for one that has no other parts than its training."""
+        return None
+
     def read(self, arguments: Any) -> Any:
         """Return the data: an object with `splits`, `notes`, `digests()`, `describe()` and `texts(split)`."""
         raise NotImplementedError
+
+    def complete(self, run: Any, data: Any) -> None:
+        """Complete the options of a run by its data, and add the stages before its training."""
+
+    def before_training(self, run: Any, data: Any) -> Any:
+        """Do what should not fail after hours: train baselines, and rehearse what follows stages. Return baselines."""
+        return None
 
     def build_tokenizer(self, options: Any, data: Any, checkpoint: str | None) -> Any:
         """Return the tokenizer, or those of source and target. checkpoint: the one that the run resumes from."""
@@ -231,13 +257,17 @@ class Task:
         """Return Trainer's `compute_metrics` for a split."""
         raise NotImplementedError
 
+    def best(self, data: Any, arguments: Any) -> tuple[str, bool] | None:
+        """Return the score that chooses the epoch, and whether greater is better."""
+        return self.best_by
+
     def kept_of(self, outputs: Any, labels: Any) -> Any:
         """Return what the metrics read of the outputs for a batch."""
         return outputs
 
-    def trainer(self, training: Training) -> Callable[..., Any] | None:
-        """Return the class of the trainer, once its arguments are complete; None for that of encoders."""
-        return None
+    def trainer(self, training: Training) -> dict[str, Any]:
+        """Return further arguments of `RunTrainer`, and complete those of the training."""
+        return {}
 
     def settle(self, training: Training, trainer: Any) -> None:
         """Choose the weights to save, after the training."""
@@ -246,9 +276,21 @@ class Task:
         """Return the scores beside those of the baseline, and write further files to the run's folder."""
         raise NotImplementedError
 
-    def record(self, data: Any) -> dict[str, Any]:
+    def notes(self, data: Any) -> list[str]:
+        """Return what the run's record says of the data."""
+        return data.notes
+
+    def record(self, training: Training) -> dict[str, Any]:
         """Return further entries of the run's record."""
         return {}
+
+    def sample_texts(self, training: Training, split: str) -> list[Any]:
+        """Return the texts that the saved model answers at the end."""
+        return training.data.texts(split)[: self.samples]
+
+    def next_commands(self, folder: Path, data: Any) -> list[str]:
+        """Return commands that use the saved model, a line each."""
+        return []
 
     def fit(self, run: Any, data: Any, tokenizer: Any) -> Any:
         """Train and save the model of a run, and return the trainer; None for a task that run/train carries out."""

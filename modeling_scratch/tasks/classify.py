@@ -1,259 +1,338 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Give texts, or pairs of texts, one of several labels, any number of them, or a number.
+"""Give texts, or pairs of texts, one of several labels, any number of them, or a number."""
 
-Training is that of training/classification.
-"""
-
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, TextIO
+from copy import copy
+from functools import partial
+from html import unescape
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple, TextIO
 
+import torch
+from datasets import DatasetDict
+from torch import Tensor
 from transformers import pipeline
 
 from .. import presets
-from ..data.columns import is_missing
-from ..data.text_pairs import TEXT_FIELDS, as_fields, check_single, of_parts, pair_columns
-from ..inference.answers import ALL, MULTI_LABEL, Choice, gives_numbers, has_one_score, names_of
+from ..bridges.model_sources import token_limit
+from ..data import demo_reviews
+from ..data.encoded_texts import encode_texts
+from ..data.labelled_texts import ReviewData, load_splits
+from ..data.splits import DataArguments
+from ..data.text_pairs import TEXT_FIELDS, as_fields, check_single, of_parts, pair_columns, text_lists, texts_of
+from ..inference.answers import MULTI_LABEL, gives_numbers, names_of
 from ..inference.arguments import PredictArguments
 from ..inference.classification import Classifier, explain, load_any, uncounted
-from ..inference.explanations import MOST_WORDS, contributions, has_more_words, with_and_without
+from ..inference.explanations import has_more_words
 from ..inference.rows import row_writer
+from ..report.calibration import Calibration
+from ..report.classification import Judge
 from ..report.classification_card import classification
+from ..report.classification_metrics import ClassificationMetrics, macro_f1_decides
+from ..report.judges import KIND_JUDGES, KindJudge
+from ..report.saved_baseline import delete_linear
+from ..report.split_scores import report_splits
+from ..report.stages import fine_tuning_stage, report_stages
+from ..run.batches import training_batches
+from ..run.checkpoints import step_of
+from ..run.classifier_arguments import ClassifierModelArguments, ClassifierTrainingArguments
+from ..run.defaults import choose, complete, known_defaults, settings_text
+from ..run.encoder_models import ModelArguments, build_model, build_tokenizer
+from ..run.encoder_training import choose_epoch_on_validation
+from ..run.life_cycle import Run, rehearse
+from ..run.losses import RDrop, StandardisedError, WeightedCrossEntropy, balanced_weights
+from ..run.optimizers import predicts_numbers, scale_last_linear, start_at_mean
+from ..run.remedies import remedies
+from ..run.self_pretraining import (
+    SelfPretrainingArguments,
+    check_combination,
+    corpus_of,
+    discarded,
+    open_run,
+    pretrain,
+)
+from ..run.temperature import calibrate
+from ..run.train import make_trainer, prepared
+from ..sharing.run_record import DEFAULTS
 from ..tasks import CLASSIFY
-from ..utils.errors import DataError
-from .answerer import MORE_THAN_ANY, Answer, Job, OneTextAnswerer, response
-from .base import Comparison, FileRow, Space, Task, Use
-from .page import CUT, Later, Page
-from .requests import AnyOption, Flag, Inputs, Option, Pairs, Schema, array, one_or_several, record
+from ..utils.errors import DataError, counted, one_line
+from .answerer import MORE_THAN_ANY
+from .base import Comparison, Encoded, FileRow, Report, Space, Task, Training, Use
+from .classifier_answers import Classification, ClassifierPage
 
-ONE_LABEL = "single_label_classification"  # also of runs of earlier versions, which did not record it
+ONE_CLASS, SEVERAL, NUMBER = "single_label_classification", "multi_label_classification", "regression"
 PURPOSES = {
-    ONE_LABEL: "A text classifier with the labels {labels}.",
-    MULTI_LABEL: "A text classifier that gives each text any number of the labels {labels}.",
-    "regression": "A regression model that predicts a number for each text: {labels}.",
+    ONE_CLASS: "A text classifier with the labels {labels}.",
+    SEVERAL: "A text classifier that gives each text any number of the labels {labels}.",
+    NUMBER: "A regression model that predicts a number for each text: {labels}.",
 }
 PROBABILITIES = 'model(**tokenizer(text, truncation=True, return_tensors="pt")).logits.softmax(-1)'
 ANSWERS = {
-    MULTI_LABEL: PROBABILITIES.replace("softmax(-1)", "sigmoid()"),
-    "regression": PROBABILITIES.replace("softmax(-1)", "item()"),
+    SEVERAL: PROBABILITIES.replace("softmax(-1)", "sigmoid()"),
+    NUMBER: PROBABILITIES.replace("softmax(-1)", "item()"),
 }
 ANSWERED = {
-    ONE_LABEL: "It assigns one of its labels to every text, even if none applies.",
-    "regression": "It predicts a number for every text, even if none applies, also outside the range of the labels.",
+    ONE_CLASS: "It assigns one of its labels to every text, even if none applies.",
+    NUMBER: "It predicts a number for every text, even if none applies, also outside the range of the labels.",
 }
 LABELS = """{
         each["label"]: each["score"] for each in pipe(%s, truncation=True, top_k=None)
     }"""
 PAIR = '{"text": text, "text_pair": text_pair}'
-RATE = "rate"  # what a classifier of numbers does on a page
-MOST_LABELS = 10  # that a page shows
-WORDS = "Contribution of each word to the probability"
-MORE_WORDS = f" Only the contributions of the first {MOST_WORDS} words are computed."
+SENTENCES = [
+    "This thriller is gripping from start to finish.",
+    "I had expected a triumph, but this film is dull.",
+    "I cannot agree that this drama is a yawn.",
+]
+SAMPLE = 64  # texts of each split, in the rehearsal
 
 
-@dataclass
-class Classification(OneTextAnswerer):
-    """Labels with their probabilities, or numbers.
+# Problem types
 
-    classifier: answers files; a linear one has no pipeline. has_pairs: the model reads pairs of texts. explains: files
-    get the contributions of words. unsure, long: the texts without a label, and those with more words than explained.
+
+class Problem(NamedTuple):
+    """What a problem type needs in training.
+
+    best_by: the score that chooses the epoch, and whether a greater one is better. report: compares the model with
+    linear ones. loss, changes: of the data and the arguments, for `RunTrainer`.
     """
 
-    name: ClassVar[str] = "classify"
-    summary: ClassVar[str] = (
-        "Classify texts. The response to a text has the labels with their probabilities, most likely first."
-    )
-    classifier: Any = None
-    has_pairs: bool = False
-    explains: bool = False
-    unsure: int = 0
-    long: int = 0
-
-    @property
-    def config(self) -> Any:
-        return self.classifier.model.config
-
-    @property
-    def options(self) -> Mapping[str, AnyOption]:
-        top_k = Option("The number of labels of a text, most likely first.", 2, 1, self.limits["top_k"], words=(ALL,))
-        options: dict[str, AnyOption] = {"top_k": top_k}
-        if not gives_numbers(self.config):
-            told = 'The lowest probability of a label. The answer then has "labels": the labels that reach it.'
-            options["threshold"] = Option(told, 0.8, 0, 1, is_whole=False)
-        if not self.has_pairs and has_one_score(self.config):
-            told = f'Whether to add "words": what each of the first {MOST_WORDS} words contributes to the first score.'
-            options["explain"] = Flag(told)
-        return options
-
-    @property
-    def answers(self) -> Schema:
-        names, added = names_of(self.config), {}
-        outputs = one_or_several(array(record({"label": {"enum": names}, "score": {"type": "number"}})))
-        if "threshold" in self.options:
-            is_multi = self.config.problem_type == MULTI_LABEL
-            added["labels"] = one_or_several(array({"enum": names}) if is_multi else {"enum": [*names, None]})
-        if "explain" in self.options:
-            value = {"anyOf": [{"type": "number"}, {"enum": [None]}]}
-            words = array(record({"word": {"type": "string"}, "contribution": value}))
-            added["words"] = one_or_several({"anyOf": [words, {"enum": [None]}]})
-        return response(outputs, added)
-
-    def inputs(self, max_texts: int, max_characters: int) -> Inputs:
-        if not self.has_pairs:
-            return super().inputs(max_texts, max_characters)
-        told, examples = "A pair of texts, or a list of these.", ("Loved it.", "It was good.")
-        return Pairs(max_texts, max_characters, TEXT_FIELDS, told, examples)
-
-    @property
-    def samples(self) -> list[Any]:
-        return [dict(zip(TEXT_FIELDS, ("a", "b c")))] if self.has_pairs else super().samples
-
-    def variants(self, text: Any, options: Mapping[str, Any]) -> Iterable[Any]:
-        return with_and_without(text) if options.get("explain") else [text]
-
-    def is_empty(self, text: Any) -> bool:
-        """Return whether the text, or one of a pair, has no visible character."""
-        return any(map(is_missing, text.values() if self.has_pairs else [text]))
-
-    def run(self, jobs: Sequence[Job]) -> list[Answer]:
-        return [self.pipe.postprocess(each, top_k=None, _legacy=False) for each in self.outputs(jobs)]
-
-    def shape(self, answers: Sequence[Answer], is_list: bool, options: Mapping[str, Any]) -> Any:
-        """Return the labels of one text, or a list of those of each."""
-        top_k = options.get("top_k", 1)
-        best = [answer[: None if top_k == ALL else top_k] for answer in answers]
-        return best if is_list else best[0]
-
-    def added(
-        self, texts: Sequence[Any], answers: Sequence[Sequence[Answer]], options: Mapping[str, Any]
-    ) -> dict[str, list[Any]]:
-        """Return the labels that reach the threshold, and the words with their contributions, as they are asked for."""
-        found: dict[str, list[Any]] = {}
-        if "threshold" in options:
-            found["labels"] = [self._reaching(answer, options["threshold"]) for answer, *_ in answers]
-        if options.get("explain"):
-            found["words"] = [contributions(text, _scores(each)) for text, each in zip(texts, answers)]
-        return found
-
-    @property
-    def counts(self) -> dict[str, int]:
-        classifier = self.classifier
-        return {
-            "texts without a label, as none reaches --threshold": self.unsure,
-            f"texts of which only the first {MOST_WORDS} words are explained": self.long,
-            "rows without text, which get no label or score": classifier.empty,
-            f"texts truncated to {classifier.limit} tokens": classifier.cut,
-            "texts of which at least half the tokens are unknown to the model": classifier.unknown,
-        }
-
-    def _reaching(self, answer: Answer, threshold: float) -> Any:
-        """Return the label if it reaches the threshold, else None; of a multi-label model, all that do."""
-        labels = [each["label"] for each in answer if each["score"] >= threshold]
-        if self.config.problem_type == MULTI_LABEL:
-            return labels
-        return labels[0] if labels else None
+    best_by: tuple[str, bool]
+    report: Callable[..., Judge | KindJudge]
+    metrics: Callable[[Sequence[str]], Callable[..., dict[str, float]]]
+    loss: Callable[[ReviewData, Any], Any] = lambda data, arguments: None
+    changes: Callable[[ReviewData], list[Any]] = lambda data: []
 
 
-def _scores(answers: Sequence[Answer]) -> list[float | None]:
-    """Return the score in each answer of the label that is first in the first one; None for empty answers."""
-    label = answers[0][0]["label"] if answers[0] else None
-    return [next((each["score"] for each in answer if each["label"] == label), None) for answer in answers]
+def unit_of(data: ReviewData) -> float:
+    """The standard deviation of the train labels, in which a regression learns."""
+    return float(data.labels("train").std())
 
 
-# On a page
+def weights_of(data: ReviewData) -> list[float]:
+    return balanced_weights(data.splits["train"]["label"], len(data.label_names))
 
 
-class ClassifierPage(Page):
-    """Texts or pairs of texts -> the probabilities of labels, with the contributions of words, or numbers."""
+def weighted_loss(data: ReviewData, arguments: Any) -> WeightedCrossEntropy | None:
+    if not arguments.class_weights:
+        return None
+    if arguments.world_size > 1 or arguments.n_gpu > 1:
+        raise DataError("--class_weights runs in one process, on one device")
+    return WeightedCrossEntropy(torch.tensor(weights_of(data)), arguments.label_smoothing_factor)
 
-    def __init__(self, task: Task, answerer: Classification, fields: tuple[str, ...]) -> None:
-        super().__init__(task, answerer)
-        self.fields, self.classifier, self.config = fields, answerer.classifier, answerer.config
-        self.is_multiple = self.config.problem_type == MULTI_LABEL
-        labels = {"label": "Answer", "num_top_classes": MOST_LABELS, "show_heading": not self.is_multiple}
-        self.outputs = ("Label", labels), ("Markdown", {})
-        if gives_numbers(self.config):
-            numbers = [("Number", {"label": name}) for name in names_of(self.config)]
-            self.action, self.outputs = RATE, [*numbers, ("Markdown", {})]
-        elif len(fields) == 1 and not self.is_multiple:  # the words contribute to one answer
-            self.later = Later("words", self.words, ("HighlightedText", {"label": WORDS, "show_legend": True}))
 
-    @property
-    def parts(self) -> tuple[Any, Any]:
-        return self.classifier.model, self.classifier.tokenizer
+def of_one_class(data: ReviewData, arguments: Any, is_main: bool) -> Judge:
+    is_weighted = arguments.class_weights is not None
+    return Judge(data, arguments.seed, is_main, with_mean=arguments.mean_with_baseline, is_weighted=is_weighted)
 
-    def answer(self, *values: Any) -> list[Any]:
-        """Return the scores, most likely first, or the numbers; and a note, such as about a truncated text."""
-        classifier = replace(self.classifier, choice=Choice(None if self.action == RATE else ALL), cut=0)
-        _, score, *top = classifier.classify([of_parts(values)], uncounted)[0]
-        if score is None:
-            raise DataError(f"{self.fields[0]}: has no tokens of the model; write something else")
-        note = CUT.format(limit=classifier.limit) if classifier.cut else ""
-        if not top:
-            return [*(score if isinstance(score, list) else [score]), note]
-        scores = {each["label"]: each["score"] for each in top[0]}
-        if self.later and has_more_words(values[0]):
-            note += MORE_WORDS
-        return [scores, note if self.is_multiple else f"Probability: {max(scores.values()):.4f}. {note}"]
 
-    def words(self, text: str) -> list[tuple[str, float | None]]:
-        """Return each word with its contribution, in the order of the text."""
-        found = explain(self.classifier, [text], uncounted)[0] or []
-        return [(each["word"], each["contribution"]) for each in found]
+def of_another_kind(data: ReviewData, arguments: Any, is_main: bool) -> KindJudge:
+    return KIND_JUDGES[data.problem_type](data, arguments.seed, judges=is_main)
+
+
+PROBLEMS = {
+    ONE_CLASS: Problem(("accuracy", True), of_one_class, ClassificationMetrics, weighted_loss),
+    SEVERAL: Problem(("f1_micro", True), of_another_kind, lambda names: KIND_JUDGES[SEVERAL].metrics),
+    NUMBER: Problem(
+        ("rmse", False),
+        of_another_kind,
+        lambda names: KIND_JUDGES[NUMBER].metrics,
+        lambda data, arguments: StandardisedError(unit_of(data)),
+        lambda data: [partial(scale_last_linear, unit=unit_of(data))],
+    ),
+}
+OF_ONE_CLASS = "label_smoothing_factor", "search_trials", "mean_with_baseline", "class_weights", "r_drop"
+
+
+def check_options(problem_type: str, arguments: Any) -> None:
+    """Raise `DataError` for options that only concern texts with one class each."""
+    for name in OF_ONE_CLASS if problem_type != ONE_CLASS else ():
+        if getattr(arguments, name):
+            raise DataError(f"--{name} requires one class per text, and the task is {problem_type}: remove it")
+
+
+def load_demo(arguments: DataArguments) -> ReviewData:
+    """Return the demo reviews, limited to the requested numbers."""
+    if arguments.problem_type not in (None, ONE_CLASS) or arguments.label_separator:
+        raise DataError("--problem_type and --label_separator: the demo reviews have one class each; give --train_file")
+    if arguments.has_pairs:
+        raise DataError("--text_column: the demo reviews have one text each; for pairs of texts, give --train_file")
+    limits = {"train": arguments.max_train_samples}
+    splits = {
+        split: rows[: limits.get(split, arguments.max_eval_samples)]
+        for split, rows in demo_reviews.demo_splits().items()
+    }
+    notes = ["no data was given: these are generated film reviews; --train_file or --data_dir reads yours"]
+    return ReviewData.from_pairs(splits, list(demo_reviews.LABEL_NAMES), notes, [])
 
 
 class Classifying(Task):
     name = CLASSIFY
-    lab = Comparison(presets.ENCODERS, "accuracy", ("loss",), "--ema_decay 0 --no_calibrate --num_train_epochs 1")
+    arguments = ClassifierModelArguments, DataArguments, SelfPretrainingArguments, ClassifierTrainingArguments
+    predicts, reports_everywhere = False, True
+    lab = Comparison(
+        presets.ENCODERS, "accuracy", ("loss",), "--ema_decay 0 --no_calibrate --num_train_epochs 1",
+        (ModelArguments, DataArguments, ClassifierTrainingArguments),
+    )  # fmt: skip
     keeps_predictions = True
     use = Use("text-classification", "text-classification", "AutoModelForSequenceClassification", PROBABILITIES)
     space = Space("text-classification", LABELS % "text")
     results = staticmethod(classification)
 
-    # Training, of which training/classification has the rest: imported when asked, as other uses do not need it
+    # Before the training
 
-    @property
-    def arguments(self) -> tuple[type, type, type]:  # type: ignore[override]
-        from ..data.splits import DataArguments
-        from ..training.classification import ClassifierTrainingArguments, ModelArguments
+    def open(
+        self,
+        model: ClassifierModelArguments,
+        data: DataArguments,
+        options: SelfPretrainingArguments,
+        arguments: ClassifierTrainingArguments,
+    ) -> Run:
+        """Open the run. A resumed one has the defaults that it was started with."""
+        check_combination(options, model, data, arguments)
+        if known := known_defaults(arguments):
+            model, arguments = complete(known, model, arguments)
+        run = open_run(f"scripts/{self.program}.py", model, data, options, arguments)
+        run.noted[DEFAULTS], run.wanted = known, options
+        return run
 
-        return ModelArguments, DataArguments, ClassifierTrainingArguments
-
-    def read(self, arguments: Any) -> Any:
-        from ..training.classification import load_demo, load_splits
-
+    def read(self, arguments: DataArguments) -> ReviewData:
         return load_demo(arguments) if arguments.uses_demo else load_splits(arguments)
 
-    def build_tokenizer(self, options: Any, data: Any, checkpoint: str | None) -> Any:
-        from ..training.classification import build_tokenizer, list_of_parts, types_of
+    def complete(self, run: Run, data: ReviewData) -> None:
+        """Choose the settings that are not given by the number of texts, and pretrain first if it is asked for."""
+        check_options(data.problem_type, run.groups["training"])
+        corpus, model = corpus_of(run, data, run.wanted), run.groups["model"]
+        if run.noted[DEFAULTS] is None:
+            is_demo, training = run.groups["data"].uses_demo, run.groups["training"]
+            run.noted[DEFAULTS] = known = choose(data, is_demo, model, training, corpus is not None)
+            run.groups["model"], run.groups["training"] = complete(known, model, training)
+            if not (is_demo or model.model_name_or_path):
+                print(settings_text(data, run.groups["model"], run.groups["training"]))
+        if corpus is not None:
+            run.stages.append(partial(pretrain, run, corpus, data.notes))
 
-        return build_tokenizer(options, list_of_parts(data.texts("train")), checkpoint, **types_of(data))
+    def before_training(self, run: Run, data: ReviewData) -> Judge | KindJudge:
+        """Train the baselines. Raise `DataError` for arguments with which the fine-tuning could not start."""
+        arguments = run.groups["training"]
+        choose_epoch_on_validation(copy(arguments), data, self.best(data, arguments))
+        baselines = PROBLEMS[data.problem_type].report(data, arguments, run.is_main)
+        if run.stages:
+            rows = {name: rows.select(range(min(SAMPLE, len(rows)))) for name, rows in data.splits.items()}
+            sample, options = data.with_splits(DatasetDict(rows)), run.groups["model"]
+            with discarded(arguments) as copied:
+                tokenizer = self.build_tokenizer(options, sample, run.checkpoint)
+                rehearse(make_trainer(self, prepared(self, options, copied, sample, tokenizer)))
+        return baselines
 
-    def build_model(self, options: Any, data: Any, tokenizer: Any) -> Any:
-        from ..training.classification import build_model
+    def build_tokenizer(self, options: ModelArguments, data: ReviewData, checkpoint: str | None) -> Any:
+        """Load or train a tokenizer. A new one learns from both texts of a pair, and tells them apart."""
+        texts = list(chain.from_iterable(text_lists(data.texts("train"))))
+        types = {"token_type_ids": True} if data.has_pairs else {}
+        return build_tokenizer(options, texts, checkpoint, **types)
 
-        kind = {"problem_type": data.problem_type, "has_pairs": data.has_pairs}
-        return build_model(options, tokenizer, data.label_names, **kind)
+    def build_model(self, options: ModelArguments, data: ReviewData, tokenizer: Any) -> Any:
+        kind: Any = {"problem_type": data.problem_type, "has_pairs": data.has_pairs}
+        model = build_model(options, tokenizer, data.label_names, **kind)
+        if data.problem_type == NUMBER and not predicts_numbers(options.model_name_or_path, options.trust_remote_code):
+            start_at_mean(model, data.labels("train"))
+        return model
 
-    def fit(self, run: Any, data: Any, tokenizer: Any) -> Any:
-        from ..training import classification as room
+    def encode(self, training: Training, split: str) -> Encoded:
+        """Return input_ids, attention_mask and label, and a note on truncated texts. The limit is `token_limit`'s."""
+        rows, tokenizer = training.data.splits[split], training.tokenizer
+        tokenizer.model_max_length = limit = token_limit(tokenizer, training.model.config)
+        try:
+            columns, cut = encode_texts(texts_of(rows), tokenizer)
+        except Exception as error:  # of tokenizers: of no type of its own
+            raise DataError(f"{split}: the tokenizer cannot read the texts: {one_line(error)}") from error
+        notes = [f"{split}: truncated {counted(cut, 'text')} to {limit} tokens (--max_length)"] if cut else []
+        return Encoded(columns.add_column("label", list(rows["label"])), [], notes=notes)
 
-        room.check_kind(data.problem_type, run.groups["training"])
-        model = self.build_model(run.groups["model"], data, tokenizer)
-        encoded = room.Encoded(tokenizer, model, *room.encode_splits(data.splits, tokenizer, model.config))
-        return room.train_model(run, data, encoded, room.metrics_of(data), evaluates=True)
+    def best(self, data: ReviewData, arguments: Any) -> tuple[str, bool]:
+        """Return the score that chooses the best epoch: of rare classes, macro F1."""
+        is_weighted = bool(arguments.class_weights)
+        if data.problem_type == ONE_CLASS and macro_f1_decides(data.splits["train"]["label"], is_weighted):
+            return "f1_macro", True
+        return PROBLEMS[data.problem_type].best_by
+
+    def metrics(self, training: Training, split: str) -> Callable[..., dict[str, float]]:
+        return PROBLEMS[training.data.problem_type].metrics(training.data.label_names)
+
+    def kept_of(self, outputs: Any, labels: Tensor) -> Tensor:
+        """Return the logits of models with several outputs."""
+        return outputs[0] if isinstance(outputs, tuple) else outputs
+
+    def trainer(self, training: Training) -> dict[str, Any]:
+        data, arguments = training.data, training.arguments
+        check_options(data.problem_type, arguments)
+        problem = PROBLEMS[data.problem_type]
+        return {
+            "compute_loss_func": problem.loss(data, arguments),
+            "changes": problem.changes(data),
+            "train_collator": training_batches(arguments, training.model, self.collate(training)),
+            "added_loss": RDrop(arguments.r_drop) if arguments.r_drop else None,
+        }
+
+    # After it
+
+    def settle(self, training: Training, trainer: Any) -> None:
+        """Calibrate the probabilities of the final weights."""
+        if trainer.is_world_process_zero():
+            delete_linear(Path(trainer.args.output_dir))  # of a run which is resumed: the report decides again
+        is_wanted = training.arguments.calibrate
+        training.weights = calibrate(trainer) if is_wanted else Calibration(obstacle="--calibrate False was given")
+
+    def report(self, training: Training, trainer: Any, split: str, predicted: Any) -> Report:
+        run, data = training.run, training.data
+        splits = DatasetDict({name: encoded.rows for name, encoded in training.encoded.items()})
+        advice = remedies(run, data, trainer.state)
+        texts = [unescape(training.baselines.evaluate(trainer, splits, training.weights, advice))]
+        if training.arguments.evaluate_train:
+            texts.append(report_splits(trainer, splits))
+        if training.stages and run.is_main:
+            rows = [*training.stages, fine_tuning_stage(trainer, step_of(run.checkpoint))]
+            texts.append(report_stages(run.folder, rows))
+        return Report("\n".join(texts))
+
+    def notes(self, data: ReviewData) -> list[str]:
+        return [*data.notes, *data.warnings]
+
+    def record(self, training: Training) -> dict[str, Any]:
+        data, weights = training.data, {}
+        if training.arguments.class_weights:
+            weights = {"weights_of_classes": dict(zip(data.label_names, weights_of(data)))}
+        about = {"labels": data.label_names, "problem_type": data.problem_type}
+        return {**about, "text_columns": list(data.text_columns), **weights}
+
+    def sample_texts(self, training: Training, split: str) -> list[Any]:
+        is_demo = training.run.groups["data"].uses_demo
+        return SENTENCES if is_demo else super().sample_texts(training, split)
+
+    def sample(self, pipe: Any, *texts: str) -> str:
+        [answer] = pipe([as_fields(of_parts(texts))], truncation=True)
+        return f"{answer['label']} {answer['score']:.3f}"
+
+    def next_commands(self, folder: Path, data: ReviewData) -> list[str]:
+        model, pair = f"--model {shlex.quote(str(folder))}", ' --text_pair "another"' if data.has_pairs else ""
+        return [
+            f"next: modeling-scratch predict {model} --input new.csv --output answers.csv",
+            f'      modeling-scratch explain {model} --text "a text"{pair} --output inside.html',
+        ]
 
     # Card
 
     def purpose_of(self, record: Mapping[str, Any]) -> str:
-        return PURPOSES[record.get("problem_type") or ONE_LABEL]
+        return PURPOSES[record.get("problem_type") or ONE_CLASS]
 
     def use_of(self, record: Mapping[str, Any]) -> Use:
-        return self.use._replace(answer=ANSWERS.get(record.get("problem_type") or ONE_LABEL, PROBABILITIES))
+        return self.use._replace(answer=ANSWERS.get(record.get("problem_type") or ONE_CLASS, PROBABILITIES))
 
     def limits_of(self, record: Mapping[str, Any]) -> list[str]:
         """Of a model of several labels, which may give none, there is nothing to say."""
-        problem_type = record.get("problem_type") or ONE_LABEL
+        problem_type = record.get("problem_type") or ONE_CLASS
         return [ANSWERED[problem_type]] if problem_type in ANSWERED else []
 
     # Use

@@ -8,10 +8,10 @@ from transformers import PreTrainedModel, Trainer
 
 from .. import presets
 from ..data.documents import DocumentArguments, Documents, load_documents
+from ..run.life_cycle import Run
+from ..run.objectives import PretrainingModelArguments, build_model, build_tokenizer
+from ..run.pretraining import PretrainingArguments, start
 from ..tasks import PRETRAIN
-from ..training.objectives import PretrainingModelArguments, build_model, build_tokenizer
-from ..training.pretraining import PretrainingArguments, start
-from ..training.run import Run
 from ..utils.markdown import escaped, table
 from . import fill, write
 from .base import Comparison, Metric, Results, Task, Use

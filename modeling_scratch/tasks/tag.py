@@ -37,10 +37,10 @@ from ..data.tagged_sentences import (
 from ..inference.arguments import PredictArguments
 from ..inference.loading import load_head, set_length
 from ..inference.pieces import entities_of, words_of
+from ..run.encoder_heads import HeadModelArguments, HeadTrainingArguments, limit_length
+from ..run.encoder_models import build_model, build_tokenizer
 from ..run.layout import PREDICTIONS
 from ..tasks import TAG
-from ..training.encoder_heads import HeadModelArguments, HeadTrainingArguments, limit_length
-from ..training.encoder_models import build_model, build_tokenizer
 from ..utils.errors import DataError, DivergedError, counted, one_line
 from ..utils.markdown import escaped, excerpt, percent, quoted_rows, table
 from .answerer import Answer, Answerer, Job, response
@@ -414,8 +414,8 @@ class Tagging(Task):
         curve = Curve("loss (nats per labelled token)", "eval_f1", name)
         return Report("\n\n".join(text) + "\n", evaluation, curve)
 
-    def record(self, data: TaggedData) -> dict[str, Any]:
-        return {"labels": data.label_names}
+    def record(self, training: Training) -> dict[str, Any]:
+        return {"labels": training.data.label_names}
 
     def results(self, evaluation: Mapping[str, Any]) -> Results:
         split, baseline, is_bio = evaluation["split"], evaluation["baseline"], evaluation["are_entities"]

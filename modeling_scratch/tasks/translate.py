@@ -40,11 +40,11 @@ from ..inference.loading import move
 from ..inference.text_generators import Generated, Translator
 from ..modeling_seq2seq import ScratchSeq2SeqForConditionalGeneration
 from ..pipelines import DEFAULT_NEW_TOKENS, TranslationPipeline
+from ..run.arguments import RunArguments
+from ..run.callbacks import save_where_judged
 from ..run.layout import TRANSLATIONS
+from ..run.losses import R_DROP, RDrop, Twice, check_r_drop
 from ..tasks import TRANSLATE
-from ..training.arguments import RunArguments
-from ..training.callbacks import save_where_judged
-from ..training.r_drop import R_DROP, check_r_drop
 from ..utils.errors import DataError
 from ..utils.files import write_text
 from ..utils.markdown import escaped, excerpt, quoted_rows, table
@@ -286,7 +286,7 @@ def respelling(training: Training) -> Callable[..., RespelledPairs] | None:
 def choose_weights(trainer: Any, translator: Translator, data: TranslationData) -> str:
     """Load the better of best checkpoint and average of the last ones on validation; return its description."""
     from ..report.translation import score_translations
-    from ..training.checkpoints import average_weights, last_checkpoints, load_weights
+    from ..run.checkpoints import average_weights, last_checkpoints, load_weights
 
     arguments, model = trainer.args, translator.model
     best = trainer.state.best_model_checkpoint
@@ -407,7 +407,7 @@ class Translating(Task):
     name, explained, not_generated = TRANSLATE, "generation", None
     lab = Comparison(presets.SEQ2SEQS, "loss", ("bleu",), "--average_checkpoints 1 --num_beams 1")
     arguments = TranslationModelArguments, TranslationDataArguments, TranslationTrainingArguments
-    best_by, predicts, samples = None, False, 0
+    best_by, predicts, evaluates, samples = None, False, False, 0
     refusal, columns_of_answers = "the model translates", ("translation",)
     purpose = "A translation model from {source} to {target} (column names of the training data)."
     use = Use(
@@ -464,14 +464,20 @@ class Translating(Task):
 
         return compute
 
-    def trainer(self, training: Training) -> Callable[..., Any]:
-        from ..training.translation_trainer import TranslationTrainer
-
+    def trainer(self, training: Training) -> dict[str, Any]:
         arguments, model, pairs = training.arguments, training.model, len(training.encoded["train"].rows)
         peak = arguments.learning_rate or arguments.paper_rate(model.config.hidden_size, pairs)
         arguments.learning_rate = peak
         print(f"{model.num_parameters():,} parameters, peak learning rate {peak:.2g}")
-        return partial(TranslationTrainer, target_tokenizer=training.tokenizer[1], respell=respelling(training))
+        respell = respelling(training)
+        collator = respell(self.collate(training)) if respell else self.collate(training)
+        return {
+            "target_tokenizer": training.tokenizer[1],
+            "smooths_in_model": True,
+            "train_collator": Twice(collator) if arguments.r_drop else collator,
+            "added_loss": RDrop(arguments.r_drop) if arguments.r_drop else None,
+            "whole_for": "translation",  # each process translates on its own
+        }
 
     def settle(self, training: Training, trainer: Any) -> None:
         """Choose between the best checkpoint and the mean of the last, and record the search of the translations."""
@@ -502,8 +508,8 @@ class Translating(Task):
         text = "\n\n".join([*tables, _time(training, trainer)])
         return Report(f"{text}\n", {**evaluation, "examples": examples}, curve)
 
-    def record(self, data: TranslationData) -> dict[str, Any]:
-        return {"columns": data.columns}
+    def record(self, training: Training) -> dict[str, Any]:
+        return {"columns": training.data.columns}
 
     def results(self, evaluation: Mapping[str, Any]) -> Results:
         """Report sacreBLEU's scores with signatures, and the first translations."""

@@ -12,7 +12,9 @@ from transformers import BertConfig, BertForSequenceClassification, DataCollator
 
 from modeling_scratch import ScratchEncoderConfig, ScratchEncoderForSequenceClassification
 from modeling_scratch.data.collators import FlatBatches
-from modeling_scratch.training import classification as train_classifier_room
+from modeling_scratch.run.batches import are_flat, training_batches
+from modeling_scratch.run.classifier_arguments import ClassifierTrainingArguments
+from modeling_scratch.run.trainer import RunTrainer
 from modeling_scratch.utils.errors import DataError
 from tokenization import train_wordlevel_tokenizer
 
@@ -32,14 +34,14 @@ def model() -> ScratchEncoderForSequenceClassification:
     return redraw(ScratchEncoderForSequenceClassification(config))
 
 
-def trainer(folder: Path, network: nn.Module | None = None, **options: Any) -> train_classifier_room.ClassifierTrainer:
-    arguments = train_classifier_room.ClassifierTrainingArguments(
+def trainer(folder: Path, network: nn.Module | None = None, **options: Any) -> RunTrainer:
+    arguments = ClassifierTrainingArguments(
         str(folder), num_train_epochs=2, per_device_train_batch_size=4, learning_rate=1e-2, logging_steps=1,
         save_strategy="no", use_cpu=True, disable_tqdm=True, report_to="none", **options,
     )  # fmt: skip
-    return train_classifier_room.ClassifierTrainer(
-        network or model(), arguments, DataCollatorWithPadding(TOKENIZER), train_dataset=ROWS, eval_dataset=ROWS
-    )
+    network, padded = network or model(), DataCollatorWithPadding(TOKENIZER)
+    collator = training_batches(arguments, network, padded)
+    return RunTrainer(network, arguments, padded, ROWS, ROWS, train_collator=collator)
 
 
 def test_a_batch_is_one_row_with_its_ends_and_a_label_for_each_text() -> None:
@@ -72,10 +74,10 @@ def test_what_cannot_be_flat_is_said_where_it_is_wanted(tmp_path: Path, monkeypa
     native = BertForSequenceClassification(BertConfig(vocab_size=16, hidden_size=24))
     assert "attention_mask" in next(iter(trainer(tmp_path, native).get_train_dataloader()))
     with pytest.raises(DataError, match="BertForSequenceClassification would read all texts of a batch as one"):
-        trainer(tmp_path, native, flat_batches=True).get_train_dataloader()
-    monkeypatch.setattr(train_classifier_room.ClassifierTrainingArguments, "n_gpu", 2)
+        trainer(tmp_path, native, flat_batches=True)
+    monkeypatch.setattr(ClassifierTrainingArguments, "n_gpu", 2)
     with pytest.raises(DataError, match="DataParallel splits batches by rows"):
-        trainer(tmp_path, flat_batches=True).get_train_dataloader()
+        trainer(tmp_path, flat_batches=True)
 
 
 CUDA = {"device": torch.device("cuda"), "n_gpu": 1}
@@ -94,4 +96,4 @@ def test_where_nothing_is_said_the_device_decides(
     for name, value in options.items():
         monkeypatch.setattr(type(one.args), name, value, raising=False)
         vars(one.args).pop(name, None)
-    assert ("cu_seq_lens_q" in next(iter(one.get_train_dataloader()))) == flat
+    assert are_flat(one.args, one.model) == flat

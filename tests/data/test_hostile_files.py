@@ -23,7 +23,7 @@ from small_runs import data, made, run, saved
 from modeling_scratch.data.columns import read_texts
 from modeling_scratch.data.rows import read_rows
 from modeling_scratch.data.splits import find_splits
-from modeling_scratch.training.checkpoints import checkpoints_in, seal
+from modeling_scratch.run.checkpoints import checkpoints_in, seal
 from modeling_scratch.utils.errors import DataError
 
 # ruff: noqa: F401, F811  (the fixtures come from small_runs)
@@ -65,7 +65,7 @@ def test_a_checkpoint_runs_no_code(
     ended = run("steps", data, output, extra="--max_steps 8 --save_strategy no --resume_from_checkpoint last")
     assert not victim.exists()
     assert ended.status == 2, ended.text
-    assert "cannot be read, and none of it was executed" in ended.text.strip().splitlines()[-1]
+    assert "cannot be resumed from, and none of it was executed" in ended.text.strip().splitlines()[-1]
     assert "Traceback" not in ended.text
 
 

@@ -12,8 +12,8 @@ import writers
 from serving import save_classifier, save_translator
 from transformers import AutoTokenizer, pipeline
 
+from modeling_scratch.run.encoder_models import ModelArguments, build_tokenizer
 from modeling_scratch.serving.answerers import load_answerer
-from modeling_scratch.training.encoder_models import ModelArguments, build_tokenizer
 from tokenization import train_wordlevel_tokenizer
 
 SPELLED = "word1 [SEP] word2 [PAD]"

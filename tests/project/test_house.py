@@ -26,8 +26,8 @@ FLOORS = (
     {"what a task is"},
     {"report", "exporting", "inspection", "serving"},
     {"sharing"},
-    {"demo", "doctor", "training"},
-    {"benchmark", "run"},
+    {"demo", "doctor", "run"},
+    {"benchmark", "training"},
     {"figures"},
     {"lab", "each task"},
 )

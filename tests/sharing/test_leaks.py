@@ -17,9 +17,9 @@ from safetensors.torch import save_file
 from toy_text import REVIEWS, toy_tokenizer
 from transformers import TrainingArguments
 
+from modeling_scratch.run.trainer import RunTrainer
 from modeling_scratch.sharing.leaks import check_contents
 from modeling_scratch.sharing.verification_record import write_verification
-from modeling_scratch.training.trainer import SharingTrainer
 from modeling_scratch.utils.errors import DataError
 
 # Of no account: each is made of the prefix that its service gives, and of letters and digits of ours.
@@ -154,7 +154,7 @@ def test_a_push_of_the_trainer_is_checked_and_training_goes_on(
 ) -> None:
     data = toy_tokenizer()([text for text, _ in REVIEWS], padding=True)
     output = tmp_path / "run"
-    trainer = SharingTrainer(
+    trainer = RunTrainer(
         TEXTS.model(),
         TrainingArguments(str(output), max_steps=1, save_steps=1, use_cpu=True, disable_tqdm=True, report_to="none"),
         train_dataset=Dataset.from_dict({**data, "labels": [label for _, label in REVIEWS]}),

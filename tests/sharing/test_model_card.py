@@ -31,12 +31,13 @@ from toy_names import write_conll
 import modeling_scratch
 from modeling_scratch.data.splits import DataArguments
 from modeling_scratch.report.classification_card import classification
+from modeling_scratch.run.objectives import PretrainingModelArguments
+from modeling_scratch.run.pushing import share
+from modeling_scratch.run.run_folder import LOCK_FILE
+from modeling_scratch.run.trainer import RunTrainer
 from modeling_scratch.sharing.card_run import Run
 from modeling_scratch.sharing.model_card import CARD_FILE, make_card, write_card
 from modeling_scratch.sharing.run_record import describe_hardware, write_run
-from modeling_scratch.training.objectives import PretrainingModelArguments
-from modeling_scratch.training.run_folder import LOCK_FILE
-from modeling_scratch.training.trainer import SharingTrainer, share
 from modeling_scratch.utils.errors import DataError
 from modeling_scratch.utils.markdown import LONGEST, escaped, excerpt, table
 
@@ -129,15 +130,13 @@ def copied(decoder, tmp_path):
     return Path(shutil.copytree(decoder, tmp_path / "run"))
 
 
-def trainer_of(folder: Path, repository: str = "") -> SharingTrainer:
+def trainer_of(folder: Path, repository: str = "") -> RunTrainer:
     """Of a run that has ended; it pushes to the repository, if there is one."""
     arguments = transformers.TrainingArguments(
         str(folder), report_to="none", use_cpu=True, push_to_hub=bool(repository), hub_model_id=repository or None
     )
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    return SharingTrainer(
-        transformers.AutoModelForCausalLM.from_pretrained(folder), arguments, processing_class=tokenizer
-    )
+    return RunTrainer(transformers.AutoModelForCausalLM.from_pretrained(folder), arguments, processing_class=tokenizer)
 
 
 def read(path: Path) -> dict[str, Any]:

@@ -20,9 +20,9 @@ from processes import in_child
 from toy_text import toy_tokenizer
 from transformers import TrainingArguments
 
+from modeling_scratch.run.trainer import RunTrainer
 from modeling_scratch.sharing.verification import Verdict, main
 from modeling_scratch.sharing.verification_record import write_verification
-from modeling_scratch.training.trainer import SharingTrainer
 
 TOKEN = "hf_" + "t" * 34
 WRONG = "hf_" + "w" * 34
@@ -256,7 +256,7 @@ def test_a_push_of_the_trainer_leaves_predictions_behind(hub, tmp_path):
         hub_model_id="user/trained", hub_token=TOKEN, hub_always_push=True,
     )  # fmt: skip
     rows = Dataset.from_dict({**data, "labels": [1, 0]})
-    trainer = SharingTrainer(TEXTS.model(), arguments, train_dataset=rows, processing_class=toy_tokenizer())
+    trainer = RunTrainer(TEXTS.model(), arguments, train_dataset=rows, processing_class=toy_tokenizer())
     (output / "linear").mkdir()
     tables = {"predictions.jsonl", "misclassified.csv", "class_words.csv"}
     left = {*tables, "examples.jsonl", "test.translations.txt", "_notes", *LINEAR}

@@ -20,7 +20,7 @@ from toy_questions import write_squad
 from uploads import uploaded_texts
 
 from modeling_scratch import tasks
-from modeling_scratch.training.checkpoints import last_checkpoints
+from modeling_scratch.run.checkpoints import last_checkpoints
 from modeling_scratch.verify import main as verify
 
 COMMON = """--report_to none --use_cpu --disable_tqdm True --learning_rate 1e-2 --tokenizer_kind wordlevel

@@ -21,8 +21,8 @@ from modeling_scratch.data.translation_pairs import TranslationData, Translation
 from modeling_scratch.inference.text_generators import Translator
 from modeling_scratch.pipelines import TARGET_FOLDER
 from modeling_scratch.report.translation import score_translations
+from modeling_scratch.run.checkpoints import average_weights, last_checkpoints
 from modeling_scratch.tasks.translate import encode_pairs
-from modeling_scratch.training.checkpoints import average_weights, last_checkpoints
 
 LEXICON = {"one": "eins", "two": "zwei", "red": "rot", "dog": "Hund", "cat": "Katze", "runs": "läuft", "sees": "sieht"}
 SIZES = "hidden_size=32,num_hidden_layers=1,num_attention_heads=2,intermediate_size=48,hidden_dropout=0.0"

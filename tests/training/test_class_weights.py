@@ -18,7 +18,8 @@ from transformers import PreTrainedConfig, TrainingArguments
 from transformers.modeling_outputs import SequenceClassifierOutput
 from uploads import uploaded_texts
 
-from modeling_scratch.training.class_weights import ClassWeights, balanced_weights
+from modeling_scratch.run.losses import WeightedCrossEntropy, balanced_weights
+from modeling_scratch.run.trainer import RunTrainer
 
 LABELS = [0, 1, 1, 2, 1, 1, 0, 1]
 FEATURES = torch.randn(8, 4, generator=torch.Generator().manual_seed(0))
@@ -65,8 +66,8 @@ def test_a_step_is_that_of_the_weighted_cross_entropy(
         max_grad_norm=0, lr_scheduler_type="constant", save_strategy="no", disable_tqdm=True,
     )  # fmt: skip
     rows = Dataset.from_dict({"features": FEATURES.numpy(), "labels": LABELS})
-    trainer = ClassWeights(model, arguments, train_dataset=rows, eval_dataset=rows)
-    trainer.use_class_weights(weights)
+    loss = WeightedCrossEntropy(torch.tensor(weights), smoothing)
+    trainer = RunTrainer(model, arguments, train_dataset=rows, eval_dataset=rows, compute_loss_func=loss)
     assert trainer.evaluate()["eval_loss"] == pytest.approx(float(expected.detach()), abs=1e-5)
     trained = trainer.train()
     assert trained.training_loss == pytest.approx(float(expected.detach()), abs=1e-5)

@@ -10,7 +10,7 @@ import train_classifier
 from processes import refusal
 from test_train_classifier import write_reviews
 
-from modeling_scratch.training.defaults import LEAST_STEPS, MOST_EPOCHS, TABLE, have_words, row_for, values_of
+from modeling_scratch.run.defaults import LEAST_STEPS, MOST_EPOCHS, TABLE, have_words, row_for, values_of
 from modeling_scratch.utils.retired_options import RETIRED
 
 TINY = "hidden_size=8,intermediate_size=8,num_attention_heads=2"

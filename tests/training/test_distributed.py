@@ -25,7 +25,7 @@ from transformers import Trainer, TrainingArguments
 from transformers.distributed import DistributedConfig
 
 from modeling_scratch import fast
-from modeling_scratch.training.checkpoints import check_checkpoint, checkpoint_at, checkpoints_in
+from modeling_scratch.run.checkpoints import check_checkpoint, checkpoint_at, checkpoints_in
 
 # ruff: noqa: F401, F811  (the fixture comes from small_runs)
 

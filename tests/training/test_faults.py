@@ -18,11 +18,10 @@ from processes import Ended, at_call, send
 from safetensors.torch import load_file, save_file
 from small_runs import SAVED, Made, content, data, finish, made, run, saved
 from transformers import Trainer, TrainingArguments
-from transformers.trainer_callback import DefaultFlowCallback
+from transformers.trainer_callback import CallbackHandler, DefaultFlowCallback
 
-from modeling_scratch.sharing.model_card import CARD_FILE
-from modeling_scratch.training import resumable as survival
-from modeling_scratch.training.checkpoints import (
+from modeling_scratch.run import trainer as survival
+from modeling_scratch.run.checkpoints import (
     MANIFEST,
     average_weights,
     check_checkpoint,
@@ -33,7 +32,8 @@ from modeling_scratch.training.checkpoints import (
     set_aside,
     step_of,
 )
-from modeling_scratch.training.run_folder import LOCK_FILE, locked
+from modeling_scratch.run.run_folder import LOCK_FILE, locked
+from modeling_scratch.sharing.model_card import CARD_FILE
 from modeling_scratch.utils.errors import DataError
 from modeling_scratch.utils.files import flush
 
@@ -120,7 +120,7 @@ def test_a_run_does_not_go_on_when_its_best_checkpoint_is_lost(data: Path, made:
 def test_the_last_weights_are_kept_when_the_best_are_lost_meanwhile(data: Path, made: Made, tmp_path: Path) -> None:
     output = shutil.copytree(made("best", CHOSEN), tmp_path / "run")
     best, _, last = checkpoints_in(output)
-    lost = at_call(Trainer, "_finalize_training", 1, lambda *_: shutil.rmtree(best))
+    lost = at_call(CallbackHandler, "on_train_begin", 1, lambda *_: shutil.rmtree(best), after=True)
     ended = finish("best", data, output, lost, extra=f"{CHOSEN} --resume_from_checkpoint last")
     assert f"WARNING: the best checkpoint, {best}, cannot be loaded: folder not found; keeping the last" in ended.text
     assert (output / "model.safetensors").read_bytes() == (last / "model.safetensors").read_bytes()

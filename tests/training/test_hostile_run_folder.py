@@ -11,7 +11,7 @@ import pytest
 from processes import refusal
 from small_runs import RUNS, content, data, finish, made, run, saved
 
-from modeling_scratch.training.checkpoints import checkpoints_in, seal
+from modeling_scratch.run.checkpoints import checkpoints_in, seal
 
 RESUME = "--max_steps 7 --save_strategy no --resume_from_checkpoint last"
 DAMAGED = "run_config.json is damaged: restore it"

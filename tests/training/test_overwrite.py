@@ -13,7 +13,7 @@ from small_runs import Made, content, data, finish, made, run, saved
 from test_resume import KILL
 from transformers import Trainer
 
-from modeling_scratch.training import run as run_room
+from modeling_scratch.run import life_cycle as run_room
 
 SHORT = "--max_steps 2 --save_strategy no"
 OVERWRITE = f"{SHORT} --overwrite"

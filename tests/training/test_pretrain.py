@@ -35,15 +35,15 @@ from modeling_scratch.report.pretraining import (
     TextSize,
     token_metrics,
 )
-from modeling_scratch.sharing.run_record import write_run
-from modeling_scratch.training.objectives import (
+from modeling_scratch.run.objectives import (
     PretrainingModelArguments,
     build_model,
     build_tokenizer,
     make_collator,
     prepare,
 )
-from modeling_scratch.training.run_folder import check_unchanged
+from modeling_scratch.run.run_folder import check_unchanged
+from modeling_scratch.sharing.run_record import write_run
 
 FAST = "--report_to none --use_cpu --disable_tqdm True --learning_rate 1e-2 --per_device_train_batch_size 8"
 SMALL = "--config_overrides hidden_size=16,num_hidden_layers=1,num_attention_heads=2,intermediate_size=32"

@@ -12,7 +12,7 @@ from model_cases import TINY, tiny
 from safetensors.torch import load_file
 from together import together
 from torch import nn
-from transformers import TrainingArguments
+from transformers import TrainingArguments, default_data_collator
 from transformers.modeling_outputs import SequenceClassifierOutput
 
 from modeling_scratch import (
@@ -20,16 +20,11 @@ from modeling_scratch import (
     ScratchSeq2SeqConfig,
     ScratchSeq2SeqForConditionalGeneration,
 )
+from modeling_scratch.run.losses import RDrop, SymmetricKL, Twice
+from modeling_scratch.run.trainer import RunTrainer
 from modeling_scratch.tasks.translate import TranslationTrainingArguments
-from modeling_scratch.training.r_drop import RDropTraining, SymmetricKL
-from modeling_scratch.training.translation_trainer import TranslationTrainer
 
 ROWS = [{"input_ids": [5, 6, 7], "attention_mask": [1, 1, 1], "label": number % 2} for number in range(8)]
-
-
-class Arguments(TrainingArguments):
-    r_drop = 3.0
-    flat_batches = None
 
 
 class Alternating(nn.Module):
@@ -51,14 +46,18 @@ QUIET: dict[str, Any] = {
 }  # fmt: skip
 
 
-def trainer(folder: Path, model: Any) -> RDropTraining:
-    return RDropTraining(model, Arguments(str(folder), **QUIET), train_dataset=ROWS)
+def trainer(folder: Path, model: Any) -> RunTrainer:
+    return RunTrainer(model, TrainingArguments(str(folder), **QUIET), train_dataset=ROWS, added_loss=RDrop(3.0))
+
+
+def twice(inputs: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    return Twice(lambda rows: rows)(inputs)
 
 
 def test_the_loss_is_that_of_both_draws_plus_their_divergence(tmp_path: Path) -> None:
     model = Alternating().train()
     inputs = {"input_ids": torch.zeros(3, 4, dtype=torch.long), "labels": torch.tensor([0, 1, 1])}
-    found = trainer(tmp_path, model).compute_loss(model, inputs)
+    found = trainer(tmp_path, model).compute_loss(model, twice(inputs))
     p, q = model.scores.softmax(-1)
     cross_entropy = -(p[inputs["labels"]].log().mean() + q[inputs["labels"]].log().mean()) / 2
     divergence = (p * (p / q).log()).sum() + (q * (q / p).log()).sum()
@@ -83,7 +82,7 @@ def test_without_dropout_it_is_the_plain_loss(tmp_path: Path, dropout: float) ->
     made = trainer(tmp_path, model)
     inputs = {"input_ids": torch.tensor([[5, 6, 7], [8, 9, 5]]), "labels": torch.tensor([0, 1])}
     torch.manual_seed(0)
-    found = made.compute_loss(model, dict(inputs)).item()
+    found = made.compute_loss(model, twice(inputs)).item()
     plain = model(**inputs).loss.item()
     assert (abs(found - plain) < 1e-5) == (dropout == 0)
 
@@ -106,8 +105,11 @@ def train_parts(rank: int, folder: str, batch: int, parts: int) -> None:
     """Save the weights after one step of 8 rows, in as many batches as there are processes times parts."""
     model = second_draw()
     options = {"learning_rate": 1e-2, "optim": "sgd", "max_grad_norm": 0, "remove_unused_columns": False, **QUIET}
-    arguments = Arguments(folder, per_device_train_batch_size=batch, gradient_accumulation_steps=parts, **options)
-    RDropTraining(model, arguments, train_dataset=ROWS).train()
+    arguments = TrainingArguments(
+        folder, per_device_train_batch_size=batch, gradient_accumulation_steps=parts, **options
+    )
+    collator = Twice(default_data_collator)
+    RunTrainer(model, arguments, train_dataset=ROWS, train_collator=collator, added_loss=RDrop(3.0)).train()
     if rank == 0:
         model.save_pretrained(folder)
 
@@ -130,6 +132,10 @@ class Remembering(ScratchSeq2SeqForConditionalGeneration):
         return outputs
 
 
+def translator(model: Any, arguments: Any, alpha: float) -> RunTrainer:
+    return RunTrainer(model, arguments, smooths_in_model=True, added_loss=RDrop(alpha) if alpha else None)
+
+
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("alpha", [0.0, 3.0])
 def test_tokens_of_a_translation_count_and_padding_does_not(tmp_path: Path, sparse: bool, alpha: float) -> None:
@@ -139,7 +145,8 @@ def test_tokens_of_a_translation_count_and_padding_does_not(tmp_path: Path, spar
     labels = torch.tensor([[5, 6, 7, 2], [8, 2, -100, -100]])
     inputs = {"input_ids": labels.clamp(min=1), "labels": labels}
     inputs["decoder_input_ids"] = model.prepare_decoder_input_ids_from_labels(labels)  # as the collator does
-    found = TranslationTrainer(model, arguments).compute_loss(model, inputs, num_items_in_batch=torch.tensor(6))
+    batch, items = (twice(inputs), torch.tensor(12)) if alpha else (inputs, torch.tensor(6))
+    found = translator(model, arguments, alpha).compute_loss(model, batch, num_items_in_batch=items)
     draws = model.seen.chunk(2) if alpha else [model.seen]
     assert draws[0].ndim == (2 if sparse else 3)
     real = labels[labels != -100]
@@ -159,5 +166,5 @@ def test_a_batch_without_labels_has_a_loss_of_zero(tmp_path: Path, sparse: bool,
     arguments = TranslationTrainingArguments(str(tmp_path), r_drop=3.0, eval_strategy="no", **QUIET)
     inputs = {"input_ids": torch.tensor([[5, 6, 7]]), "labels": torch.full((1, 3), -100)}
     inputs["decoder_input_ids"] = inputs["input_ids"]
-    loss = TranslationTrainer(model, arguments).compute_loss(model, inputs, num_items_in_batch=count)
+    loss = translator(model, arguments, 3.0).compute_loss(model, twice(inputs), num_items_in_batch=count)
     assert loss.item() == 0

@@ -20,8 +20,8 @@ from processes import at_call, send
 from small_runs import RUNS, Made, data, finish, made, run, saved
 from transformers import Trainer
 
-from modeling_scratch.training import resumable as survival
-from modeling_scratch.training.checkpoints import checkpoints_in
+from modeling_scratch.run import trainer as survival
+from modeling_scratch.run.checkpoints import checkpoints_in
 
 
 def half_of(_: Any, path: str, *args: Any, **kwargs: Any) -> None:
@@ -37,7 +37,7 @@ FAULTS: dict[str, tuple[Callable[[], None], int]] = {
     "killed before a checkpoint is sealed": (at_call(survival, "seal", 2, KILL), -9),
     "killed while it deletes checkpoints": (at_call(survival, "rotate_checkpoints", 2, KILL), -9),
     "killed when training is over": (at_call(Trainer, "save_metrics", 1, KILL), -9),
-    "killed before the model is saved": (at_call(survival, "_move_all", 1, KILL), -9),
+    "killed before the model is saved": (at_call(survival, "move_all", 1, KILL), -9),
     "SIGTERM in mid-epoch": (at_call(Trainer, "training_step", 21, TERM), 143),
     "Ctrl-C in the last step of an epoch": (at_call(Trainer, "training_step", 10, INTERRUPT), 130),
     "Ctrl-C in the last step": (at_call(Trainer, "_finalize_training", 1, INTERRUPT), 130),

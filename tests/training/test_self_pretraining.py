@@ -20,9 +20,9 @@ from transformers import AutoTokenizer
 from modeling_scratch.data.labelled_texts import load_splits
 from modeling_scratch.data.splits import DataArguments
 from modeling_scratch.data.unlabelled import load_corpus
+from modeling_scratch.run import self_pretraining, trainer
 from modeling_scratch.sharing.push import files_to_upload
 from modeling_scratch.sharing.verification import Verdict, verify
-from modeling_scratch.training import resumable, self_pretraining
 
 TINY = "--config_overrides hidden_size=8,intermediate_size=8,num_hidden_layers=1,num_attention_heads=2"
 QUIET = f"--report_to none --use_cpu --disable_tqdm True {TINY}"
@@ -129,16 +129,16 @@ def test_the_first_stage_is_neither_verified_nor_pushed(finished: Path) -> None:
     assert not [name for name in files_to_upload(finished) if name.startswith("pretraining")]
 
 
-seal = partial(at_call, resumable, "seal")  # 4 checkpoints of pretraining, then 2 of fine-tuning
+seal = partial(at_call, trainer, "seal")  # 4 checkpoints of pretraining, then 2 of fine-tuning
 FAULTS = {
     "killed in pretraining before a checkpoint": (seal(1, KILL), -9),
     "killed in pretraining": (seal(3, KILL), -9),
     "SIGTERM in pretraining": (seal(2, TERM), 143),
-    "killed while the pretrained model is saved": (at_call(resumable, "_move_all", 1, KILL), -9),
+    "killed while the pretrained model is saved": (at_call(trainer, "move_all", 1, KILL), -9),
     "killed after pretraining": (at_call(self_pretraining, "pretraining_stage", 1, KILL), -9),
     "killed in fine-tuning before a checkpoint": (seal(5, KILL), -9),
     "killed in fine-tuning": (seal(6, KILL), -9),
-    "killed while the classifier is saved": (at_call(resumable, "_move_all", 2, KILL), -9),
+    "killed while the classifier is saved": (at_call(trainer, "move_all", 2, KILL), -9),
 }
 QUICK = "killed in pretraining", "killed in fine-tuning"
 CASES = [pytest.param(fault, marks=[] if fault in QUICK else pytest.mark.slow) for fault in FAULTS]

@@ -24,9 +24,10 @@ from modeling_scratch.data.collators import FlatBatches
 from modeling_scratch.data.columns import choose_columns, read_texts
 from modeling_scratch.data.splits import DataArguments
 from modeling_scratch.data.text_pairs import TextPair
+from modeling_scratch.run.train import answered
 from modeling_scratch.serving.answerers import load_answerer
 from modeling_scratch.sharing.verification import Verdict, verify
-from modeling_scratch.training.classification import classify
+from modeling_scratch.tasks.classify import TASK
 
 COLUMNS = "--text_column premise hypothesis"
 FAST = "--learning_rate 1e-2 --per_device_train_batch_size 16 --report_to none --use_cpu --disable_tqdm True --seed 0"
@@ -195,8 +196,9 @@ def test_files_of_pairs_are_answered(run: Path, tmp_path: Path) -> None:
 
 def test_the_first_answers_are_those_of_pairs(run: Path) -> None:
     pairs = [TextPair("ball is red", "it is blood"), TextPair("ball is blue", "it is grass")]
-    for line, pair in zip(classify(run, pairs, False).splitlines()[2:], pairs):
-        label, score, text = line.split(maxsplit=2)
+    lines = answered(TASK, run, pairs, False).splitlines()[2:]
+    for text, answer, pair in zip(lines[::2], lines[1::2], pairs):
+        label, score = answer.split()
         assert float(score) == pytest.approx(answer_of(run, *pair.parts)[label], abs=1e-3)
         assert text == " | ".join(pair.parts)
 

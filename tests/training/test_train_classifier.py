@@ -20,12 +20,10 @@ from modeling_scratch import export_config, presets
 from modeling_scratch.bridges.configs import FAMILIES
 from modeling_scratch.bridges.model_sources import load_model, preset_config
 from modeling_scratch.data.labelled_texts import ReviewData
-from modeling_scratch.training.checkpoints import checkpoints_in, step_of
-from modeling_scratch.training.classification import (
-    ClassifierTrainingArguments,
-    decisive_metric,
-)
-from modeling_scratch.training.encoder_training import choose_epoch_on_validation
+from modeling_scratch.run.checkpoints import checkpoints_in, step_of
+from modeling_scratch.run.classifier_arguments import ClassifierTrainingArguments
+from modeling_scratch.run.encoder_training import choose_epoch_on_validation
+from modeling_scratch.tasks.classify import TASK
 from modeling_scratch.utils.command_line import parsed
 from modeling_scratch.utils.errors import DataError
 
@@ -230,9 +228,8 @@ def test_the_score_that_chooses_counts_rare_classes_where_classes_are_imbalanced
     def chosen_by(rare: int, *options: str) -> str:
         texts = [(f"film {number}", int(number < rare)) for number in range(100)]
         data = ReviewData.from_pairs({"train": texts}, ["no", "yes"], [], [])
-        return decisive_metric(data, *parsed([ClassifierTrainingArguments], ["--output_dir", str(tmp_path), *options]))[
-            0
-        ]
+        (arguments,) = parsed([ClassifierTrainingArguments], ["--output_dir", str(tmp_path), *options])
+        return TASK.best(data, arguments)[0]
 
     assert chosen_by(50) == "accuracy"
     assert chosen_by(9) == chosen_by(50, "--class_weights", "balanced") == "f1_macro"

@@ -7,12 +7,11 @@ import re
 import shutil
 import signal
 from collections.abc import Container
-from itertools import product
+from itertools import count, product
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import optuna
 import pretrain
 import pytest
 import torch
@@ -37,12 +36,13 @@ from transformers.integrations.integration_utils import INTEGRATION_TO_CALLBACK
 from transformers.trainer_pt_utils import LengthGroupedSampler
 
 from modeling_scratch import ScratchDecoderForSequenceClassification, ScratchEncoderForSequenceClassification, presets
-from modeling_scratch.training import classification as train_classifier_room
-from modeling_scratch.training.checkpoints import checkpoints_in
-from modeling_scratch.training.encoder_training import EncoderTrainingArguments, build_trainer
-from modeling_scratch.training.resumable import LengthGroups, ResumableTrainer
-from modeling_scratch.training.search import TRIED, Space, TrialTrainer, search
-from modeling_scratch.training.trainer import RatesByDepth, depths
+from modeling_scratch.run.checkpoints import checkpoints_in
+from modeling_scratch.run.classifier_arguments import ClassifierTrainingArguments
+from modeling_scratch.run.encoder_training import EncoderTrainingArguments, build_trainer
+from modeling_scratch.run.optimizers import depths
+from modeling_scratch.run.resuming import LengthGroups
+from modeling_scratch.run.search import TRIED, Space, search
+from modeling_scratch.run.trainer import RunTrainer
 from modeling_scratch.utils.errors import DivergedError
 
 TINY = "hidden_size=8,intermediate_size=8,num_hidden_layers=1,num_attention_heads=2,hidden_dropout=0.1"
@@ -154,7 +154,7 @@ def test_a_step_of_sgd_is_smaller_with_each_layer_down(tmp_path: Path) -> None:
         for module in model.modules():
             if isinstance(module, torch.nn.Dropout):
                 module.p = 0.0
-        RatesByDepth(model, arguments, train_dataset=ROWS).train()
+        RunTrainer(model, arguments, train_dataset=ROWS).train()
         return [after.detach() - old for after, old in zip(model.parameters(), before)]
 
     for depth, whole, scaled in zip(depths(encoder(), "model").values(), step(1.0), step(0.5)):
@@ -166,7 +166,7 @@ def test_the_groups_of_weight_decay_stay_and_the_head_is_logged(tmp_path: Path) 
         arguments = EncoderTrainingArguments(
             str(tmp_path), layer_decay=decay, learning_rate=1e-3, eval_strategy="no", use_cpu=True
         )
-        return RatesByDepth(model, arguments).create_optimizer()
+        return RunTrainer(model, arguments).create_optimizer()
 
     def weight_decays(optimizer: torch.optim.Optimizer) -> dict[torch.Tensor, float]:
         return {weight: group["weight_decay"] for group in optimizer.param_groups for weight in group["params"]}
@@ -186,7 +186,7 @@ def test_embeddings_have_a_rate_of_their_own(tmp_path: Path) -> None:
         arguments = EncoderTrainingArguments(
             str(tmp_path), embedding_learning_rate=0.5, learning_rate=1e-3, eval_strategy="no", use_cpu=True
         )
-        optimizer = RatesByDepth(model, arguments).create_optimizer()
+        optimizer = RunTrainer(model, arguments).create_optimizer()
         rates = {weight: group["lr"] for group in optimizer.param_groups for weight in group["params"]}
         for name, weight in model.named_parameters():
             is_embedding = any(part in name for part in ("embeddings.", "wte.", "wpe."))
@@ -195,9 +195,6 @@ def test_embeddings_have_a_rate_of_their_own(tmp_path: Path) -> None:
 
 
 def test_a_run_with_layer_decay_goes_on_exactly(tmp_path: Path) -> None:
-    class DecayingTrainer(RatesByDepth, ResumableTrainer):
-        pass
-
     weights = []
     for checkpoint in (None, str(tmp_path / "checkpoint-2")):
         arguments = EncoderTrainingArguments(
@@ -205,7 +202,7 @@ def test_a_run_with_layer_decay_goes_on_exactly(tmp_path: Path) -> None:
             learning_rate=1e-2, eval_strategy="no", use_cpu=True, disable_tqdm=True, report_to="none",
         )  # fmt: skip
         model = redraw(encoder())
-        DecayingTrainer(model, arguments, train_dataset=ROWS).train(checkpoint)
+        RunTrainer(model, arguments, train_dataset=ROWS).train(checkpoint)
         weights.append(torch.cat([weight.detach().flatten() for weight in model.parameters()]))
     assert torch.equal(*weights)
 
@@ -229,7 +226,7 @@ def test_stops_after_so_many_evaluations_without_a_better_one(said: str, reviews
 
 @pytest.mark.parametrize(("score", "is_greater"), [("rmse", False), ("eval_mae", False), ("r2", True), ("loss", False)])
 def test_a_smaller_error_is_better(score: str, is_greater: bool, tmp_path: Path) -> None:
-    made = train_classifier_room.ClassifierTrainingArguments(str(tmp_path), metric_for_best_model=score)
+    made = ClassifierTrainingArguments(str(tmp_path), metric_for_best_model=score)
     assert made.greater_is_better == is_greater
 
 
@@ -320,7 +317,7 @@ def test_a_search_goes_on_with_the_trials_it_has(searched: Path, reviews: Path, 
     told = refusal(capsys, train, reviews, run, f"{options} --learning_rate 0.5")
     assert "--learning_rate was 0.02 and is 0.5" in told
     killed = in_child(
-        at_call(TrialTrainer, "training_step", 3, send(signal.SIGKILL)), lambda: train(reviews, run, options)
+        at_call(RunTrainer, "training_step", 3, send(signal.SIGKILL)), lambda: train(reviews, run, options)
     )
     assert killed.status == -signal.SIGKILL
     train(reviews, run, options)
@@ -352,51 +349,38 @@ def test_batches_of_similar_lengths_are_others_in_each_epoch() -> None:
     assert orders[0] == orders[2] != orders[1]
 
 
-class QuickTrials:
-    """A trainer whose trials are all equally accurate, and each of a lower loss than the one before.
+def quick_search(folder: Path, number: int, diverging: Container[int] = (), metric: str = "accuracy") -> str:
+    """A search whose trials are all equally good, and each of a lower loss than the one before.
 
     diverging: the numbers of trials that diverge.
     """
+    arguments = SimpleNamespace(output_dir=str(folder), seed=0, search_trials=number, learning_rate=0.01)
+    attempts = count(len(trials(folder)) if (folder / "search.json").exists() else 0)
 
-    metric = "accuracy"
+    def attempt(values: dict[str, Any]) -> dict[str, float]:
+        if (number := next(attempts)) in diverging:
+            raise DivergedError("some logits are NaN")
+        return {f"eval_{metric}": len(values) / 2, "eval_loss": -number}
 
-    def __init__(self, folder: Path, trials: int, diverging: Container[int] = ()) -> None:
-        self.args = SimpleNamespace(output_dir=str(folder), seed=0, search_trials=trials)
-        self.diverging = diverging
-
-    def hyperparameter_search(self, hp_space: Any, n_trials: int, **options: Any) -> None:
-        def tried(trial: Any) -> float:
-            if trial.number in self.diverging:
-                trial.set_user_attr("diverged", True)
-                raise DivergedError("some logits are NaN")
-            trial.set_user_attr("eval_loss", -trial.number)
-            return len(hp_space(trial)) / 2
-
-        names = {name: options[name] for name in ("study_name", "storage", "sampler")}
-        optuna.load_study(**names).optimize(tried, n_trials, catch=options["catch"])
+    return search(arguments, Space(TRIED[:1], 0.01, 16, 1), None, metric, attempt)
 
 
 def test_a_search_that_goes_on_draws_others_and_puts_the_lowest_loss_first(tmp_path: Path) -> None:
     for number in (1, 2, 3):
-        trainer: Any = QuickTrials(tmp_path, number)
-        search(trainer, Space(TRIED[:1], 0.01, 16, 1), None)
+        quick_search(tmp_path, number)
     assert [row["trial"] for row in trials(tmp_path)] == [2, 1, 0]
     assert len({row["learning_rate"] for row in trials(tmp_path)}) == 3
 
 
 def test_a_trial_that_diverges_does_not_end_the_search(tmp_path: Path) -> None:
-    trainer: Any = QuickTrials(tmp_path, 3, diverging=[1])
-    assert "2 trials, evaluated on validation; 1 other diverged" in search(trainer, Space(TRIED[:1], 0.01, 16, 1), None)
+    assert "2 trials, evaluated on validation; 1 other diverged" in quick_search(tmp_path, 3, diverging=[1])
     assert [row["trial"] for row in trials(tmp_path)] == [2, 0]
 
 
 def test_a_search_does_not_mix_scores(tmp_path: Path) -> None:
-    trainer: Any = QuickTrials(tmp_path, 1)
-    search(trainer, Space(TRIED[:1], 0.01, 16, 1), None)
-    later: Any = QuickTrials(tmp_path, 2)
-    later.metric = "f1_macro"
+    quick_search(tmp_path, 1)
     with fault("ranked by accuracy, and now by f1_macro", "--overwrite"):
-        search(later, Space(TRIED[:1], 0.01, 16, 1), None)
+        quick_search(tmp_path, 2, metric="f1_macro")
 
 
 def test_a_search_of_which_all_trials_diverge_says_so(reviews: Path, tmp_path: Path, capsys) -> None:
@@ -430,7 +414,7 @@ def test_precision_auto_is_bfloat16_where_the_processor_has_instructions_for_it(
     flags = Path("/proc/cpuinfo")
     if not hasattr(torch.cpu, "get_capabilities") or not flags.exists():
         pytest.skip("the processor cannot be asked")
-    arguments = train_classifier_room.ClassifierTrainingArguments(str(tmp_path), precision="auto", use_cpu=True)
+    arguments = ClassifierTrainingArguments(str(tmp_path), precision="auto", use_cpu=True)
     assert arguments.bf16 == bool(re.search(r"\b(avx512_bf16|amx_bf16)\b", flags.read_text()))
 
 
@@ -443,7 +427,7 @@ def test_accumulated_batches_of_a_native_class_are_one_batch(tmp_path: Path) -> 
     for batches in (1, 4):
         torch.manual_seed(0)
         model = redraw(MPNetForSequenceClassification(MPNetConfig(vocab_size=20, **sizes, **without)))
-        arguments = train_classifier_room.ClassifierTrainingArguments(
+        arguments = ClassifierTrainingArguments(
             str(tmp_path), per_device_train_batch_size=8 // batches, gradient_accumulation_steps=batches, max_steps=1,
             num_train_epochs=1,
             optim="sgd", learning_rate=0.1, warmup_steps=0, max_grad_norm=0, save_strategy="no", eval_strategy="no",
@@ -451,7 +435,7 @@ def test_accumulated_batches_of_a_native_class_are_one_batch(tmp_path: Path) -> 
         )  # fmt: skip
         splits: Any = {"train": rows, "validation": rows[:2], "test": rows[2:4]}
         options: Any = {"tokenizer": None, "metrics": None, "collator": DefaultDataCollator(), "model": model}
-        made = build_trainer(train_classifier_room.ClassifierTrainer, splits=splits, arguments=arguments, **options)
+        made = build_trainer(splits=splits, arguments=arguments, **options)
         assert (made.train_dataset, made.eval_dataset) == (splits["train"], splits["validation"])
         made.train()
         weights.append(model.state_dict())

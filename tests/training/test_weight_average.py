@@ -9,7 +9,7 @@ from conftest import redraw
 from transformers import Trainer, TrainerCallback, TrainingArguments
 
 from modeling_scratch import ScratchEncoderForSequenceClassification, presets
-from modeling_scratch.training.callbacks import AVERAGE_FILE, WeightAverage
+from modeling_scratch.run.callbacks import AVERAGE_FILE, WeightAverage
 from modeling_scratch.utils.errors import DataError
 
 ROWS = [{"input_ids": torch.tensor([i % 7 + 5, i % 5 + 5, 3]), "labels": i % 2} for i in range(24)]

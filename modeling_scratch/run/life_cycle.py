@@ -11,12 +11,12 @@ from transformers import Trainer, TrainingArguments, set_seed
 from transformers.integrations.deepspeed import unset_hf_deepspeed_config
 from transformers.trainer_utils import has_length
 
-from ..run.layout import ENTRIES, RECORD
 from ..sharing.run_record import DIGESTS, write_run
 from ..utils.errors import DataError
 from .arguments import checking_arguments
 from .checkpoints import checkpoint_to_resume, has_checkpoint, step_of
 from .distributed import whole_model
+from .layout import ENTRIES, RECORD
 from .progress import duration
 from .run_folder import (
     FIXED,
@@ -40,6 +40,9 @@ class Run:
     continues: bool = False  # from a checkpoint, or a search from its trials
     digests: Mapping[str, str | None] = field(default_factory=dict)  # of the rows of each split
     noted: dict[str, Any] = field(default_factory=dict)  # further entries of the record
+    stages: list[Callable[[], Any]] = field(default_factory=list)  # before the training; each returns its row
+    wanted: Any = None  # options of the stages, as they are given
+    fine_tuned: Any = None  # model arguments that the stages leave; None: those of the user
 
     @classmethod
     def open(
@@ -78,6 +81,11 @@ class Run:
     @property
     def folder(self) -> Path:
         return Path(self.groups["training"].output_dir or "")
+
+    @property
+    def options(self) -> Any:
+        """The arguments of the model to train."""
+        return self.fine_tuned or self.groups["model"]
 
     @property
     def is_main(self) -> bool:

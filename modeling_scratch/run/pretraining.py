@@ -25,10 +25,11 @@ from .arguments import RunArguments, checking_arguments
 from .callbacks import WeightAverage, early_stopping
 from .checkpoints import step_of
 from .distributed import whole_model
+from .life_cycle import Run, summary
 from .objectives import PretrainingData, PretrainingModelArguments, build_model, build_tokenizer, prepare
-from .run import Run, summary
+from .pushing import share
 from .run_folder import alone
-from .trainer import SharingTrainer, TokenLoss, share
+from .trainer import RunTrainer
 
 PROGRAM = "scripts/pretrain.py"
 
@@ -90,16 +91,6 @@ class PretrainingArguments(RunArguments, TrainingArguments):
         self.load_best_model_at_end, self.metric_for_best_model, self.greater_is_better = True, "loss", False
 
 
-class PretrainingTrainer(TokenLoss, SharingTrainer):
-    """Trainer with batches of similar length, whose evaluation loss is the mean over all predicted tokens."""
-
-    def _get_train_sampler(self, *args: Any) -> Sampler | None:
-        if not isinstance(self.train_dataset, Pieces):
-            return super()._get_train_sampler(*args)
-        batch = self.args.train_batch_size * self.args.gradient_accumulation_steps * self.args.world_size
-        return SimilarLengths(self.train_dataset.lengths, batch, self.args.seed)
-
-
 class CountEpochs(TrainerCallback):
     """Set the epoch of the rows, so that their noise differs between epochs."""
 
@@ -126,9 +117,7 @@ def pretrain(
     pretrain_on(run, documents, build_tokenizer(model_arguments, documents.train, run.checkpoint))
 
 
-def start(
-    run: Run, documents: Documents, tokenizer: PreTrainedTokenizerBase
-) -> tuple[PretrainingTrainer, PretrainingData]:
+def start(run: Run, documents: Documents, tokenizer: PreTrainedTokenizerBase) -> tuple[RunTrainer, PretrainingData]:
     """Tokenise, build the model and its trainer, and start a run whose data has been checked."""
     model_arguments, arguments = run.groups["model"], run.groups["training"]
     model = build_model(model_arguments, tokenizer)
@@ -167,7 +156,7 @@ def check_training(data_arguments: DocumentArguments, arguments: PretrainingArgu
 @checking_arguments()
 def build_trainer(
     model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, data: PretrainingData, arguments: PretrainingArguments
-) -> PretrainingTrainer:
+) -> RunTrainer:
     callbacks: list[TrainerCallback] = [CountEpochs(data.train)] if isinstance(data.train, NumberedRows) else []
     if arguments.ema_decay:
         callbacks.append(WeightAverage(arguments.ema_decay))
@@ -180,9 +169,10 @@ def build_trainer(
     ):  # each process reads the stream: batches differ in length and cannot be dispatched
         accelerate: Any = arguments.accelerator_config
         arguments.accelerator_config = replace(accelerate, dispatch_batches=False)
-    return PretrainingTrainer(
+    return RunTrainer(
         model,
         arguments,
+        train_sampler=sampler_of(data.train, arguments),
         data_collator=data.collator,
         train_dataset=data.train,
         eval_dataset=data.validation,
@@ -191,6 +181,14 @@ def build_trainer(
         preprocess_logits_for_metrics=token_losses,
         callbacks=callbacks,
     )
+
+
+def sampler_of(rows: Any, arguments: TrainingArguments) -> Sampler | None:
+    """Return the order of pieces, in batches of similar length; None for other rows."""
+    if not isinstance(rows, Pieces):
+        return None
+    batch = arguments.train_batch_size * arguments.gradient_accumulation_steps * arguments.world_size
+    return SimilarLengths(rows.lengths, batch, arguments.seed)
 
 
 def inputs_of(model_arguments: PretrainingModelArguments, data_arguments: DocumentArguments) -> list[str | None]:

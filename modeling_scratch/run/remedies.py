@@ -7,7 +7,7 @@ from typing import Any
 from transformers import TrainerState
 
 from ..data.labelled_texts import ReviewData
-from .run import Run
+from .life_cycle import Run
 
 ENOUGH_TEXTS = 20_000  # labelled ones; with fewer, a checkpoint helps most
 EXAMPLE = "which raised accuracy from 72 to 82 % on 1,500 texts of SST-2"  # docs/experiments/few-texts.md has the table

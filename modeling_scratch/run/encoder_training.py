@@ -3,7 +3,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 from datasets import Dataset
 from torch import Tensor
@@ -11,7 +11,6 @@ from transformers import (
     DataCollatorWithPadding,
     EvalPrediction,
     PreTrainedTokenizerBase,
-    Trainer,
     TrainerCallback,
     TrainingArguments,
 )
@@ -20,8 +19,8 @@ from ..modeling_base import ScratchPreTrainedModel
 from ..utils.errors import DataError
 from .arguments import RunArguments, check_rates, checking_arguments
 from .callbacks import WeightAverage, early_stopping, save_where_judged
+from .trainer import RunTrainer
 
-AnyTrainer = TypeVar("AnyTrainer", bound=Trainer)
 Metrics = Callable[[EvalPrediction], dict[str, float]]
 # The arguments that name inputs: one, or a list of them.
 INPUTS = (
@@ -66,23 +65,22 @@ def inputs_of(*groups: Any) -> list[str]:
 
 @checking_arguments()
 def build_trainer(
-    trainer_class: Callable[..., AnyTrainer],
     tokenizer: PreTrainedTokenizerBase,
     splits: Mapping[str, Dataset],
     metrics: Metrics,
     arguments: EncoderTrainingArguments,
     collator: Any = None,
     preprocess: Callable[[Any, Tensor], Any] | None = None,
-    **model: Any,
-) -> AnyTrainer:
-    """Build a trainer. model: `model=` or `model_init=`, as for Trainer.
+    **options: Any,
+) -> RunTrainer:
+    """Build a trainer. options: the model, and others of `RunTrainer`.
 
     preprocess: from logits and labels to what is kept of a batch of evaluation.
     """
     average: list[TrainerCallback] = [WeightAverage(decay)] if (decay := getattr(arguments, "ema_decay", 0)) else []
-    trainer = trainer_class(
+    trainer = RunTrainer(
         args=arguments,
-        **model,
+        **options,
         data_collator=collator or DataCollatorWithPadding(tokenizer),
         train_dataset=splits["train"],
         eval_dataset=splits["validation"],

@@ -19,12 +19,12 @@ from filelock import FileLock, Timeout
 from transformers import TrainingArguments
 
 from ..bridges.model_sources import LINEAR_MODEL, LINEAR_WEIGHTS
-from ..run.layout import ENTRIES, LINEAR, RECORD
 from ..sharing.model_files import PRETRAINING, SAVED, code_files, is_one_of
 from ..sharing.run_record import DIGESTS, SELF_PRETRAINING, read_run, settings_of
 from ..utils.errors import DataError
 from ..utils.files import leftovers, remove
 from .checkpoints import UNFINISHED
+from .layout import ENTRIES, LINEAR, RECORD
 
 LOCK_FILE = "_lock"  # Trainer does not push files whose names start with an underscore
 SET_ASIDE = "_replaced-"

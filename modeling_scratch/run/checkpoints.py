@@ -8,7 +8,7 @@ it; a damaged one does not match it.
 import json
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,9 @@ from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 from transformers.utils import SAFE_WEIGHTS_NAME
 
-from ..run.layout import RECORD
 from ..utils.errors import DataError, one_line
 from ..utils.files import file_digest, flush, remove, write_json
+from .layout import RECORD
 
 MANIFEST = "manifest.json"
 UNFINISHED = ".unfinished"  # the folder in a run where its model is saved first
@@ -202,15 +202,38 @@ def saving(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def reading(checkpoint: str | None) -> Iterator[None]:
-    """Raise `DataError` if a checkpoint cannot be read. torch.load rejects pickles that could run code."""
+def resuming_from(checkpoint: Any, has_begun: Callable[[], bool]) -> Iterator[None]:
+    """Raise `DataError` if a checkpoint cannot be loaded. torch.load rejects pickles that could run code.
+
+    checkpoint: its folder; None: of a new run. has_begun: whether all is loaded, and the training has begun.
+    """
     try:
         yield
+    except DataError:
+        raise
     except Exception as error:  # safetensors, torch.load and load_state_dict raise many types
+        if checkpoint is None or has_begun():
+            raise
         raise DataError(
-            f"{checkpoint} cannot be read, and none of it was executed: {one_line(error)[:300]}; resume from another "
-            "checkpoint or start a new run"
+            f"{checkpoint} cannot be resumed from, and none of it was executed: {one_line(error)[:300]}; resume from "
+            "another checkpoint or start a new run"
         ) from error
+
+
+def delete_left_over(folder: Path) -> None:
+    """Delete checkpoints that were saved because of a stop, or never completed."""
+    for checkpoint in checkpoints_in(folder):
+        if is_left_over(checkpoint):
+            shutil.rmtree(checkpoint)
+
+
+def move_all(source: Path, target: Path) -> None:
+    """Replace the files of a folder by those of another one, which is removed."""
+    for path in source.iterdir():
+        if path.is_dir():
+            remove(target / path.name)
+        path.replace(target / path.name)
+    source.rmdir()
 
 
 def last_checkpoints(folder: Path, number: int) -> list[Path]:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from math import ceil
+from pathlib import Path
 from typing import Any, TypeVar
 
 from ..bridges.model_sources import override_parts
@@ -16,7 +17,9 @@ from ..data.labelled_texts import ReviewData
 from ..data.text_pairs import parts_of
 from ..sharing.run_record import DEFAULTS, read_run
 from ..utils.errors import DataError, counted
+from ..utils.retired_options import RETIRED
 from .encoder_models import ModelArguments
+from .search import goes_on
 
 AnyModel = TypeVar("AnyModel", bound=ModelArguments)
 Values = Mapping[str, Mapping[str, Any]]  # of the groups "model" and "training", by the names of their arguments
@@ -185,3 +188,13 @@ def recorded_defaults(folder: Any) -> Values | None:
 
 def _is_plain(value: Any) -> bool:
     return isinstance(value, str | int | float)
+
+
+def known_defaults(arguments: Any) -> Values | None:
+    """Return the values that the run to be resumed was started with; None for a new run."""
+    folder, resumed = Path(arguments.output_dir or ""), (arguments.resume_from_checkpoint or "").lower()
+    if resumed in ("", "false") and not goes_on(arguments):
+        return None
+    if "recipe_choices" in read_run(folder):
+        raise DataError(f"--resume_from_checkpoint: the run in {folder} has a recipe: {RETIRED['--recipe']}")
+    return recorded_defaults(folder)

@@ -2,8 +2,7 @@
 """Hyperparameter search: several training runs, evaluated on validation only."""
 
 import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, fields
 from functools import partial
@@ -13,15 +12,12 @@ from shlex import quote
 from typing import Any, TypeVar
 
 from transformers import TrainingArguments
-from transformers.trainer_utils import SaveStrategy, TrainOutput
+from transformers.trainer_utils import SaveStrategy
 
 from ..bridges.model_sources import with_override
 from ..utils.errors import DataError, DivergedError, counted, one_line
 from ..utils.files import write_json, write_text
 from ..utils.markdown import percent
-from .progress import print_lines
-from .r_drop import PaddedRDropTraining
-from .trainer import RatesByDepth
 
 STUDY, STUDY_FILE = "search", "study.db"
 
@@ -34,6 +30,7 @@ REFUSED = ("resume_from_checkpoint", "push_to_hub", "load_best_model_at_end", "e
 
 
 AnyArguments = TypeVar("AnyArguments", bound=TrainingArguments)
+Scores = Mapping[str, float]  # of an evaluation
 
 
 @dataclass(frozen=True)
@@ -102,74 +99,53 @@ def with_dropout(overrides: str | None, settings: dict[str, Any]) -> str | None:
     return with_override(overrides, "hidden_dropout", settings["dropout"]) if "dropout" in settings else overrides
 
 
-class TrialTrainer(PaddedRDropTraining, RatesByDepth):
-    """Trainer for successive trials, scored by the final model, with averaged weights if configured.
-
-    Trainer's own objective would be that of the last evaluation during training. metric: the score that trials are
-    ranked by.
-    """
-
-    objective: float
-    metric = "accuracy"
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        print_lines(self)
-
-    def train(self, *args: Any, **kwargs: Any) -> TrainOutput:
-        try:
-            output = super().train(*args, **kwargs)
-            metrics = self.evaluate()
-        except DivergedError:
-            self._note(DIVERGED, True)
-            raise
-        self.objective = metrics[f"eval_{self.metric}"]
-        self._note("eval_loss", metrics["eval_loss"])
-        return output
-
-    def _note(self, name: str, value: Any) -> None:
-        trial: Any = self._trial
-        trial.set_user_attr(name, value)
+def of_trial(arguments: AnyArguments, values: Mapping[str, Any]) -> AnyArguments:
+    """Return the arguments of a trial, which saves no checkpoints. values: those that it tries."""
+    trial = copy(arguments)
+    trial.save_strategy, trial.load_best_model_at_end = SaveStrategy.NO, False
+    for name in values.keys() - {"dropout"}:
+        setattr(trial, name, type(getattr(arguments, name))(values[name]))
+    return trial
 
 
-def keep_no_weights(arguments: AnyArguments) -> AnyArguments:
-    """Return the arguments of the trials, which save no checkpoints."""
-    trials = copy(arguments)
-    trials.save_strategy, trials.load_best_model_at_end = SaveStrategy.NO, False
-    return trials
-
-
-def search(trainer: TrialTrainer, space: Space, overrides: str | None) -> str:
+def search(
+    arguments: Any, space: Space, overrides: str | None, metric: str, attempt: Callable[[dict[str, Any]], Scores]
+) -> str:
     """Run the search; return its table and the best arguments, which are also saved to the run's folder.
 
-    A stopped search continues: finished trials count and are not repeated. A trial that diverges has no score.
+    metric: the score that trials are ranked by. attempt: the scores of a model that is trained with these values. A
+    stopped search continues: finished trials count and are not repeated. A trial that diverges has no score.
     """
-    optuna, arguments = _optuna(), trainer.args
+    optuna, study = _optuna(), _study(arguments)
+    _check_metric(study, metric)
+
+    def objective(trial: Any) -> float:
+        try:
+            scores = attempt(space.suggest(trial))
+        except DivergedError:
+            trial.set_user_attr(DIVERGED, True)
+            raise
+        trial.set_user_attr("eval_loss", scores["eval_loss"])
+        return scores[f"eval_{metric}"]
+
+    missing = arguments.search_trials - len(_finished(study))
+    if missing > 0:
+        # A resumed search draws new values.
+        study.sampler = optuna.samplers.TPESampler(seed=arguments.seed + len(study.trials))
+        study.optimize(objective, missing, catch=(DivergedError,))
+    if not _finished(study):
+        raise DataError(f"all trials have diverged: lower --learning_rate {arguments.learning_rate:g}, which they vary")
+    diverged = sum(trial.user_attrs.get(DIVERGED, False) for trial in study.trials)
+    return _report(_finished(study), space, overrides, Path(arguments.output_dir or ""), metric, diverged)
+
+
+def _study(arguments: Any) -> Any:
     try:
         name: Any = {"study_name": STUDY, "storage": _storage(_study_file(arguments)), "load_if_exists": True}
-        study = optuna.create_study(direction="maximize", **name)
+        return _optuna().create_study(direction="maximize", **name)
     except Exception as error:  # of the data base: many types
         reason = f"{_study_file(arguments)} cannot be read: {one_line(error)[:120]}"
         raise DataError(f"{reason}; start a new search with --overwrite") from error
-    _check_metric(study, trainer.metric)
-    missing = getattr(arguments, "search_trials", 0) - len(_finished(study))
-    if missing > 0:
-        sampler = optuna.samplers.TPESampler(
-            seed=arguments.seed + len(study.trials)
-        )  # a resumed search draws new values
-        with _naming_divergence(study, arguments):
-            trainer.hyperparameter_search(
-                hp_space=lambda trial: {key: value for key, value in space.suggest(trial).items() if key != "dropout"},
-                n_trials=missing,
-                direction="maximize",
-                backend="optuna",
-                sampler=sampler,
-                pruner=optuna.pruners.NopPruner(),
-                catch=(DivergedError,),
-                **name,
-            )
-    diverged = sum(trial.user_attrs.get(DIVERGED, False) for trial in study.trials)
-    return _report(_finished(study), space, overrides, Path(arguments.output_dir or ""), trainer.metric, diverged)
 
 
 def _check_metric(study: Any, metric: str) -> None:
@@ -178,18 +154,6 @@ def _check_metric(study: Any, metric: str) -> None:
     if before != metric:
         raise DataError(f"the trials of this search were ranked by {before}, and now by {metric}; add --overwrite")
     study.set_user_attr(METRIC, metric)
-
-
-@contextmanager
-def _naming_divergence(study: Any, arguments: TrainingArguments) -> Iterator[None]:
-    """Raise `DataError` if no trial has a score, for which Optuna has an error of its own."""
-    try:
-        yield
-    except ValueError as error:
-        if isinstance(error, DataError) or _finished(study):
-            raise
-        rate = arguments.learning_rate
-        raise DataError(f"all trials have diverged: lower --learning_rate {rate:g}, which they vary") from error
 
 
 def _optuna() -> Any:

@@ -33,13 +33,15 @@ from ..inference.answers import ALL, MULTI_LABEL, Choice, gives_numbers
 from ..inference.arguments import PredictArguments
 from ..inference.classification import Classifier, load_classifier, uncounted
 from ..sharing.run_record import read_run
+from ..tasks import CLASSIFY, named
 from ..utils.command_line import check_reporters, parsed
 from ..utils.errors import DataError, one_line, panics_as_errors
 from ..utils.retired_options import refuse_retired
-from .classifier_run import ARGUMENTS, train
+from .train import train
 
+TASK = named(CLASSIFY)
 TABLES = pd.DataFrame, datasets.Dataset
-OPTIONS = {each.name for group in ARGUMENTS for each in fields(group)}
+OPTIONS = {each.name for group in TASK.arguments for each in fields(group)}
 
 
 @dataclass(frozen=True)
@@ -120,9 +122,9 @@ def train_classifier(data: Any = None, output_dir: str | Path = "runs/demo", **o
         named = {"output_dir": output_dir, **options, **_source(data, Path(temporary) / "data")}
         given = [part for name, value in named.items() for part in _option(name, value)]
         try:
-            groups = parsed(ARGUMENTS, given, raises=True)
+            groups = parsed(TASK.arguments, given, raises=True)
             check_reporters(groups)
-            train(*groups)
+            train(TASK, *groups)
         except DataError as error:
             raise DataError(_of_arguments(str(error), Path(temporary) / "data", isinstance(data, Mapping))) from None
         except SystemExit as error:

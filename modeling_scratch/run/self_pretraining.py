@@ -9,7 +9,7 @@
 Resuming continues the stage that was interrupted, with the recorded number of steps.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import asdict, dataclass, field, replace
@@ -26,24 +26,29 @@ from transformers import PreTrainedTokenizerBase, TrainingArguments
 from ..bridges.model_sources import WITHOUT_WEIGHTS, override_parts, with_override
 from ..data.documents import Documents
 from ..data.splits import DataArguments
-from ..data.unlabelled import Corpus
+from ..data.unlabelled import Corpus, load_corpus
 from ..report.stages import Stage, pretraining_stage
 from ..sharing.model_files import PRETRAINING
 from ..sharing.run_record import SELF_PRETRAINING, read_run
 from ..utils.errors import DataError, counted
 from . import objectives, pretraining
-from .checkpoints import step_of
+from .checkpoints import has_checkpoint, step_of
 from .encoder_models import ModelArguments, build_tokenizer, preset_of
+from .encoder_training import inputs_of
+from .life_cycle import Run, rehearse
 from .objectives import PretrainingModelArguments
-from .pretraining import PretrainingArguments, PretrainingTrainer
+from .pretraining import PretrainingArguments
 from .progress import duration
-from .run import Run, rehearse
+from .run_folder import check_unchanged, has_pretraining
+from .search import goes_on, unchangeable
+from .trainer import RunTrainer
 
 ROW_TOKENS, ROWS = 256, 32  # of a step
 MASKED = 0.25  # of the tokens: a small model learns faster from more of them (Wettig et al. 2023)
 LEARNING_RATE = 2e-3
 MOST_EPOCHS = 40  # more of them overfit
 TIMED_STEPS = 5
+USUAL_EPOCHS = 1.0  # where unlabelled texts are given: less of them brings nothing
 EVALUATIONS = 0.05  # of the time of the steps
 # Arguments of the whole run that hold for pretraining as well.
 SHARED = (
@@ -111,10 +116,61 @@ def obstacle(model: ModelArguments, data: DataArguments, training: Any) -> str |
     return next((option for option, value in excluded.items() if value), None)
 
 
+def open_run(
+    program: str,
+    model: ModelArguments,
+    data: DataArguments,
+    options: SelfPretrainingArguments,
+    arguments: Any,
+) -> Run:
+    """Open the run. One that was stopped before its fine-tuning had a checkpoint continues with its pretraining."""
+    inputs = [*inputs_of(model, data), *(options.unlabelled_file or ())]
+    fixed: Collection[str] | None = unchangeable(arguments) if goes_on(arguments) else None
+    is_last = (arguments.resume_from_checkpoint or "").lower() in ("last", "true")
+    if is_last and has_pretraining(folder := Path(arguments.output_dir or "")) and not has_checkpoint(arguments):
+        arguments, fixed = copy(arguments), ()
+        arguments.resume_from_checkpoint = None
+        recorded_pretraining(folder)  # which checks it
+    return Run.open(program, model, data, arguments, inputs, fixed)
+
+
+def corpus_of(run: Run, data: Any, options: SelfPretrainingArguments) -> Corpus | None:
+    """Return the texts to pretrain on; None if the run has no pretraining.
+
+    A resumed run has what it was started with.
+    """
+    if run.continues:
+        options = as_recorded(run, options)
+    elif options.unlabelled_file and not options.is_asked_for:
+        options = replace(options, pretrain_epochs=USUAL_EPOCHS)
+    if not options.is_asked_for:
+        return None
+    run.groups["pretraining"] = options
+    return load_corpus(data, run.groups["data"], options.unlabelled_file or ())
+
+
+def as_recorded(run: Run, options: SelfPretrainingArguments) -> SelfPretrainingArguments:
+    """Return what the run was started with. Raises `DataError` for other options."""
+    recorded = recorded_pretraining(run.folder)
+    if not recorded:
+        if options.is_asked_for or options.unlabelled_file:
+            raise DataError(
+                f"--pretrain_minutes, --unlabelled_file: the run in {run.folder} was started without it; leave it out"
+            )
+        return SelfPretrainingArguments(0.0)
+    run.noted[SELF_PRETRAINING] = recorded
+    if not (options.is_asked_for or options.is_declined):
+        earlier = read_run(run.folder, ["pretraining"])["pretraining"]
+        options = replace(options, **{name: earlier.get(name) for name in ("pretrain_minutes", "pretrain_epochs")})
+    check_unchanged(run.folder, {"pretraining": options}, ())
+    return options
+
+
 def pretrain(run: Run, corpus: Corpus, notes: Sequence[str]) -> Stage:
     """Run the pretraining, or what is left of it, and return its row of the report. notes: on the labelled data."""
     recorded = run.noted.get(SELF_PRETRAINING) or {}
     if finished := recorded.get("finished"):
+        run.fine_tuned = fine_tuned(run)
         return Stage(**finished)
     documents = corpus.documents(run.groups["training"].seed)
     tokenizer = None
@@ -126,6 +182,7 @@ def pretrain(run: Run, corpus: Corpus, notes: Sequence[str]) -> Stage:
     stage = _run_stage(run, documents, recorded["steps"], tokenizer)
     run.noted[SELF_PRETRAINING] = {**recorded, "finished": asdict(stage)}
     run.record(notes)
+    run.fine_tuned = fine_tuned(run)
     return stage
 
 
@@ -223,7 +280,7 @@ def discarded(arguments: TrainingArguments) -> Iterator[Any]:
         yield arguments
 
 
-def _seconds_of_step(trainer: PretrainingTrainer) -> float:
+def _seconds_of_step(trainer: RunTrainer) -> float:
     """Return the mean time of a step. The first one is not counted, as it builds what later ones reuse."""
     rehearse(trainer)
     trainer.create_optimizer_and_scheduler(TIMED_STEPS + 1)

@@ -1,0 +1,97 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The arguments of a classifier: those of every encoder, with defaults by the number of texts."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from .. import presets
+from ..report.saved_baseline import SAVE_LINEAR_MODEL
+from ..utils.errors import DataError
+from .encoder_models import ModelArguments
+from .encoder_training import EncoderTrainingArguments
+from .losses import CLASS_WEIGHTS, R_DROP, check_r_drop
+from .search import TRIED, check_search
+
+BY_TEXTS = "by default, that of the table in docs/own-data.md for so many texts"
+
+
+@dataclass
+class ClassifierModelArguments(ModelArguments):
+    """The model to train, with defaults by the number of texts."""
+
+    preset: str | None = field(
+        default=None,
+        metadata={"help": f"The configuration of a new model: {', '.join(presets.ENCODERS)}. {BY_TEXTS.capitalize()}."},
+    )
+    tokenizer_kind: Literal["wordlevel", "words", "bpe", "byte_bpe"] | None = field(
+        default=None,
+        metadata={"help": "The kind of a new tokenizer; by default words, or bpe without white space."},
+    )
+    vocab_size: int | None = field(
+        default=None, metadata={"help": f"The maximum vocabulary size of a new tokenizer; {BY_TEXTS}."}
+    )
+    min_frequency: int | None = field(
+        default=None,
+        metadata={"help": f"The number of times that a word must occur for a new tokenizer to know it; {BY_TEXTS}."},
+    )
+
+
+@dataclass
+class ClassifierTrainingArguments(EncoderTrainingArguments):
+    """The arguments of a classifier's training."""
+
+    output_dir: str | None = field(default="runs/demo", metadata={"help": "The folder for the model and all results."})
+    learning_rate: float | None = field(
+        default=None, metadata={"help": f"The peak learning rate of AdamW; {BY_TEXTS}."}
+    )
+    num_train_epochs: float | None = field(
+        default=None, metadata={"help": f"The number of training epochs; {BY_TEXTS}."}
+    )
+    per_device_train_batch_size: int | None = field(
+        default=None, metadata={"help": f"Training texts per step and device; {BY_TEXTS}."}
+    )
+    per_device_eval_batch_size: int = field(default=128, metadata={"help": "Texts per evaluation batch."})
+    ema_decay: float | None = field(
+        default=None,
+        metadata={
+            "help": "Decay of the moving average of weights used at the end; 0: no averaging. By default 0.999 for "
+            "many steps, and 0 for fewer."
+        },
+    )
+    texts_in_card: bool | None = field(
+        default=None,
+        metadata={
+            "help": "Quote texts of the evaluated split, with the answers, in what a push uploads: the card, "
+            "results.md, evaluation.json and verify.json. By default only the demo's."
+        },
+    )
+    flat_batches: bool | None = field(
+        default=None,
+        metadata={"help": "Train on batches without padding; by default only on CUDA (CPUs pack internally)."},
+    )
+    class_weights: Literal["balanced"] | None = field(default=None, metadata={"help": CLASS_WEIGHTS})
+    calibrate: bool = field(
+        default=True, metadata={"help": "Divide the logits by a temperature, which is fitted on validation at the end."}
+    )
+    mean_with_baseline: bool = field(
+        default=False,
+        metadata={"help": "Also score the mean of the probabilities of the model and of its best linear baseline."},
+    )
+    r_drop: float = field(default=0.0, metadata={"help": R_DROP})
+    save_linear_model: bool | None = field(default=None, metadata={"help": SAVE_LINEAR_MODEL})
+    evaluate_train: bool = field(
+        default=False, metadata={"help": "Also score the training texts, in a table of the scores of each split."}
+    )
+    search_trials: int = field(
+        default=0, metadata={"help": "The number of trials of a hyperparameter search on validation; 0: train once."}
+    )
+    search_over: list[str] = field(
+        default_factory=lambda: list(TRIED), metadata={"help": f"The arguments to search over: {', '.join(TRIED)}."}
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_search(self)
+        check_r_drop(self.r_drop, bool(self.class_weights))
+        if self.class_weights and self.search_trials:
+            raise DataError("--search_trials excludes --class_weights")

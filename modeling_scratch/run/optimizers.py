@@ -1,0 +1,110 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Learning rates of their own for parts of a model: functions that change the groups of Trainer's fresh optimizer."""
+
+import re
+
+import numpy as np
+import torch
+from torch import nn, optim
+from transformers import AutoConfig
+
+from ..bridges.model_sources import load_checkpoint
+from ..utils.errors import DataError
+
+LAYER = re.compile(r"\.(\d+)\.")
+
+
+def set_rates_by_depth(
+    optimizer: optim.Optimizer, model: nn.Module, body: str, decay: float, embedding_rate: float | None
+) -> None:
+    """rate of a layer = learning_rate * decay^depth (Howard and Ruder 2018, 3.2; depths as in Bao et al. 2021).
+
+    The embeddings have embedding_rate where it is given: a row of the table learns from the few texts with its token, a
+    layer from all. body: the attribute name of the base model.
+    """
+    depth_of = depths(model, body)
+    bottom = max(depth_of.values())
+    if decay != 1 and bottom < 2:
+        raise DataError(f"--layer_decay: {type(model).__name__} has no numbered layers")
+    split_by_depth(optimizer, depth_of)
+    for group in optimizer.param_groups:
+        depth = depth_of[group["params"][0]]
+        is_given = depth == bottom and embedding_rate is not None
+        group["lr"] = embedding_rate if is_given else group["lr"] * decay**depth
+
+
+def split_by_depth(optimizer: optim.Optimizer, depth_of: dict[nn.Parameter, int]) -> None:
+    """Split each parameter group of a fresh optimizer by depth. The head's groups come first.
+
+    Trainer logs the first group's rate.
+    """
+    groups = [
+        {**group, "params": [weight for weight in group["params"] if depth_of[weight] == depth]}
+        for depth in sorted(set(depth_of.values()))
+        for group in optimizer.param_groups
+    ]
+    optimizer.param_groups = [group for group in groups if group["params"]]
+
+
+def depths(model: nn.Module, body: str) -> dict[nn.Parameter, int]:
+    """Return each parameter's depth: 0 for the head and final norm, 1 for the top layer, ..., last the embeddings.
+
+    body: the attribute name of the base model. Its embeddings are those by type or by name, with norms and projections
+    that are named after them.
+    """
+    inside = {name: name.partition(f"{body}.")[2] for name, _ in model.named_parameters()}
+    layers = {name: int(match[1]) for name, rest in inside.items() if (match := LAYER.search(f".{rest}"))}
+    count = max(layers.values(), default=-1) + 1
+    tables = {f"{name}.weight" for name, module in model.named_modules() if isinstance(module, nn.Embedding)}
+    beside = {name for name, rest in inside.items() if "embed" in rest or (rest and name in tables)}
+    bottom = dict.fromkeys(beside - layers.keys(), count + 1)
+    below = {**{name: count - number for name, number in layers.items()}, **bottom}
+    return {weight: below.get(name, 0) for name, weight in model.named_parameters()}
+
+
+# Regression in the unit of the labels: the head starts at their mean and learns at the rate of their spread. The model
+# gives numbers in this unit in every checkpoint, and learns as if the labels were standardised.
+
+
+def predicts_numbers(name: str | None, trust_remote_code: bool) -> bool:
+    """Return whether a checkpoint has the head of a regression, which fine-tuning continues."""
+    if name is None:
+        return False
+    config = load_checkpoint(AutoConfig, name, trust_remote_code)
+    return config.problem_type == "regression" and config.num_labels == 1
+
+
+def start_at_mean(model: nn.Module, numbers: np.ndarray) -> None:
+    """Let a new head give the mean of the numbers, give or take their standard deviation times its logits."""
+    if (head := last_linear(model, 1)) is None:
+        return
+    with torch.no_grad():
+        head.weight.mul_(float(numbers.std()))
+        if head.bias is not None:
+            head.bias.fill_(float(numbers.mean()))
+
+
+def scale_last_linear(optimizer: optim.Optimizer, model: nn.Module, unit: float) -> None:
+    """Give the last layer of a model of one number `unit` times the learning rate of the others.
+
+    Its weight decay is 1 / unit times theirs: AdamW then moves it as if the labels were standardised.
+    """
+    if (head := last_linear(model, 1)) is not None:
+        scale_groups(optimizer, set(head.parameters()), unit)
+
+
+def last_linear(model: nn.Module, outputs: int) -> nn.Linear | None:
+    """Return the last linear layer with this number of outputs."""
+    layers = [layer for layer in model.modules() if isinstance(layer, nn.Linear) and layer.out_features == outputs]
+    return layers[-1] if layers else None
+
+
+def scale_groups(optimizer: optim.Optimizer, weights: set[nn.Parameter], factor: float) -> None:
+    """Move weights to groups of their own, the last ones, with `factor` times the learning rate."""
+    scaled = []
+    for group in optimizer.param_groups:
+        chosen = [weight for weight in group["params"] if weight in weights]
+        group["params"] = [weight for weight in group["params"] if weight not in weights]
+        rates = {"lr": group["lr"] * factor, "weight_decay": group.get("weight_decay", 0.0) / factor}
+        scaled += [{**group, **rates, "params": chosen}] if chosen else []
+    optimizer.param_groups = [*(group for group in optimizer.param_groups if group["params"]), *scaled]

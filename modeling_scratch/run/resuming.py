@@ -1,0 +1,176 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""What the trainer needs to be stopped, killed and resumed: signals, a NaN guard, hyperparameters, orders of rows."""
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.optim.lr_scheduler import LambdaLR
+from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+from transformers.trainer_pt_utils import LengthGroupedSampler
+
+from .checkpoints import checkpoint_at
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class StopSignals(TrainerCallback):
+    """Stop training at a step from which it resumes exactly; a second signal ends the process at once.
+
+    The checkpoint of an epoch's last step is delayed until the epoch's evaluation: a run resumed from it starts with
+    the next epoch and would skip the evaluation.
+    """
+
+    def __init__(self) -> None:
+        self.received: signal.Signals | None = None
+        self.before: dict[signal.Signals, Any] = {}
+        self.is_save_delayed = False
+
+    @contextmanager
+    def installed(self) -> Iterator[None]:
+        """Install the handlers, in the main thread only. Ignored signals (nohup) stay ignored."""
+        if threading.current_thread() is threading.main_thread():
+            handlers = {number: signal.getsignal(number) for number in SIGNALS}
+            self.before = {number: handler for number, handler in handlers.items() if handler != signal.SIG_IGN}
+            for number in self.before:
+                signal.signal(number, self._receive)
+        try:
+            yield
+        finally:
+            self.release()
+
+    def release(self) -> None:
+        """Restore the previous handlers."""
+        while self.before:
+            signal.signal(*self.before.popitem())
+
+    def _receive(self, number: int, frame: FrameType | None) -> None:
+        self.received = signal.Signals(number)
+        for each in self.before:
+            signal.signal(each, signal.SIG_DFL)
+        message = f"\n{self.received.name}: saving and stopping after this step; send it again to stop at once\n"
+        os.write(2, message.encode())  # print is not reentrant
+
+    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+        if _ends_epoch(state):
+            self.is_save_delayed, control.should_save = control.should_save, False
+        elif self.received:
+            control.should_training_stop = True
+
+    def on_epoch_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        if self.received:
+            control.should_training_stop = True
+            if not _ends_epoch(state):  # the epoch was cut short: nothing is due yet
+                control.should_log = control.should_evaluate = control.should_save = False
+        if self.is_save_delayed:
+            self.is_save_delayed, control.should_save = False, True
+
+
+def _ends_epoch(state: TrainerState) -> bool:
+    return float(state.epoch or 0).is_integer() or state.global_step >= state.max_steps
+
+
+class NanGuard:
+    """Records the first non-finite loss and its step, as scalars on the losses' device."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.step = torch.zeros((), dtype=torch.long, device=device)  # 0: none yet
+        self.loss = torch.zeros((), device=device)
+
+    def update(self, loss: Tensor, step: int) -> None:
+        """Check a scalar loss of a step, counted from 1, without host-device synchronisation."""
+        is_first = ~torch.isfinite(loss) & (self.step == 0)
+        self.step = torch.where(is_first, step, self.step)
+        self.loss = torch.where(is_first, loss, self.loss)
+
+    def fault(self) -> str | None:
+        """Return a description of the non-finite loss, or None. Synchronises with the device."""
+        return f"the loss is {self.loss.item()} at step {step}" if (step := int(self.step)) else None
+
+
+def is_synchronous(device: torch.device) -> bool:
+    """Return whether reading each loss is free, as on a CPU; an accelerator would have to synchronise."""
+    return device.type == "cpu"
+
+
+class BetweenSteps(TrainerCallback):
+    """Checks the losses before they are logged or saved, and compares evaluations. trainer: a `RunTrainer`."""
+
+    def __init__(self, trainer: Any) -> None:
+        self.trainer = trainer
+
+    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+        if control.should_log or control.should_evaluate or control.should_save:
+            self.trainer.check_losses()
+
+    def on_epoch_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        self.trainer.check_losses()
+
+    def on_evaluate(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, metrics: Any = None, **kwargs: Any
+    ) -> None:
+        self.trainer.compare_with_best(metrics)
+
+
+HYPERPARAMETERS = ("initial_lr", "weight_decay", "betas", "eps")  # those that TrainingArguments names
+
+
+def hyperparameters(optimizer: Any) -> list[dict[str, Any]]:
+    """Return those of each parameter group. initial_lr is the peak of the schedule."""
+    groups = optimizer.param_groups if optimizer is not None else []
+    return [{name: group[name] for name in HYPERPARAMETERS if name in group} for group in groups]
+
+
+def apply_hyperparameters(given: list[dict[str, Any]], optimizer: Any, scheduler: Any) -> None:
+    """Replace those of a loaded optimizer that differ from the given ones. The schedule goes on with the new peak."""
+    if given == hyperparameters(optimizer):
+        return
+    for group, changed in zip(optimizer.param_groups, given):
+        group.update(changed)
+    if isinstance(scheduler, LambdaLR) and all("initial_lr" in group for group in given):
+        peaks = [group["initial_lr"] for group in given]
+        rates = [peak * factor(scheduler.last_epoch) for peak, factor in zip(peaks, scheduler.lr_lambdas)]
+        scheduler.load_state_dict({**scheduler.state_dict(), "base_lrs": peaks, "_last_lr": rates})
+        for group, rate in zip(optimizer.param_groups, rates):
+            group["lr"] = rate
+
+
+class AfterSaving(TrainerCallback):
+    """Finish each checkpoint, and locate the best one if the run's folder has moved."""
+
+    def __init__(self, finish: Callable[[], None]) -> None:
+        self.finish = finish
+
+    def on_train_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        if state.best_global_step and (best := checkpoint_at(args, state.best_global_step)).is_dir():
+            state.best_model_checkpoint = str(best)
+
+    def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+        self.finish()
+
+
+class LengthGroups(LengthGroupedSampler):
+    """The group_by_length order as a function of seed and epoch alone, so that a resumed run continues in it."""
+
+    def __init__(self, sampler: LengthGroupedSampler, seed: int) -> None:
+        super().__init__(sampler.batch_size, lengths=sampler.lengths, generator=torch.Generator())
+        self.seed, self.epoch = seed, 0
+
+    def set_epoch(self, epoch: int) -> None:
+        self.epoch = epoch
+
+    def __iter__(self) -> Iterator[int]:
+        self.generator.manual_seed(self.seed + self.epoch)
+        return super().__iter__()

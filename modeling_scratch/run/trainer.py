@@ -1,0 +1,403 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The trainer of every program: transformers.Trainer that is resumed exactly. What differs comes as functions.
+
+It overrides six private methods of Trainer, which are last in the class, each with its reason.
+"""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from copy import copy
+from pathlib import Path
+from signal import Signals
+from typing import Any
+
+import torch
+from torch import Tensor, nn, optim
+from torch.utils.data import DataLoader, Sampler
+from transformers import PreTrainedTokenizerBase
+from transformers.trainer import TRAINER_STATE_NAME
+from transformers.trainer_pt_utils import LengthGroupedSampler
+from transformers.trainer_utils import EvalLoopOutput, TrainOutput, rotate_checkpoints
+
+from ..pipelines import TARGET_FOLDER
+from ..utils.errors import DataError, DivergedError, one_line
+from ..utils.files import remove
+from ..utils.library_messages import hidden_messages
+from .callbacks import deciding_metric
+from .checkpoints import (
+    UNFINISHED,
+    check_best,
+    check_checkpoint,
+    checkpoint_at,
+    checkpoints_in,
+    delete_left_over,
+    forget_folder,
+    is_regular,
+    move_all,
+    resuming_from,
+    saving,
+    seal,
+    set_aside,
+)
+from .distributed import check_whole, loss_scale, reporting_lost_processes, shard_on_cpu, whole_weights
+from .optimizers import set_rates_by_depth
+from .progress import print_lines
+from .pushing import Sharing
+from .resuming import (
+    AfterSaving,
+    BetweenSteps,
+    LengthGroups,
+    NanGuard,
+    StopSignals,
+    apply_hyperparameters,
+    hyperparameters,
+    is_synchronous,
+)
+
+REMEDIES = "try a lower --learning_rate, more --warmup_steps, --max_grad_norm 1, or neither --fp16 nor --bf16"
+Change = Callable[[optim.Optimizer, nn.Module], None]  # of a fresh optimizer
+
+
+class RunTrainer(Sharing):
+    """Trainer that can be stopped, killed and resumed at any step with the same weights, bit for bit on a CPU.
+
+    It stops on a non-finite loss and never saves non-finite weights. On an accelerator, the loss is checked when it is
+    logged and before evaluation and saving, to avoid synchronising at each step. Signals are handled in
+    single-process runs; a launcher handles those of distributed runs.
+
+    train_collator, train_sampler: of training, where they are not those of evaluation. added_loss: of the outputs and
+    labels of a training batch, added to the loss. smooths_in_model: the model's `forward` takes the label smoothing, so
+    that it computes no logits for padding. changes: to the groups of the optimizer. target_tokenizer: saved beside the
+    other. keeps_checkpoints: False for trials, which nobody resumes. whole_for: what requires whole weights everywhere.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        train_collator: Callable[[Any], Any] | None = None,
+        train_sampler: Sampler | None = None,
+        added_loss: Callable[[Any, Tensor, Any], Tensor] | None = None,
+        smooths_in_model: bool = False,
+        changes: Sequence[Change] = (),
+        target_tokenizer: PreTrainedTokenizerBase | None = None,
+        keeps_checkpoints: bool = True,
+        whole_for: str = "",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.train_collator, self.train_sampler = train_collator, train_sampler
+        self.added_loss, self.smooths_in_model, self.changes = added_loss, smooths_in_model, changes
+        if whole_for:
+            check_whole(self, whole_for)
+        if smooths_in_model:
+            self.label_smoother = None  # that of Trainer takes the labels from the model
+        self.target_tokenizer, self.keeps_checkpoints = target_tokenizer, keeps_checkpoints
+        self.stop_signals, self.is_extra, self.has_begun = StopSignals(), False, False
+        self.losses, self.reads_each_loss = NanGuard(self.args.device), is_synchronous(self.args.device)
+        self.add_callback(self.stop_signals)
+        self.add_callback(BetweenSteps(self))
+        self.add_callback(AfterSaving(self.finish_checkpoint))  # last, as others may add files to the checkpoint
+        print_lines(self)
+
+    # Training
+
+    def train(self, resume_from_checkpoint: str | bool | None = None, *args: Any, **kwargs: Any) -> TrainOutput:
+        if self.args.load_best_model_at_end and isinstance(resume_from_checkpoint, str):
+            check_best(Path(self.args.output_dir or ""), Path(resume_from_checkpoint))
+        stops = self.args.world_size == 1 and self.keeps_checkpoints
+        handlers = self.stop_signals.installed() if stops else nullcontext()
+        self.has_begun = False
+        resuming = resuming_from(resume_from_checkpoint or None, lambda: self.has_begun)
+        with handlers, reporting_lost_processes(self.args), self._expected_messages(), resuming:
+            return super().train(resume_from_checkpoint, *args, **kwargs)
+
+    @contextmanager
+    def _expected_messages(self) -> Iterator[None]:
+        """Hide what Trainer says of tied weights, which a checkpoint has once, and of a best checkpoint without folder.
+
+        A state names the latter without the folder, and `AfterSaving` finds it once Trainer has missed it.
+        """
+        tied: Any = getattr(self.model, "all_tied_weights_keys", {})
+        names = [name for name in self.model.state_dict() if name in tied] if self.model is not None and tied else []
+        best = "recorded in the resumed state does not exist"
+        keys = f"missing keys in the checkpoint model loaded: {names}."
+        with hidden_messages("transformers.trainer", best), hidden_messages("transformers.trainer", keys):
+            yield
+
+    def training_step(self, *args: Any, **kwargs: Any) -> Tensor:
+        self.has_begun = True
+        loss = super().training_step(*args, **kwargs)
+        self.losses.update(loss, self.state.global_step + 1)
+        if self.reads_each_loss:
+            self.check_losses()
+        return loss
+
+    def compute_loss(
+        self,
+        model: nn.Module,
+        inputs: dict[str, Any],
+        return_outputs: bool = False,
+        num_items_in_batch: Tensor | int | None = None,
+    ) -> Any:
+        labels = inputs.get("labels")
+        if not model.training or labels is None:
+            return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
+        if self.smooths_in_model:
+            inputs = {**inputs, "smoothing": self.args.label_smoothing_factor}
+        loss, outputs = super().compute_loss(model, inputs, True, num_items_in_batch)
+        if self.added_loss is not None:
+            added = self.added_loss(outputs, labels, num_items_in_batch)
+            loss = loss + added * loss_scale(self, num_items_in_batch)
+        return (loss, outputs) if return_outputs else loss
+
+    def get_batch_samples(self, epoch_iterator: Any, num_batches: int, device: torch.device) -> tuple[list, Any]:
+        """Count what the loss is divided by, if the loss has a `count` of its own."""
+        batches, items = super().get_batch_samples(epoch_iterator, num_batches, device)
+        count = getattr(self.compute_loss_func, "count", None)
+        return batches, count(batches, device) if count and batches else items
+
+    def create_optimizer(self, model: nn.Module | None = None) -> optim.Optimizer:
+        is_new, optimizer = self.optimizer is None, super().create_optimizer(model)
+        decay: float = getattr(self.args, "layer_decay", None) or 1
+        embedding_rate: float | None = getattr(self.args, "embedding_learning_rate", None)
+        whole: Any = self.model
+        changed = whole if model is None else model
+        if is_new and (decay != 1 or embedding_rate is not None):
+            set_rates_by_depth(optimizer, changed, whole.base_model_prefix, decay, embedding_rate)
+        for change in self.changes if is_new else ():
+            change(optimizer, changed)
+        return optimizer
+
+    def create_accelerator_and_postprocess(self) -> None:
+        super().create_accelerator_and_postprocess()
+        shard_on_cpu(self.accelerator)
+        self.is_fsdp_enabled = getattr(self.accelerator.state, "fsdp_plugin", None) is not None
+
+    def check_losses(self) -> None:
+        """Raise `DivergedError` if a loss was not finite."""
+        if fault := self.losses.fault():
+            raise self._diverged(fault)
+
+    def _diverged(self, fault: str) -> DivergedError:
+        saved = checkpoints_in(Path(self.args.output_dir or ""))
+        kept = f"the last checkpoint, {saved[-1]}, is unchanged" if saved else "there is no checkpoint yet"
+        return DivergedError(f"{fault}; training stopped; {REMEDIES}; {kept}")
+
+    # Batches: evaluation reads every row, as `dataloader_drop_last` applies to training
+
+    def get_train_dataloader(self) -> DataLoader:
+        collator = self.data_collator
+        self.data_collator = self.train_collator or collator
+        try:
+            return self._leaving_dropout_alone(super().get_train_dataloader())
+        finally:
+            self.data_collator = collator
+
+    def get_eval_dataloader(self, *args: Any, **kwargs: Any) -> DataLoader:
+        with self._every_row():
+            return self._leaving_dropout_alone(super().get_eval_dataloader(*args, **kwargs))
+
+    def get_test_dataloader(self, *args: Any, **kwargs: Any) -> DataLoader:
+        with self._every_row():
+            return super().get_test_dataloader(*args, **kwargs)
+
+    @contextmanager
+    def _every_row(self) -> Iterator[None]:
+        drops, self.args.dataloader_drop_last = self.args.dataloader_drop_last, False
+        try:
+            yield
+        finally:
+            self.args.dataloader_drop_last = drops
+
+    def _leaving_dropout_alone(self, loader: DataLoader) -> DataLoader:
+        """Give a loader whose workers persist a generator of its own.
+
+        Each iterator draws a number when it is made. One with persistent workers is made once, and once more in a
+        resumed run.
+        """
+        if self.args.dataloader_persistent_workers:
+            inner = getattr(loader, "base_dataloader", loader)  # inside that of Accelerate
+            inner.generator = torch.Generator().manual_seed(self.args.seed)
+        return loader
+
+    # Evaluation
+
+    def evaluation_loop(self, *args: Any, **kwargs: Any) -> EvalLoopOutput:
+        """Return the mean loss of all tokens where `token_metrics` has it: Trainer's is a mean of means of batches."""
+        with self._restored_weights():
+            output = super().evaluation_loop(*args, **kwargs)
+        metrics = output.metrics or {}
+        if "eval_token_loss" in metrics:
+            metrics["eval_loss"] = metrics.pop("eval_token_loss")
+        return output
+
+    @contextmanager
+    def _restored_weights(self) -> Iterator[None]:
+        """Restore the weights, which Trainer rounds with --bf16_full_eval and --fp16_full_eval."""
+        if self.is_in_train or not (self.args.bf16_full_eval or self.args.fp16_full_eval):
+            yield
+            return
+        model: Any = self.model
+        weights = [(weight, weight.data) for weight in model.parameters()]
+        buffers = [(part, name, value) for part in model.modules() for name, value in part.named_buffers(recurse=False)]
+        try:
+            yield
+        finally:
+            for weight, value in weights:
+                weight.data = value
+            for part, name, value in buffers:
+                setattr(part, name, value)
+
+    def compare_with_best(self, metrics: dict[str, float]) -> None:
+        """Of checkpoints with equal scores, choose the last, which has learned most. metrics: of an evaluation."""
+        name = deciding_metric(self.args)
+        if not self.is_in_train or self.args.metric_for_best_model is None:
+            return
+        if name not in metrics:  # they are known only after an evaluation
+            found = ", ".join(each for each in metrics if each.startswith("eval_"))
+            raise DataError(f"--metric_for_best_model {self.args.metric_for_best_model}: evaluations have {found}")
+        if metrics[name] == self.state.best_metric:
+            self.state.best_metric = None
+
+    # Checkpoints
+
+    def finish_checkpoint(self) -> None:
+        """Seal the checkpoint of this step, then push, and delete older ones."""
+        checkpoint, arguments = checkpoint_at(self.args, self.state.global_step), self.args
+        self.accelerator.wait_for_everyone()  # each process writes its own random state
+        if arguments.should_save:
+            with saving(checkpoint):
+                seal(checkpoint, self.is_extra)
+        if arguments.push_to_hub:
+            self.push_checkpoint(checkpoint)
+        if arguments.should_save and not self.is_extra:
+            delete_left_over(checkpoint.parent)
+            best = self.state.best_model_checkpoint
+            limit = arguments.save_total_limit
+            rotate_checkpoints(str(checkpoint.parent), limit, best, use_mtime=False)  # copies have other times
+
+    def save_state(self) -> None:
+        super().save_state()
+        if self.is_world_process_zero():
+            forget_folder(Path(self.args.output_dir or "") / TRAINER_STATE_NAME)
+
+    def save_model(self, output_dir: str | None = None, _internal_call: bool = False) -> None:
+        """Save the model under a temporary name, and replace the previous files once it is complete."""
+        folder = Path(self.args.output_dir or "")
+        if output_dir not in (None, self.args.output_dir) or self.is_deepspeed_enabled:
+            with whole_weights(self):
+                return super().save_model(output_dir, _internal_call)
+        unfinished = folder / UNFINISHED
+        if self.args.should_save:
+            remove(unfinished)
+        with saving(unfinished), whole_weights(self):
+            super().save_model(str(unfinished), _internal_call=True)
+            if self.args.should_save:
+                move_all(unfinished, folder)
+        if self.args.push_to_hub and not _internal_call:
+            self.push_to_hub(commit_message="Model save", revision=self.args.hub_revision)
+
+    def _leave(self, received: Signals, trial: Any) -> None:
+        """Save a checkpoint, then exit with the signal's exit code."""
+        checkpoint = checkpoint_at(self.args, self.state.global_step)
+        if not is_regular(checkpoint):
+            self.is_extra = True
+            self._save_checkpoint(self.model_wrapped, trial)
+            self._call_on_save()
+        self._finish_current_push()
+        print(
+            f"stopped by {received.name} after step {self.state.global_step}, saved in {checkpoint}; to resume, repeat "
+            "the command with --resume_from_checkpoint last",
+            file=sys.stderr,
+        )
+        sys.exit(128 + received)
+
+    def _call_on_save(self) -> None:
+        """Call each callback's on_save, even if an earlier one fails: the last one seals the checkpoint."""
+        for callback in self.callback_handler.callbacks:
+            alone = copy(self.callback_handler)
+            alone.callbacks = [callback]
+            try:
+                alone.on_save(self.args, self.state, self.control)
+            except DataError:  # a file of the checkpoint could not be written
+                raise
+            except Exception as error:  # reporters and pushes raise many types
+                print(f"WARNING: {type(callback).__name__} failed: {one_line(error)}", file=sys.stderr)
+
+    # Private methods of Trainer
+
+    def _get_train_sampler(self, *args: Any) -> Sampler | None:
+        """Trainer takes no sampler, and the order of its groups by length cannot be resumed."""
+        if self.train_sampler is not None:
+            return self.train_sampler
+        sampler = super()._get_train_sampler(*args)
+        return LengthGroups(sampler, self.args.seed) if isinstance(sampler, LengthGroupedSampler) else sampler
+
+    def _run_epoch(self, *args: Any, **kwargs: Any) -> None:
+        """Trainer would take a further step when a finished run is resumed."""
+        if self.state.global_step < self.state.max_steps and not self.control.should_training_stop:
+            super()._run_epoch(*args, **kwargs)
+        else:
+            self.control.should_training_stop = True
+
+    def _finalize_training(self, trial: Any, *args: Any) -> TrainOutput:
+        """Trainer has no other place between the last step and the best weights: a stop leaves here."""
+        self.has_begun = True
+        self.check_losses()
+        if received := self.stop_signals.received:
+            self._leave(received, trial)
+        self.stop_signals.release()  # evaluation and saving can be interrupted as usual
+        best = self.state.best_model_checkpoint
+        if not self.args.load_best_model_at_end:
+            self.state.best_model_checkpoint = None  # unused, and Trainer would delete other checkpoints to keep it
+        elif best and (fault := check_checkpoint(Path(best))):
+            self.state.best_model_checkpoint = None  # the card reads it
+            lost = f"the best checkpoint, {best}, cannot be loaded: {fault}; keeping the last weights"
+            print(f"WARNING: {lost}", file=sys.stderr)
+        return super()._finalize_training(trial, *args)
+
+    def _save_checkpoint(self, model: Any, trial: Any) -> None:
+        """Save into an empty folder. Trainer would push and delete older checkpoints before it is sealed."""
+        checkpoint, arguments = checkpoint_at(self.args, self.state.global_step), self.args
+        if arguments.should_save:
+            set_aside(checkpoint)
+            remove(checkpoint)  # never sealed
+        limit, pushes = arguments.save_total_limit, arguments.push_to_hub
+        arguments.save_total_limit, arguments.push_to_hub = None, False
+        try:
+            with saving(checkpoint):
+                super()._save_checkpoint(model, trial)
+                if arguments.should_save:
+                    forget_folder(checkpoint / TRAINER_STATE_NAME)
+        finally:
+            arguments.save_total_limit, arguments.push_to_hub = limit, pushes
+
+    def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
+        """All that is saved passes here, with whole weights: finite ones, all tokenizers, and no pickled arguments."""
+        weights = self.model.parameters() if self.model is not None else []
+        weights = weights if state_dict is None else state_dict.values()
+        if not all(bool(torch.isfinite(weight).all()) for weight in weights):
+            raise self._diverged(f"the weights are not finite after step {self.state.global_step}")
+        forget_last_call(self.processing_class)
+        super()._save(output_dir, state_dict)
+        folder, target = Path(output_dir or self.args.output_dir or ""), self.target_tokenizer
+        if not self.args.should_save:
+            return
+        (folder / "training_args.bin").unlink(missing_ok=True)  # run_config.json has them, readable, without tokens
+        if target is not None and target is not self.processing_class:
+            forget_last_call(target)
+            target.save_pretrained(folder / TARGET_FOLDER)
+
+    def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
+        """Trainer would go on with the rates of the checkpoint, whatever the arguments of the resumed run say."""
+        given = hyperparameters(self.optimizer)
+        super()._load_optimizer_and_scheduler(checkpoint)
+        apply_hyperparameters(given, self.optimizer, self.lr_scheduler)
+
+
+def forget_last_call(tokenizer: Any) -> None:
+    """Reset the truncation and padding of a fast tokenizer's last call, which it would otherwise save."""
+    if (backend := getattr(tokenizer, "backend_tokenizer", None)) is not None:
+        backend.no_truncation()
+        backend.no_padding()
