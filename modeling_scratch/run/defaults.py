@@ -16,7 +16,7 @@ from ..bridges.model_sources import override_parts
 from ..data.labelled_texts import ReviewData
 from ..data.text_pairs import parts_of
 from ..sharing.run_record import DEFAULTS, read_run
-from ..utils.errors import DataError, counted
+from ..utils.errors import DataError, counted, times
 from ..utils.retired_options import RETIRED
 from .encoder_models import ModelArguments
 from .search import goes_on
@@ -114,19 +114,37 @@ def values_of(row: Row, texts: int, has_words: bool = True) -> Values:
         "learning_rate": row.learning_rate,
         "per_device_train_batch_size": row.batch,
         "num_train_epochs": float(epochs),
-        "ema_decay": EMA_DECAY if epochs * texts / row.batch >= AVERAGED_STEPS else 0.0,
+        "ema_decay": EMA_DECAY,
     }
     return {"model": model, "training": training}
 
 
-def choose(data: ReviewData, is_demo: bool, model: ModelArguments, is_pretrained: bool) -> Values:
-    """Return the values for the data. is_pretrained: whether this run pretrains first."""
+def choose(data: ReviewData, is_demo: bool, model: ModelArguments, training: Any, is_pretrained: bool) -> Values:
+    """Return the values for the data. is_pretrained: whether this run pretrains first.
+
+    The weights are averaged over a long training, where no epoch is chosen by early stopping.
+    """
     if is_demo:
         return DEMO
-    if model.model_name_or_path:
-        return CHECKPOINT
-    row = row_for(texts := data.splits["train"].num_rows, data.has_pairs, is_pretrained)
-    return values_of(row, texts, have_words(data.texts("train")))
+    values, texts = CHECKPOINT, data.splits["train"].num_rows
+    if not model.model_name_or_path:
+        row = row_for(texts, data.has_pairs, is_pretrained)
+        values = values_of(row, texts, have_words(data.texts("train")))
+        if steps_of(complete(values, model, training)[1], texts) < AVERAGED_STEPS:
+            values = _without_average(values)
+    return _without_average(values) if training.early_stopping_patience else values
+
+
+def _without_average(values: Values) -> Values:
+    return {**values, "training": {**values["training"], "ema_decay": 0.0}}
+
+
+def steps_of(training: Any, texts: int) -> int:
+    """Return the number of optimizer steps of a training, as Trainer counts them."""
+    if training.max_steps > 0:
+        return training.max_steps
+    batches = ceil(texts / (training.train_batch_size * training.world_size))
+    return ceil(training.num_train_epochs * ceil(batches / training.gradient_accumulation_steps))
 
 
 def settings_text(data: ReviewData, model: ModelArguments, training: Any) -> str:
@@ -136,10 +154,9 @@ def settings_text(data: ReviewData, model: ModelArguments, training: Any) -> str
     if changes.keys() >= {"num_hidden_layers", "hidden_size"}:
         sizes = f"{counted(int(changes['num_hidden_layers']), 'layer')} of {changes['hidden_size']}"
     texts, what = data.splits["train"].num_rows, "pair" if data.has_pairs else "text"
-    steps = int(training.num_train_epochs * ceil(texts / training.train_batch_size))
-    length = f"{training.num_train_epochs:g} epochs, {counted(steps, 'step')}"
-    if training.max_steps > 0:
-        length = counted(training.max_steps, "step")
+    length = counted(steps_of(training, texts), "step")
+    if training.max_steps <= 0:
+        length = f"{times(training.num_train_epochs, 'epoch')}, {length}"
     return (
         f"{counted(texts, what)}: {sizes}, vocabulary {model.vocab_size:,}, {length}; change them by "
         "--config_overrides, --vocab_size, --num_train_epochs"

@@ -9,7 +9,6 @@ report.predict(["gripping from start to finish"])
 """
 
 import json
-import re
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,8 +33,9 @@ from ..inference.arguments import PredictArguments
 from ..inference.classification import Classifier, load_classifier, uncounted
 from ..sharing.run_record import read_run
 from ..tasks import CLASSIFY, named
-from ..utils.command_line import check_reporters, parsed
+from ..utils.command_line import check_reporters
 from ..utils.errors import DataError, one_line, panics_as_errors
+from ..utils.options import built
 from ..utils.retired_options import refuse_retired
 from .train import train
 
@@ -119,14 +119,13 @@ def train_classifier(data: Any = None, output_dir: str | Path = "runs/demo", **o
     """
     _check_names(options)
     with tempfile.TemporaryDirectory() as temporary, quiet_saving(), panics_as_errors():
-        named = {"output_dir": output_dir, **options, **_source(data, Path(temporary) / "data")}
-        given = [part for name, value in named.items() for part in _option(name, value)]
+        folder = Path(temporary) / "data"
         try:
-            groups = parsed(TASK.arguments, given, raises=True)
+            groups = built(TASK.arguments, {"output_dir": output_dir, **options, **_source(data, folder)})
             check_reporters(groups)
             train(TASK, *groups)
         except DataError as error:
-            raise DataError(_of_arguments(str(error), Path(temporary) / "data", isinstance(data, Mapping))) from None
+            raise DataError(_in_python(str(error), folder, data)) from None
         except SystemExit as error:
             raise KeyboardInterrupt if error.code == 128 + SIGINT else error from None
     folder = Path(output_dir)
@@ -146,15 +145,14 @@ def _check_names(options: Mapping[str, Any]) -> None:
         )
 
 
-def _of_arguments(message: str, folder: Path, has_splits: bool) -> str:
-    """Return a message that names arguments of `train_classifier`, not options of the command and temporary files."""
-    message = re.sub(r"argument --(\w+)(/--[\w-]+)?", r"\1", message)  # of argparse, which knows both spellings
-    table = r"data['\1']" if has_splits else "data"
-    if names := "|".join(path.stem for path in folder.glob("*.parquet")):  # no part of a path of the user
-        start = rf"(?:--data_dir )?{re.escape(str(folder))}/|(?<![\w/\\.-])"
-        message = re.sub(rf"(?:{start})({names})\.parquet", table, message)
-    message = re.sub(rf"(?:--data_dir )?{re.escape(str(folder))}", "data", message)
-    return re.sub(r"--([a-z]\w*)", lambda found: found[1] if found[1] in OPTIONS else found[0], message)
+def _in_python(message: str, folder: Path, data: Any) -> str:
+    """Return a message with the names of arguments, without hyphens, and of tables in place of temporary files."""
+    for path in folder.glob("*.parquet"):
+        message = message.replace(str(path), f"data[{path.stem!r}]" if isinstance(data, Mapping) else "data")
+    message = message.replace(f"--data_dir {folder}", "data").replace(str(folder), "data")
+    for name in OPTIONS:
+        message = message.replace(f"--{name}", name)
+    return message
 
 
 @contextmanager
@@ -199,16 +197,3 @@ def _source(data: Any, folder: Path) -> dict[str, Any]:
         except pa.ArrowException as error:
             raise DataError(f"{where}: a column has values of several types: {one_line(error)}") from error
     return {"data_dir": folder}
-
-
-def _option(name: str, value: Any) -> list[str]:
-    """Return the words of a command line that give an option this value; None: its default."""
-    if name == "label_map" and isinstance(value, Mapping):
-        value = [f"{source}={target}" for source, target in value.items()]
-    if value is None or value in ([], ()):
-        return []
-    if not isinstance(value, list | tuple):
-        return [f"--{name}={json.dumps(value) if isinstance(value, Mapping) else value}"]
-    if dashed := [part for part in map(str, value) if part.startswith("-") and part != "-"]:
-        raise DataError(f"{name}: {dashed[0]!r} starts with a hyphen, as options do; rename it")
-    return [f"--{name}", *map(str, value)]

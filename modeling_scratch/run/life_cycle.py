@@ -12,7 +12,7 @@ from transformers.integrations.deepspeed import unset_hf_deepspeed_config
 from transformers.trainer_utils import has_length
 
 from ..sharing.run_record import DIGESTS, write_run
-from ..utils.errors import DataError
+from ..utils.errors import DataError, times
 from .arguments import checking_arguments
 from .checkpoints import checkpoint_to_resume, has_checkpoint, step_of
 from .distributed import whole_model
@@ -160,7 +160,7 @@ def summary(trainer: Trainer, checkpoint: str | None) -> str:
     weights = sum(weight.numel() for weight in whole_model(trainer).parameters())
     return (
         f"{steps:,} steps{since} in {duration(seconds)}{rate}, evaluations and checkpoints included; "
-        f"{state.epoch or 0:.3g} epochs, {weights:,} parameters\n"
+        f"{times(state.epoch or 0, 'epoch')}, {weights:,} parameters\n"
         f"saved in {output}: the model and its tokenizer, {', '.join(_files_in(output))}"
     )
 

@@ -145,6 +145,8 @@ def corpus_of(run: Run, data: Any, options: SelfPretrainingArguments) -> Corpus 
         options = replace(options, pretrain_epochs=USUAL_EPOCHS)
     if not options.is_asked_for:
         return None
+    if not run.continues and (run.folder / PRETRAINING).exists() and not has_pretraining(run.folder):
+        raise DataError(f"--output_dir {run.folder}: {PRETRAINING} in it is not of a run; choose another folder")
     run.groups["pretraining"] = options
     return load_corpus(data, run.groups["data"], options.unlabelled_file or ())
 
@@ -264,7 +266,7 @@ def _steps(run: Run, documents: Documents, tokenizer: PreTrainedTokenizerBase) -
     in_time = min((options.pretrain_minutes or 0) * 60 / seconds, MOST_EPOCHS * an_epoch)
     steps = max(1, round(wanted or in_time))
     print(
-        f"pretraining on masked words: {counted(steps, 'step')}, {steps / an_epoch:.2g} passes over the texts, about "
+        f"pretraining on masked words: {counted(steps, 'step')}, {steps / an_epoch:.2g} times all texts, about "
         f"{duration(steps * seconds)}"
     )
     return steps

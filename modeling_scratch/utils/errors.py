@@ -21,6 +21,11 @@ def counted(number: int, what: str) -> str:
     return f"{number:,} {what}{'s' * (number != 1)}"
 
 
+def times(number: float, what: str) -> str:
+    """Return "1 epoch" or "2.5 epochs"."""
+    return f"{number:.3g} {what}{'s' * (number != 1)}"
+
+
 def quoted(value: Any) -> str:
     """Return a value in quotes, with its letters, and escapes for what does not show: controls, invisible characters
     and combining characters, by which spellings differ that look alike.

@@ -3,6 +3,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pretrain
 import pytest
@@ -10,7 +11,18 @@ import train_classifier
 from processes import refusal
 from test_train_classifier import write_reviews
 
-from modeling_scratch.run.defaults import LEAST_STEPS, MOST_EPOCHS, TABLE, have_words, row_for, values_of
+from modeling_scratch.data.labelled_texts import ReviewData
+from modeling_scratch.run.classifier_arguments import ClassifierModelArguments, ClassifierTrainingArguments
+from modeling_scratch.run.defaults import (
+    LEAST_STEPS,
+    MOST_EPOCHS,
+    TABLE,
+    choose,
+    have_words,
+    row_for,
+    settings_text,
+    values_of,
+)
 from modeling_scratch.utils.retired_options import RETIRED
 
 TINY = "hidden_size=8,intermediate_size=8,num_attention_heads=2"
@@ -50,6 +62,27 @@ def test_what_is_given_counts_and_a_resumed_run_keeps_the_rest(tmp_path: Path, c
     assert record["training"]["learning_rate"] == record["defaults"]["training"]["learning_rate"]
     config = json.loads((tmp_path / "run" / "config.json").read_text())
     assert (config["hidden_size"], config["norm_position"], config["classifier_pooling"]) == (8, "pre", "mean")
+
+
+def test_the_average_of_weights_follows_the_length_that_the_user_gives(tmp_path: Path) -> None:
+    texts = [(f"film {number}", number % 2) for number in range(480)]
+    data = ReviewData.from_pairs({"train": texts}, ["no", "yes"], [], [])
+
+    def decay(**given: Any) -> float:
+        training = ClassifierTrainingArguments(str(tmp_path), use_cpu=True, **given)
+        return choose(data, False, ClassifierModelArguments(), training, False)["training"]["ema_decay"]
+
+    assert (decay(), decay(num_train_epochs=40), decay(max_steps=2_000)) == (0, 0.999, 0.999)
+    assert decay(num_train_epochs=40, gradient_accumulation_steps=4) == 0
+    assert decay(max_steps=2_000, early_stopping_patience=2) == 0
+
+
+def test_the_steps_are_those_of_the_optimizer(tmp_path: Path) -> None:
+    given: dict[str, Any] = {"num_train_epochs": 1, "per_device_train_batch_size": 10, "gradient_accumulation_steps": 4}
+    training = ClassifierTrainingArguments(str(tmp_path), use_cpu=True, **given)
+    data = ReviewData.from_pairs({"train": [("film", 0), ("song", 1)] * 48}, ["no", "yes"], [], [])
+    model = ClassifierModelArguments(preset="reviews", vocab_size=50)
+    assert "96 texts: preset reviews, vocabulary 50, 1 epoch, 3 steps;" in settings_text(data, model, training)
 
 
 def test_a_preset_of_the_user_keeps_its_sizes(tmp_path: Path) -> None:

@@ -116,7 +116,9 @@ def test_errors_are_exceptions_of_one_line(tables: dict[str, pd.DataFrame], tmp_
         (table[:0], {}, "data has no rows"),
         (pd.DataFrame({"text": ["a", "b"], "label": [1, "x"]}), {}, "several types"),
         (table, {"label_map": {"nope": "0"}}, "no row has the label 'nope'"),
-        (table, {"class_names": ["-bad", "good"]}, "hyphen"),
+        (table, {"max_steps": 1.5}, "max_steps: invalid int value: 1.5"),
+        (table, {"tokenizer_kind": "letters"}, "tokenizer_kind: invalid choice: 'letters'"),
+        (table, {"use_cpu": "perhaps"}, "use_cpu: invalid bool value: 'perhaps'"),
         (tmp_path / "missing.csv", {}, "missing.csv"),
     ]
     for data, options, told in wrong:

@@ -213,6 +213,22 @@ def test_overwrite_replaces_both_stages(data: Path, finished: Path, tmp_path: Pa
     assert (folder / "pretraining" / "notes.txt").is_file()
 
 
+def test_overwrite_takes_the_pretraining_of_a_retired_recipe_and_leaves_that_of_others(
+    data: Path, finished: Path, tmp_path: Path
+) -> None:
+    folder = shutil.copytree(finished, tmp_path / "run")
+    record = read(folder / "run_config.json")
+    del record["self_pretraining"]
+    options = f"--data_dir {data} --output_dir {folder} {QUIET} --max_steps 1 --overwrite"
+    (folder / "run_config.json").write_text(json.dumps(record))
+    ended = in_child(lambda: train_classifier.main([*options.split(), "--pretrain_epochs", "1"]))
+    assert (ended.status, "pretraining in it is not of a run" in ended.text) == (2, True), ended.text
+    (folder / "run_config.json").write_text(json.dumps({**record, "recipe_choices": {"pretraining": True}}))
+    ended = in_child(lambda: train_classifier.main(options.split()))
+    assert ended.status == 0, ended.text
+    assert not (folder / "pretraining").exists()
+
+
 REFUSED = {
     "--pretrain_minutes 1 --model_name_or_path runs/other": "--model_name_or_path",
     "--pretrain_minutes 1 --search_trials 2": "--search_trials",
