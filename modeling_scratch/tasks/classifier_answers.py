@@ -1,21 +1,46 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """What classifiers answer, of single texts and of pairs: labels with scores, numbers, and the words that mattered."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TextIO
+
+from transformers import pipeline
 
 from ..data.columns import is_missing
-from ..data.text_pairs import TEXT_FIELDS, of_parts
+from ..data.text_pairs import TEXT_FIELDS, as_fields, check_single, of_parts, pair_columns
 from ..inference.answers import ALL, MULTI_LABEL, Choice, gives_numbers, has_one_score, names_of
-from ..inference.classification import explain, uncounted
+from ..inference.arguments import PredictArguments
+from ..inference.classification import Classifier, explain, load_any, uncounted
 from ..inference.explanations import MOST_WORDS, contributions, has_more_words, with_and_without
+from ..inference.rows import row_writer
+from ..report.classification_card import classification
+from ..tasks import CLASSIFY
 from ..utils.errors import DataError
-from .answerer import Answer, Job, OneTextAnswerer, response
-from .base import Task
+from .answerer import MORE_THAN_ANY, Answer, Job, OneTextAnswerer, response
+from .base import FileRow, Space, Task, Use
 from .page import CUT, Later, Page
 from .requests import AnyOption, Flag, Inputs, Option, Pairs, Schema, array, one_or_several, record
 
+ONE_CLASS, SEVERAL, NUMBER = "single_label_classification", "multi_label_classification", "regression"
+PURPOSES = {
+    ONE_CLASS: "A text classifier with the labels {labels}.",
+    SEVERAL: "A text classifier that gives each text any number of the labels {labels}.",
+    NUMBER: "A regression model that predicts a number for each text: {labels}.",
+}
+PROBABILITIES = 'model(**tokenizer(text, truncation=True, return_tensors="pt")).logits.softmax(-1)'
+ANSWERS = {
+    SEVERAL: PROBABILITIES.replace("softmax(-1)", "sigmoid()"),
+    NUMBER: PROBABILITIES.replace("softmax(-1)", "item()"),
+}
+ANSWERED = {
+    ONE_CLASS: "It assigns one of its labels to every text, even if none applies.",
+    NUMBER: "It predicts a number for every text, even if none applies, also outside the range of the labels.",
+}
+LABELS = """{
+        each["label"]: each["score"] for each in pipe(%s, truncation=True, top_k=None)
+    }"""
+PAIR = '{"text": text, "text_pair": text_pair}'
 RATE = "rate"  # what a classifier of numbers does on a page
 MOST_LABELS = 10  # that a page shows
 WORDS = "Contribution of each word to the probability"
@@ -171,3 +196,83 @@ class ClassifierPage(Page):
         """Return each word with its contribution, in the order of the text."""
         found = explain(self.classifier, [text], uncounted)[0] or []
         return [(each["word"], each["contribution"]) for each in found]
+
+
+class AnsweringClassifier(Task):
+    """The half of classification that is no training: the card, and what a saved model answers."""
+
+    name = CLASSIFY
+    keeps_predictions = True
+    use = Use("text-classification", "text-classification", "AutoModelForSequenceClassification", PROBABILITIES)
+    space = Space("text-classification", LABELS % "text")
+    results = staticmethod(classification)
+
+    # Card
+
+    def purpose_of(self, record: Mapping[str, Any]) -> str:
+        return PURPOSES[record.get("problem_type") or ONE_CLASS]
+
+    def use_of(self, record: Mapping[str, Any]) -> Use:
+        return self.use._replace(answer=ANSWERS.get(record.get("problem_type") or ONE_CLASS, PROBABILITIES))
+
+    def limits_of(self, record: Mapping[str, Any]) -> list[str]:
+        """Of a model of several labels, which may give none, there is nothing to say."""
+        problem_type = record.get("problem_type") or ONE_CLASS
+        return [ANSWERED[problem_type]] if problem_type in ANSWERED else []
+
+    # Use
+
+    def space_of(self, config: Any, has_pairs: bool) -> Space:
+        space = self.space
+        if has_pairs:
+            space = space._replace(answer=LABELS % PAIR, fields=TEXT_FIELDS)
+        if gives_numbers(config):
+            space = space._replace(output='gr.JSON(label="Answer")', options=', function_to_apply="none"')
+        return space
+
+    def explained_as(self, config: Any) -> str:
+        if gives_numbers(config):
+            return "regression"
+        return "multi-label" if config.problem_type == MULTI_LABEL or config.num_labels == 1 else "classification"
+
+    def load(self, arguments: PredictArguments, limits: Mapping[str, int] | None = None) -> Classification:
+        """Load a classifier, of pairs if the arguments name two columns; or the linear model of a folder."""
+        classifier, limits, pairs = load_any(arguments), {"top_k": MORE_THAN_ANY}, arguments.has_pairs
+        pipe: Any = None
+        if isinstance(classifier, Classifier):
+            model = classifier.model
+            pipe = pipeline("text-classification", model=model, tokenizer=classifier.tokenizer, device=model.device)
+        return Classification(pipe, limits, classifier=classifier, has_pairs=pairs, explains=arguments.explain)
+
+    def page(self, arguments: PredictArguments) -> ClassifierPage:
+        return ClassifierPage(self, self.load(arguments), pair_columns(arguments.model) or self.fields)
+
+    def prepare(self, arguments: PredictArguments) -> None:
+        arguments.name_columns()
+        arguments.check_answer(["row", *self.columns(arguments)])
+        if not arguments.has_pairs:
+            check_single(arguments.model, "name the columns of both in a table: --text_column premise hypothesis")
+
+    def columns(self, arguments: PredictArguments, answerer: Any = None) -> list[str]:
+        optional = {
+            "text": arguments.with_text,
+            "text_pair": arguments.with_text and arguments.has_pairs,
+            "words": arguments.explain,
+            "top": arguments.top_k,
+        }
+        return ["label", "score", *(name for name, is_given in optional.items() if is_given)]
+
+    def writer(self, handle: TextIO, arguments: PredictArguments, answerer: Any) -> Callable[[dict[str, Any]], object]:
+        return row_writer(handle, arguments, self.columns(arguments), names_of(answerer.config))
+
+    def answer(self, answerer: Classification, rows: Sequence[FileRow]) -> Iterable[dict[str, Any]]:
+        classifier, texts = answerer.classifier, [text for _, text, _ in rows]
+        words: Sequence[Any] = [None] * len(texts)
+        answers = classifier.classify(texts, uncounted if answerer.explains else answerer.progress)
+        if answerer.explains:
+            words = explain(classifier, texts, answerer.progress)
+            answerer.long += sum(map(has_more_words, texts))
+        for (row, text, kept), (label, score, *top), each in zip(rows, answers, words):
+            answer = {"label": label, "score": score, "words": each, "top": top[0] if top else None}
+            answerer.unsure += label in (None, []) and score is not None
+            yield {**answer, "text_pair": "", **as_fields(text), **kept, "row": row}

@@ -2,18 +2,17 @@
 """Give texts, or pairs of texts, one of several labels, any number of them, or a number."""
 
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from functools import partial
 from html import unescape
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from typing import Any, NamedTuple
 
 import torch
 from datasets import DatasetDict
 from torch import Tensor
-from transformers import pipeline
 
 from .. import presets
 from ..bridges.model_sources import token_limit
@@ -21,15 +20,9 @@ from ..data import demo_reviews
 from ..data.encoded_texts import encode_texts
 from ..data.labelled_texts import ReviewData, load_splits
 from ..data.splits import DataArguments
-from ..data.text_pairs import TEXT_FIELDS, as_fields, check_single, of_parts, pair_columns, text_lists, texts_of
-from ..inference.answers import MULTI_LABEL, gives_numbers, names_of
-from ..inference.arguments import PredictArguments
-from ..inference.classification import Classifier, explain, load_any, uncounted
-from ..inference.explanations import has_more_words
-from ..inference.rows import row_writer
+from ..data.text_pairs import as_fields, of_parts, text_lists, texts_of
 from ..report.calibration import Calibration
 from ..report.classification import Judge
-from ..report.classification_card import classification
 from ..report.classification_metrics import ClassificationMetrics, macro_f1_decides
 from ..report.judges import KIND_JUDGES, KindJudge
 from ..report.saved_baseline import delete_linear
@@ -56,31 +49,10 @@ from ..run.self_pretraining import (
 from ..run.temperature import calibrate
 from ..run.train import make_trainer, prepared
 from ..sharing.run_record import DEFAULTS
-from ..tasks import CLASSIFY
 from ..utils.errors import DataError, counted, one_line
-from .answerer import MORE_THAN_ANY
-from .base import Comparison, Encoded, FileRow, Report, Space, Task, Training, Use
-from .classifier_answers import Classification, ClassifierPage
+from .base import Comparison, Encoded, Report, Training
+from .classifier_answers import NUMBER, ONE_CLASS, SEVERAL, AnsweringClassifier
 
-ONE_CLASS, SEVERAL, NUMBER = "single_label_classification", "multi_label_classification", "regression"
-PURPOSES = {
-    ONE_CLASS: "A text classifier with the labels {labels}.",
-    SEVERAL: "A text classifier that gives each text any number of the labels {labels}.",
-    NUMBER: "A regression model that predicts a number for each text: {labels}.",
-}
-PROBABILITIES = 'model(**tokenizer(text, truncation=True, return_tensors="pt")).logits.softmax(-1)'
-ANSWERS = {
-    SEVERAL: PROBABILITIES.replace("softmax(-1)", "sigmoid()"),
-    NUMBER: PROBABILITIES.replace("softmax(-1)", "item()"),
-}
-ANSWERED = {
-    ONE_CLASS: "It assigns one of its labels to every text, even if none applies.",
-    NUMBER: "It predicts a number for every text, even if none applies, also outside the range of the labels.",
-}
-LABELS = """{
-        each["label"]: each["score"] for each in pipe(%s, truncation=True, top_k=None)
-    }"""
-PAIR = '{"text": text, "text_pair": text_pair}'
 SENTENCES = [
     "This thriller is gripping from start to finish.",
     "I had expected a triumph, but this film is dull.",
@@ -168,18 +140,13 @@ def load_demo(arguments: DataArguments) -> ReviewData:
     return ReviewData.from_pairs(splits, list(demo_reviews.LABEL_NAMES), notes, [])
 
 
-class Classifying(Task):
-    name = CLASSIFY
+class Classifying(AnsweringClassifier):
     arguments = ClassifierModelArguments, DataArguments, SelfPretrainingArguments, ClassifierTrainingArguments
     predicts, reports_everywhere = False, True
     lab = Comparison(
         presets.ENCODERS, "accuracy", ("loss",), "--ema_decay 0 --no_calibrate --num_train_epochs 1",
         (ModelArguments, DataArguments, ClassifierTrainingArguments),
     )  # fmt: skip
-    keeps_predictions = True
-    use = Use("text-classification", "text-classification", "AutoModelForSequenceClassification", PROBABILITIES)
-    space = Space("text-classification", LABELS % "text")
-    results = staticmethod(classification)
 
     # Before the training
 
@@ -321,76 +288,6 @@ class Classifying(Task):
             f"next: modeling-scratch predict {model} --input new.csv --output answers.csv",
             f'      modeling-scratch explain {model} --text "a text"{pair} --output inside.html',
         ]
-
-    # Card
-
-    def purpose_of(self, record: Mapping[str, Any]) -> str:
-        return PURPOSES[record.get("problem_type") or ONE_CLASS]
-
-    def use_of(self, record: Mapping[str, Any]) -> Use:
-        return self.use._replace(answer=ANSWERS.get(record.get("problem_type") or ONE_CLASS, PROBABILITIES))
-
-    def limits_of(self, record: Mapping[str, Any]) -> list[str]:
-        """Of a model of several labels, which may give none, there is nothing to say."""
-        problem_type = record.get("problem_type") or ONE_CLASS
-        return [ANSWERED[problem_type]] if problem_type in ANSWERED else []
-
-    # Use
-
-    def space_of(self, config: Any, has_pairs: bool) -> Space:
-        space = self.space
-        if has_pairs:
-            space = space._replace(answer=LABELS % PAIR, fields=TEXT_FIELDS)
-        if gives_numbers(config):
-            space = space._replace(output='gr.JSON(label="Answer")', options=', function_to_apply="none"')
-        return space
-
-    def explained_as(self, config: Any) -> str:
-        if gives_numbers(config):
-            return "regression"
-        return "multi-label" if config.problem_type == MULTI_LABEL or config.num_labels == 1 else "classification"
-
-    def load(self, arguments: PredictArguments, limits: Mapping[str, int] | None = None) -> Classification:
-        """Load a classifier, of pairs if the arguments name two columns; or the linear model of a folder."""
-        classifier, limits, pairs = load_any(arguments), {"top_k": MORE_THAN_ANY}, arguments.has_pairs
-        pipe: Any = None
-        if isinstance(classifier, Classifier):
-            model = classifier.model
-            pipe = pipeline("text-classification", model=model, tokenizer=classifier.tokenizer, device=model.device)
-        return Classification(pipe, limits, classifier=classifier, has_pairs=pairs, explains=arguments.explain)
-
-    def page(self, arguments: PredictArguments) -> ClassifierPage:
-        return ClassifierPage(self, self.load(arguments), pair_columns(arguments.model) or self.fields)
-
-    def prepare(self, arguments: PredictArguments) -> None:
-        arguments.name_columns()
-        arguments.check_answer(["row", *self.columns(arguments)])
-        if not arguments.has_pairs:
-            check_single(arguments.model, "name the columns of both in a table: --text_column premise hypothesis")
-
-    def columns(self, arguments: PredictArguments, answerer: Any = None) -> list[str]:
-        optional = {
-            "text": arguments.with_text,
-            "text_pair": arguments.with_text and arguments.has_pairs,
-            "words": arguments.explain,
-            "top": arguments.top_k,
-        }
-        return ["label", "score", *(name for name, is_given in optional.items() if is_given)]
-
-    def writer(self, handle: TextIO, arguments: PredictArguments, answerer: Any) -> Callable[[dict[str, Any]], object]:
-        return row_writer(handle, arguments, self.columns(arguments), names_of(answerer.config))
-
-    def answer(self, answerer: Classification, rows: Sequence[FileRow]) -> Iterable[dict[str, Any]]:
-        classifier, texts = answerer.classifier, [text for _, text, _ in rows]
-        words: Sequence[Any] = [None] * len(texts)
-        answers = classifier.classify(texts, uncounted if answerer.explains else answerer.progress)
-        if answerer.explains:
-            words = explain(classifier, texts, answerer.progress)
-            answerer.long += sum(map(has_more_words, texts))
-        for (row, text, kept), (label, score, *top), each in zip(rows, answers, words):
-            answer = {"label": label, "score": score, "words": each, "top": top[0] if top else None}
-            answerer.unsure += label in (None, []) and score is not None
-            yield {**answer, "text_pair": "", **as_fields(text), **kept, "row": row}
 
 
 TASK = Classifying()
