@@ -135,7 +135,7 @@ class RunArguments:
         with checking_arguments():
             super().__post_init__()  # type: ignore[misc]
         if self.device.type != "cpu":  # type: ignore[attr-defined]
-            self.logging_nan_inf_filter = False  # Trainer's check of each loss; see ResumableTrainer
+            self.logging_nan_inf_filter = False  # Trainer's check of each loss; see RunTrainer
         if self.mixed_precision == "fp16" and self.device.type == "cpu":  # type: ignore[attr-defined]
             raise DataError("--fp16 requires a GPU; a CPU would train in float32: use --bf16 --use_cpu, or neither")
         check_patience(self.early_stopping_patience)

@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The trainer of every program: transformers.Trainer that is resumed exactly. What differs comes as functions.
 
-It overrides six private methods of Trainer, which are last in the class, each with its reason.
+It overrides five private methods of Trainer, which are last in the class, each with its reason.
 """
 
 import sys
@@ -168,6 +168,15 @@ class RunTrainer(Sharing):
         for change in self.changes if is_new else ():
             change(optimizer, changed)
         return optimizer
+
+    def create_scheduler(self, *args: Any, **kwargs: Any) -> Any:
+        scheduler = super().create_scheduler(*args, **kwargs)
+        self.given = hyperparameters(self.optimizer)
+        return scheduler
+
+    def apply_arguments(self) -> None:
+        """Give a loaded optimizer the rates of this run's arguments, in place of those of the checkpoint."""
+        apply_hyperparameters(self.given, self.optimizer, self.lr_scheduler)
 
     def create_accelerator_and_postprocess(self) -> None:
         super().create_accelerator_and_postprocess()
@@ -388,12 +397,6 @@ class RunTrainer(Sharing):
         if target is not None and target is not self.processing_class:
             forget_last_call(target)
             target.save_pretrained(folder / TARGET_FOLDER)
-
-    def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
-        """Trainer would go on with the rates of the checkpoint, whatever the arguments of the resumed run say."""
-        given = hyperparameters(self.optimizer)
-        super()._load_optimizer_and_scheduler(checkpoint)
-        apply_hyperparameters(given, self.optimizer, self.lr_scheduler)
 
 
 def forget_last_call(tokenizer: Any) -> None:

@@ -8,14 +8,10 @@ from transformers import Trainer
 from modeling_scratch.run.pushing import Sharing
 from modeling_scratch.run.trainer import RunTrainer
 
-OVERRIDDEN = {
-    "_finalize_training", "_get_train_sampler", "_load_optimizer_and_scheduler", "_run_epoch", "_save",
-    "_save_checkpoint",
-}  # fmt: skip
+OVERRIDDEN = {"_finalize_training", "_get_train_sampler", "_run_epoch", "_save", "_save_checkpoint"}
 PARAMETERS = {
     "_finalize_training": ["trial", "num_train_samples", "start_time"],
     "_get_train_sampler": ["train_dataset"],
-    "_load_optimizer_and_scheduler": ["checkpoint"],
     "_save": ["output_dir", "state_dict"],
     "_save_checkpoint": ["model", "trial"],
 }

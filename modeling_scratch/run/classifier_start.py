@@ -1,0 +1,87 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""What a classifier's run does before its training: defaults by its texts, stages, baselines, and a rehearsal."""
+
+from copy import copy
+from functools import partial
+from typing import Any
+
+from datasets import DatasetDict
+
+from ..data.demo_reviews import LABEL_NAMES, demo_splits
+from ..data.labelled_texts import ReviewData
+from ..data.splits import DataArguments
+from ..sharing.run_record import DEFAULTS
+from ..tasks.base import Task
+from ..utils.errors import DataError
+from .classifier_arguments import ClassifierModelArguments, ClassifierTrainingArguments
+from .defaults import choose, complete, known_defaults, settings_text
+from .encoder_training import choose_epoch_on_validation
+from .life_cycle import Run, rehearse
+from .problem_types import ONE_CLASS, PROBLEMS, check_options
+from .self_pretraining import (
+    SelfPretrainingArguments,
+    check_combination,
+    corpus_of,
+    discarded,
+    open_run,
+    pretrain,
+)
+from .train import make_trainer, prepared
+
+SAMPLE = 64  # texts of each split, in the rehearsal
+
+
+def load_demo(arguments: DataArguments) -> ReviewData:
+    """Return the demo reviews, limited to the requested numbers."""
+    if arguments.problem_type not in (None, ONE_CLASS) or arguments.label_separator:
+        raise DataError("--problem_type and --label_separator: the demo reviews have one class each; give --train_file")
+    if arguments.has_pairs:
+        raise DataError("--text_column: the demo reviews have one text each; for pairs of texts, give --train_file")
+    limits = {"train": arguments.max_train_samples}
+    splits = {split: rows[: limits.get(split, arguments.max_eval_samples)] for split, rows in demo_splits().items()}
+    notes = ["no data was given: these are generated film reviews; --train_file or --data_dir reads yours"]
+    return ReviewData.from_pairs(splits, list(LABEL_NAMES), notes, [])
+
+
+def open_classifier(
+    task: Task,
+    model: ClassifierModelArguments,
+    data: DataArguments,
+    options: SelfPretrainingArguments,
+    arguments: ClassifierTrainingArguments,
+) -> Run:
+    """Open the run. A resumed one has the defaults that it was started with."""
+    check_combination(options, model, data, arguments)
+    if known := known_defaults(arguments):
+        model, arguments = complete(known, model, arguments)
+    run = open_run(f"scripts/{task.program}.py", model, data, options, arguments)
+    run.noted[DEFAULTS], run.wanted = known, options
+    return run
+
+
+def complete_by_texts(run: Run, data: ReviewData) -> None:
+    """Choose the settings that are not given by the number of texts, and pretrain first if it is asked for."""
+    check_options(data.problem_type, run.groups["training"])
+    corpus, model = corpus_of(run, data, run.wanted), run.groups["model"]
+    if run.noted[DEFAULTS] is None:
+        is_demo, training = run.groups["data"].uses_demo, run.groups["training"]
+        run.noted[DEFAULTS] = known = choose(data, is_demo, model, training, corpus is not None)
+        run.groups["model"], run.groups["training"] = complete(known, model, training)
+        if not (is_demo or model.model_name_or_path):
+            print(settings_text(data, run.groups["model"], run.groups["training"]))
+    if corpus is not None:
+        run.stages.append(partial(pretrain, run, corpus, data.notes))
+
+
+def train_baselines(task: Task, run: Run, data: ReviewData) -> Any:
+    """Train the baselines. Raise `DataError` for arguments with which the fine-tuning could not start."""
+    arguments = run.groups["training"]
+    choose_epoch_on_validation(copy(arguments), data, task.best(data, arguments) or ("loss", False))
+    baselines = PROBLEMS[data.problem_type].report(data, arguments, run.is_main)
+    if run.stages:
+        rows = {name: rows.select(range(min(SAMPLE, len(rows)))) for name, rows in data.splits.items()}
+        sample, options = data.with_splits(DatasetDict(rows)), run.groups["model"]
+        with discarded(arguments) as copied:
+            tokenizer = task.build_tokenizer(options, sample, run.checkpoint)
+            rehearse(make_trainer(task, prepared(task, options, copied, sample, tokenizer)))
+    return baselines

@@ -1,0 +1,106 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""What a classifier's problem type needs in training: one class a text, several, or a number."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import torch
+
+from ..data.labelled_texts import ReviewData
+from ..report.classification import Judge
+from ..report.classification_metrics import ClassificationMetrics, macro_f1_decides
+from ..report.judges import KIND_JUDGES, KindJudge
+from ..utils.errors import DataError
+from .batches import training_batches
+from .encoder_models import ModelArguments
+from .losses import RDrop, StandardisedError, WeightedCrossEntropy, balanced_weights
+from .optimizers import predicts_numbers, scale_last_linear, start_at_mean
+
+
+class Problem(NamedTuple):
+    """What a problem type needs in training.
+
+    best_by: the score that chooses the epoch, and whether a greater one is better. report: compares the model with
+    linear ones. loss, changes: of the data and the arguments, for `RunTrainer`.
+    """
+
+    best_by: tuple[str, bool]
+    report: Callable[..., Judge | KindJudge]
+    metrics: Callable[[Sequence[str]], Callable[..., dict[str, float]]]
+    loss: Callable[[ReviewData, Any], Any] = lambda data, arguments: None
+    changes: Callable[[ReviewData], list[Any]] = lambda data: []
+
+
+def unit_of(data: ReviewData) -> float:
+    """The standard deviation of the train labels, in which a regression learns."""
+    return float(data.labels("train").std())
+
+
+def weights_of(data: ReviewData) -> list[float]:
+    return balanced_weights(data.splits["train"]["label"], len(data.label_names))
+
+
+def weighted_loss(data: ReviewData, arguments: Any) -> WeightedCrossEntropy | None:
+    if not arguments.class_weights:
+        return None
+    if arguments.world_size > 1 or arguments.n_gpu > 1:
+        raise DataError("--class_weights runs in one process, on one device")
+    return WeightedCrossEntropy(torch.tensor(weights_of(data)), arguments.label_smoothing_factor)
+
+
+def of_one_class(data: ReviewData, arguments: Any, is_main: bool) -> Judge:
+    is_weighted = arguments.class_weights is not None
+    return Judge(data, arguments.seed, is_main, with_mean=arguments.mean_with_baseline, is_weighted=is_weighted)
+
+
+def of_another_kind(data: ReviewData, arguments: Any, is_main: bool) -> KindJudge:
+    return KIND_JUDGES[data.problem_type](data, arguments.seed, judges=is_main)
+
+
+ONE_CLASS, SEVERAL, NUMBER = "single_label_classification", "multi_label_classification", "regression"
+PROBLEMS = {
+    ONE_CLASS: Problem(("accuracy", True), of_one_class, ClassificationMetrics, weighted_loss),
+    SEVERAL: Problem(("f1_micro", True), of_another_kind, lambda names: KIND_JUDGES[SEVERAL].metrics),
+    NUMBER: Problem(
+        ("rmse", False),
+        of_another_kind,
+        lambda names: KIND_JUDGES[NUMBER].metrics,
+        lambda data, arguments: StandardisedError(unit_of(data)),
+        lambda data: [partial(scale_last_linear, unit=unit_of(data))],
+    ),
+}
+OF_ONE_CLASS = "label_smoothing_factor", "search_trials", "mean_with_baseline", "class_weights", "r_drop"
+
+
+def check_options(problem_type: str, arguments: Any) -> None:
+    """Raise `DataError` for options that only concern texts with one class each."""
+    for name in OF_ONE_CLASS if problem_type != ONE_CLASS else ():
+        if getattr(arguments, name):
+            raise DataError(f"--{name} requires one class per text, and the task is {problem_type}: remove it")
+
+
+def best_score(data: ReviewData, arguments: Any) -> tuple[str, bool]:
+    """Return the score that chooses the best epoch, and whether greater is better: of rare classes, macro F1."""
+    is_weighted = bool(arguments.class_weights)
+    if data.problem_type == ONE_CLASS and macro_f1_decides(data.splits["train"]["label"], is_weighted):
+        return "f1_macro", True
+    return PROBLEMS[data.problem_type].best_by
+
+
+def start_head(model: Any, data: ReviewData, options: ModelArguments) -> None:
+    """Let the new head of a regression start at the mean of the numbers."""
+    if data.problem_type == NUMBER and not predicts_numbers(options.model_name_or_path, options.trust_remote_code):
+        start_at_mean(model, data.labels("train"))
+
+
+def trainer_options(data: ReviewData, arguments: Any, model: Any, padded: Callable[[Any], Any]) -> dict[str, Any]:
+    """Return the loss, the batches and the learning rates of the data, for `RunTrainer`. padded: the collator."""
+    check_options(data.problem_type, arguments)
+    problem = PROBLEMS[data.problem_type]
+    return {
+        "compute_loss_func": problem.loss(data, arguments),
+        "changes": problem.changes(data),
+        "train_collator": training_batches(arguments, model, padded),
+        "added_loss": RDrop(arguments.r_drop) if arguments.r_drop else None,
+    }
