@@ -35,7 +35,7 @@ from ..sharing.run_record import read_run
 from ..tasks import CLASSIFY, named
 from ..utils.command_line import check_reporters
 from ..utils.errors import DataError, one_line, panics_as_errors
-from ..utils.options import built
+from ..utils.python_options import built
 from ..utils.retired_options import refuse_retired
 from .train import train
 
