@@ -3,7 +3,7 @@
 
 The language of a code block decides what happens to it:
 
-- bash: the commands run, page by page in the order of the table of contents, equal ones once. A line is
+- bash: the commands run, first those that train, in the order of the table of contents, equal ones once. A line is
   `modeling-scratch NAME ...`, optionally after `echo TEXT |`. `make ...` and `source .venv/bin/activate` do not run.
 - sh: the commands do not run, because they need a GPU, the Hub, a server or minutes. Their options are checked.
 - python: the program runs in the folder of the user, and has to print something.
@@ -32,8 +32,9 @@ NOT_RUN = {"serve", "demo", "push", "load-test", "export"}  # need a server, the
 SMALL = "--config_overrides hidden_size=16,intermediate_size=16,num_hidden_layers=1,num_attention_heads=2"
 SHORT = "--num_train_epochs 1"
 FEWER = {
-    "benchmark": "--quick --batch_size 4",
-    "doctor": "--checks safe_weights round_trip repeats batch_equals_single loss",
+    "benchmark": "--quick --batch_size 4 --rounds 1 --threads 1",
+    "doctor": "--checks safe_weights code_is_there flat_code",
+    "explain": "--max_tokens 6",
     "lab": f"{SMALL} --max_steps 5 --seeds 1",
     "pretrain": f"{SMALL} --max_steps 2 --save_strategy no",
     "train-classifier": f"{SMALL} {SHORT}",
@@ -91,13 +92,13 @@ def table_of_contents() -> list[str]:
 
 NAMES = ["README.md", "docs/index.md", *(f"docs/{name}.md" for name in table_of_contents()), "CONTRIBUTING.md"]
 NAMES.append("modeling_scratch/README.md")
+NAMES += sorted({f"docs/experiments/{path.name}" for path in DOCS.glob("experiments/*.md")} - {*NAMES})
 PAGES = [Page.read(ROOT / name) for name in NAMES]
 COMMANDS = list(dict.fromkeys(line for page in PAGES for line in page.lines("bash")))
-RUN = sorted((line for line in COMMANDS if COMMAND in line), key=lambda line: DEMO in line)
 SHOWN = [line for page in PAGES for line in page.lines("sh")]
 INLINE = [code for page in PAGES for code in re.findall(r"`([^`\n]+)`", page.prose)]
 # Programs that import one of these run where it is installed, in a slow test.
-HEAVY = "transformer_lens", "nnsight", "bertviz", "captum", "inseq", "pyvene"
+HEAVY = "transformer_lens", "nnsight", "bertviz", "captum"
 PYTHON = [block for page in PAGES for language, block in page.blocks if language == "python"]
 EXAMPLES = [block for block in PYTHON if not any(name in block for name in HEAVY)]
 HEAVY_EXAMPLES = [
@@ -113,10 +114,24 @@ def subcommand(line: str) -> str:
     return line.partition(COMMAND)[2].partition(" ")[0] if COMMAND in line else ""
 
 
+def order(line: str) -> tuple[bool, bool]:
+    """What trains runs first: a page on learning shows models that a later page trains."""
+    return DEMO in line, not subcommand(line).startswith(("train-", "pretrain"))
+
+
+RUN = sorted((line for line in COMMANDS if COMMAND in line), key=order)
+
+
 def write_inputs(folder: Path) -> None:
     folder.mkdir()
     for name in ("examples", "measurements"):
         shutil.copytree(DOCS / name, folder / "docs" / name)
+    questions, names = (folder / "docs" / "examples" / name for name in ("questions.json", "names.conll"))
+    data = json.loads(questions.read_text(encoding="utf-8"))
+    data["data"] = [{**article, "paragraphs": article["paragraphs"][:10]} for article in data["data"][:1]]
+    questions.write_text(json.dumps(data), encoding="utf-8")
+    sentences = names.read_text(encoding="utf-8").split("\n\n")
+    names.write_text("\n\n".join(sentences[:40]) + "\n", encoding="utf-8")
     rows = [f"a {word} film number {i},{label}" for i in range(60) for word, label in (("great", 1), ("dull", 0))]
     (folder / "reviews.csv").write_text("\n".join(["text,label", *rows]), encoding="utf-8")
     (folder / "new.csv").write_text("text\na great film\na dull film\n", encoding="utf-8")
