@@ -28,17 +28,13 @@ from collections.abc import Sequence
 
 from modeling_scratch import tasks
 from modeling_scratch.inference.arguments import PredictArguments
-from modeling_scratch.inference.classification import predict as classify
 from modeling_scratch.inference.loading import saved_action
 from modeling_scratch.run.predict import predict
 from modeling_scratch.utils.command_line import quiet_libraries, run_program
 
 
 def run(arguments: PredictArguments) -> None:
-    if task := tasks.named(saved_action(arguments.model)):
-        predict(task, arguments)
-    else:
-        classify(arguments)
+    predict(tasks.named(saved_action(arguments.model)), arguments)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

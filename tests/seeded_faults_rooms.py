@@ -330,7 +330,7 @@ SHARING = (
     ),
     Fault(
         "all_else_deleted_there", "sharing/push", "upload",
-        "for name in there - set(names) if _is_of_a_model(name) or name in quoting)", "for name in there - set(names))",
+        "for name in there - files.keys() if is_stale(name))", "for name in there - files.keys())",
         "a push deletes whatever else is in the repository",
     ),
 )  # fmt: skip

@@ -19,8 +19,8 @@ from conftest import redraw
 
 from modeling_scratch import ScratchEncoderForSequenceClassification, presets
 from modeling_scratch.serving import server as serve_room
-from modeling_scratch.serving.classification import Classification
 from modeling_scratch.tasks.answerer import Answerer
+from modeling_scratch.tasks.classifier_answers import Classification
 from tokenization import special_token_ids, train_wordlevel_tokenizer
 
 PATIENCE = 60  # seconds, in which everything here happens on the slowest machine
@@ -42,7 +42,7 @@ class HeldTask(Classification):
 @contextmanager
 def holding(task: Answerer) -> Iterator[HeldTask]:
     """The task, its model waiting until the gate is set."""
-    held = HeldTask(task.pipe, task.limits, task.defaults)
+    held = HeldTask(task.pipe, task.limits, task.defaults, task.classifier)
     yield held
     held.gate.set()
 

@@ -3,7 +3,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event
@@ -14,14 +14,16 @@ from starlette.middleware import Middleware
 from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
-from ..bridges.model_sources import ALLOW_SPECIAL_TOKENS
-from ..serving.connections import ANY_HOST, LOOPBACK, KnownHosts, open_socket
+import modeling_scratch
+
+from ..inference.arguments import PredictArguments
+from ..serving.answerers import load_page
+from ..serving.connections import ANY_HOST, Address, KnownHosts, open_socket
 from ..sharing.card_summary import Summary, read_summary
 from ..utils.command_line import option
 from ..utils.errors import DataError
 from ..utils.markdown import escaped
-from .explanations import ROUTE, Explanations, find_explain
-from .models import Source, load_demo_model
+from .explanations import ROUTE, Explanations
 from .views import View, show
 
 MOST_WAITING = 64  # clicks
@@ -29,38 +31,32 @@ FONTS = "system-ui", "sans-serif"  # of the reader's system
 
 
 @dataclass
-class DemoArguments:
+class DemoArguments(Address):
     """The model and the address of a demo."""
 
     model: str = option(help="A saved model with its tokenizer: a folder or a name on the Hub.")
-    host: str = option(
-        default="127.0.0.1", help="The address to bind; any other than the default exposes the page to the network."
-    )
     port: int = option(default=7860, help="The port; 0: any free port, printed at start.")
-    allow_host: list[str] | None = field(
-        default=None, metadata={"help": "Further host names in the Host and Origin of requests; *: any."}
-    )
     share: bool = option(
         default=False, help="Make a public address for a week, through a server of Gradio. Everyone can use it."
     )
     max_characters: int = option(default=100_000, help="The maximum length of a text.")
-    device: str | None = option(default=None, help="cpu, cuda, cuda:1, ...; by default an available accelerator.")
-    allow_special_tokens: bool = option(default=False, help=ALLOW_SPECIAL_TOKENS)
-    trust_remote_code: bool = option(default=False, help="Allow the checkpoint's own code to run.")
 
     def __post_init__(self) -> None:
-        if not 0 <= self.port < 2**16:
-            raise DataError(f"--port {self.port}: must be from 0 to {2**16 - 1}")
+        super().__post_init__()
         if self.max_characters < 1:
             raise DataError(f"--max_characters {self.max_characters}: must be at least 1")
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        return (*LOOPBACK, self.host, *(self.allow_host or ()), *((ANY_HOST,) if self.share else ()))
+        return (*super().hosts, *((ANY_HOST,) if self.share else ()))
 
     @property
-    def source(self) -> Source:
-        return Source(self.model, self.device, self.allow_special_tokens, self.trust_remote_code)
+    def source(self) -> PredictArguments:
+        """The model, and how its texts are read."""
+        special, trusts = self.allow_special_tokens, self.trust_remote_code
+        return PredictArguments(
+            model=self.model, device=self.device, allow_special_tokens=special, trust_remote_code=trusts
+        )
 
 
 def demo(arguments: DemoArguments) -> None:
@@ -75,10 +71,9 @@ def running(arguments: DemoArguments) -> Iterator[tuple[str, str | None]]:
     """Yield the local and the public address of the page; the latter is None without --share."""
     with open_socket(arguments.host, arguments.port) as listener:  # before the model loads, which takes longer
         port = listener.getsockname()[1]
-    model, card = load_demo_model(arguments.source), read_summary(arguments.model)
+    model, card = load_page(arguments.source), read_summary(arguments.model)
     with TemporaryDirectory(prefix="explanations-") as folder:
-        explain = find_explain()
-        explanations = Explanations(Path(folder), explain) if explain else None
+        explanations = Explanations(Path(folder), modeling_scratch.explain)
         page = build_page(card, View(model, arguments.max_characters, card.examples, explanations))
         try:
             _, url, public = page.launch(**launch_options(arguments, port, Path(folder)))

@@ -7,18 +7,10 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-import modeling_scratch
-
 ROUTE = "explanations"
 MOST_PAGES = 20  # that are kept
 
 Explain = Callable[[Any, Any, list[str]], Any]  # model, tokenizer, texts -> what has `save(path)`
-
-
-def find_explain() -> Explain | None:
-    """Return what makes the pages; None in an installation without it."""
-    explain = getattr(modeling_scratch, "explain", None)
-    return explain if callable(explain) else None
 
 
 class Explanations:

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 import torch
 from transformers import TrainingArguments, get_scheduler
 
-from ..run.classifier_arguments import ClassifierTrainingArguments
-from ..run.pretraining import PretrainingArguments
 from ..tasks import every
 from .look import COLORS, WIDTH, plain_axes, titled
 
@@ -16,11 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 STEPS, PAPER_STEPS = 2_000, 20_000
-PROGRAMS: dict[str, Callable[..., Any]] = {
-    "train-classifier": ClassifierTrainingArguments,
-    **{task.program.replace("_", "-"): task.arguments[2] for task in every()},
-    "pretrain": PretrainingArguments,
-}
+PROGRAMS: dict[str, Callable[..., Any]] = {task.program.replace("_", "-"): task.arguments[-1] for task in every()}
 PAPER = (512, 4_000), (512, 8_000), (256, 4_000)  # width, warm-up steps
 
 

@@ -145,16 +145,6 @@ class PredictArguments:
         return len(column_names(self.text_column)) == 2
 
     @property
-    def answer_columns(self) -> list[str]:
-        optional = {
-            "text": self.with_text,
-            "text_pair": self.with_text and self.has_pairs,
-            "words": self.explain,
-            "top": self.top_k,
-        }
-        return ["row", "label", "score", *(name for name, is_given in optional.items() if is_given)]
-
-    @property
     def is_table(self) -> bool:
         return self.input != "-" and format_of(Path(self.input)) != ".txt"
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Classify the texts of files of any size, in input order."""
+"""Classify texts in batches, and explain the answers by the words."""
 
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
@@ -8,22 +8,20 @@ from typing import Any
 
 import torch
 import transformers
-from tqdm import tqdm
 from transformers import AutoModelForSequenceClassification, DataCollatorWithPadding
 
 from ..bridges.model_limits import NO_LIMIT
 from ..bridges.model_sources import is_linear
 from ..data.columns import is_missing
-from ..data.text_pairs import as_fields, check_single, text_lists
+from ..data.text_pairs import text_lists
 from ..fast.text_classification import batches_by_length
 from ..utils.errors import DataError
-from ..utils.files import open_output
-from .answers import ALL, PLAIN, Choice, names_of, to_answers
+from .answers import ALL, PLAIN, Choice, to_answers
 from .arguments import PredictArguments
-from .explanations import MOST_WORDS, contributions, has_more_words, with_and_without
+from .explanations import contributions, with_and_without
 from .linear_models import LinearClassifier, load_linear
 from .loading import load_head, set_length
-from .rows import answer_writer, check_input, in_chunks, read_input, tell
+from .rows import in_chunks
 
 
 @dataclass
@@ -140,33 +138,3 @@ def load_classifier(arguments: PredictArguments) -> Classifier:
 def load_any(arguments: PredictArguments) -> Classifier | LinearClassifier:
     """Load a linear model if the folder holds one, or else a classifier."""
     return linear_classifier(arguments) if is_linear(arguments.model) else load_classifier(arguments)
-
-
-def predict(arguments: PredictArguments) -> None:
-    """Classify every row of the input. Raises `DataError` for an invalid input or model."""
-    arguments.name_columns()
-    arguments.check_answer(arguments.answer_columns)
-    if not arguments.has_pairs:
-        check_single(arguments.model, "name the columns of both in a table: --text_column premise hypothesis")
-    check_input(arguments, read_input)
-    classifier, unsure, long = load_any(arguments), 0, 0
-    with open_output(arguments.output) as handle, tqdm(unit=" texts", disable=arguments.no_progress or None) as bar:
-        write = answer_writer(handle, arguments, names_of(classifier.model.config))
-        for chunk in in_chunks(read_input(arguments)):
-            texts = [text for _, text, _ in chunk]
-            answers = classifier.classify(texts, uncounted if arguments.explain else bar.update)
-            words = explain(classifier, texts, bar.update) if arguments.explain else [None] * len(texts)
-            for (row, text, kept), (label, score, *top), each in zip(chunk, answers, words):
-                answer = {"label": label, "score": score, "words": each, "top": top[0] if top else None}
-                write({**answer, "text_pair": "", **as_fields(text), **kept, "row": row})
-                unsure += label in (None, []) and score is not None
-                long += arguments.explain and has_more_words(text)
-            handle.flush()
-    counts = {
-        "texts without a label, as none reaches --threshold": unsure,
-        f"texts of which only the first {MOST_WORDS} words are explained": long,
-        "rows without text, which get no label or score": classifier.empty,
-        f"texts truncated to {classifier.limit} tokens": classifier.cut,
-        "texts of which at least half the tokens are unknown to the model": classifier.unknown,
-    }
-    tell(counts)

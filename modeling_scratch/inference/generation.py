@@ -30,19 +30,12 @@ from ..bridges.model_sources import (
 from ..data.columns import NumberedText, is_missing, read_lines, read_texts
 from ..data.rows import READERS
 from ..data.text_files import format_of, open_bytes
+from ..tasks import action_of, named
 from ..utils.command_line import option
 from ..utils.errors import DataError, quoted
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, check_inputs, check_output, open_output
 from .loading import move
 from .text_generators import DEFAULT_NEW_TOKENS, Continuer, Generated, TextGenerator, Translator
-
-# Heads whose checkpoints generation classes would load with random or unsuitable weights.
-OTHER_HEADS = {
-    "ForSequenceClassification": "use modeling-scratch predict",
-    "ForTokenClassification": "use modeling-scratch predict",
-    "ForQuestionAnswering": "use modeling-scratch predict",
-    "ForMaskedLM": "it fills gaps; pretrain a decoder: modeling-scratch pretrain --objective clm",
-}
 
 SAMPLING = ("temperature", "top_k", "top_p")
 LIMITS: dict[str, tuple[Callable[[Any], bool], str]] = {
@@ -109,7 +102,7 @@ def load_generator(
     """Load a text generator. Raises `DataError` for a checkpoint without trained generation head or tokenizer."""
     check_folder(name, "--model_name_or_path")
     try:
-        model, tokenizers = _load(name, trust_remote_code)
+        model, tokenizers = load_generating(name, trust_remote_code)
     except DataError:
         raise
     except Exception as error:  # from files, network, configuration or code: the libraries' own are open-ended
@@ -129,12 +122,12 @@ def load_generator(
     return generator
 
 
-def _load(name: str, trust_remote_code: bool) -> tuple[Any, Tokenizers]:
+def load_generating(name: str, trust_remote_code: bool) -> tuple[Any, Tokenizers]:
+    """Load a model with its tokenizers. Raises `DataError` for one without a trained head that generates."""
     config = load_checkpoint(AutoConfig, name, trust_remote_code)
-    architecture = (config.architectures or [""])[0]
-    for head, advice in OTHER_HEADS.items():
-        if architecture.endswith(head):
-            raise DataError(f"--model_name_or_path {name}: {architecture} does not generate texts; {advice}")
+    action = action_of(config)
+    if action and (advice := named(action).not_generated):  # a generation class would load it with random weights
+        raise DataError(f"--model_name_or_path {name}: {config.architectures[0]} does not generate texts; {advice}")
     auto_class = AutoModelForSeq2SeqLM if config.is_encoder_decoder else AutoModelForCausalLM
     model, info = load_checkpoint(auto_class, name, trust_remote_code, output_loading_info=True)
     check_loaded(model, info, "no trained generation head")

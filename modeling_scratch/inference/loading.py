@@ -22,21 +22,21 @@ from ..bridges.model_sources import (
     read_special_tokens,
     token_limit,
 )
-from ..tasks import action_in, action_of, named
+from ..tasks import CLASSIFY, action_in, action_of, named
 from ..utils.errors import DataError
 from .arguments import PredictArguments
 
 REDUCED = ("bfloat16", "int8")
 
 
-def saved_action(name: str) -> str | None:
-    """Return what a model of a folder or of the Hub does by its head, as config.json names it; None if it does not."""
+def saved_action(name: str) -> str:
+    """Return what a model of a folder or of the Hub does by its config.json. Linear and unknown ones classify."""
     try:
         check_folder(name)
         settings, _ = PreTrainedConfig.get_config_dict(name)
-        return action_in(settings)
+        return action_in(settings) or CLASSIFY
     except Exception:  # of files, network, configuration: reported where the model is loaded
-        return None
+        return CLASSIFY
 
 
 def to_precision(model: Any, precision: str) -> Any:
@@ -98,8 +98,9 @@ def _load(
 ) -> tuple[Any, Any]:
     name, trusts = arguments.model, arguments.trust_remote_code
     model, info = auto_class.from_pretrained(name, trust_remote_code=trusts, output_loading_info=True)
-    if (task := named(action_of(model.config))) and task.use.auto_class != auto_class.__name__:
-        raise DataError(f"{task.refusal}; use `modeling-scratch predict`")
+    action = action_of(model.config)
+    if action and (task := named(action)).use.auto_class != auto_class.__name__:
+        raise DataError(task.refusal)
     check_loaded(model, info, untrained)
     if check:
         check(model.config)

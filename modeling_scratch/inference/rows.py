@@ -69,24 +69,18 @@ def in_chunks(rows: Iterable[AnyRow]) -> Iterator[list[AnyRow]]:
         yield chunk
 
 
-def row_writer(handle: TextIO, arguments: PredictArguments, answer: Sequence[str]) -> Callable[[Row], object]:
-    """Return a function that writes the columns of an answer as a line of JSON or CSV, the kept ones behind its row."""
-    columns = ["row", *arguments.kept, *answer]
-    write = json_writer(handle, columns) if arguments.format == "jsonl" else csv_writer(handle, columns)
-    return lambda line: write([line[name] for name in columns])
+def row_writer(
+    handle: TextIO, arguments: PredictArguments, answer: Sequence[str], names: Sequence[str] | None = None
+) -> Callable[[Row], object]:
+    """Return a function that writes the columns of an answer as a line of JSON or CSV, the kept ones behind its row.
 
-
-def answer_writer(handle: TextIO, arguments: PredictArguments, names: list[str]) -> Callable[[Row], object]:
-    """Return a function that writes an answer as a line of JSON or CSV, the kept columns behind its row.
-
-    Missing numbers become null. names: of the classes.
+    Missing numbers become null. names: of the classes, if the last column has those that --top_k lists.
     """
-    row, *answer = arguments.answer_columns
-    columns = [row, *arguments.kept, *answer]
+    columns = ["row", *arguments.kept, *answer]
     if arguments.format == "jsonl":
         write = json_writer(handle, columns)
     else:
-        write = csv_writer(handle, columns, arguments.choice, names)
+        write = csv_writer(handle, columns) if names is None else csv_writer(handle, columns, arguments.choice, names)
 
     def values(line: Row) -> list[Any]:
         return [None if isinstance(line[name], float) and is_missing(line[name]) else line[name] for name in columns]

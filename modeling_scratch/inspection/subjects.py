@@ -11,21 +11,13 @@ from torch import Tensor
 
 from ..bridges.model_sources import position_limit
 from ..data.text_pairs import SEPARATOR, of_parts, parts_of
-from ..inference.answers import MULTI_LABEL, gives_numbers
 from ..inference.explanations import WORD
+from ..tasks import HEADS, action_of_class, named
 from ..utils.errors import DataError
 from .notes import Note
 
 CLASSIFICATION, MULTI, REGRESSION, TAGGING = "classification", "multi-label", "regression", "tagging"
 MASKED, NEXT, GENERATION, SPAN, EMBEDDING = "masked", "next", "generation", "span", "embedding"
-HEADS = {
-    "ForMaskedLM": MASKED,
-    "ForTokenClassification": TAGGING,
-    "ForCausalLM": NEXT,
-    "ForConditionalGeneration": GENERATION,
-    "ForQuestionAnswering": SPAN,
-    "Model": EMBEDDING,
-}
 TEXT_TASKS = CLASSIFICATION, MULTI, REGRESSION  # one answer a text
 LEAST_TOKENS = 4
 
@@ -33,14 +25,13 @@ LEAST_TOKENS = 4
 def task_of(model: Any) -> str:
     """Return what a model answers. Raises `DataError` for an unknown head."""
     name, config = type(model).__name__, model.config
-    if name.endswith("ForSequenceClassification"):
-        is_multi = config.problem_type == MULTI_LABEL or config.num_labels == 1
-        return REGRESSION if gives_numbers(config) else MULTI if is_multi else CLASSIFICATION
-    if (task := next((task for head, task in HEADS.items() if name.endswith(head)), None)) is None:
-        raise DataError(f"{name}: no class that explanations know; its name must end in one of {', '.join(HEADS)}")
-    if task == EMBEDDING and config.is_encoder_decoder:
+    if action := action_of_class(name):
+        return named(action).explained_as(config)
+    if not name.endswith("Model"):
+        raise DataError(f"{name}: no class that explanations know; its name must end in Model or {', '.join(HEADS)}")
+    if config.is_encoder_decoder:
         raise DataError(f"{name}: has no head; explain a model ForConditionalGeneration")
-    return task
+    return EMBEDDING
 
 
 @dataclass(frozen=True)

@@ -113,15 +113,16 @@ def run_lab(arguments: LabArguments) -> None:
     options = [*task.options, *data_options, *shlex.split(arguments.options)]
     variants = plan_variants(factors, arguments.grid)
     preset = preset_of(options)
-    check_variants(task.kind.presets, preset, arguments.config_overrides, factors, variants)
+    check_variants(task.comparison.presets, preset, arguments.config_overrides, factors, variants)
     folder = Path(arguments.output_dir)
     with ended_by_sigterm(), locked(folder):
         record = open_lab(folder, arguments) or plan_lab(folder, arguments, options, variants)
         print(*record["conditions"], sep="\n", flush=True)
         variants = [Variant(**variant) for variant in record["variants"]]
         runs = train_all(folder, arguments, [*options, "--max_steps", str(record["steps"])], variants, record)
-        results = Results(factors, variants, runs, arguments.score or task.kind.score)
-        others = [name for name in (task.kind.score, *task.kind.others) if name != results.score]
+        results = Results(factors, variants, runs, arguments.score or task.comparison.score)
+        scores = task.comparison.score, *task.comparison.others
+        others = [name for name in scores if name != results.score]
         print("", write_report(folder, results, others, record), f"report: {folder / PAGE}", sep="\n")
 
 

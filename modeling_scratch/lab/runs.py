@@ -23,11 +23,12 @@ from transformers import Trainer
 
 from ..run.checkpoints import delete_checkpoints, step_of
 from ..run.life_cycle import Run
+from ..run.train import fit, read
 from ..sharing.run_record import describe_hardware
 from ..utils.command_line import parsed, quiet_libraries
 from ..utils.errors import DataError, DivergedError
 from ..utils.files import write_json
-from .tasks import Kind, find_task, with_overrides
+from .tasks import Experiment, find_task, with_overrides
 from .variants import Matching, Variant
 
 PROBED = 30  # steps that are timed for a budget
@@ -98,11 +99,20 @@ def read_json(path: Path) -> dict[str, Any]:
     raise DataError(f"{path} is damaged: delete it, and the lab repeats this part, or give --overwrite")
 
 
-def groups_of(kind: Kind, options: Sequence[str], overrides: Sequence[str], seed: int, folder: str) -> dict[str, Any]:
+def groups_of(
+    experiment: Experiment, options: Sequence[str], overrides: Sequence[str], seed: int, folder: str
+) -> dict[str, Any]:
     """Return the arguments of a run, as its program would parse them."""
-    model, data, training = parsed(kind.options, [*options, "--seed", str(seed), "--output_dir", folder], raises=True)
+    given = [*options, "--seed", str(seed), "--output_dir", folder]
+    model, data, training = parsed(experiment.arguments, given, raises=True)
     training.include_num_input_tokens_seen = "non_padding"  # which the command line cannot say
     return {"model": with_overrides(model, overrides), "data": data, "training": training}
+
+
+def inputs_of(experiment: Experiment, run: Run) -> tuple[Any, Any]:
+    """Return the data and the tokenizer of a run."""
+    data = read(experiment.task, run)
+    return data, experiment.task.build_tokenizer(run.groups["model"], data, run.checkpoint)
 
 
 def plan(task: str, data: str | None, options: Sequence[str], base: str | None, variants: Any, matches: bool) -> Any:
@@ -110,12 +120,12 @@ def plan(task: str, data: str | None, options: Sequence[str], base: str | None, 
 
     variants: as dictionaries of `Variant`.
     """
-    kind = find_task(task, data)[0].kind
-    run = Run(kind.program, groups_of(kind, options, [*filter(None, [base])], 0, "unused"), None)
-    inputs = kind.read(run)
+    experiment, _ = find_task(task, data)
+    run = Run(experiment.program, groups_of(experiment, options, [*filter(None, [base])], 0, "unused"), None)
+    inputs = inputs_of(experiment, run)
 
     def build(overrides: Sequence[str]) -> Any:
-        return kind.build(with_overrides(run.groups["model"], overrides), inputs)
+        return experiment.task.build_model(with_overrides(run.groups["model"], overrides), *inputs)
 
     sized = Matching(build, base, matches).sized([Variant(**variant) for variant in variants])
     hardware = describe_hardware(run.groups["training"].device)
@@ -136,14 +146,14 @@ def train(
     digests: of the data that the lab was planned with.
     """
     start = time.perf_counter()
-    kind = find_task(task, data)[0].kind
-    run = Run.open_stage(kind.program, **groups_of(kind, options, overrides, seed, folder))
-    resumed_at, inputs = step_of(run.checkpoint), kind.read(run)
+    experiment, _ = find_task(task, data)
+    run = Run.open_stage(experiment.program, **groups_of(experiment, options, overrides, seed, folder))
+    resumed_at, inputs = step_of(run.checkpoint), inputs_of(experiment, run)
     if digests is not None and dict(run.digests) != dict(digests):
         raise DataError("the data have changed since the lab was started: restore them, or give --overwrite")
     ready = time.perf_counter()
     try:
-        trainer = kind.train(run, inputs)
+        trainer = fit(experiment.task, run, *inputs)
     except DivergedError as error:
         return {"failed": str(error).partition(";")[0]}
     delete_checkpoints(Path(folder))  # nothing resumes from them

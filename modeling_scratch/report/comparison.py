@@ -132,7 +132,7 @@ def read_run(folder: str) -> Predictions:
         raise DataError(f"{folder}: not the folder of a run")
     program = _program_of(Path(folder)) or CLASSIFIER
     task = trained_by(program)
-    if not path.is_file() and not (task.keeps_predictions if task else program == CLASSIFIER):
+    if not path.is_file() and not (task and task.keeps_predictions):
         raise DataError(
             f"{folder}: a run of {program.replace('_', '-')}, which keeps no predictions to compare; compare the "
             "scores in the results.md of the runs"

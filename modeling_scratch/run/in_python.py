@@ -32,14 +32,14 @@ from ..inference.answers import ALL, MULTI_LABEL, Choice, gives_numbers
 from ..inference.arguments import PredictArguments
 from ..inference.classification import Classifier, load_classifier, uncounted
 from ..sharing.run_record import read_run
-from ..tasks import CLASSIFY, module_of
+from ..tasks import CLASSIFY, named
 from ..utils.command_line import check_reporters
 from ..utils.errors import DataError, one_line, panics_as_errors
 from ..utils.python_options import built
 from ..utils.retired_options import refuse_retired
 from .train import train
 
-TASK = module_of(CLASSIFY)
+TASK = named(CLASSIFY)
 TABLES = pd.DataFrame, datasets.Dataset
 OPTIONS = {each.name for group in TASK.arguments for each in fields(group)}
 

@@ -4,7 +4,7 @@
 from tqdm import tqdm
 
 from ..inference.arguments import PredictArguments
-from ..inference.rows import check_input, in_chunks, row_writer, tell
+from ..inference.rows import check_input, in_chunks, tell
 from ..tasks.base import Task
 from ..utils.files import open_output
 
@@ -15,10 +15,9 @@ def predict(task: Task, arguments: PredictArguments) -> None:
     check_input(arguments, task.rows)
     answerer, hides = task.load(arguments), arguments.no_progress or None
     with open_output(arguments.output) as handle, tqdm(unit=f" {task.unit}", disable=hides) as bar:
-        write = row_writer(handle, arguments, task.columns(arguments, answerer))
+        write, answerer.progress = task.writer(handle, arguments, answerer), bar.update
         for chunk in in_chunks(task.rows(arguments)):
             for line in task.answer(answerer, chunk):
                 write(line)
-            bar.update(len(chunk))
             handle.flush()
     tell(answerer.counts)

@@ -14,7 +14,7 @@ from ..data.text_pairs import parts_of
 from ..report.judged_split import judged_split, predict_split
 from ..report.plots import losses_and_score_png
 from ..report.report_files import write_report
-from ..tasks import module_of
+from ..tasks import named
 from ..tasks.base import Report, Task, Training
 from ..utils.command_line import run_program
 from ..utils.markdown import excerpt
@@ -33,7 +33,7 @@ def program(name: str, description: str | None) -> Callable[..., None]:
     """Return the main function of the program that trains a task."""
 
     def main(arguments: Sequence[str] | None = None) -> None:
-        task = module_of(name)
+        task = named(name)
         run_program(partial(train, task), task.arguments, description, arguments)
 
     return main
@@ -90,6 +90,14 @@ def start(task: Task, run: Run, data: Any, tokenizer: Any) -> tuple[Training, Ru
     rows = {split: len(each) for split, each in data.splits.items()}
     run.start(trainer, [*task.notes(data), *notes], **task.record(training), rows=rows)
     return training, trainer
+
+
+def fit(task: Task, run: Run, data: Any, tokenizer: Any) -> Any:
+    """Train and save the model of a run, without its report, and return the trainer."""
+    if (trainer := task.fit(run, data, tokenizer)) is None:
+        _, trainer = start(task, run, data, tokenizer)
+        run.train(trainer)
+    return trainer
 
 
 def make_trainer(task: Task, training: Training, **options: Any) -> RunTrainer:

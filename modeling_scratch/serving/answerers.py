@@ -1,20 +1,48 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The models of the server, by the task of a checkpoint."""
+"""The models of the server and of the demo, by the task of a checkpoint."""
 
 import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from transformers import AutoConfig
 
-from .. import tasks
 from ..bridges.model_sources import check_folder, load_checkpoint, read_special_tokens, token_limit
+from ..data.text_pairs import pair_columns
 from ..inference.arguments import PredictArguments
-from ..tasks import CLASSIFY, action_of
+from ..tasks import action_of, named
 from ..tasks.answerer import Answerer
-from ..utils.errors import DataError
-from .classification import load_classification
+from ..tasks.base import Task
+from ..tasks.page import Page
+from ..utils.errors import DataError, panics_as_errors
 
 MOST_BEAMS, MOST_NEW_TOKENS = 8, 256
-ROUTES = CLASSIFY, *tasks.PROGRAMS.values()
+
+
+@contextmanager
+def task_of(arguments: PredictArguments, fault: str, is_served: bool = False) -> Iterator[Task]:
+    """Yield the task of a checkpoint. Errors of its loading become one line.
+
+    fault: the words for architectures that answer no texts, or with is_served, none that the server has a route for.
+    """
+    name = arguments.model
+    check_folder(name, "--model")
+    try:
+        with panics_as_errors():
+            config = load_checkpoint(AutoConfig, name, arguments.trust_remote_code)
+            action = action_of(config)
+            if not action or (is_served and not named(action).serves):
+                raise DataError(f"{(config.architectures or ['the model'])[0]} {fault}")
+            yield named(action)
+    except Exception as error:  # files, network, configuration, code: libraries raise many types
+        message = str(error).removeprefix("--model_name_or_path").removeprefix("--model").strip()
+        raise DataError(f"--model {name}: {textwrap.shorten(message.removeprefix(f'{name}: '), 240)}") from error
+
+
+def load_page(arguments: PredictArguments) -> Page:
+    """Load a model with what a page shows of it. Raises `DataError` for what does not load, or answers no texts."""
+    with task_of(arguments, "has no head that answers texts; train one first") as task:
+        return task.page(arguments)
 
 
 def load_answerer(
@@ -26,23 +54,12 @@ def load_answerer(
     allow_special_tokens: bool = False,
 ) -> Answerer:
     """Load a checkpoint. Raises `DataError` for architectures that answer no texts and for untrained heads."""
-    check_folder(name, "--model")
-    try:
-        config = load_checkpoint(AutoConfig, name, trust_remote_code)
-        action, architecture = action_of(config), (config.architectures or ["this model"])[0]
-        if task := tasks.named(action):
-            arguments = PredictArguments(model=name, device=device, trust_remote_code=trust_remote_code)
-            answerer: Answerer = task.load(arguments, {"num_beams": max_beams, "max_new_tokens": max_new_tokens})
-        elif action == CLASSIFY:
-            answerer = load_classification(name, device, trust_remote_code)
-        else:
-            raise DataError(f"--model {name}: {architecture} does not classify, tag, translate or answer")
+    arguments = PredictArguments(model=name, device=device, trust_remote_code=trust_remote_code)
+    arguments.text_column = list(pair_columns(name)) or None  # there is no table to have them
+    with task_of(arguments, "does not classify, tag, translate or answer", is_served=True) as task:
+        answerer = task.load(arguments, {"num_beams": max_beams, "max_new_tokens": max_new_tokens})
         read_special_tokens(answerer.pipe.tokenizer, allow_special_tokens or None)
         return _ready(answerer)
-    except DataError:
-        raise
-    except Exception as error:  # files, network, configuration, code: libraries raise many types
-        raise DataError(f"--model {name}: {textwrap.shorten(str(error), 240)}") from error
 
 
 def _ready(answerer: Answerer) -> Answerer:

@@ -18,8 +18,8 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ..tasks import ROUTES
 from ..tasks.answerer import Answerer, Job
-from .answerers import ROUTES
 from .batches import Batcher, QueueFullError
 from .connections import LOOPBACK, KnownHosts
 from .interface import HTML, PAGE_HEADERS, TEXT, Body, Endpoint, openapi, page, record

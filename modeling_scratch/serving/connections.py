@@ -1,8 +1,9 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Connections of the server: limits on their number and on the time of a request, and the accepted host names."""
+"""The address and the connections of a server: their number, the time of a request, and the accepted host names."""
 
 import asyncio
 import socket
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -11,10 +12,37 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from ..bridges.model_sources import ALLOW_SPECIAL_TOKENS
+from ..utils.command_line import option
 from ..utils.errors import DataError
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 ANY_HOST = "*"
+
+
+@dataclass
+class Address:
+    """A model, and the address of its server."""
+
+    model: str = option(help="A saved model with its tokenizer: a folder or a name on the Hub.")
+    host: str = option(
+        default="127.0.0.1", help="The address to bind; any other than the default exposes the server to the network."
+    )
+    port: int = option(default=8000, help="The port; 0: any free port, printed at start.")
+    allow_host: list[str] | None = field(
+        default=None, metadata={"help": "Further host names in the Host and Origin of requests; *: any."}
+    )
+    device: str | None = option(default=None, help="cpu, cuda, cuda:1, ...; by default an available accelerator.")
+    allow_special_tokens: bool = option(default=False, help=ALLOW_SPECIAL_TOKENS)
+    trust_remote_code: bool = option(default=False, help="Allow the checkpoint's own code to run.")
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.port < 2**16:
+            raise DataError(f"--port {self.port}: must be from 0 to {2**16 - 1}")
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        return (*LOOPBACK, self.host, *(self.allow_host or ()))
 
 
 class LimitedConnection(H11Protocol):

@@ -18,10 +18,10 @@ import torch
 from ..inference.arguments import PredictArguments
 from ..inference.rows import read_input
 from ..tasks.answerer import Answerer, OneTextAnswerer
+from ..tasks.requests import Pairs
 from ..utils.command_line import option
 from ..utils.errors import DataError
 from .answerers import load_answerer
-from .classification import Classification
 
 SCORE_TOLERANCE = 1e-5
 DRAWN_TOKENS = 64  # maximum length of random texts
@@ -77,7 +77,7 @@ def is_same(answer: list[dict[str, Any]], expected: list[dict[str, Any]]) -> boo
 def put_load(arguments: LoadArguments) -> None:
     """Run every mode and print its results. Raises `SystemExit` if an answer is lost or wrong."""
     task = load_answerer(arguments.model, None, arguments.trust_remote_code, max_new_tokens=arguments.max_new_tokens)
-    if not isinstance(task, OneTextAnswerer) or (isinstance(task, Classification) and task.has_pairs):
+    if not isinstance(task, OneTextAnswerer) or isinstance(task.inputs(1, 1), Pairs):
         raise DataError(f"--model {arguments.model}: the load test takes classifiers of single texts and translators")
     texts = list(islice(cycle(read_texts(arguments, task)), arguments.requests))
     options: dict[str, int] = {name: task.limits[name] for name in ("top_k", "max_new_tokens") if name in task.limits}

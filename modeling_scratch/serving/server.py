@@ -3,37 +3,29 @@
 
 import socket
 import sys
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any
 
 import uvicorn
 
-from ..bridges.model_sources import ALLOW_SPECIAL_TOKENS
 from ..tasks.answerer import Answerer
 from ..utils.command_line import option
 from ..utils.errors import DataError
 from .answerers import MOST_BEAMS, MOST_NEW_TOKENS, load_answerer
 from .app import Limits, build_app
-from .connections import LOOPBACK, LimitedConnection, open_socket
+from .connections import Address, LimitedConnection, open_socket
 
 HEAD_SECONDS = 10.0  # for the head of a request
 BACKLOG = 128  # connections that are accepted at a time
 
 
 @dataclass
-class ServeArguments:
+class ServeArguments(Address):
     """The model, the address and the limits of a server."""
 
     model: str = option(
         help="A folder or a name on the Hub: a classifier, a tagger, a translator, or a model that answers questions."
-    )
-    host: str = option(
-        default="127.0.0.1", help="The address to bind; any other than the default exposes the server to the network."
-    )
-    port: int = option(default=8000, help="The port; 0: any free port, printed at start.")
-    allow_host: list[str] | None = field(
-        default=None, metadata={"help": "Further host names in the Host and Origin of requests; *: any."}
     )
     max_connections: int = option(default=512, help="The maximum number of open connections.")
     max_batch_tokens: int = option(default=4096, help="The maximum number of tokens per batch, with padding.")
@@ -48,24 +40,16 @@ class ServeArguments:
         default=MOST_NEW_TOKENS, help="The maximum max_new_tokens of requests and checkpoints."
     )
     timeout: float = option(default=30.0, help="The time limit of a request in seconds, also at shutdown.")
-    device: str | None = option(default=None, help="cpu, cuda, cuda:1, ...; by default an available accelerator.")
-    allow_special_tokens: bool = option(default=False, help=ALLOW_SPECIAL_TOKENS)
-    trust_remote_code: bool = option(default=False, help="Allow the checkpoint's own code to run.")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name, value in vars(self).items():
             if name.startswith("max_") and value < 1:
                 raise DataError(f"--{name} {value}: must be at least 1")
         if not 0 < self.timeout < float("inf"):
             raise DataError(f"--timeout {self.timeout}: must be above 0")
-        if not 0 <= self.port < 2**16:
-            raise DataError(f"--port {self.port}: must be from 0 to {2**16 - 1}")
         if self.max_texts > self.max_waiting:
             raise DataError(f"--max_texts {self.max_texts}: exceeds --max_waiting {self.max_waiting}; raise the latter")
-
-    @property
-    def hosts(self) -> tuple[str, ...]:
-        return (*LOOPBACK, self.host, *(self.allow_host or ()))
 
     def limits(self) -> Limits:
         return Limits(**{limit.name: getattr(self, limit.name) for limit in fields(Limits)})

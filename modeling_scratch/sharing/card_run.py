@@ -17,25 +17,7 @@ from ..report.report_files import without_texts
 from ..run.layout import RECORD
 from ..tasks import trained_by
 from ..tasks.base import Results, Task, Use
-from .card_results import RESULTS
 from .quotations import may_quote
-
-PROBABILITIES = 'model(**tokenizer(text, truncation=True, return_tensors="pt")).logits.softmax(-1)'
-ANSWERS = {
-    "multi_label_classification": PROBABILITIES.replace("softmax(-1)", "sigmoid()"),
-    "regression": PROBABILITIES.replace("softmax(-1)", "item()"),
-}
-LIKELY_TOKENS = 'tokenizer.decode(model(**tokenizer(text, return_tensors="pt")).logits[0].argmax(-1))'
-CONTINUED = 'tokenizer.decode(model.generate(**tokenizer(text, return_tensors="pt"))[0], skip_special_tokens=True)'
-REWRITTEN = CONTINUED.replace("text, ", "text, truncation=True, ")
-USES = {
-    "train_classifier": Use(
-        "text-classification", "text-classification", "AutoModelForSequenceClassification", PROBABILITIES
-    ),
-    "mlm": Use("fill-mask", "fill-mask", "AutoModelForMaskedLM", LIKELY_TOKENS),
-    "clm": Use("text-generation", "text-generation", "AutoModelForCausalLM", CONTINUED),
-    "denoising": Use(None, "seq2seq-generation", "AutoModelForSeq2SeqLM", REWRITTEN),
-}
 
 
 class Snippets(NamedTuple):
@@ -118,11 +100,10 @@ class Snippets(NamedTuple):
         return json.dumps(pair, ensure_ascii=False) if isinstance(self.text, TextPair) else ""
 
     def _question(self, tokenizer: str) -> str:
-        """Return the example input as Python code, with a mask at the end for fill-mask; a pair as a tuple."""
+        """Return the example input as Python code; a pair as a tuple."""
         if isinstance(self.text, TextPair):
             return f"({', '.join(map(_quoted, self.text.parts))})"
-        mask = f' + " " + {tokenizer}.mask_token' if self.task.pipeline == "fill-mask" else ""
-        return _quoted(self.text) + mask
+        return self.task.given.format(text=_quoted(self.text), tokenizer=tokenizer)
 
 
 def _quoted(text: str) -> str:
@@ -171,31 +152,21 @@ class Run:
         return Path(self.record["program"]).stem
 
     @property
-    def kind(self) -> str:
-        """The pretraining objective, or else the program."""
-        return self.record["model"].get("objective") or self.program
-
-    @property
-    def task(self) -> Task | None:
+    def task(self) -> Task:
         return trained_by(self.program)
 
     @property
     def use(self) -> Use:
-        use = self.task.use if self.task else USES[self.kind]
+        use = self.task.use_of(self.record)
         recorded = (self.config.get("task_specific_params") or {}).get(use.pipeline) or {}
-        return use._replace(options={**use.options, **recorded}, answer=ANSWERS.get(self.problem_type, use.answer))
-
-    @property
-    def problem_type(self) -> str | None:
-        """Of a classifier: what its labels are; None where an earlier version did not record it."""
-        return self.record.get("problem_type")
+        return use._replace(options={**use.options, **recorded})
 
     @property
     def results(self) -> Results:
         if not self.evaluation:
             return Results("", [], "…")
-        results_of = self.task.results if self.task else RESULTS[self.program]
-        results = results_of(self.evaluation if may_quote(self.record) else without_texts(self.evaluation))
+        evaluation = self.evaluation if may_quote(self.record) else without_texts(self.evaluation)
+        results = self.task.results(evaluation)
         reads_pairs = "question" in self.use.fields or len(column_names(self.record["data"].get("text_column"))) == 2
         return results._replace(example=results.example or (PAIR if reads_pairs else TEXT))
 

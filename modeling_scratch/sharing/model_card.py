@@ -23,20 +23,6 @@ from .card_run import Run, Snippets
 from .run_record import changed_settings
 
 LONGEST_QUESTION = 40  # characters of the example input; short, as the model's limit may be small
-PURPOSES = {
-    "train_classifier": "A text classifier with the labels {labels}.",
-    "multi_label_classification": "A text classifier that gives each text any number of the labels {labels}.",
-    "regression": "A regression model that predicts a number for each text: {labels}.",
-    "mlm": "An encoder pretrained on masked language modelling, for fine-tuning.",
-    "clm": "A decoder pretrained on causal language modelling: it continues texts and does not follow instructions.",
-    "denoising": "An encoder-decoder pretrained on denoising, for fine-tuning.",
-}
-
-ANSWERS_GIVEN: dict[str | None, str] = {
-    None: "It assigns one of its labels to every text, even if none applies.",
-    "single_label_classification": "It assigns one of its labels to every text, even if none applies.",
-    "regression": "It predicts a number for every text, even if none applies, also outside the range of the labels.",
-}
 
 SIZES = {  # of config.json
     "num_hidden_layers": "layers",
@@ -89,7 +75,7 @@ def what_it_is(run: Run) -> str:
     origin = f"Fine-tuned from {escaped(run.starts_from)}" if run.starts_from else "Trained from scratch"
     if run.base_model:
         origin = f"Fine-tuned from [{escaped(run.base_model)}](https://huggingface.co/{run.base_model})"
-    purpose = run.task.purpose if run.task else PURPOSES.get(run.problem_type, PURPOSES[run.kind])
+    purpose = run.task.purpose_of(run.record)
     architecture = ", ".join(escaped(one) for one in run.config["architectures"])
     return "\n\n".join(
         [
@@ -157,14 +143,13 @@ def limits(run: Run) -> str:
         lines.append("The weights are not those of the best checkpoint on the validation split, which was lost.")
     elif splits == "validation":
         lines.append("This split was also evaluated during training.")
-    if run.kind == "train_classifier" and (line := ANSWERS_GIVEN.get(run.problem_type)):
-        lines.append(line)
+    lines += run.task.limits_of(run.record)
     if len(columns := column_names(run.record["data"].get("text_column"))) == 2:
         names = " and ".join(map(escaped, columns))
         lines.append(f"It reads pairs of texts, in this order: {names} (column names of the training data).")
     if run.record["model"].get("lowercase") and run.has_new_tokenizer:
         lines.append("Its vocabulary is lower-cased.")
-    if run.task and run.task.reads:
+    if run.task.reads:
         lines.append(run.task.reads)
     elif (length := run.tokenizer.get("model_max_length", NO_LIMIT)) < NO_LIMIT:
         lines.append(f"It reads at most {length:,} tokens per text.")
@@ -175,7 +160,7 @@ def limits(run: Run) -> str:
 def snippets(run: Run) -> Snippets:
     target = TARGET_FOLDER if (run.folder / TARGET_FOLDER).is_dir() else None
     texts = [_first_words(text) for text in parts_of(run.results.example)]
-    question = texts[0].split(" ")[0] if run.kind == "clm" else of_parts(texts)
+    question = texts[0].split(" ")[0] if run.use.is_prompt else of_parts(texts)
     return Snippets(run.use, run.name, question, "auto_map" in run.config, target)
 
 

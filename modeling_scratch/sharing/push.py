@@ -6,7 +6,7 @@ import logging
 import re
 import sys
 import textwrap
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,15 +14,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import huggingface_hub
-import transformers
 from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
 from huggingface_hub.repocard import metadata_load
 from huggingface_hub.utils import validate_repo_id
-from transformers import AutoConfig
 
-import modeling_scratch
-
-from ..bridges.model_limits import check_model_files
 from ..bridges.model_sources import load_tokenizers
 from ..pipelines import TARGET_FOLDER
 from ..run.layout import RECORD, SHARED, VERIFICATION
@@ -35,6 +30,7 @@ from .quotations import QUOTING, may_quote, quoting_files
 from .run_record import read_run
 from .space import MODEL_FOLDER, space_files
 from .verification import Verdict, verify
+from .verification_outputs import load_model
 from .verification_record import RecordError, read_record
 
 VOCABULARIES = ("tokenizer.json", "vocab.*", "*.spm", "*.model")
@@ -109,14 +105,21 @@ def push_model(folder: Path, arguments: PushArguments, token: str) -> None:
     names = files_to_upload(folder, arguments.texts_in_card)
     check_contents(folder, names, token)
     check_card(folder / CARD_FILE)
-    show_files(folder, repo_id, {name: folder / name for name in names})
+    files = {name: folder / name for name in names}
+    show_files(folder, repo_id, files)
     for name in set(quoting_files(folder)).difference(names):
         print(f"{'left out':>21}  {name}  (it quotes texts of the data; --texts_in_card True uploads it)")
     for name in left_out(folder, names):
         print(f"{'left out':>21}  {name}  (no run wrote it, and {VERIFICATION} does not record it)")
     if not arguments.dry_run:
+        quoting = () if may_quote(read_run(folder)) else QUOTING  # those that an earlier push has left
+
+        def is_stale(name: str) -> bool:
+            """Return whether it would be loaded as part of this model, such as other weight shards, or quotes texts."""
+            return is_one_of(name, MODEL_FILES) or name.startswith(f"{TARGET_FOLDER}/") or name in quoting
+
         with one_line_errors("--repo_id", repo_id, token):
-            print(upload(folder, names, arguments, HfApi(token=token)))
+            print(upload(repo_id, files, is_stale, arguments, HfApi(token=token)))
 
 
 def push_space(folder: Path, arguments: PushArguments, token: str) -> None:
@@ -131,7 +134,11 @@ def push_space(folder: Path, arguments: PushArguments, token: str) -> None:
             check_contents(root, [path.relative_to(root).as_posix()], token)
         show_files(folder, f"Space {space}", files)
         if not arguments.dry_run:
-            print(upload_space(files, arguments, hub))
+            print(upload(space, files, is_in_model_folder, arguments, hub, repo_type="space"))
+
+
+def is_in_model_folder(name: str) -> bool:
+    return name.startswith(f"{MODEL_FOLDER}/")
 
 
 def staged_space(folder: Path, staging: Path, repo_id: str | None, revision: str | None) -> dict[str, Path]:
@@ -224,13 +231,8 @@ def check_card(path: Path) -> None:
 
 def _load(folder: Path) -> None:
     """Load with installed classes. The folder's own code is parsed, and not executed."""
-    check_model_files(folder)
-    architecture = (AutoConfig.from_pretrained(folder, trust_remote_code=False).architectures or ["none"])[0]
-    model_class = getattr(modeling_scratch, architecture, None) or getattr(transformers, architecture, None)
-    if model_class is None:
-        raise DataError(f"unknown architecture in config.json: {architecture}")
-    _, info = model_class.from_pretrained(folder, use_safetensors=True, output_loading_info=True)
-    if missing := sorted(info["missing_keys"]):
+    _, loading = load_model(folder)
+    if missing := loading["missing_keys"]:
         raise DataError(f"the weights lack {', '.join(missing[:3])}")
     load_tokenizers(str(folder))
     if missing := [name for name in code_files(folder) if not (folder / name).is_file()]:
@@ -248,43 +250,32 @@ def _check_code(name: str, source: bytes) -> None:
             )
 
 
-def upload(folder: Path, names: Sequence[str], arguments: PushArguments, hub: HfApi) -> str:
-    """Upload the files and delete stale ones. Return the URL."""
-    url = hub.create_repo(arguments.repo_id, private=arguments.private or None, exist_ok=True)
-    if arguments.private and not hub.model_info(url.repo_id).private:
-        raise DataError(f"{url} already exists and is public; nothing was uploaded; make it private in its settings")
-    if arguments.revision is not None:
-        hub.create_branch(url.repo_id, branch=arguments.revision, exist_ok=True)
-    # Files of an earlier upload, such as other weight shards, would be loaded as part of this model.
-    there = set(hub.list_repo_files(url.repo_id, revision=arguments.revision))
-    quoting = () if may_quote(read_run(folder)) else QUOTING  # those that an earlier push has left
-    stale = sorted(name for name in there - set(names) if _is_of_a_model(name) or name in quoting)
-    operations: list[Any] = [CommitOperationAdd(name, folder / name) for name in names]
-    operations += [CommitOperationDelete(name) for name in stale]
-    hub.create_commit(url.repo_id, operations, commit_message=arguments.commit_message, revision=arguments.revision)
-    for name in stale:
-        print(f"{'deleted on the Hub':>21}  {name}{KEPT_IN_COMMITS if name in quoting else ''}")
-    return f"{url}/tree/{arguments.revision}" if arguments.revision else str(url)
+def upload(
+    repo_id: str,
+    files: Mapping[str, Path],
+    is_stale: Callable[[str], bool],
+    arguments: PushArguments,
+    hub: HfApi,
+    **kind: Any,
+) -> str:
+    """Upload files in one commit, and delete those of an earlier upload. Return the URL.
 
-
-def upload_space(files: Mapping[str, Path], arguments: PushArguments, hub: HfApi) -> str:
-    """Upload the files of a Space and delete those of an earlier model. Return the URL."""
-    of_space: dict[str, Any] = {"repo_type": "space"}
-    url = hub.create_repo(
-        str(arguments.space), private=arguments.private or None, exist_ok=True, space_sdk="gradio", **of_space
-    )
-    if arguments.private and not hub.repo_info(url.repo_id, **of_space).private:
+    is_stale: whether a file that is there, and not among these, is one of them. kind: the `repo_type` of a Space.
+    """
+    sdk, revision = ("gradio", None) if kind else (None, arguments.revision)
+    url = hub.create_repo(repo_id, private=arguments.private or None, exist_ok=True, space_sdk=sdk, **kind)
+    if arguments.private and not hub.repo_info(url.repo_id, **kind).private:
         raise DataError(f"{url} already exists and is public; nothing was uploaded; make it private in its settings")
-    there = hub.list_repo_files(url.repo_id, **of_space)
-    stale = [name for name in there if name.startswith(f"{MODEL_FOLDER}/") and name not in files]
+    if revision is not None:
+        hub.create_branch(url.repo_id, branch=revision, exist_ok=True)
+    there = set(hub.list_repo_files(url.repo_id, revision=revision, **kind))
+    stale = sorted(name for name in there - files.keys() if is_stale(name))
     operations: list[Any] = [CommitOperationAdd(name, path) for name, path in files.items()]
     operations += [CommitOperationDelete(name) for name in stale]
-    hub.create_commit(url.repo_id, operations, commit_message=arguments.commit_message, **of_space)
-    return str(url)
-
-
-def _is_of_a_model(name: str) -> bool:
-    return is_one_of(name, MODEL_FILES) or name.startswith(f"{TARGET_FOLDER}/")
+    hub.create_commit(url.repo_id, operations, commit_message=arguments.commit_message, revision=revision, **kind)
+    for name in stale:
+        print(f"{'deleted on the Hub':>21}  {name}{KEPT_IN_COMMITS if name in QUOTING else ''}")
+    return f"{url}/tree/{revision}" if revision else str(url)
 
 
 @contextmanager

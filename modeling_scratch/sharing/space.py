@@ -5,7 +5,6 @@ The app needs Gradio, PyTorch and Transformers, and not this package: a saved mo
 is that of a repository on the Hub, or files of the Space.
 """
 
-import json
 import platform
 from html import escape
 from importlib.metadata import version
@@ -16,9 +15,8 @@ from typing import Any
 from huggingface_hub import SpaceCardData
 from transformers import AutoConfig
 
-from ..data.text_pairs import TEXT_FIELDS, pair_columns
-from ..inference.answers import gives_numbers
-from ..tasks import CLASSIFY, FILL, WRITE, action_of, named
+from ..data.text_pairs import pair_columns
+from ..tasks import action_of, named
 from ..tasks.base import Space
 from ..utils.errors import DataError
 from ..utils.markdown import escaped
@@ -28,31 +26,6 @@ from .model_files import model_files, named_code
 
 APP, REQUIREMENTS, MODEL_FOLDER = "app.py", "requirements.txt", "model"
 PINNED = ("gradio", "torch", "transformers", "tokenizers", "safetensors", "numpy")
-LABELS = """{
-        each["label"]: each["score"] for each in pipe(%s, truncation=True, top_k=None)
-    }"""
-WRITTEN = """pipe(
-        prompt, do_sample=True, max_new_tokens=max_new_tokens, temperature=temperature, top_k=top_k, top_p=top_p
-    )[0]["generated_text"]"""
-PAIR = '{"text": text, "text_pair": text_pair}'
-
-
-PAGES = {
-    CLASSIFY: Space("text-classification", LABELS % "text"),
-    FILL: Space("fill-mask", '{each["token_str"]: each["score"] for each in reversed(pipe(text))}'),
-    WRITE: Space(
-        "text-generation",
-        WRITTEN,
-        'gr.Textbox(label="Answer", lines=12)',
-        ("prompt",),
-        (
-            ("max_new_tokens", 'gr.Slider(1, 512, 128, step=1, label="At most so many new tokens")'),
-            ("temperature", 'gr.Slider(0.05, 2, 1, step=0.05, label="Temperature")'),
-            ("top_k", 'gr.Slider(0, 200, 50, step=1, label="Top-k (0: all tokens)")'),
-            ("top_p", 'gr.Slider(0.05, 1, 1, step=0.05, label="Top-p")'),
-        ),
-    ),
-}
 
 CODE = Template('''\
 """A page that asks a model. It needs gradio, torch and transformers. Made by modeling-scratch."""
@@ -107,9 +80,10 @@ def space_files(folder: Path, repo_id: str | None, revision: str | None = None) 
     if action is None:
         raise DataError(f"--space: {folder} has no head that answers texts; train one first")
     _check_code_is_own(folder)
+    page = named(action).space_of(config, bool(columns))
     versions = {name: version(name).partition("+")[0] for name in PINNED}  # builds such as +cpu are not on PyPI
     return {
-        APP: app(action, _page(action, config, bool(columns)), card, _model(config, repo_id, revision), columns),
+        APP: app(action, page, card, _model(config, repo_id, revision), columns),
         REQUIREMENTS: "".join(f"{name}=={number}\n" for name, number in versions.items()),
         CARD_FILE: readme(card, repo_id, versions["gradio"]),
     }
@@ -120,19 +94,6 @@ def _check_code_is_own(folder: Path) -> None:
     foreign = [name for name in named_code(folder, model_files(folder)) if "--" in name]
     if foreign:
         raise DataError(f"--space: the model runs code of another repository ({foreign[0]}); copy it into {folder}")
-
-
-def _page(action: str, config: Any, has_pairs: bool) -> Space:
-    """Return the page of an action, with what depends on the model."""
-    if task := named(action):
-        options = [f", {name}={json.dumps(value)}" for name, value in task.settings(config).items()]
-        return task.space._replace(options="".join(options))
-    page = PAGES[action]
-    if action == CLASSIFY and has_pairs:
-        page = page._replace(answer=LABELS % PAIR, fields=TEXT_FIELDS)
-    if action == CLASSIFY and gives_numbers(config):
-        page = page._replace(output='gr.JSON(label="Answer")', options=', function_to_apply="none"')
-    return page
 
 
 def _model(config: Any, repo_id: str | None, revision: str | None) -> str:

@@ -166,9 +166,9 @@ def verify(
         return report
     try:
         is_trusted = _may_run(folder, trust_remote_code, report)
-        model, unread = load_model(folder, is_trusted)
+        model, loading = load_model(folder, is_trusted)
         _compare_models(model, record, report)
-        _compare_stored(model, unread, folder, report)
+        _compare_stored(model, loading["unexpected_keys"], folder, report)
         _compare_tokenizers(model, folder, record, is_trusted, report)
         model.to(device=device, dtype=dtype)  # type: ignore[call-arg]
         _compare_outputs(model, record, report)

@@ -43,11 +43,11 @@ Tokenizers = tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase]
 
 def load_model(
     folder: Path, trust_remote_code: bool = False, otherwise: type[PreTrainedModel] | None = None
-) -> tuple[PreTrainedModel, list[str]]:
+) -> tuple[PreTrainedModel, dict[str, list[str]]]:
     """As its config.json names it, in the type it was saved in, in eval mode: of this package, of transformers, or of
     the folder's own code; raises ValueError for a class that is known nowhere, unless there is one to use `otherwise`.
 
-    Return also the names of the stored tensors that it does not read.
+    Return also the names of the tensors that are missing, "missing_keys", and that it does not read, "unexpected_keys".
     """
     check_model_files(Path(folder))
     config = AutoConfig.from_pretrained(folder, trust_remote_code=trust_remote_code)
@@ -64,7 +64,7 @@ def load_model(
         config.dtype = half  # a rounded copy can have the config.json of the original
     made: Any = known.from_pretrained(folder, config=config, use_safetensors=True, output_loading_info=True)
     model, loading = made
-    return model.eval(), sorted(loading["unexpected_keys"])
+    return model.eval(), {kind: sorted(loading[kind]) for kind in ("missing_keys", "unexpected_keys")}
 
 
 def stored_types(path: Path) -> dict[str, torch.dtype]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 CLASSIFY, TAG, FILL, ANSWER, WRITE, TRANSLATE = "classify", "tag", "fill", "answer", "write", "translate"
+PRETRAIN = "pretrain"
 # The end of an architecture's name: what such a model does. Every other encoder-decoder translates.
 HEADS = {
     "ForSequenceClassification": CLASSIFY,
@@ -21,27 +22,30 @@ HEADS = {
     "LMHeadModel": WRITE,
 }
 RECORDED = "modeling-scratch"  # where a configuration names the task, if its head has another
-# The tasks with a module, by the program in scripts/ that trains them.
-PROGRAMS = {"train_tokens": TAG, "train_answers": ANSWER, "train_translation": TRANSLATE}
+# The tasks that are trained, by the program in scripts/. The models of pretraining fill, write or translate.
+PROGRAMS = {
+    "train_classifier": CLASSIFY,
+    "train_tokens": TAG,
+    "train_answers": ANSWER,
+    "train_translation": TRANSLATE,
+    "pretrain": PRETRAIN,
+}
+ROUTES = CLASSIFY, TAG, ANSWER, TRANSLATE  # of servers
 
 
-def named(name: str | None) -> Any:
-    """Return the `Task` of this name; None if it has no module."""
-    return module_of(name) if name in PROGRAMS.values() else None
-
-
-def module_of(name: str | None) -> Any:
-    """Return the `Task` of a module."""
+def named(name: str) -> Any:
+    """Return the `Task` of this name."""
     return import_module(f".{name}", __name__).TASK
 
 
 def trained_by(program: str) -> Any:
-    """Return the `Task` that a program trains, as the record of a run names it; None if it has no module."""
-    return named(PROGRAMS.get(Path(program).stem))
+    """Return the `Task` that a program trains, as the record of a run names it; None for an unknown program."""
+    name = PROGRAMS.get(Path(program).stem)
+    return named(name) if name else None
 
 
 def every() -> list[Any]:
-    """Return each `Task`."""
+    """Return each `Task` that a program trains."""
     return [named(name) for name in PROGRAMS.values()]
 
 
@@ -55,5 +59,9 @@ def action_in(settings: Mapping[str, Any]) -> str | None:
     recorded = settings.get("task_specific_params")
     if isinstance(recorded, dict) and (name := recorded.get(RECORDED)) in PROGRAMS.values():
         return name
-    architecture = str((settings.get("architectures") or [""])[0])
-    return next((action for end, action in HEADS.items() if architecture.endswith(end)), None)
+    return action_of_class(str((settings.get("architectures") or [""])[0]))
+
+
+def action_of_class(name: str) -> str | None:
+    """Return what a model of a class with this name does; None for one without a head for it."""
+    return next((action for end, action in HEADS.items() if name.endswith(end)), None)

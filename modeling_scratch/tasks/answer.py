@@ -415,6 +415,7 @@ class QuestionAnswering(Task):
     unit, fields, refusal = "questions", FIELDS, "the model answers questions"
     read = staticmethod(load_questions)
     outputs = ("Label", {"label": "Answer"}), ("HighlightedText", {"label": "Context"})
+    explained = "span"
 
     def build_tokenizer(self, options: ReaderModelArguments, data: QuestionData, checkpoint: str | None) -> Any:
         texts = list(dict.fromkeys(text for pair in data.texts("train") for text in pair.parts))
@@ -526,11 +527,13 @@ class QuestionAnswering(Task):
             best = found[0] if found else dict.fromkeys(PARTS)
             fields = {"id": question.id, "question": question.question, "context": question.context}
             answerer.empty += not found
+            answerer.progress(1)
             yield {**fields, **best, "top": found, **kept, "row": row}
 
     def shown(self, answer: Any, *texts: str) -> list[Any]:
-        span = {"entity": "answer", "start": answer["start"], "end": answer["end"]}
-        return [{answer["answer"]: answer["score"]}, {"text": texts[1], "entities": [span]}]
+        best = answer[0]
+        span = {"entity": "answer", "start": best["start"], "end": best["end"]}
+        return [{best["answer"]: best["score"]}, {"text": texts[1], "entities": [span]}]
 
 
 TASK = QuestionAnswering()

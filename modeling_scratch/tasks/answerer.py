@@ -2,7 +2,7 @@
 """A model that answers texts: a pipeline split into steps, so that texts of several requests can share a batch."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -17,6 +17,10 @@ from .requests import AnyOption, Inputs, Schema, one_or_several, record
 
 MORE_THAN_ANY = 1_000  # limit of top_k; as in a pipeline, larger values return all labels
 Answer = list[dict[str, Any]]  # to a text, the best first
+
+
+def untold(texts: int) -> None:
+    """Show no progress."""
 
 
 @dataclass(eq=False)
@@ -37,7 +41,8 @@ class Answerer(ABC):
     A text without a visible character has an empty answer, as from `modeling-scratch predict` and `generate`.
 
     name: the route, and summary: what it does. limits: the maxima of options of requests. defaults: arguments of the
-    model that requests do not override. batch_size: of `answer`, which counts the texts that are empty or cut.
+    model that requests do not override. batch_size: of `answer`, which counts the texts that are empty or cut, and
+    tells `progress` how many are answered.
     """
 
     name: ClassVar[str]
@@ -48,6 +53,7 @@ class Answerer(ABC):
     batch_size: int = field(default=32, kw_only=True)
     empty: int = field(default=0, init=False)
     cut: int = field(default=0, init=False)
+    progress: Callable[[int], object] = field(default_factory=lambda: untold, init=False)
 
     @property
     def options(self) -> Mapping[str, AnyOption]:
@@ -93,9 +99,11 @@ class Answerer(ABC):
         chosen, answers = [job for job in jobs if job], [self.no_answer for _ in jobs]
         self.empty += len(jobs) - len(chosen)
         self.cut += sum(job.truncated for job in chosen)
+        self.progress(len(jobs) - len(chosen))
         for batch in batches_by_length([job.tokens for job in chosen], self.batch_size, self.pipe.device):
             for number, answer in zip(batch, self.run([chosen[number] for number in batch])):
                 answers[places[number]] = answer
+            self.progress(len(batch))
         return answers
 
     @property

@@ -4,22 +4,23 @@
 A task is a module in this package with a `Task` of the name TASK, and a row in `PROGRAMS`. No other table has its name.
 """
 
-from abc import ABC, abstractmethod
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TextIO
 
 from transformers import DataCollatorWithPadding
 
 from ..inference.arguments import PredictArguments, refuse
-from ..inference.rows import read_input
+from ..inference.rows import read_input, row_writer
 from ..tasks import PROGRAMS
+from ..utils.errors import DataError
 from .answerer import Answerer
+from .page import Component, Page
 
 LONGER_OR_PRETRAINED = "Train longer (--num_train_epochs), or fine-tune a pretrained encoder (--model_name_or_path)."
 FileRow = tuple[Any, ...]  # of a file: its number, its text, others, and last the columns to keep
-Outputs = Sequence[tuple[str, Mapping[str, Any]]]  # components of a page: a class of Gradio and its arguments
 
 
 # Training
@@ -89,7 +90,8 @@ class Report(NamedTuple):
 class Use(NamedTuple):
     """The use of a model: the Hub's tag, pipeline, Auto class and an expression for its answer.
 
-    options: further arguments of the pipeline. fields: of a pair, in the pipeline's input.
+    options: further arguments of the pipeline. fields: of a pair, in the pipeline's input. given: the expression for
+    the input, of the text and the tokenizer. is_prompt: whether one word of a text is enough.
     """
 
     tag: str | None
@@ -98,6 +100,8 @@ class Use(NamedTuple):
     answer: str
     options: Mapping[str, Any] = {}
     fields: tuple[str, str] = ("text", "text_pair")
+    given: str = "{text}"
+    is_prompt: bool = False
 
 
 class Metric(NamedTuple):
@@ -131,6 +135,22 @@ class Space(NamedTuple):
     options: str = ""
 
 
+# The lab
+
+
+class Comparison(NamedTuple):
+    """How the lab compares variants of a model: the presets, the score that decides, others, and fixed options.
+
+    arguments: those of the task, without defaults that depend on the data.
+    """
+
+    presets: Mapping[str, Callable[..., Any]]
+    score: str
+    others: tuple[str, ...]
+    options: str
+    arguments: tuple[type, ...] = ()
+
+
 # Tasks
 
 
@@ -147,14 +167,16 @@ def recorded_settings(config: Any, task: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-class Task(ABC):
-    """A task. The methods of its training come first, then those of its use.
+class Task:
+    """A task. The methods of its training come first, then those of its card and of its use.
+
+    A task whose models come from pretraining alone has no training, and pretraining has no use.
 
     name: that of its module. arguments: dataclasses of options for the model and the data, and last Trainer's. loss:
     its `compute_loss_func`; None for the model's own. best_by: the score that chooses the epoch, and whether greater is
     better; None if the options choose. predicts: whether the report reads Trainer's predictions. evaluates: whether a
     run with a test split is scored on validation at its end. reports_everywhere: whether each process takes part in the
-    report. samples: how many texts the saved model answers at the end.
+    report. samples: how many texts the saved model answers at the end. lab: None if the lab does not train it.
     """
 
     name: ClassVar[str]
@@ -165,6 +187,7 @@ class Task(ABC):
     evaluates: ClassVar[bool] = True
     reports_everywhere: ClassVar[bool] = False
     samples: ClassVar[int] = 3
+    lab: ClassVar[Comparison | None] = None
 
     # purpose, use: of the card; purpose is a format of the record's entries. space: the app. reads: what the card says
     # of long texts; None: the limit. keeps_predictions: whether runs can be compared.
@@ -179,12 +202,16 @@ class Task(ABC):
     keys: ClassVar[bytes] = rb"(?!)"
 
     # unit, refusal: of predict, and why it refuses options of classifiers. fields: the texts that the model reads.
-    # columns_of_answers: one of them is in the output. outputs: of the page.
+    # columns_of_answers: one of them is in the output. outputs: of the page. explained: what explanations call it.
+    # not_generated: why `generate` refuses its models, if it does. serves: predict and the server have its answers.
     unit: ClassVar[str] = "texts"
     refusal: ClassVar[str] = "the model does not classify"
     fields: ClassVar[tuple[str, ...]] = ("text",)
     columns_of_answers: ClassVar[tuple[str, ...]] = ("answer",)
-    outputs: ClassVar[Outputs] = ()
+    outputs: ClassVar[Sequence[Component]] = (("JSON", {"label": "Answer"}),)
+    explained: ClassVar[str] = ""
+    not_generated: ClassVar[str | None] = "use modeling-scratch predict"
+    serves: ClassVar[bool] = True
 
     @property
     def program(self) -> str:
@@ -195,40 +222,40 @@ class Task(ABC):
         """Return the `Run` of these options; None for one that has no other parts than its training."""
         return None
 
-    @abstractmethod
     def read(self, arguments: Any) -> Any:
         """Return the data: an object with `splits`, `notes`, `digests()`, `describe()` and `texts(split)`."""
+        raise NotImplementedError
 
-    def complete(self, run: Any, data: Any) -> None:  # noqa: B027  # most tasks have all from their options
+    def complete(self, run: Any, data: Any) -> None:
         """Complete the options of a run by its data, and add the stages before its training."""
 
     def before_training(self, run: Any, data: Any) -> Any:
         """Do what should not fail after hours: train baselines, and rehearse what follows stages. Return baselines."""
         return None
 
-    @abstractmethod
     def build_tokenizer(self, options: Any, data: Any, checkpoint: str | None) -> Any:
         """Return the tokenizer, or those of source and target. checkpoint: the one that the run resumes from."""
+        raise NotImplementedError
 
-    @abstractmethod
     def build_model(self, options: Any, data: Any, tokenizer: Any) -> Any:
         """Return the model to train, whose configuration records the arguments of its pipeline."""
+        raise NotImplementedError
 
     def answerer(self, training: Training) -> Any:
         """Return what evaluations ask; None if Trainer's predictions are enough."""
         return None
 
-    @abstractmethod
     def encode(self, training: Training, split: str) -> Encoded:
         """Return a split as token ids and labels."""
+        raise NotImplementedError
 
     def collate(self, training: Training) -> Any:
         """Return the function that makes batches of rows."""
         return DataCollatorWithPadding(training.source_tokenizer)
 
-    @abstractmethod
     def metrics(self, training: Training, split: str) -> Callable[..., dict[str, float]]:
         """Return Trainer's `compute_metrics` for a split."""
+        raise NotImplementedError
 
     def best(self, data: Any, arguments: Any) -> tuple[str, bool] | None:
         """Return the score that chooses the epoch, and whether greater is better."""
@@ -242,12 +269,12 @@ class Task(ABC):
         """Return further arguments of `RunTrainer`, and complete those of the training."""
         return {}
 
-    def settle(self, training: Training, trainer: Any) -> None:  # noqa: B027  # most tasks keep the weights as they are
+    def settle(self, training: Training, trainer: Any) -> None:
         """Choose the weights to save, after the training."""
 
-    @abstractmethod
     def report(self, training: Training, trainer: Any, split: str, predicted: Any) -> Report:
         """Return the scores beside those of the baseline, and write further files to the run's folder."""
+        raise NotImplementedError
 
     def notes(self, data: Any) -> list[str]:
         """Return what the run's record says of the data."""
@@ -265,9 +292,27 @@ class Task(ABC):
         """Return commands that use the saved model, a line each."""
         return []
 
-    @abstractmethod
+    def fit(self, run: Any, data: Any, tokenizer: Any) -> Any:
+        """Train and save the model of a run, and return the trainer; None for a task that run/train carries out."""
+        return None
+
+    # Card
+
+    def purpose_of(self, record: Mapping[str, Any]) -> str:
+        """Return the purpose of the model of a run."""
+        return self.purpose
+
+    def use_of(self, record: Mapping[str, Any]) -> Use:
+        """Return the use of the model of a run."""
+        return self.use
+
+    def limits_of(self, record: Mapping[str, Any]) -> Sequence[str]:
+        """Return what the card says of the answers of the model of a run."""
+        return ()
+
     def results(self, evaluation: Mapping[str, Any]) -> Results:
         """Return the results section of a card, from evaluation.json."""
+        raise NotImplementedError
 
     # Use
 
@@ -279,9 +324,22 @@ class Task(ABC):
         """Return what a pipeline answers to a text, or to a pair, as one line."""
         return ""
 
-    @abstractmethod
+    def space_of(self, config: Any, has_pairs: bool) -> Space:
+        """Return the app for a model. has_pairs: it reads pairs of texts."""
+        options = [f", {name}={json.dumps(value)}" for name, value in self.settings(config).items()]
+        return self.space._replace(options="".join(options))
+
+    def explained_as(self, config: Any) -> str:
+        """Return what explanations call the task of a model."""
+        return self.explained
+
     def load(self, arguments: PredictArguments, limits: Mapping[str, int] | None = None) -> Answerer:
         """Load a saved model. limits: the most that a request of a server may ask for, by option."""
+        raise NotImplementedError
+
+    def page(self, arguments: PredictArguments) -> Page:
+        """Load a saved model with what a page shows of it."""
+        return Page(self, self.load(arguments))
 
     def refused(self, arguments: PredictArguments) -> dict[str, Any]:
         """Return the options of predict that the task has no use for, and whether they are given."""
@@ -290,6 +348,8 @@ class Task(ABC):
 
     def prepare(self, arguments: PredictArguments) -> None:
         """Find the column of texts. Raise `DataError` for options without a use here, and for taken columns."""
+        if not self.serves:
+            raise DataError(f"--model {arguments.model}: {self.refusal}")
         refuse(self.refused(arguments), self.refusal)
         if len(self.fields) == 1:
             arguments.check_answer([*(["text"] if arguments.with_text else []), *self.columns_of_answers])
@@ -307,11 +367,15 @@ class Task(ABC):
         """Return the columns of predict's output behind the row and the kept ones."""
         return [*(["text"] if arguments.with_text else []), self.column(answerer)]
 
+    def writer(self, handle: TextIO, arguments: PredictArguments, answerer: Any) -> Callable[[dict[str, Any]], object]:
+        """Return the function that writes the values of an answer to predict's output."""
+        return row_writer(handle, arguments, self.columns(arguments, answerer))
+
     def answer(self, answerer: Any, rows: Sequence[FileRow]) -> Iterable[dict[str, Any]]:
         """Return the answers to rows, with the values of all columns."""
         for (row, text, kept), answer in zip(rows, answerer.answer([text for _, text, _ in rows])):
             yield {"text": text, self.column(answerer): answer, **kept, "row": row}
 
     def shown(self, answer: Any, *texts: str) -> list[Any]:
-        """Return the values of `outputs` for an answer of the pipeline."""
+        """Return the values of `outputs` for an answer."""
         return [answer]

@@ -2,19 +2,19 @@
 """Give texts, or pairs of texts, one of several labels, any number of them, or a number."""
 
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
+from .. import presets
 from ..bridges.model_sources import token_limit
 from ..data.encoded_texts import encode_rows
 from ..data.labelled_texts import ReviewData, load_splits
 from ..data.splits import DataArguments
 from ..data.text_pairs import as_fields, of_parts, text_lists
-from ..inference.arguments import PredictArguments
 from ..run.classifier_arguments import ClassifierModelArguments, ClassifierTrainingArguments
 from ..run.classifier_end import calibrate_weights, report_classifier
 from ..run.classifier_start import complete_by_texts, load_demo, open_classifier, train_baselines
@@ -22,9 +22,8 @@ from ..run.encoder_models import ModelArguments, build_model, build_tokenizer
 from ..run.life_cycle import Run
 from ..run.problem_types import PROBLEMS, best_score, start_head, trainer_options, weights_of
 from ..run.self_pretraining import SelfPretrainingArguments
-from ..tasks import CLASSIFY
-from .answerer import Answerer
-from .base import Encoded, Report, Results, Task, Training, Use
+from .base import Comparison, Encoded, Report, Training
+from .classifier_answers import AnsweringClassifier
 
 SENTENCES = [
     "This thriller is gripping from start to finish.",
@@ -33,11 +32,13 @@ SENTENCES = [
 ]
 
 
-class Classifying(Task):
-    name, program = CLASSIFY, "train_classifier"
+class Classifying(AnsweringClassifier):
     arguments = ClassifierModelArguments, DataArguments, SelfPretrainingArguments, ClassifierTrainingArguments
     predicts, reports_everywhere = False, True
-    use = Use("text-classification", "text-classification", "AutoModelForSequenceClassification", "")
+    lab = Comparison(
+        presets.ENCODERS, "accuracy", ("loss",), "--ema_decay 0 --no_calibrate --num_train_epochs 1",
+        (ModelArguments, DataArguments, ClassifierTrainingArguments),
+    )  # fmt: skip
 
     # Before the training
 
@@ -115,14 +116,6 @@ class Classifying(Task):
             f"next: modeling-scratch predict {model} --input new.csv --output answers.csv",
             f'      modeling-scratch explain {model} --text "a text"{pair} --output inside.html',
         ]
-
-    # Use, of which inference/classification and others have tables of their own
-
-    def results(self, evaluation: Mapping[str, Any]) -> Results:
-        raise NotImplementedError
-
-    def load(self, arguments: PredictArguments, limits: Mapping[str, int] | None = None) -> Answerer:
-        raise NotImplementedError
 
 
 TASK = Classifying()

@@ -355,7 +355,7 @@ class Tagging(Task):
     files = frozenset(CONLL) - {".txt", ".tsv"}  # formats of no table
     keys = rb'"(tokens|words)"\s*:\s*\['
     refusal, read = "the model labels words", staticmethod(load_tagged)
-    columns_of_answers = "entities", "words"
+    columns_of_answers, explained = ("entities", "words"), "tagging"
     outputs = (("HighlightedText", {"label": "Answer", "show_legend": True}),)
 
     def build_tokenizer(self, options: TaggerModelArguments, data: TaggedData, checkpoint: str | None) -> Any:
@@ -453,7 +453,8 @@ class Tagging(Task):
         return self.columns_of_answers[not answerer.finds_entities]
 
     def shown(self, answer: Any, *texts: str) -> list[Any]:
-        return [{"text": texts[0], "entities": answer}]
+        labelled = [{**each, "entity": each["label"]} for each in answer if each["label"] is not None]
+        return [{"text": texts[0], "entities": labelled}]
 
 
 TASK = Tagging()

@@ -26,9 +26,7 @@ from ..bridges.model_sources import (
     ALLOW_SPECIAL_TOKENS,
     Tokenizers,
     ask_for_mask,
-    check_loaded,
     load_body,
-    load_checkpoint,
     load_tokenizers,
     position_limit,
     preset_config,
@@ -37,7 +35,7 @@ from ..bridges.model_sources import (
 from ..data.bpe_dropout import BpeDropout, RespelledPairs, word_numbers
 from ..data.translation_pairs import TranslationData, TranslationDataArguments, load_pairs
 from ..inference.arguments import PredictArguments
-from ..inference.generation import SearchArguments
+from ..inference.generation import SearchArguments, load_generating
 from ..inference.loading import move
 from ..inference.text_generators import Generated, Translator
 from ..modeling_seq2seq import ScratchSeq2SeqForConditionalGeneration
@@ -51,11 +49,14 @@ from ..utils.errors import DataError
 from ..utils.files import write_text
 from ..utils.markdown import escaped, excerpt, quoted_rows, table
 from .answerer import Answer, Job, OneTextAnswerer, response
-from .base import Curve, Encoded, FileRow, Metric, Report, Results, Space, Task, Training, Use
+from .base import Comparison, Curve, Encoded, FileRow, Metric, Report, Results, Space, Task, Training, Use
+from .page import CUT, Component, GeneratorPage, slider
 from .requests import AnyOption, Option, Schema, array, record
 
 DEFAULT_PRESET = "captions"
 EXAMPLES = 5
+MOST_BEAMS = 8  # that a page can ask for
+UNFINISHED = "The text has no end: it was cut at {limit:,} tokens."
 # Generation settings of a checkpoint that the run's own would contradict.
 SEARCH = (
     *("do_sample", "temperature", "top_k", "top_p", "min_p", "top_h", "typical_p", "epsilon_cutoff", "eta_cutoff"),
@@ -384,8 +385,27 @@ def _defaults(model: Any, limits: Mapping[str, int]) -> dict[str, int]:
     return {name: min(value, limits[name]) for name, value in defaults.items()} | {"num_return_sequences": 1}
 
 
+class TranslatorPage(GeneratorPage):
+    """Texts -> their translations."""
+
+    @property
+    def settings(self) -> list[Component]:  # type: ignore[override]
+        beams = self.generator.setting("num_beams", 1)
+        return [slider("Beams", 1, max(MOST_BEAMS, beams), beams, 1), self.length_slider]
+
+    def answer(self, *values: Any) -> list[str]:
+        """Return the translation, and a note about a text, or a translation, that was cut."""
+        text, beams, longest = values
+        translator: Any = self.with_settings(num_beams=beams, max_new_tokens=longest)
+        translated = translator.translate([text])[0]
+        notes = [CUT.format(limit=translator.limit)] if translator.count_cut([text]) else []
+        notes += [UNFINISHED.format(limit=translated.cut_after)] if translated.is_cut else []
+        return [translated.text, " ".join(notes)]
+
+
 class Translating(Task):
-    name = TRANSLATE
+    name, explained, not_generated = TRANSLATE, "generation", None
+    lab = Comparison(presets.SEQ2SEQS, "loss", ("bleu",), "--average_checkpoints 1 --num_beams 1")
     arguments = TranslationModelArguments, TranslationDataArguments, TranslationTrainingArguments
     best_by, predicts, evaluates, samples = None, False, False, 0
     refusal, columns_of_answers = "the model translates", ("translation",)
@@ -399,6 +419,7 @@ class Translating(Task):
         "seq2seq-translation", 'pipe(text, truncation=True)[0]["translation_text"]', 'gr.Textbox(label="Answer")'
     )
 
+    outputs = ("Textbox", {"label": "Answer", "lines": 5, "buttons": ["copy"]}), ("Markdown", {})
     read, build_tokenizer = staticmethod(load_pairs), staticmethod(build_tokenizers)
 
     def build_model(self, options: TranslationModelArguments, data: Any, tokenizer: Tokenizers) -> PreTrainedModel:
@@ -515,16 +536,16 @@ class Translating(Task):
         return Results("\n\n".join(text), metrics, evaluation["examples"][0]["source"] if samples else "")
 
     def load(self, arguments: PredictArguments, limits: Mapping[str, int] | None = None) -> Translation:
-        name, trusts = arguments.model, arguments.trust_remote_code
-        model, info = load_checkpoint(AutoModelForSeq2SeqLM, name, trusts, output_loading_info=True)
-        check_loaded(model, info, "no trained generation head")
-        source, target = load_tokenizers(name, trusts)
+        model, (source, target) = load_generating(arguments.model, arguments.trust_remote_code)
         ask_for_mask(source, model)
         move(model.eval(), arguments.device)
         pipe = TranslationPipeline(model=model, tokenizer=source, target_tokenizer=target, device=model.device)
         most = dict(limits or MOST)
         most["max_new_tokens"] = min(most["max_new_tokens"], position_limit(model.config) or most["max_new_tokens"])
         return Translation(pipe, most, _defaults(model, most), batch_size=arguments.batch_size)
+
+    def page(self, arguments: PredictArguments) -> TranslatorPage:
+        return TranslatorPage(self, arguments)
 
     def answer(self, answerer: Translation, rows: Sequence[FileRow]) -> Iterable[dict[str, Any]]:
         for line in super().answer(answerer, rows):

@@ -20,8 +20,9 @@ from transformers import pipeline, set_seed
 
 from modeling_scratch.demo.app import DemoArguments, build_page, running
 from modeling_scratch.demo.explanations import Explanations
-from modeling_scratch.demo.models import Source, load_demo_model
 from modeling_scratch.demo.views import View
+from modeling_scratch.inference.arguments import PredictArguments
+from modeling_scratch.serving.answerers import load_page
 from modeling_scratch.sharing.card_summary import Summary, read_summary
 
 TEXT, PAIR = "a slow and bad film by Anna Berg", ("a good film", "not good at all")
@@ -158,8 +159,17 @@ def test_what_is_wrong_with_a_text_is_said(classifier: Any, folders: dict[str, P
     assert said(classifier, " \n", api_name="/classify") == "text: empty; write a text"
     assert said(classifier, "a" * 1_001, api_name="/classify") == "text: 1,001 characters; the maximum is 1,000"
     assert "Only the first 32 tokens were read." in classifier.predict("good " * 50, api_name="/classify")[1]
+    with client_of(folders["masks"]) as client:
+        said_of_a_long_text = said(client, "good " * 50 + "[MASK]", api_name="/fill")
+    assert "53 tokens exceed the model's limit of 32; shorten it" in said_of_a_long_text
+
+
+def test_the_entities_of_a_long_text_are_found_in_windows(folders: dict[str, Path]) -> None:
+    text = "good film by Anna Berg " * 10
     with client_of(folders["tags"]) as client:
-        assert "52 tokens exceed the model's limit of 32; shorten it" in said(client, "good " * 50, api_name="/tag")
+        shown = client.predict(text, api_name="/tag")
+    assert "".join(each["token"] for each in shown) == text
+    assert any(each["class_or_confidence"] for each in shown[len(shown) // 2 :])
 
 
 def test_the_server_shows_its_page_and_no_file(folders: dict[str, Path]) -> None:
@@ -208,7 +218,7 @@ class Written:
 
 def test_a_button_makes_a_page_that_explains_the_answer(folders: dict[str, Path], tmp_path: Path) -> None:
     """Without what makes such pages, there is no button."""
-    model = load_demo_model(Source(str(folders["labels"])))
+    model = load_page(PredictArguments(model=str(folders["labels"])))
     explanations = Explanations(tmp_path, Written)
     names = []
     for view in (View(model, 100), View(model, 100, explanations=explanations)):

@@ -360,7 +360,7 @@ def test_padding_is_masked_also_if_the_tokenizer_does_not_name_the_mask(folder, 
 def test_a_folder_that_would_answer_at_random_is_refused(folder, source, tmp_path, capfd):
     data = ["--input", source, "--model"]
     pretrained = save_classifier(tmp_path / "pretrained", ScratchEncoderForMaskedLM)
-    refused(capfd, predict.main, [*data, pretrained], str(pretrained), "classifier.out_proj")
+    refused(capfd, predict.main, [*data, pretrained], str(pretrained), "fills gaps; fine-tune it first")
     sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
     bert = transformers.BertForSequenceClassification(transformers.BertConfig(vocab_size=50, **sizes))
     bert.save_pretrained(tmp_path / "bert")

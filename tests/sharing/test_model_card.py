@@ -30,11 +30,11 @@ from toy_names import write_conll
 
 import modeling_scratch
 from modeling_scratch.data.splits import DataArguments
+from modeling_scratch.report.classification_card import classification
 from modeling_scratch.run.objectives import PretrainingModelArguments
 from modeling_scratch.run.pushing import share
 from modeling_scratch.run.run_folder import LOCK_FILE
 from modeling_scratch.run.trainer import RunTrainer
-from modeling_scratch.sharing.card_results import classification
 from modeling_scratch.sharing.card_run import Run
 from modeling_scratch.sharing.model_card import CARD_FILE, make_card, write_card
 from modeling_scratch.sharing.run_record import describe_hardware, write_run

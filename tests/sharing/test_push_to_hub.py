@@ -277,7 +277,11 @@ FAULTS = {
     "no tokenizer": ("tokenizer.json", None, "no tokenizer found"),
     "no code": ("attention.py", None, "the code lacks attention.py"),
     "damaged weights": ("model.safetensors", "{", "do not load"),
-    "another's model": ("config.json", '{"architectures": ["Mine"], "model_type": "bert"}', "unknown architecture"),
+    "another's model": (
+        "config.json",
+        '{"architectures": ["Mine"], "model_type": "bert"}',
+        "a model class that is not known here",
+    ),
     "code that is none": ("stack.py", "def", "do not load: "),
     "code out of reach": ("stack.py", "from . import helper", "stack.py, line 1: others load only what is imported as"),
     "a card that is none": ("README.md", "---\nlicense: [\n---\n", "README.md: its metadata is not valid YAML"),

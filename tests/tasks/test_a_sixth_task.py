@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""A task is one file: multiple choice of docs/examples trains, predicts, serves and has a card."""
+"""A task is one file: multiple choice of docs/examples trains, predicts, serves, and has a page and a card."""
 
 import json
 import random
@@ -14,9 +14,11 @@ from huggingface_hub import ModelCard
 from serving import served
 
 from modeling_scratch import tasks
+from modeling_scratch.inference.arguments import PredictArguments
 from modeling_scratch.run.train import train
-from modeling_scratch.serving.answerers import load_answerer
+from modeling_scratch.serving.answerers import load_answerer, load_page
 from modeling_scratch.utils.command_line import parsed
+from modeling_scratch.utils.errors import DataError
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
 OPTIONS = """--config_overrides hidden_size=32,num_hidden_layers=1,num_attention_heads=2,intermediate_size=32
@@ -79,3 +81,16 @@ def test_predict_and_the_server_give_the_same_answers(run: Path, tmp_path: Path)
         OpenAPI(**client.get("/openapi.json").json())
     assert [one["answer"] for one in outputs] == [one["answer"] for one in found]
     assert [one["score"] for one in outputs] == pytest.approx([one["score"] for one in found], abs=1e-5)
+
+
+def test_a_page_shows_the_answer_and_refuses_what_cannot_be_read(run: Path) -> None:
+    page = load_page(PredictArguments(model=str(run), device="cpu"))
+    exercise = exercises(1, 2)[0]
+    texts = exercise["question"], exercise["context"]
+    page.check(1_000, *texts)
+    assert page.answer(*texts)["answer"] == exercise["answers"][0]["text"]
+    assert (page.action, page.fields) == ("choose", ("question", "context"))
+    with pytest.raises(DataError, match="context: empty; write a text"):
+        page.check(1_000, texts[0], " ")
+    with pytest.raises(DataError, match="question: 1,001 characters; the maximum is 1,000"):
+        page.check(1_000, "a" * 1_001, texts[1])

@@ -1,17 +1,17 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The results section of a model card, from evaluation.json: tables, examples and metrics for the Hub."""
+"""The results section of a classifier's model card: tables, examples and metrics for the Hub."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ..data.text_pairs import from_fields
-from ..report.calibration import calibration_text
-from ..report.classification_metrics import class_table
-from ..report.imbalance import macro_f1_text
-from ..report.judges import KIND_JUDGES, kind_text
-from ..report.split_scores import split_table
 from ..tasks.base import Metric, Results
 from ..utils.markdown import escaped, percent, quoted_rows, table
+from .calibration import calibration_text
+from .classification_metrics import class_table
+from .imbalance import macro_f1_text
+from .judges import KIND_JUDGES, kind_text
+from .split_scores import split_table
 
 Evaluation = Mapping[str, Any]
 
@@ -110,20 +110,3 @@ def _texts_of_classes(evaluation: Evaluation) -> list[list[Any]]:
         rows += [[label, f"wrong: {example['answer']}", from_fields(example)] for example in wrong]
         rows += [] if wrong else [[label, "wrong", "(none is)"]]
     return rows
-
-
-def pretraining(evaluation: Evaluation) -> Results:
-    """Report loss and perplexity with their definitions."""
-    scores = evaluation["scores"]
-    rows = [[name.replace("_", " "), f"{score['value']:.4f}", score["meaning"]] for name, score in scores.items()]
-    metric = Metric(
-        "perplexity", scores["perplexity"]["value"], f"perplexity: exp of {scores['loss']['meaning']}", "validation"
-    )
-    where = f"On {escaped(evaluation['text'])}, with a context of at most {evaluation['context']} tokens:"
-    return Results(f"{where}\n\n{table(['score', '', 'definition'], rows)}", [metric], evaluation["example"])
-
-
-RESULTS: dict[str, Callable[[Evaluation], Results]] = {
-    "train_classifier": classification,
-    "pretrain": pretraining,
-}

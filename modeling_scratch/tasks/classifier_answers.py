@@ -1,0 +1,278 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""What classifiers answer, of single texts and of pairs: labels with scores, numbers, and the words that mattered."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, TextIO
+
+from transformers import pipeline
+
+from ..data.columns import is_missing
+from ..data.text_pairs import TEXT_FIELDS, as_fields, check_single, of_parts, pair_columns
+from ..inference.answers import ALL, MULTI_LABEL, Choice, gives_numbers, has_one_score, names_of
+from ..inference.arguments import PredictArguments
+from ..inference.classification import Classifier, explain, load_any, uncounted
+from ..inference.explanations import MOST_WORDS, contributions, has_more_words, with_and_without
+from ..inference.rows import row_writer
+from ..report.classification_card import classification
+from ..tasks import CLASSIFY
+from ..utils.errors import DataError
+from .answerer import MORE_THAN_ANY, Answer, Job, OneTextAnswerer, response
+from .base import FileRow, Space, Task, Use
+from .page import CUT, Later, Page
+from .requests import AnyOption, Flag, Inputs, Option, Pairs, Schema, array, one_or_several, record
+
+ONE_CLASS, SEVERAL, NUMBER = "single_label_classification", "multi_label_classification", "regression"
+PURPOSES = {
+    ONE_CLASS: "A text classifier with the labels {labels}.",
+    SEVERAL: "A text classifier that gives each text any number of the labels {labels}.",
+    NUMBER: "A regression model that predicts a number for each text: {labels}.",
+}
+PROBABILITIES = 'model(**tokenizer(text, truncation=True, return_tensors="pt")).logits.softmax(-1)'
+ANSWERS = {
+    SEVERAL: PROBABILITIES.replace("softmax(-1)", "sigmoid()"),
+    NUMBER: PROBABILITIES.replace("softmax(-1)", "item()"),
+}
+ANSWERED = {
+    ONE_CLASS: "It assigns one of its labels to every text, even if none applies.",
+    NUMBER: "It predicts a number for every text, even if none applies, also outside the range of the labels.",
+}
+LABELS = """{
+        each["label"]: each["score"] for each in pipe(%s, truncation=True, top_k=None)
+    }"""
+PAIR = '{"text": text, "text_pair": text_pair}'
+RATE = "rate"  # what a classifier of numbers does on a page
+MOST_LABELS = 10  # that a page shows
+WORDS = "Contribution of each word to the probability"
+MORE_WORDS = f" Only the contributions of the first {MOST_WORDS} words are computed."
+
+
+@dataclass
+class Classification(OneTextAnswerer):
+    """Labels with their probabilities, or numbers.
+
+    classifier: answers files; a linear one has no pipeline. has_pairs: the model reads pairs of texts. explains: files
+    get the contributions of words. unsure, long: the texts without a label, and those with more words than explained.
+    """
+
+    name: ClassVar[str] = "classify"
+    summary: ClassVar[str] = (
+        "Classify texts. The response to a text has the labels with their probabilities, most likely first."
+    )
+    classifier: Any = None
+    has_pairs: bool = False
+    explains: bool = False
+    unsure: int = 0
+    long: int = 0
+
+    @property
+    def config(self) -> Any:
+        return self.classifier.model.config
+
+    @property
+    def options(self) -> Mapping[str, AnyOption]:
+        top_k = Option("The number of labels of a text, most likely first.", 2, 1, self.limits["top_k"], words=(ALL,))
+        options: dict[str, AnyOption] = {"top_k": top_k}
+        if not gives_numbers(self.config):
+            told = 'The lowest probability of a label. The answer then has "labels": the labels that reach it.'
+            options["threshold"] = Option(told, 0.8, 0, 1, is_whole=False)
+        if not self.has_pairs and has_one_score(self.config):
+            told = f'Whether to add "words": what each of the first {MOST_WORDS} words contributes to the first score.'
+            options["explain"] = Flag(told)
+        return options
+
+    @property
+    def answers(self) -> Schema:
+        names, added = names_of(self.config), {}
+        outputs = one_or_several(array(record({"label": {"enum": names}, "score": {"type": "number"}})))
+        if "threshold" in self.options:
+            is_multi = self.config.problem_type == MULTI_LABEL
+            added["labels"] = one_or_several(array({"enum": names}) if is_multi else {"enum": [*names, None]})
+        if "explain" in self.options:
+            value = {"anyOf": [{"type": "number"}, {"enum": [None]}]}
+            words = array(record({"word": {"type": "string"}, "contribution": value}))
+            added["words"] = one_or_several({"anyOf": [words, {"enum": [None]}]})
+        return response(outputs, added)
+
+    def inputs(self, max_texts: int, max_characters: int) -> Inputs:
+        if not self.has_pairs:
+            return super().inputs(max_texts, max_characters)
+        told, examples = "A pair of texts, or a list of these.", ("Loved it.", "It was good.")
+        return Pairs(max_texts, max_characters, TEXT_FIELDS, told, examples)
+
+    @property
+    def samples(self) -> list[Any]:
+        return [dict(zip(TEXT_FIELDS, ("a", "b c")))] if self.has_pairs else super().samples
+
+    def variants(self, text: Any, options: Mapping[str, Any]) -> Iterable[Any]:
+        return with_and_without(text) if options.get("explain") else [text]
+
+    def is_empty(self, text: Any) -> bool:
+        """Return whether the text, or one of a pair, has no visible character."""
+        return any(map(is_missing, text.values() if self.has_pairs else [text]))
+
+    def run(self, jobs: Sequence[Job]) -> list[Answer]:
+        return [self.pipe.postprocess(each, top_k=None, _legacy=False) for each in self.outputs(jobs)]
+
+    def shape(self, answers: Sequence[Answer], is_list: bool, options: Mapping[str, Any]) -> Any:
+        """Return the labels of one text, or a list of those of each."""
+        top_k = options.get("top_k", 1)
+        best = [answer[: None if top_k == ALL else top_k] for answer in answers]
+        return best if is_list else best[0]
+
+    def added(
+        self, texts: Sequence[Any], answers: Sequence[Sequence[Answer]], options: Mapping[str, Any]
+    ) -> dict[str, list[Any]]:
+        """Return the labels that reach the threshold, and the words with their contributions, as they are asked for."""
+        found: dict[str, list[Any]] = {}
+        if "threshold" in options:
+            found["labels"] = [self._reaching(answer, options["threshold"]) for answer, *_ in answers]
+        if options.get("explain"):
+            found["words"] = [contributions(text, _scores(each)) for text, each in zip(texts, answers)]
+        return found
+
+    @property
+    def counts(self) -> dict[str, int]:
+        classifier = self.classifier
+        return {
+            "texts without a label, as none reaches --threshold": self.unsure,
+            f"texts of which only the first {MOST_WORDS} words are explained": self.long,
+            "rows without text, which get no label or score": classifier.empty,
+            f"texts truncated to {classifier.limit} tokens": classifier.cut,
+            "texts of which at least half the tokens are unknown to the model": classifier.unknown,
+        }
+
+    def _reaching(self, answer: Answer, threshold: float) -> Any:
+        """Return the label if it reaches the threshold, else None; of a multi-label model, all that do."""
+        labels = [each["label"] for each in answer if each["score"] >= threshold]
+        if self.config.problem_type == MULTI_LABEL:
+            return labels
+        return labels[0] if labels else None
+
+
+def _scores(answers: Sequence[Answer]) -> list[float | None]:
+    """Return the score in each answer of the label that is first in the first one; None for empty answers."""
+    label = answers[0][0]["label"] if answers[0] else None
+    return [next((each["score"] for each in answer if each["label"] == label), None) for answer in answers]
+
+
+# On a page
+
+
+class ClassifierPage(Page):
+    """Texts or pairs of texts -> the probabilities of labels, with the contributions of words, or numbers."""
+
+    def __init__(self, task: Task, answerer: Classification, fields: tuple[str, ...]) -> None:
+        super().__init__(task, answerer)
+        self.fields, self.classifier, self.config = fields, answerer.classifier, answerer.config
+        self.is_multiple = self.config.problem_type == MULTI_LABEL
+        labels = {"label": "Answer", "num_top_classes": MOST_LABELS, "show_heading": not self.is_multiple}
+        self.outputs = ("Label", labels), ("Markdown", {})
+        if gives_numbers(self.config):
+            numbers = [("Number", {"label": name}) for name in names_of(self.config)]
+            self.action, self.outputs = RATE, [*numbers, ("Markdown", {})]
+        elif len(fields) == 1 and not self.is_multiple:  # the words contribute to one answer
+            self.later = Later("words", self.words, ("HighlightedText", {"label": WORDS, "show_legend": True}))
+
+    @property
+    def parts(self) -> tuple[Any, Any]:
+        return self.classifier.model, self.classifier.tokenizer
+
+    def answer(self, *values: Any) -> list[Any]:
+        """Return the scores, most likely first, or the numbers; and a note, such as about a truncated text."""
+        classifier = replace(self.classifier, choice=Choice(None if self.action == RATE else ALL), cut=0)
+        _, score, *top = classifier.classify([of_parts(values)], uncounted)[0]
+        if score is None:
+            raise DataError(f"{self.fields[0]}: has no tokens of the model; write something else")
+        note = CUT.format(limit=classifier.limit) if classifier.cut else ""
+        if not top:
+            return [*(score if isinstance(score, list) else [score]), note]
+        scores = {each["label"]: each["score"] for each in top[0]}
+        if self.later and has_more_words(values[0]):
+            note += MORE_WORDS
+        return [scores, note if self.is_multiple else f"Probability: {max(scores.values()):.4f}. {note}"]
+
+    def words(self, text: str) -> list[tuple[str, float | None]]:
+        """Return each word with its contribution, in the order of the text."""
+        found = explain(self.classifier, [text], uncounted)[0] or []
+        return [(each["word"], each["contribution"]) for each in found]
+
+
+class AnsweringClassifier(Task):
+    """The half of classification that is no training: the card, and what a saved model answers."""
+
+    name = CLASSIFY
+    keeps_predictions = True
+    use = Use("text-classification", "text-classification", "AutoModelForSequenceClassification", PROBABILITIES)
+    space = Space("text-classification", LABELS % "text")
+    results = staticmethod(classification)
+
+    # Card
+
+    def purpose_of(self, record: Mapping[str, Any]) -> str:
+        return PURPOSES[record.get("problem_type") or ONE_CLASS]
+
+    def use_of(self, record: Mapping[str, Any]) -> Use:
+        return self.use._replace(answer=ANSWERS.get(record.get("problem_type") or ONE_CLASS, PROBABILITIES))
+
+    def limits_of(self, record: Mapping[str, Any]) -> list[str]:
+        """Of a model of several labels, which may give none, there is nothing to say."""
+        problem_type = record.get("problem_type") or ONE_CLASS
+        return [ANSWERED[problem_type]] if problem_type in ANSWERED else []
+
+    # Use
+
+    def space_of(self, config: Any, has_pairs: bool) -> Space:
+        space = self.space
+        if has_pairs:
+            space = space._replace(answer=LABELS % PAIR, fields=TEXT_FIELDS)
+        if gives_numbers(config):
+            space = space._replace(output='gr.JSON(label="Answer")', options=', function_to_apply="none"')
+        return space
+
+    def explained_as(self, config: Any) -> str:
+        if gives_numbers(config):
+            return "regression"
+        return "multi-label" if config.problem_type == MULTI_LABEL or config.num_labels == 1 else "classification"
+
+    def load(self, arguments: PredictArguments, limits: Mapping[str, int] | None = None) -> Classification:
+        """Load a classifier, of pairs if the arguments name two columns; or the linear model of a folder."""
+        classifier, limits, pairs = load_any(arguments), {"top_k": MORE_THAN_ANY}, arguments.has_pairs
+        pipe: Any = None
+        if isinstance(classifier, Classifier):
+            model = classifier.model
+            pipe = pipeline("text-classification", model=model, tokenizer=classifier.tokenizer, device=model.device)
+        return Classification(pipe, limits, classifier=classifier, has_pairs=pairs, explains=arguments.explain)
+
+    def page(self, arguments: PredictArguments) -> ClassifierPage:
+        return ClassifierPage(self, self.load(arguments), pair_columns(arguments.model) or self.fields)
+
+    def prepare(self, arguments: PredictArguments) -> None:
+        arguments.name_columns()
+        arguments.check_answer(["row", *self.columns(arguments)])
+        if not arguments.has_pairs:
+            check_single(arguments.model, "name the columns of both in a table: --text_column premise hypothesis")
+
+    def columns(self, arguments: PredictArguments, answerer: Any = None) -> list[str]:
+        optional = {
+            "text": arguments.with_text,
+            "text_pair": arguments.with_text and arguments.has_pairs,
+            "words": arguments.explain,
+            "top": arguments.top_k,
+        }
+        return ["label", "score", *(name for name, is_given in optional.items() if is_given)]
+
+    def writer(self, handle: TextIO, arguments: PredictArguments, answerer: Any) -> Callable[[dict[str, Any]], object]:
+        return row_writer(handle, arguments, self.columns(arguments), names_of(answerer.config))
+
+    def answer(self, answerer: Classification, rows: Sequence[FileRow]) -> Iterable[dict[str, Any]]:
+        classifier, texts = answerer.classifier, [text for _, text, _ in rows]
+        words: Sequence[Any] = [None] * len(texts)
+        answers = classifier.classify(texts, uncounted if answerer.explains else answerer.progress)
+        if answerer.explains:
+            words = explain(classifier, texts, answerer.progress)
+            answerer.long += sum(map(has_more_words, texts))
+        for (row, text, kept), (label, score, *top), each in zip(rows, answers, words):
+            answer = {"label": label, "score": score, "words": each, "top": top[0] if top else None}
+            answerer.unsure += label in (None, []) and score is not None
+            yield {**answer, "text_pair": "", **as_fields(text), **kept, "row": row}

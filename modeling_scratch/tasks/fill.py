@@ -1,0 +1,65 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Fill the gap of a text: what an encoder does that was pretrained on masked tokens."""
+
+from dataclasses import replace
+from typing import Any
+
+from transformers import AutoModelForMaskedLM, pipeline
+
+from ..bridges.model_limits import NO_LIMIT
+from ..bridges.model_sources import token_limit
+from ..inference.arguments import PredictArguments
+from ..inference.loading import load_head
+from ..tasks import FILL
+from ..utils.errors import DataError
+from .base import Space, Task, Use
+from .page import Page
+
+MOST_ANSWERS = 5
+
+
+class MaskPage(Page):
+    """Texts with a mask -> the most likely tokens."""
+
+    def __init__(self, task: Task, arguments: PredictArguments) -> None:
+        self.action, self.fields, self.outputs = task.name, task.fields, task.outputs
+        arguments = replace(arguments, allow_special_tokens=True)  # the mask is one
+        model, tokenizer = load_head(arguments, AutoModelForMaskedLM, "no trained head")
+        self.pipe: Any = pipeline("fill-mask", model=model, tokenizer=tokenizer, device=model.device)
+        self.hint = f"Write `{tokenizer.mask_token}` once, for the missing word."
+
+    @property
+    def parts(self) -> tuple[Any, Any]:
+        return self.pipe.model, self.pipe.tokenizer
+
+    def check(self, most: int, *texts: str) -> None:
+        super().check(most, *texts)
+        model, tokenizer = self.parts
+        limit, length = token_limit(tokenizer, model.config), len(tokenizer(texts[0], verbose=False)["input_ids"])
+        if NO_LIMIT > limit < length:
+            raise DataError(f"text: {length:,} tokens exceed the model's limit of {limit:,}; shorten it")
+        if (count := texts[0].count(tokenizer.mask_token)) != 1:
+            raise DataError(f"text: has {tokenizer.mask_token} {count} times; write it once, for the missing word")
+
+    def answer(self, *values: Any) -> dict[str, float]:
+        return {each["token_str"]: each["score"] for each in reversed(self.pipe(values[0], top_k=MOST_ANSWERS))}
+
+
+class Filling(Task):
+    name, serves, explained = FILL, False, "masked"
+    purpose = "An encoder pretrained on masked language modelling, for fine-tuning."
+    refusal = "the model fills gaps; fine-tune it first, such as by `modeling-scratch train-classifier`"
+    not_generated = "it fills gaps; pretrain a decoder: modeling-scratch pretrain --objective clm"
+    use = Use(
+        "fill-mask", "fill-mask", "AutoModelForMaskedLM",
+        'tokenizer.decode(model(**tokenizer(text, return_tensors="pt")).logits[0].argmax(-1))',
+        given='{text} + " " + {tokenizer}.mask_token',
+    )  # fmt: skip
+    space = Space("fill-mask", '{each["token_str"]: each["score"] for each in reversed(pipe(text))}')
+    outputs = (("Label", {"label": "Answer"}),)
+
+    def page(self, arguments: PredictArguments) -> MaskPage:
+        return MaskPage(self, arguments)
+
+
+TASK = Filling()

@@ -1,0 +1,97 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""A model on a page of the demo: its texts, its settings, and what the page shows of its answers."""
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ..inference.arguments import PredictArguments
+from ..inference.generation import SearchArguments, load_generator
+from ..inference.text_generators import TextGenerator
+from ..utils.errors import DataError
+from .requests import Inputs
+
+Component = tuple[str, Mapping[str, Any]]  # a class of Gradio and its arguments
+MOST_TOKENS = 512  # that a page can ask for
+CUT = "Only the first {limit:,} tokens were read."
+
+
+class Later(NamedTuple):
+    """What a page asks for once the answer is there, with the same texts. name: of its route."""
+
+    name: str
+    answer: Callable[..., Any]
+    output: Component
+
+
+class Page:
+    """A model on a page. The base class shows what the answerer of a task answers.
+
+    action: a verb. fields: the names of the texts. settings, outputs: the components beside them. hint: Markdown above
+    the button. grows: whether `answer` yields a growing answer.
+    """
+
+    settings: Sequence[Component] = ()
+    hint: str = ""
+    grows: bool = False
+    later: Later | None = None
+
+    def __init__(self, task: Any, answerer: Any) -> None:
+        self.task, self.answerer = task, answerer
+        self.action, self.fields, self.outputs = task.name, task.fields, task.outputs
+
+    @property
+    def parts(self) -> tuple[Any, Any]:
+        """The model and its tokenizer, or a pair of tokenizers."""
+        return self.answerer.pipe.model, self.answerer.pipe.tokenizer
+
+    def check(self, most: int, *texts: str) -> None:
+        """Raise `DataError` for a text that is empty or has more than `most` characters."""
+        for name, text in zip(self.fields, texts):
+            if not text.strip():
+                raise DataError(f"{name}: empty; write a text")
+            if fault := Inputs(1, most).fault_of(text):
+                raise DataError(f"{name}: {fault}")
+
+    def answer(self, *values: Any) -> Any:
+        """Return the values of `outputs`, or that of the only one, for texts and then settings."""
+        text = dict(zip(self.fields, values)) if len(self.fields) > 1 else values[0]
+        (job,) = self.answerer.encode([text], {})
+        if job is None:
+            raise DataError(f"{self.fields[0]}: has no visible character; write something else")
+        if job.truncated:
+            limit = self.answerer.pipe.tokenizer.model_max_length
+            raise DataError(f"{self.fields[0]}: exceeds the model's limit of {limit:,} tokens; shorten it")
+        shown = self.task.shown(self.answerer.run([job])[0], *values)
+        return shown if len(shown) > 1 else shown[0]
+
+
+class GeneratorPage(Page):
+    """What the pages of writers and translators share."""
+
+    def __init__(self, task: Any, arguments: PredictArguments) -> None:
+        self.action, self.fields, self.outputs = task.name, task.fields, task.outputs
+        self.generator: Any = load_generator(
+            arguments.model, SearchArguments(), 1, arguments.device, arguments.trust_remote_code,
+            arguments.allow_special_tokens,
+        )  # fmt: skip
+
+    @property
+    def parts(self) -> tuple[Any, Any]:
+        source = self.generator.tokenizer
+        return self.generator.model, (source, getattr(self.generator, "target_tokenizer", source))
+
+    def with_settings(self, **settings: Any) -> TextGenerator:
+        """Return the generator with settings of one request. Raises `DataError` for invalid ones."""
+        generator = copy.copy(self.generator)
+        generator.generation = {**generator.generation, **SearchArguments(**settings).given()}
+        return generator
+
+    @property
+    def length_slider(self) -> Component:
+        most = self.generator.max_new_tokens
+        return slider("At most so many new tokens", 1, max(MOST_TOKENS, most), most, 1)
+
+
+def slider(label: str, low: float, high: float, value: float, step: float) -> Component:
+    return "Slider", {"label": label, "minimum": low, "maximum": high, "value": value, "step": step}

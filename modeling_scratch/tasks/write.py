@@ -1,0 +1,121 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Continue a prompt: what a decoder does."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from queue import SimpleQueue
+from threading import Event, Thread
+from typing import Any
+
+import transformers
+
+from ..inference.arguments import PredictArguments
+from ..inference.text_generators import Generated, TextGenerator
+from ..tasks import WRITE
+from ..utils.errors import DataError
+from .base import Space, Task, Use
+from .page import Component, GeneratorPage, slider
+
+CONTINUED = 'tokenizer.decode(model.generate(**tokenizer(text, return_tensors="pt"))[0], skip_special_tokens=True)'
+WRITTEN = """pipe(
+        prompt, do_sample=True, max_new_tokens=max_new_tokens, temperature=temperature, top_k=top_k, top_p=top_p
+    )[0]["generated_text"]"""
+
+
+class StoppedError(Exception):
+    """Nobody reads the pieces any more."""
+
+
+def pieces(run: Callable[[Callable[[str], object]], object]) -> Iterator[str]:
+    """Yield what `run` passes to the function that it gets. It runs in a thread, and stops with the iterator."""
+    written: SimpleQueue[str | Exception | None] = SimpleQueue()
+    is_closed = Event()
+
+    def write(piece: str) -> None:
+        if is_closed.is_set():
+            raise StoppedError
+        written.put(piece)
+
+    def work() -> None:
+        try:
+            run(write)
+            written.put(None)
+        except Exception as error:
+            written.put(error)
+
+    Thread(target=work, daemon=True).start()
+    try:
+        while (piece := written.get()) is not None:
+            if isinstance(piece, Exception):
+                raise piece
+            yield piece
+    finally:
+        is_closed.set()
+
+
+def _write(generator: TextGenerator, prompt: str, seed: int | None, write: Callable[[str], object]) -> Generated:
+    if seed is not None:
+        transformers.set_seed(seed)
+    return generator.stream(prompt, write)
+
+
+class WriterPage(GeneratorPage):
+    """Prompts -> texts that continue them."""
+
+    grows = True
+
+    @property
+    def settings(self) -> list[Component]:  # type: ignore[override]
+        setting = self.generator.setting
+        samples = {"value": setting("do_sample", False), "label": "Sample (otherwise the most likely token)"}
+        return [
+            self.length_slider,
+            ("Number", {"value": 0, "label": "Seed", "precision": 0}),
+            ("Checkbox", samples),
+            slider("Temperature", 0.05, 2, setting("temperature", 1.0), 0.05),
+            slider("Top-k (0: all tokens)", 0, 200, setting("top_k", 50), 1),
+            slider("Top-p", 0.05, 1, setting("top_p", 1.0), 0.05),
+        ]
+
+    def check(self, most: int, *texts: str) -> None:
+        super().check(most, *texts)
+        limit, length = self.generator.limit, len(self.generator.encode(texts, truncation=False)[0])
+        if limit is not None and length > limit:
+            raise DataError(f"prompt: {length:,} tokens exceed the model's limit of {limit:,}; shorten it")
+
+    def answer(self, *values: Any) -> Iterator[str]:
+        """Yield the growing text, prompt included."""
+        prompt, longest, seed, is_sampled, *sampling = values
+        chosen = dict(zip(("temperature", "top_k", "top_p"), sampling)) if is_sampled else {}
+        generator = self.with_settings(max_new_tokens=longest, num_beams=1, do_sample=is_sampled, **chosen)
+        text = prompt
+        for piece in pieces(partial(_write, generator, prompt, seed)):
+            text += piece
+            yield text
+
+
+class Writing(Task):
+    name, serves, explained, not_generated = WRITE, False, "next", None
+    purpose = "A decoder pretrained on causal language modelling: it continues texts and does not follow instructions."
+    refusal = "the model continues texts; use `modeling-scratch generate`"
+    fields = ("prompt",)
+    use = Use("text-generation", "text-generation", "AutoModelForCausalLM", CONTINUED, is_prompt=True)
+    space = Space(
+        "text-generation",
+        WRITTEN,
+        'gr.Textbox(label="Answer", lines=12)',
+        ("prompt",),
+        (
+            ("max_new_tokens", 'gr.Slider(1, 512, 128, step=1, label="At most so many new tokens")'),
+            ("temperature", 'gr.Slider(0.05, 2, 1, step=0.05, label="Temperature")'),
+            ("top_k", 'gr.Slider(0, 200, 50, step=1, label="Top-k (0: all tokens)")'),
+            ("top_p", 'gr.Slider(0.05, 1, 1, step=0.05, label="Top-p")'),
+        ),
+    )
+    outputs = (("Textbox", {"label": "Answer", "lines": 12, "buttons": ["copy"]}),)
+
+    def page(self, arguments: PredictArguments) -> WriterPage:
+        return WriterPage(self, arguments)
+
+
+TASK = Writing()
