@@ -10,9 +10,8 @@ from typing import Any
 from transformers import pipeline
 
 from ..data.text_pairs import parts_of
-from ..report.judged_split import judged_split, predict_split
 from ..report.plots import losses_and_score_png
-from ..report.report_files import write_report
+from ..report.report_files import evaluated_split, predict_split, write_report
 from ..run.layout import CURVE
 from ..tasks import named
 from ..tasks.base import Task, Training
@@ -88,7 +87,7 @@ def _build_trainer(task: Task, training: Training) -> SharingTrainer:
 
 def finish(task: Task, run: Run, training: Training, trainer: SharingTrainer) -> None:
     """Train, save, and evaluate on the test split, or on validation if there is none."""
-    split, data = judged_split(training.data.splits), training.data
+    split, data = evaluated_split(training.data.splits), training.data
     run.train(trainer, evaluates=task.predicts and split == "test", settle=partial(task.settle, training, trainer))
     predicted = None
     if task.predicts:

@@ -24,12 +24,10 @@ from ..data.labelled_texts import ReviewData, load_splits
 from ..data.splits import DataArguments
 from ..data.text_pairs import as_fields, parts_of, text_lists, texts_of
 from ..report.calibration import Calibration
-from ..report.classification import Judge
-from ..report.classification_metrics import ClassificationMetrics, macro_f1_decides
-from ..report.judges import KIND_JUDGES, KindJudge
+from ..report.classification_report import REPORTS, ClassifierReport
+from ..report.metrics import METRICS, ClassificationMetrics, macro_f1_decides
+from ..report.run_tables import Stage, fine_tuning_stage, report_splits, report_stages
 from ..report.saved_baseline import SAVE_LINEAR_MODEL, delete_linear
-from ..report.split_scores import report_splits
-from ..report.stages import Stage, fine_tuning_stage, report_stages
 from ..utils.errors import DataError, counted, one_line
 from .checkpoints import step_of
 from .class_weights import CLASS_WEIGHTS, ClassWeights, balanced_weights
@@ -37,7 +35,6 @@ from .encoder_models import ModelArguments, build_model, build_tokenizer
 from .encoder_training import EncoderTrainingArguments, Metrics, build_trainer, choose_epoch_on_validation
 from .r_drop import R_DROP, PaddedRDropTraining, check_r_drop
 from .regression import NumberTraining, predicts_numbers, start_at_mean
-from .remedies import remedies
 from .run import Run, pipeline_call, summary
 from .run_folder import delete_set_aside
 from .search import (
@@ -51,6 +48,7 @@ from .search import (
 )
 from .temperature import calibrate
 from .trainer import RatesByDepth, SharingTrainer, share
+from .what_to_try import what_to_try
 
 PROGRAM = "scripts/train_classifier.py"
 
@@ -144,10 +142,6 @@ class ClassifierTrainingArguments(EncoderTrainingArguments):
     calibrate: bool = field(
         default=True, metadata={"help": "Divide the logits by a temperature, which is fitted on validation at the end."}
     )
-    mean_with_baseline: bool = field(
-        default=False,
-        metadata={"help": "Also score the mean of the probabilities of the model and of its best linear baseline."},
-    )
     r_drop: float = field(default=0.0, metadata={"help": R_DROP})
     save_linear_model: bool | None = field(default=None, metadata={"help": SAVE_LINEAR_MODEL})
     evaluate_train: bool = field(
@@ -193,28 +187,28 @@ def train_on(
     run: Run,
     data: ReviewData,
     model_arguments: ModelArguments,
-    judge: Judge | KindJudge | None = None,
+    report: ClassifierReport | None = None,
     stages: Sequence[Stage] = (),
 ) -> None:
-    """Tokenise, train, evaluate and save. stages: those of the run before this one, in which the judge was made."""
+    """Tokenise, train, evaluate and save. stages: those of the run before this one, which made the report."""
     data_arguments, arguments = run.groups["data"], run.groups["training"]
     check_kind(data.problem_type, arguments)
     encoded = encode(run, data, model_arguments)
     if arguments.search_trials:
         return print(search_arguments(run, data, encoded))
     keep_best_epoch(arguments, data)
-    judge = judge or make_judge(run, data)
-    # Without a test split, the judge evaluates on validation.
-    trainer = train_model(run, data, encoded, judge.metrics, evaluates=judge.split == "test")
-    advice = remedies(run, data, trainer.state)
-    print(unescape(judge.evaluate(trainer, encoded.splits, trainer.calibration, advice)))
+    report = report or make_report(run, data)
+    # Without a test split, the report is on validation.
+    trainer = train_model(run, data, encoded, report.metrics, evaluates=report.split == "test")
+    advice = what_to_try(run, data, trainer.state)
+    print(unescape(report.write(trainer, encoded.splits, trainer.calibration, advice)))
     if arguments.evaluate_train:
         print(report_splits(trainer, encoded.splits))
     if stages and run.is_main:
         print(report_stages(run.folder, [*stages, fine_tuning_stage(trainer, step_of(run.checkpoint))]))
-    share(trainer, judge.texts)
+    share(trainer, report.texts)
     if run.is_main:
-        sentences = SENTENCES if data_arguments.uses_demo else judge.texts[:3]
+        sentences = SENTENCES if data_arguments.uses_demo else report.texts[:3]
         print(classify(run.folder, sentences, model_arguments.trust_remote_code))
         print(f"\n{summary(trainer, run.checkpoint)}", next_commands(run.folder, data.has_pairs), sep="\n")
 
@@ -232,7 +226,7 @@ def check_kind(problem_type: ProblemType, arguments: ClassifierTrainingArguments
     """Raise `DataError` for options that only concern texts with one class each."""
     if problem_type == "single_label_classification":
         return
-    for name in ("label_smoothing_factor", "search_trials", "mean_with_baseline", "class_weights", "r_drop"):
+    for name in ("label_smoothing_factor", "search_trials", "class_weights", "r_drop"):
         if getattr(arguments, name):
             raise DataError(f"--{name} requires one class per text, and the task is {problem_type}: remove it")
 
@@ -292,17 +286,13 @@ def fit_to_labels(trainer: ClassifierTrainer, run: Run, data: ReviewData) -> dic
 
 
 def metrics_of(data: ReviewData) -> Metrics:
-    kind = KIND_JUDGES.get(data.problem_type)
-    return kind.metrics if kind else ClassificationMetrics(data.label_names)
+    return METRICS.get(data.problem_type) or ClassificationMetrics(data.label_names)
 
 
-def make_judge(run: Run, data: ReviewData) -> Judge | KindJudge:
+def make_report(run: Run, data: ReviewData) -> ClassifierReport:
     """Train the baselines. Raises `DataError` if the data do not permit it."""
     arguments = run.groups["training"]
-    if data.problem_type in KIND_JUDGES:
-        return KIND_JUDGES[data.problem_type](data, arguments.seed, judges=run.is_main)
-    is_weighted = arguments.class_weights is not None
-    return Judge(data, arguments.seed, run.is_main, with_mean=arguments.mean_with_baseline, is_weighted=is_weighted)
+    return REPORTS[data.problem_type](data, arguments.seed, run.is_main, arguments.class_weights is not None)
 
 
 def search_arguments(run: Run, data: ReviewData, encoded: Encoded) -> str:

@@ -65,11 +65,11 @@ def train(
     run.noted[DEFAULTS] = known
     if corpus is None:
         return classification.train_on(run, data, run.groups["model"])
-    judge = classification.make_judge(run, data)
+    report = classification.make_report(run, data)
     rehearse_fine_tuning(run, data)
     stages = [pretrain(run, corpus, data.notes)]
     set_seed(arguments.seed)  # a run that resumes between the stages starts here
-    classification.train_on(run, data, fine_tuned(run), judge, stages)
+    classification.train_on(run, data, fine_tuned(run), report, stages)
 
 
 def known_defaults(arguments: ClassifierTrainingArguments) -> Values | None:

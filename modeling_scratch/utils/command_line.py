@@ -6,6 +6,7 @@ import errno
 import logging
 import re
 import sys
+from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import fields
@@ -87,7 +88,10 @@ class OneLineParser(HfArgumentParser):
         names = re.findall(r"(?<!\S)--[^ =]+", message.partition("unrecognized arguments:")[2])
         if value := re.search(r"argument (--\w+).*: invalid choice: '(\w+)'", message):
             names.append(f"{value[1]} {value[2]}")
-        return next(filter(None, map(retired, names)), None)
+        of_command: Mapping[str, str] = next(
+            (each.RETIRED for each in self.dataclass_types if hasattr(each, "RETIRED")), {}
+        )
+        return next(filter(None, (retired(name, of_command) for name in names)), None)
 
 
 class RaisingParser(OneLineParser):

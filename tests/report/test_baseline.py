@@ -10,7 +10,7 @@ from scipy.special import expit
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
-from modeling_scratch.report.baselines import BASELINES, LARGE_CORPUS, run_baselines
+from modeling_scratch.report.baselines import BASELINES, LARGE_CORPUS, one_versus_rest, ridge, run_baselines
 
 WORDS = [["awful", "dull", "bleak"], ["fine", "bright", "warm"], ["odd", "weird", "strange"]]
 
@@ -174,3 +174,27 @@ def test_weighted_classes_are_those_of_scikit_learn() -> None:
     tf_idf = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, token_pattern=r"\b\w+\b").fit_transform(texts)
     reference = LogisticRegression(C=weighted.settings["C"], class_weight="balanced").fit(tf_idf, labels)
     np.testing.assert_allclose(weighted.probabilities, reference.predict_proba(tf_idf), atol=1e-3)
+
+
+def test_models_of_sets_and_numbers_learn_words_and_choose_their_penalty_without_the_evaluated_texts() -> None:
+    words = np.array(["plot", "cast", "song", "the"])
+    labels = np.random.default_rng(0).integers(2, size=(120, 3))
+    texts = [" ".join([*words[:3][row == 1], "the"]) for row in labels]
+    found = one_versus_rest(texts, labels.astype(np.float32), ["plot the", "cast song the", "the"])
+    assert found.predictions.tolist() == [[1, 0, 0], [0, 1, 1], [0, 0, 0]]
+    assert str(found.settings["C"]) in found.settings["held_out_score"]
+    values = labels @ np.array([10.0, -5.0, 0.0])
+    found, again = (ridge(texts, values, ["plot the", "cast the", "song the", *more]) for more in ([], ["other"]))
+    assert found.predictions[0] > found.predictions[2] > found.predictions[1]
+    assert found.predictions.tolist() == again.predictions[:3].tolist()
+    assert found.settings == again.settings
+
+
+def test_a_class_of_one_text_and_texts_without_words() -> None:
+    """The class may be missing where the penalty is chosen."""
+    labels = np.zeros((30, 2), np.float32)
+    labels[:, 0], labels[7, 1] = np.arange(30) % 2, 1
+    texts = [f"{'good' if row % 2 else 'bad'} film {row}" for row in range(30)]
+    assert one_versus_rest(texts, labels, ["good film"]).predictions.tolist() == [[1, 0]]
+    with pytest.raises(ValueError, match="no word"):
+        ridge(["!"] * 30, labels[:, 0], ["?"])
