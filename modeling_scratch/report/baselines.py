@@ -16,7 +16,7 @@ import numpy as np
 import sklearn
 from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
+from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer, TfidfVectorizer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import accuracy_score, f1_score, root_mean_squared_error
 from sklearn.model_selection import StratifiedKFold, train_test_split
@@ -185,8 +185,14 @@ def _vectorizer(longest: int, texts: int) -> CountVectorizer:
     return ngram_counter(longest, min_df=2 if texts >= LARGE_CORPUS else 1)
 
 
+def tf_idf_vectorizer(texts: int) -> TfidfVectorizer:
+    """Return an unfitted vectorizer of 1- and 2-grams for so many training texts."""
+    min_df = 2 if texts >= LARGE_CORPUS else 1
+    return TfidfVectorizer(ngram_range=(1, 2), token_pattern=WORD, sublinear_tf=True, min_df=min_df, dtype=np.float64)
+
+
 def _count(vectorizer: CountVectorizer, texts: Sequence[str]) -> csr_matrix:
-    """Count the n-grams of the training texts. Raises ValueError if none is frequent enough."""
+    """Fit the vectorizer on the training texts. Raises ValueError if none is frequent enough."""
     try:
         return vectorizer.fit_transform(texts)
     except ValueError as error:
@@ -299,19 +305,6 @@ def _checked_labels(texts: Sequence[str], labels: Sequence[int]) -> np.ndarray:
 # Several classes, or a number, for each text
 
 
-class TfIdf:
-    """The TF-IDF of 1- and 2-grams, fitted on training texts. Raises ValueError if none of these has a word."""
-
-    def __init__(self, texts: Sequence[str]) -> None:
-        self.counter = _vectorizer(2, len(texts))
-        counts = _count(self.counter, texts)
-        self.transformer = TfidfTransformer(sublinear_tf=True).fit(counts)
-        self.of_training: csr_matrix = self.transformer.transform(counts)
-
-    def of(self, texts: Sequence[str]) -> csr_matrix:
-        return self.transformer.transform(self.counter.transform(texts))
-
-
 def one_versus_rest(
     texts: Sequence[str], labels: np.ndarray, eval_texts: Sequence[str], seed: int = 0
 ) -> BaselineResult:
@@ -351,19 +344,21 @@ def _train(
     start = time.perf_counter()
     held_out = max(int(HELD_OUT_SHARE * len(texts)), 1)
     fit_texts, check_texts, fit_y, check_y = train_test_split(texts, labels, test_size=held_out, random_state=seed)
-    fit_x, check_x = (fitted := TfIdf(fit_texts)).of_training, fitted.of(check_texts)
-    tf_idf = TfIdf(texts)
+    vectorizer = tf_idf_vectorizer(len(fit_texts))
+    fit_x, check_x = _count(vectorizer, fit_texts), vectorizer.transform(check_texts)
+    vectorizer = tf_idf_vectorizer(len(texts))
+    features = _count(vectorizer, texts)
     # As for the other baselines: a single thread is faster, and independent of the number of cores.
     with threadpool_limits(limits=1), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a class that none or all of the texts have is predicted as such
         scores = {value: scorer(check_y, model.fit(fit_x, fit_y).predict(check_x)) for value, model in grid.items()}
         best = max(scores, key=scores.__getitem__)
-        trained = grid[best].fit(tf_idf.of_training, labels)
-    predictions = np.asarray(trained.predict(tf_idf.of(eval_texts)), dtype=np.float64)
+        trained = grid[best].fit(features, labels)
+    predictions = np.asarray(trained.predict(vectorizer.transform(eval_texts)), dtype=np.float64)
     about = {"held_out_share": HELD_OUT_SHARE, "seed": seed}
-    settings = {**settings, **_settings(penalty, scores, tf_idf.of_training.shape[1]), **about}
-    ngrams, (weight, bias) = tf_idf.counter.get_feature_names_out(), _parameters(trained)
-    weights = LinearWeights(ngrams, weight, bias, tf_idf.transformer.idf_, one_versus_rest=False)
+    settings = {**settings, **_settings(penalty, scores, features.shape[1]), **about}
+    ngrams, (weight, bias) = vectorizer.get_feature_names_out(), _parameters(trained)
+    weights = LinearWeights(ngrams, weight, bias, vectorizer.idf_, one_versus_rest=False)
     return BaselineResult(name, predictions, settings, time.perf_counter() - start, weights, scores[best])
 
 

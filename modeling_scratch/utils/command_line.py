@@ -88,9 +88,7 @@ class OneLineParser(HfArgumentParser):
         names = re.findall(r"(?<!\S)--[^ =]+", message.partition("unrecognized arguments:")[2])
         if value := re.search(r"argument (--\w+).*: invalid choice: '(\w+)'", message):
             names.append(f"{value[1]} {value[2]}")
-        of_command: Mapping[str, str] = next(
-            (each.RETIRED for each in self.dataclass_types if hasattr(each, "RETIRED")), {}
-        )
+        of_command = ChainMap(*(getattr(each, "RETIRED", {}) for each in self.dataclass_types))
         return next(filter(None, (retired(name, of_command) for name in names)), None)
 
 
