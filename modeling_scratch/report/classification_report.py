@@ -3,7 +3,6 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -28,7 +27,6 @@ from .metrics import (
     averages_text,
     class_scores,
     class_table,
-    f1_averages,
     macro_f1_decides,
 )
 from .misclassified import Misclassified
@@ -41,18 +39,16 @@ from .verdicts import (
     CONSTANT,
     MODEL,
     Comparison,
+    Comparisons,
     by_accuracy,
+    by_macro_f1,
     by_score,
-    classifier_headline,
+    can_be_better,
     finding,
-    headline,
-    macro_f1_scores,
     macro_f1_text,
     of_every_text,
     only_answer,
     only_answer_headline,
-    strongest,
-    strongest_by_macro_f1,
     with_recommendation,
 )
 
@@ -182,40 +178,31 @@ class OneClassReport(ClassifierReport):
         """The baseline that is best on held-out training texts: the evaluated texts do not choose it."""
         return max(self.baselines, key=lambda result: result.held_out_score)
 
-    @cached_property
-    def _predicted(self) -> dict[str, np.ndarray]:
-        return {baseline.name: baseline.predictions for baseline in self.baselines}
-
     def evaluation(self, predicted: np.ndarray) -> tuple[dict[str, Any], Mapping[str, Any]]:
-        names, baselines = self.data.label_names, self._predicted
-        best = strongest(self.labels, baselines)
-        by_macro_f1 = self._macro_f1(predicted)
-        accuracy = by_accuracy(self.labels, predicted, best, baselines[best]).record
-        macro_f1 = strongest_by_macro_f1(by_macro_f1, len(self.labels)).record if by_macro_f1 else None
-        answers = self.labels, predicted, baselines
+        names, labels = self.data.label_names, self.labels
+        answers = names, self.train_labels, labels, predicted, {each.name: each.predictions for each in self.baselines}
+        accuracy = by_accuracy(*answers)
+        tells_more = len(np.unique(labels)) > 1 and macro_f1_decides(self.train_labels, self.is_weighted)
+        macro_f1 = by_macro_f1(*answers) if tells_more else None
+        only, decisive = only_answer(names, labels, predicted), macro_f1 or accuracy
         evaluation = {
             "split": self.split,
-            "texts": len(self.labels),
+            "texts": len(labels),
             "labels": names,
-            "confusion_matrix": self.metrics.confusion_matrix(predicted, self.labels).tolist(),
-            "only_answer": only_answer(names, self.labels, predicted),
-            "headline": classifier_headline(names, self.train_labels.tolist(), *answers, by_macro_f1),
+            "confusion_matrix": self.metrics.confusion_matrix(predicted, labels).tolist(),
+            "only_answer": only,
+            "headline": only_answer_headline(only) if only else decisive.headline(),
             "f1_name": self.metrics.f1_name,
             **self._scores(predicted),
-            **f1_averages(self.labels, predicted),
-            "classes": class_scores(names, self.labels, predicted),
+            "f1_micro": float((predicted == labels).mean()),  # the accuracy, as each text has one class
+            "f1_macro": self.metrics.compute(predicted, labels)["f1_macro"],
+            "classes": class_scores(names, labels, predicted),
             "baselines": [baseline_row(each, self._scores(each.predictions)) for each in self.baselines],
-            "mcnemar": accuracy,
-            "macro_f1": macro_f1,
+            "mcnemar": accuracy.baseline.record,
+            "macro_f1": macro_f1.baseline.record if macro_f1 else None,
             "examples": self._examples(predicted),
         }
-        return evaluation, macro_f1 or accuracy
-
-    def _macro_f1(self, predicted: np.ndarray) -> dict[str, Any] | None:
-        """Return the scores by macro F1 where this tells more than accuracy."""
-        if len(np.unique(self.labels)) == 1 or not macro_f1_decides(self.train_labels, self.is_weighted):
-            return None
-        return macro_f1_scores(self.train_labels.tolist(), self.labels, predicted, self._predicted)
+        return evaluation, decisive.baseline.record
 
     def _scores(self, predicted: np.ndarray) -> dict[str, Any]:
         scores = self.metrics.compute(predicted, self.labels)
@@ -342,12 +329,9 @@ class ScoreReport(ClassifierReport):
             return None  # no model can be better than that answer
         if len(np.unique(predicted, axis=0)) == 1:
             return only_answer_headline(excerpt(self.shown(predicted[0])))
-        score, texts = self.metrics.score, len(self.labels)
-        of_constant = by_score(score, found, CONSTANT, texts)
-        best = self.metrics.with_intervals({MODEL: self.labels, CONSTANT: constant}, self.labels)
-        can_be_better = by_score(score, best, CONSTANT, texts).verdict == "better"
-        name = of_every_text(excerpt(self.shown(constant[0])))
-        return headline(of_constant._replace(baseline=name), compared, can_be_better)
+        score, name = self.metrics.score, of_every_text(excerpt(self.shown(constant[0])))
+        of_constant = by_score(score, found, CONSTANT, len(self.labels))._replace(baseline=name)
+        return Comparisons(of_constant, compared, can_be_better(score, self.labels, constant)).headline()
 
     def calibration(self, calibration: Calibration, logits: np.ndarray) -> dict[str, Any]:
         return {"obstacle": self.uncalibrated}

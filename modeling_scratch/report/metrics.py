@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import rankdata
-from sklearn.metrics import confusion_matrix, f1_score, precision_recall_fscore_support
+from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 from transformers import EvalPrediction
 
 from ..data.labels import is_imbalanced
@@ -115,15 +115,6 @@ def class_scores(label_names: Sequence[Any], references: ArrayLike, predictions:
         {"label": name, "precision": float(p), "recall": float(r), "f1": float(f), "support": int(n)}
         for name, p, r, f, n in zip(label_names, *columns)
     ]
-
-
-def f1_averages(references: ArrayLike, predictions: ArrayLike) -> dict[str, float]:
-    """Return micro F1, which is the accuracy where each text has one class, and macro F1 over classes that occur."""
-    options: dict[str, Any] = {"zero_division": 0}
-    return {
-        "f1_micro": float(f1_score(references, predictions, average="micro", **options)),
-        "f1_macro": float(f1_score(references, predictions, average="macro", labels=np.unique(references), **options)),
-    }
 
 
 def macro_f1_decides(train_labels: Sequence[int] | np.ndarray, is_weighted: bool) -> bool:

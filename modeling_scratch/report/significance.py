@@ -15,7 +15,7 @@ from scipy.stats import binomtest
 from ..utils.markdown import percent, points
 
 SIGNIFICANCE_LEVEL = 0.05
-RESAMPLES = 1_000
+RESAMPLES, OUTCOMES = 1_000, 10_000  # of scores; of right and wrong answers, which are counted
 FEW_EXAMPLES = 20  # there is no verdict on fewer
 LARGEST_BLOCK = 2**22  # counts of resamples in memory at once
 NO_DIFFERENCE = "no significant difference"
@@ -57,40 +57,36 @@ def percentile_interval(resampled: ArrayLike, level: float = 0.95) -> np.ndarray
     return np.quantile(np.asarray(resampled), [tail, 1 - tail], axis=0)
 
 
-def _interval(value: float, drawn: np.ndarray, examples: int, lowest: float, level: float = 0.95) -> list[float]:
+def _interval(value: float, drawn: np.ndarray, examples: int, lowest: float) -> list[float]:
     """Return the percentile interval of a share, or of a difference of shares, which is at least `lowest`.
 
     Resamples of examples that are all right, or all equal, do not vary. The interval then reaches as far as the score
     interval of a share of 0 (Wilson 1927).
     """
-    low, high = percentile_interval(drawn, level).tolist()
+    low, high = percentile_interval(drawn).tolist()
     if low == high:
-        reach = float(binomtest(0, examples).proportion_ci(level, method="wilson").high)
+        reach = float(binomtest(0, examples).proportion_ci(method="wilson").high)
         low, high = max(lowest, value - reach), min(1.0, value + reach)
     return [low, high]
 
 
-def bootstrap_interval(
-    correct: np.ndarray, level: float = 0.95, resamples: int = 10_000, seed: int = 0
-) -> tuple[float, float]:
-    """Return the percentile-bootstrap interval of accuracy = mean(correct).
+def bootstrap_interval(correct: np.ndarray) -> tuple[float, float]:
+    """Return the 95 % percentile-bootstrap interval of accuracy = mean(correct).
 
     Of n outcomes drawn with replacement, the number of correct ones follows Binomial(n, accuracy) exactly, so that
     memory does not grow with n (Efron and Tibshirani 1993, chapter 13).
 
-    `correct` (examples,) is True for correct predictions; `level` is the nominal coverage.
+    `correct` (examples,) is True for correct predictions.
     """
     _check_outcomes(correct=correct)
     examples, accuracy = len(correct), float(np.mean(correct))
-    drawn = np.random.default_rng(seed).binomial(examples, accuracy, size=resamples) / examples
-    low, high = _interval(accuracy, drawn, examples, 0.0, level)
+    drawn = np.random.default_rng(0).binomial(examples, accuracy, size=OUTCOMES) / examples
+    low, high = _interval(accuracy, drawn, examples, 0.0)
     return low, high
 
 
-def paired_bootstrap_interval(
-    correct: np.ndarray, other_correct: np.ndarray, level: float = 0.95, resamples: int = 10_000, seed: int = 0
-) -> tuple[float, float]:
-    """Return the percentile-bootstrap interval of mean(correct) - mean(other_correct), for the same examples.
+def paired_bootstrap_interval(correct: np.ndarray, other_correct: np.ndarray) -> tuple[float, float]:
+    """Return the 95 % percentile-bootstrap interval of mean(correct) - mean(other_correct), for the same examples.
 
     Of n pairs drawn with replacement, the numbers that only one or the other gets right follow a multinomial
     distribution exactly. Both arguments are (examples,), True where correct, in the same order.
@@ -98,9 +94,9 @@ def paired_bootstrap_interval(
     result = mcnemar(correct, other_correct)
     alone = np.array([result.only_model_correct, result.only_baseline_correct])
     shares = np.append(alone, result.examples - alone.sum()) / result.examples
-    drawn = np.random.default_rng(seed).multinomial(result.examples, shares, size=resamples)
+    drawn = np.random.default_rng(0).multinomial(result.examples, shares, size=OUTCOMES)
     differences = (drawn[:, 0] - drawn[:, 1]) / result.examples
-    low, high = _interval(float(shares[0] - shares[1]), differences, result.examples, -1.0, level)
+    low, high = _interval(float(shares[0] - shares[1]), differences, result.examples, -1.0)
     return low, high
 
 

@@ -1,7 +1,6 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The first line of a report: which model to use, the Transformer or the linear baseline, and why."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -23,49 +22,27 @@ class Comparison(NamedTuple):
     record: Mapping[str, Any]
 
 
-def strongest(references: np.ndarray, baselines: Mapping[str, np.ndarray]) -> str:
-    """Return the name of the baseline with the most correct predictions; of equal ones, the first.
+class Comparisons(NamedTuple):
+    """The model beside the best constant answer, and beside the strongest baseline.
 
-    The verdict compares the model with this one. The choice on the evaluated texts favours the baselines: a model that
-    is better than the strongest is better than each, and no table shows a baseline that has beaten it unmentioned. A
-    choice on held-out training texts could name a weaker one, as phrases of one sentence are on both sides in SST-2.
+    can_be_better: whether the true answers are significantly better than the constant one: too few texts are not.
     """
-    return max(baselines, key=lambda name: np.mean(baselines[name] == references))
 
+    constant: Comparison
+    baseline: Comparison
+    can_be_better: bool
 
-def by_accuracy(references: np.ndarray, predicted: np.ndarray, name: str, baseline: np.ndarray) -> Comparison:
-    """Compare two models by McNemar's exact test. All are class indices (texts,)."""
-    correct, of_baseline = predicted == references, baseline == references
-    test = mcnemar(correct, of_baseline)
-    values = f"{percent(correct.mean())} and {percent(of_baseline.mean())} of the texts"
-    evidence = f"{values} (McNemar's exact test, p = {test.p_value:.3g})"
-    alone = {"only_model_correct": test.only_model_correct, "only_baseline_correct": test.only_baseline_correct}
-    record = {"baseline": name, "p_value": test.p_value, "verdict": test.verdict, **alone}
-    return Comparison(name, test.verdict, evidence, record)
-
-
-def by_score(score: Score, found: Mapping[str, Any], name: str, texts: int) -> Comparison:
-    """Compare two models by the interval of the difference of a score. found: what `with_intervals` returns."""
-    values = (score.shown(found["models"][each][score.name]["value"]) for each in (MODEL, name))
-    difference = found["differences"][name][score.name]
-    word = verdict(difference, score, texts)
-    record = {"baseline": name, "score": score.name, **difference, "verdict": word}
-    return Comparison(name, word, f"{score.heading} {' and '.join(values)} (paired bootstrap)", record)
-
-
-def headline(constant: Comparison, baseline: Comparison, can_be_better: bool) -> str | None:
-    """Return a sentence if the model is not significantly better than a constant answer, or worse than the baseline.
-
-    can_be_better: whether the true answers would be: too few texts cannot show it. None for any other model.
-    """
-    if constant.verdict == "worse" or (constant.verdict != "better" and can_be_better):
-        worst = constant
-    elif baseline.verdict == "worse":
-        worst = baseline
-    else:
-        return None
-    relation = "is worse than" if worst.verdict == "worse" else "is not significantly better than"
-    return f"The {MODEL} {relation} {worst.baseline}: {worst.evidence}."
+    def headline(self) -> str | None:
+        """Return a sentence if the model is not significantly better than the constant answer, or worse than the
+        baseline; None for any other model."""
+        if self.constant.verdict == "worse" or (self.constant.verdict != "better" and self.can_be_better):
+            worst = self.constant
+        elif self.baseline.verdict == "worse":
+            worst = self.baseline
+        else:
+            return None
+        relation = "is worse than" if worst.verdict == "worse" else "is not significantly better than"
+        return f"The {MODEL} {relation} {worst.baseline}: {worst.evidence}."
 
 
 def of_every_text(answer: str) -> str:
@@ -81,34 +58,57 @@ def only_answer(names: Sequence[str], labels: np.ndarray, predicted: np.ndarray)
     return names[predicted[0]] if len(set(predicted)) == 1 < len(set(labels)) else None
 
 
-def classifier_headline(
+def by_score(score: Score, found: Mapping[str, Any], name: str, texts: int) -> Comparison:
+    """Compare two models by the interval of the difference of a score. found: what `with_intervals` returns."""
+    values = (score.shown(found["models"][each][score.name]["value"]) for each in (MODEL, name))
+    difference = found["differences"][name][score.name]
+    word = verdict(difference, score, texts)
+    record = {"baseline": name, "score": score.name, **difference, "verdict": word}
+    return Comparison(name, word, f"{score.heading} {' and '.join(values)} (paired bootstrap)", record)
+
+
+def can_be_better(score: Score, labels: np.ndarray, constant: np.ndarray) -> bool:
+    """Return whether the true answers are significantly better than the same answer for every text."""
+    found = with_intervals((score,), {MODEL: labels, CONSTANT: constant}, labels)
+    return by_score(score, found, CONSTANT, len(labels)).verdict == "better"
+
+
+# Texts with one class each. Arguments: class indices (texts,), the model's and, by their names, those of the baselines
+
+
+def strongest(references: np.ndarray, baselines: Mapping[str, np.ndarray]) -> str:
+    """Return the name of the baseline with the most correct predictions; of equal ones, the first.
+
+    The verdict compares the model with this one. The choice on the evaluated texts favours the baselines: a model that
+    is better than the strongest is better than each, and no table shows a baseline that has beaten it unmentioned. A
+    choice on held-out training texts could name a weaker one, as phrases of one sentence are on both sides in SST-2.
+    """
+    return max(baselines, key=lambda name: np.mean(baselines[name] == references))
+
+
+def by_accuracy(
     names: Sequence[str],
-    train_labels: Sequence[int],
+    train_labels: np.ndarray,
     labels: np.ndarray,
     predicted: np.ndarray,
     baselines: Mapping[str, np.ndarray],
-    macro_f1: Mapping[str, Any] | None = None,
-) -> str | None:
-    """Return what the report says first of a classifier that nobody should use, or None.
-
-    labels, predicted (texts,): class indices. baselines: the predictions of each, by its name. macro_f1: what
-    `macro_f1_scores` returns, where macro F1 decides in place of accuracy.
-    """
-    if answer := only_answer(names, labels, predicted):
-        return only_answer_headline(answer)
-    frequent = Counter(train_labels).most_common(1)[0][0]
-    name = of_every_text(names[frequent])
-    if macro_f1:
-        compared = by_macro_f1(macro_f1, CONSTANT, len(labels))
-        return headline(compared._replace(baseline=name), strongest_by_macro_f1(macro_f1, len(labels)), macro_f1["can"])
-    answers = np.full_like(labels, frequent)
-    best = strongest(labels, baselines)
-    constant = by_accuracy(labels, predicted, name, answers)
-    can_be_better = by_accuracy(labels, labels, name, answers).verdict == "better"
-    return headline(constant, by_accuracy(labels, predicted, best, baselines[best]), can_be_better)
+) -> Comparisons:
+    """Compare by McNemar's exact test."""
+    frequent, best = int(np.bincount(train_labels).argmax()), strongest(labels, baselines)
+    constant, name = np.full_like(labels, frequent), of_every_text(names[frequent])
+    compared = _by_accuracy(labels, predicted, name, constant)
+    is_possible = _by_accuracy(labels, labels, name, constant).verdict == "better"
+    return Comparisons(compared, _by_accuracy(labels, predicted, best, baselines[best]), is_possible)
 
 
-# Macro F1 in place of accuracy, where a model that never predicts a rare class would have the better accuracy
+def _by_accuracy(labels: np.ndarray, predicted: np.ndarray, name: str, baseline: np.ndarray) -> Comparison:
+    correct, of_baseline = predicted == labels, baseline == labels
+    test = mcnemar(correct, of_baseline)
+    values = f"{percent(correct.mean())} and {percent(of_baseline.mean())} of the texts"
+    evidence = f"{values} (McNemar's exact test, p = {test.p_value:.3g})"
+    alone = {"only_model_correct": test.only_model_correct, "only_baseline_correct": test.only_baseline_correct}
+    record = {"baseline": name, "p_value": test.p_value, "verdict": test.verdict, **alone}
+    return Comparison(name, test.verdict, evidence, record)
 
 
 def one_hot(indices: np.ndarray, classes: np.ndarray) -> np.ndarray:
@@ -116,37 +116,31 @@ def one_hot(indices: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return (np.asarray(indices)[:, None] == classes).astype(np.float64)
 
 
-def macro_f1_scores(
-    train_labels: Sequence[int], labels: np.ndarray, predicted: np.ndarray, baselines: Mapping[str, np.ndarray]
-) -> dict[str, Any]:
-    """Return the macro F1 of a classifier, of its baselines, and of the most frequent class, with their differences.
+def by_macro_f1(
+    names: Sequence[str],
+    train_labels: np.ndarray,
+    labels: np.ndarray,
+    predicted: np.ndarray,
+    baselines: Mapping[str, np.ndarray],
+) -> Comparisons:
+    """Compare by macro F1, where a model that never predicts a rare class would have the better accuracy.
 
-    The average is over the classes of the labels. can: whether the true answers are significantly better than the most
-    frequent class: resamples without a rare class leave the interval of any model at 0.
+    The average is over the classes of the labels.
     """
-    classes, frequent = np.unique(labels), int(np.bincount(train_labels).argmax())
+    frequent, classes, texts = int(np.bincount(train_labels).argmax()), np.unique(labels), len(labels)
     answers = {MODEL: predicted, CONSTANT: np.full_like(labels, frequent), **baselines}
     sets = {name: one_hot(found, classes) for name, found in answers.items()}
     true = one_hot(labels, classes)
-    best = with_intervals((MACRO_F1,), {MODEL: true, CONSTANT: sets[CONSTANT]}, true)
     found = with_intervals((MACRO_F1,), sets, true)
-    return {**found, "can": by_macro_f1(best, CONSTANT, len(labels)).verdict == "better"}
-
-
-def by_macro_f1(found: Mapping[str, Any], name: str, texts: int) -> Comparison:
-    return by_score(MACRO_F1, found, name, texts)
-
-
-def strongest_by_macro_f1(found: Mapping[str, Any], texts: int) -> Comparison:
-    names = found["models"].keys() - {MODEL, CONSTANT}
-    ordered = [name for name in found["models"] if name in names]
-    return by_macro_f1(found, max(ordered, key=lambda name: found["models"][name][MACRO_F1.name]["value"]), texts)
+    best = max(baselines, key=lambda name: found["models"][name][MACRO_F1.name]["value"])
+    constant = by_score(MACRO_F1, found, CONSTANT, texts)._replace(baseline=of_every_text(names[frequent]))
+    is_possible = can_be_better(MACRO_F1, true, sets[CONSTANT])
+    return Comparisons(constant, by_score(MACRO_F1, found, best, texts), is_possible)
 
 
 def macro_f1_text(comparison: Mapping[str, Any]) -> str:
     """Return the comparison of evaluation.json as a sentence."""
-    shown = map(MACRO_F1.shown_difference, (comparison["value"], *comparison["interval_95"]))
-    difference, low, high = shown
+    difference, low, high = map(MACRO_F1.shown_difference, (comparison["value"], *comparison["interval_95"]))
     return (
         "The classes are weighted or imbalanced, so macro F1 says more than accuracy. The difference from "
         f"{escaped(comparison['baseline'])} is {difference} percentage points, with a 95 % interval of {low} to {high} "

@@ -8,11 +8,9 @@ from sklearn.metrics import f1_score
 from modeling_scratch.report.classification_report import accuracy_sentence, accuracy_table
 from modeling_scratch.report.metrics import macro_f1_decides
 from modeling_scratch.report.verdicts import (
-    CONSTANT,
     by_accuracy,
     by_macro_f1,
-    classifier_headline,
-    macro_f1_scores,
+    only_answer,
     strongest,
     with_recommendation,
 )
@@ -33,22 +31,21 @@ def right_in(share: float, labels: np.ndarray = LABELS) -> np.ndarray:
 @pytest.mark.parametrize(
     ("predicted", "of_baseline", "told"),
     [
-        (np.zeros_like(LABELS), 0.5, "predicts no for every text"),
         (right_in(0.65), 0.5, "not significantly better than the answer yes for every text: 65.00 % and 60.00 %"),
         (right_in(0.8), 1.0, "is worse than NB-SVM: 80.00 % and 100.00 %"),
         (right_in(0.9), 0.5, None),
         (right_in(0.9), 0.88, None),
     ],
-    ids=["one answer", "near the most frequent class", "beaten", "better", "equal"],
+    ids=["near the most frequent class", "beaten", "better", "equal"],
 )
 def test_a_model_that_nobody_should_use_is_named(predicted: np.ndarray, of_baseline: float, told: str | None) -> None:
-    found = classifier_headline(NAMES, TRAIN, LABELS, predicted, {BASELINE: right_in(of_baseline)})
+    found = by_accuracy(NAMES, TRAIN, LABELS, predicted, {BASELINE: right_in(of_baseline)}).headline()
     assert told in found if told else found is None
 
 
 @pytest.mark.parametrize("labels", [np.ones(50, dtype=int), np.array([0, 1] * 5)], ids=["of one class", "too few"])
 def test_texts_that_cannot_show_that_a_model_is_better_say_nothing(labels: np.ndarray) -> None:
-    assert classifier_headline(NAMES, TRAIN, labels, labels, {BASELINE: labels}) is None
+    assert by_accuracy(NAMES, TRAIN, labels, labels, {BASELINE: labels}).headline() is None
 
 
 def first_line(only_model: int, only_baseline: int, both: int = 100) -> tuple[str, str]:
@@ -56,8 +53,8 @@ def first_line(only_model: int, only_baseline: int, both: int = 100) -> tuple[st
     labels = np.arange(both + only_model + only_baseline) % 2
     right = np.repeat([True, True, False], [both, only_model, only_baseline])
     of_baseline = np.repeat([True, False, True], [both, only_model, only_baseline])
-    answers = (np.where(correct, labels, 1 - labels) for correct in (right, of_baseline))
-    record = by_accuracy(labels, next(answers), BASELINE, next(answers)).record
+    model, baseline = (np.where(correct, labels, 1 - labels) for correct in (right, of_baseline))
+    record = by_accuracy(NAMES, TRAIN, labels, model, {BASELINE: baseline}).baseline.record
     evaluation = {"headline": None, "linear_model": None, "texts": len(labels), "mcnemar": record}
     return with_recommendation("report", evaluation, record), accuracy_sentence(evaluation)
 
@@ -109,8 +106,7 @@ RARE, RARE_TRAIN = np.array([0] * 900 + [1] * 100), [0] * 90 + [1] * 9
 
 
 def by_f1(predicted: np.ndarray, baseline: np.ndarray, labels: np.ndarray = RARE) -> str | None:
-    scores = macro_f1_scores(RARE_TRAIN, labels, predicted, {BASELINE: baseline})
-    return classifier_headline(NAMES, RARE_TRAIN, labels, predicted, {BASELINE: baseline}, scores)
+    return by_macro_f1(NAMES, RARE_TRAIN, labels, predicted, {BASELINE: baseline}).headline()
 
 
 def test_macro_f1_decides_where_classes_are_imbalanced_or_weighted() -> None:
@@ -122,12 +118,13 @@ def test_macro_f1_decides_where_classes_are_imbalanced_or_weighted() -> None:
 def test_imbalanced_classes_are_decided_by_macro_f1() -> None:
     """Where a model that finds the rare class has the lower accuracy."""
     finds, never, better = right_in(0.84, RARE), np.zeros_like(RARE), right_in(0.95, RARE)
-    by_accuracy_alone = classifier_headline(NAMES, RARE_TRAIN, RARE, finds, {BASELINE: never})
+    by_accuracy_alone = by_accuracy(NAMES, RARE_TRAIN, RARE, finds, {BASELINE: never}).headline()
     assert "is worse than the answer no" in (by_accuracy_alone or "")
     assert by_f1(finds, baseline=never) is None
     values = " and ".join(f"{f1_score(RARE, each, average='macro'):.2%}" for each in (finds, better))
     assert f"is worse than NB-SVM: macro F1 {values.replace('%', ' %')}" in (by_f1(finds, better) or "")
-    assert "predicts no for every text" in (by_f1(never, better) or "")
+    assert only_answer(NAMES, RARE, never) == "no"
+    assert only_answer(NAMES, never, never) is None
     at_random = np.random.default_rng(0).permutation(RARE)
     assert "is not significantly better than the answer no" in (by_f1(at_random, better) or "")
 
@@ -135,13 +132,14 @@ def test_imbalanced_classes_are_decided_by_macro_f1() -> None:
 def test_true_answers_have_no_headline_however_few_texts_are_rare() -> None:
     """Resamples without the rare class leave the interval of any model at 0."""
     few = np.array([0] * 200 + [1])
-    scores = macro_f1_scores(RARE_TRAIN, few, few, {BASELINE: np.zeros_like(few)})
-    assert by_macro_f1(scores, CONSTANT, len(few)).verdict != "better"
+    compared = by_macro_f1(NAMES, RARE_TRAIN, few, few, {BASELINE: np.zeros_like(few)})
+    assert compared.constant.verdict != "better"
     assert by_f1(few, few, few) is None
 
 
 def test_classes_that_no_text_has_are_left_out_of_the_average() -> None:
     labels, predicted = np.array([0] * 30 + [1] * 3), np.array([0] * 28 + [2] * 2 + [1] * 3)
-    scores = macro_f1_scores(RARE_TRAIN, labels, predicted, {BASELINE: labels})
-    found = scores["models"]["Transformer"]["f1_macro"]["value"]
-    assert found == pytest.approx(f1_score(labels, predicted, average=None)[:2].mean())
+    compared = by_macro_f1(["a", "b", "c"], RARE_TRAIN, labels, predicted, {BASELINE: labels}).baseline
+    found = f1_score(labels, predicted, average=None)[:2].mean()
+    assert compared.record["value"] == pytest.approx(found - 1)
+    assert compared.evidence.startswith(f"macro F1 {found:.2%}".replace("%", " %"))
