@@ -37,7 +37,7 @@ LIMITS = dict.fromkeys(("max_position_embeddings", "n_positions"), 64)
 
 
 def client(library: str, peer: str, result: str = "equal", needs: str = "") -> Callable:
-    """Mark a test as a row of docs/clients.md: the first line of its docstring says what is compared.
+    """Mark a test as a row of docs/experiments/clients.md: the first line of its docstring says what is compared.
 
     library: name on PyPI, as needs, another that has to be there. peer: the native models. result: what the test holds.
     """

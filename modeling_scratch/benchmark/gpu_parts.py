@@ -29,7 +29,7 @@ import transformers
 from ..utils.errors import DataError, one_line
 from ..utils.files import write_json, write_text
 from ..utils.markdown import table
-from . import gpu_accuracy, gpu_speed
+from . import gpu_accuracy, gpu_speed, gpu_trainer
 from .gpu_tokens import Tokens, demo_tokens, read_tokens
 
 Row = dict[str, Any]
@@ -44,7 +44,7 @@ OTHERWISE = "`modeling-scratch benchmark train-sst2 --device cuda --dtype float1
 LEAST_SECONDS = 1  # with less, no part begins
 SUMMARY = re.compile(r"\d+ (passed|failed|skipped|deselected|errors?)\b|no tests ran")
 MARK = "pytest.mark.gpu"
-CHECKS = ("tests/fast/test_static_shapes.py", "tests/fast/test_captured.py")
+CHECKS = ("tests/fast/test_static_shapes.py", "tests/fast/test_captured.py", "tests/run/test_captured_trainer.py")
 
 
 @dataclass
@@ -130,6 +130,11 @@ def speed(session: Session) -> Rows:
     yield from gpu_speed.compare_classifiers(session.tokens, plan, done)
 
 
+def trainer(session: Session) -> Rows:
+    """Whole steps of Trainer, Hugging Face's classes and ours."""
+    yield from gpu_trainer.compare_trainers(session.tokens, _plan(session), session.done("trainer"))
+
+
 def compiled_peer(session: Session) -> Rows:
     """Hugging Face's class under torch.compile."""
     yield from gpu_speed.compare_compiled_peer(session.tokens, _plan(session), session.done("compiled peer"))
@@ -162,6 +167,7 @@ class Part:
 
 PARTS = {
     "checks": Part(checks, "Checks", 100),
+    "trainer": Part(trainer, "Milliseconds a step of Trainer", 120),
     "speed": Part(speed, "Milliseconds a step", 175),
     "accuracy": Part(accuracy, "A Transformer from random weights", 310),
     "compiled peer": Part(compiled_peer, "Hugging Face's class, compiled: milliseconds a step", 75),

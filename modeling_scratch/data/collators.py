@@ -230,4 +230,5 @@ class FlatBatches:
         batch = self.flatten([{"input_ids": row["input_ids"]} for row in features], return_tensors="pt")
         if "token_type_ids" in features[0]:
             batch["token_type_ids"] = torch.tensor([[kind for row in features for kind in row["token_type_ids"]]])
-        return {**batch, "labels": torch.tensor([row["label"] for row in features])}
+        name = "label" if "label" in features[0] else "labels"
+        return {**batch, "labels": torch.tensor([row[name] for row in features])}

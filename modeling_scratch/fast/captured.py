@@ -9,8 +9,10 @@ A small step is over before the host has launched the next kernel; a graph is la
         scheduler.step()
 """
 
-from collections.abc import Callable, Hashable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+import gc
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from types import MethodType
 from typing import Any
 
 import torch
@@ -72,7 +74,10 @@ class Replayed:
         graph, held = torch.cuda.CUDAGraph(), _on_device(batch, self.device, copy=True)
         try:
             # thread_local: loaders that pin memory in other threads go on meanwhile.
-            with torch.cuda.graph(graph, self.pool, self.stream, capture_error_mode="thread_local"):
+            with (
+                _without_garbage(),
+                torch.cuda.graph(graph, self.pool, self.stream, capture_error_mode="thread_local"),
+            ):
                 result = self.compute(held)
         except RuntimeError as error:
             torch.cuda.set_stream(here)  # which torch leaves at the side stream
@@ -86,6 +91,19 @@ class Replayed:
             return result.clone()  # the next graph may write to the same memory
 
         return replay
+
+
+@contextmanager
+def _without_garbage() -> Iterator[None]:
+    """Collect garbage now, and none inside: a graph that is freed during a capture would end it with an error."""
+    was_enabled = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _shape(value: Any) -> Hashable:
@@ -119,19 +137,23 @@ def captured_step(
     """Return a training step, batch -> loss: forward, backward, clipping to max_norm, optimizer step.
 
     Dropout draws new numbers at each replay. dtype: of autocast. compiled: torch.compile on each block, on CUDA. A step
-    begins without gradients, whoever made them, and leaves none. On CUDA, the learning rate becomes a tensor, which
-    schedulers and `set_rate` change between steps.
+    begins without gradients, whoever made them, and leaves none. Schedulers and `set_rate` change the learning rate
+    between steps.
 
     Raises ValueError for what cannot be captured on a CUDA device: the optimizer, float16 (which needs a gradient
     scaler), or gradient checkpointing (which copies the state of random numbers).
     """
     device = next(model.parameters()).device
     weights = [weight for group in optimizer.param_groups for weight in group["params"]]
-    with_gradients = {*model.parameters(), *weights}
+    with_gradients, rates = {*model.parameters(), *weights}, DeviceRates(optimizer, device)
 
     def drop_gradients() -> None:
         for weight in with_gradients:
             weight.grad = None
+
+    def prepare() -> None:
+        drop_gradients()
+        rates.refresh()
 
     def step(batch: dict[str, Any]) -> Tensor:
         with autocast(device, dtype):
@@ -139,17 +161,18 @@ def captured_step(
         value.backward()
         if max_norm is not None:
             nn.utils.clip_grad_norm_(weights, max_norm)
-        optimizer.step()
+        rates.step()
         drop_gradients()
         return value.detach()
 
-    steps = Replayed(model, step, drop_gradients)
+    steps = Replayed(model, step, prepare)
+    # A restored state has new tensors, and the graphs update those of before.
+    optimizer.register_load_state_dict_post_hook(lambda _: steps.forget())
     if device.type == "cuda":
         if dtype is torch.float16:
             raise ValueError("dtype=torch.float16 needs a gradient scaler, which a captured step lacks: use bfloat16.")
         if recomputes(model.modules()):
             raise ValueError("Gradient checkpointing copies the state of random numbers: it cannot be captured.")
-        _keep_on_device(optimizer, steps)
         if compiled:
             compile_blocks(model)
     return steps
@@ -181,39 +204,47 @@ def autocast(device: torch.device, dtype: torch.dtype | None) -> AbstractContext
 
 
 def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
-    """Set the learning rate of all groups, where it is a number or, on CUDA, a tensor."""
+    """Set the learning rate of all groups."""
     for group in optimizer.param_groups:
-        if isinstance(group["lr"], Tensor):
-            group["lr"].fill_(rate)
-        else:
-            group["lr"] = rate
+        group["lr"] = rate
 
 
-def _keep_on_device(optimizer: torch.optim.Optimizer, steps: Replayed) -> None:
-    """Keep an optimizer's rate and counts on the device, also when its state is restored. Saved states have numbers."""
-    _make_capturable(optimizer, steps.device)
+class DeviceRates:
+    """The learning rates of an optimizer as tensors on its device, which replays read; others see numbers.
 
-    def restored(optimizer: torch.optim.Optimizer) -> None:
-        _make_capturable(optimizer, steps.device)
-        steps.forget()  # the graphs update the tensors of before
+    Raises ValueError for an optimizer that cannot be captured on a CUDA device.
+    """
 
-    def saved(optimizer: torch.optim.Optimizer, state: dict[str, Any]) -> dict[str, Any]:
-        groups = [{**group, "lr": float(group["lr"]), "capturable": False} for group in state["param_groups"]]
-        return {**state, "param_groups": groups}
-
-    optimizer.register_load_state_dict_post_hook(restored)
-    optimizer.register_state_dict_post_hook(saved)
-
-
-def _make_capturable(optimizer: torch.optim.Optimizer, device: torch.device) -> None:
-    for group in optimizer.param_groups:
-        if "capturable" not in group:
+    def __init__(self, optimizer: torch.optim.Optimizer, device: torch.device) -> None:
+        if device.type == "cuda" and any("capturable" not in group for group in optimizer.param_groups):
             raise ValueError(f"{type(optimizer).__name__} cannot be captured in a CUDA graph; torch.optim.AdamW can.")
-        group["capturable"] = True
-        group["lr"] = torch.as_tensor(group["lr"], dtype=torch.float32, device=device)
-    for state in optimizer.state.values():
-        if "step" in state:
-            state["step"] = torch.as_tensor(state["step"], dtype=torch.float32, device=device)
+        self.optimizer, self.device, self.rates = optimizer, device, list[Tensor]()
+        self.update = MethodType(type(optimizer).step, optimizer)
+
+    def refresh(self) -> None:
+        """Copy the numbers of now to the device: before each step, replayed or not."""
+        groups = self.optimizer.param_groups
+        self.rates += [torch.zeros((), device=self.device) for _ in groups[len(self.rates) :]]
+        for group, rate in zip(groups, self.rates):
+            rate.fill_(group["lr"])
+
+    def step(self) -> None:
+        """Take the optimizer's step with the rates on the device."""
+        if self.device.type != "cuda":
+            self.update()
+            return
+        groups = self.optimizer.param_groups
+        before = [(group["lr"], group["capturable"]) for group in groups]
+        for state in self.optimizer.state.values():  # restored ones can be on the host
+            if "step" in state:
+                state["step"] = torch.as_tensor(state["step"], dtype=torch.float32, device=self.device)
+        try:
+            for group, rate in zip(groups, self.rates):
+                group.update(lr=rate, capturable=True)
+            self.update()
+        finally:
+            for group, (rate, capturable) in zip(groups, before):
+                group.update(lr=rate, capturable=capturable)
 
 
 def compile_blocks(model: nn.Module) -> None:

@@ -51,7 +51,7 @@ PAIRS: dict[str, Any] = {
     "layers": 2, "learning_rate": 3e-3, "dropout": 0.1, "min_frequency": 1,
     "switches": PRE_NORM,
 }  # fmt: skip
-# After pretraining, deeper models learn from the same labels (docs/results.md#pretraining).
+# After pretraining, deeper models learn from the same labels (docs/experiments/results.md#pretraining).
 PRETRAINED: dict[str, Any] = {
     "layers": 4, "hidden_size": 128, "vocab_size": 16_000, "min_frequency": 2, "learning_rate": 5e-4,
     "dropout": 0.2,

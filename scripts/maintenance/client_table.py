@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Run the tests of tests/clients in this environment, and write their results into the table of docs/clients.md.
+"""Run tests/clients in this environment, and write the results into the table of docs/experiments/clients.md.
 
 python scripts/maintenance/client_table.py                       # every client that is installed here
 python scripts/maintenance/client_table.py --only trl peft       # these alone
@@ -21,7 +21,7 @@ import pytest
 from modeling_scratch.utils.files import write_text
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "clients.md"
+PAGE = ROOT / "docs" / "experiments" / "clients.md"
 START, END = "<!-- table of clients -->", "<!-- end of the table -->"
 COLUMNS = ["client", "version", "what is compared", "native models", "result", "date"]
 

@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Examine small models of the package's classes and of the library's, and print what was found in Markdown.
 
-python scripts/maintenance/examine_classes.py                   # the table of docs/doctor.md
+python scripts/maintenance/examine_classes.py                   # the table of docs/experiments/results.md
 python scripts/maintenance/examine_classes.py --checks          # the list of checks
 python scripts/maintenance/examine_classes.py --only LlamaForCausalLM
 """

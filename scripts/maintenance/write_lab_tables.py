@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Write the tables of labs, with their commands and conditions, into docs/lab.md.
+"""Write the tables of labs, with their commands and conditions, into docs/experiments/switches.md.
 
 python scripts/maintenance/write_lab_tables.py runs/lab-sst2 runs/lab-imdb
 """
@@ -15,7 +15,7 @@ from typing import Any
 from modeling_scratch.lab.report import MARKDOWN, RECORD
 from modeling_scratch.utils.files import write_text
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "lab.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "experiments" / "switches.md"
 START, END = "<!-- written by scripts/maintenance/write_lab_tables.py -->", "<!-- end -->"
 TABLE = re.compile(r"(?:^\|.*\n)+", re.MULTILINE)
 TOLD = "--budget", "parameters: ", "hardware: "  # the conditions that are shown, by their first words

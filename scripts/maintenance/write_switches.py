@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Write the measured differences and the conditions of labs into docs/switches.md.
+"""Write the measured differences and the conditions of labs into docs/experiments/switches.md.
 
 python scripts/maintenance/write_switches.py runs/lab-plays runs/lab-demo
 
@@ -19,7 +19,7 @@ from modeling_scratch.lab.statistics import Difference
 from modeling_scratch.utils.errors import DataError
 from modeling_scratch.utils.files import write_text
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "switches.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "experiments" / "switches.md"
 HEADS = re.compile(r"\| switch \| values \| published \| (?P<tasks>.*) \|")
 ROW = re.compile(
     r"\| `(?P<field>\w+)` \| `(?P<value>[^`]+)` against `(?P<other>[^`]+)`(?P<note>[^|]*) \| (?P<claim>[^|]*) \|.*"

@@ -151,7 +151,8 @@ def test_training_and_evaluation_are_captured_apart(device: str) -> None:
     assert not trained[2].equal(trained[3])
     model.eval()
     evaluated = [forward(inputs) for _ in range(4)]
-    assert evaluated[0].equal(evaluated[3])
+    assert evaluated[2].equal(evaluated[3])
+    torch.testing.assert_close(evaluated[0], evaluated[3])  # other kernels, where nothing is captured
     model.train()
     assert not forward(inputs).equal(forward(inputs))
 

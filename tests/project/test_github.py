@@ -37,7 +37,7 @@ def test_the_matrix_has_the_pythons_of_the_package() -> None:
 
 
 def test_the_matrix_has_the_versions_that_were_tested() -> None:
-    section = read("docs/versions.md").partition("## Tests under other versions")[2]
+    section = read("docs/experiments/versions.md").partition("## Tests under other versions")[2]
     table = re.findall(r"^\| (3\.\d+)\.\d+ \| ([\d.]+) \| ([\d.]+)", section, re.MULTILINE)
     assert [(row["python"], row["transformers"]) for row in ROWS] == [(python, library) for python, library, _ in table]
     assert f"torch=={table[-1][2]}/" in ROWS[-1]["edit"]

@@ -3,7 +3,7 @@
 
 The language of a code block decides what happens to it:
 
-- bash: the commands run, page by page in the order of the table of contents, equal ones once. A line is
+- bash: the commands run, first those that train, in the order of the table of contents, equal ones once. A line is
   `modeling-scratch NAME ...`, optionally after `echo TEXT |`. `make ...` and `source .venv/bin/activate` do not run.
 - sh: the commands do not run, because they need a GPU, the Hub, a server or minutes. Their options are checked.
 - python: the program runs in the folder of the user, and has to print something.
@@ -91,13 +91,13 @@ def table_of_contents() -> list[str]:
 
 NAMES = ["README.md", "docs/index.md", *(f"docs/{name}.md" for name in table_of_contents()), "CONTRIBUTING.md"]
 NAMES.append("modeling_scratch/README.md")
+NAMES += sorted({f"docs/experiments/{path.name}" for path in DOCS.glob("experiments/*.md")} - {*NAMES})
 PAGES = [Page.read(ROOT / name) for name in NAMES]
 COMMANDS = list(dict.fromkeys(line for page in PAGES for line in page.lines("bash")))
-RUN = sorted((line for line in COMMANDS if COMMAND in line), key=lambda line: DEMO in line)
 SHOWN = [line for page in PAGES for line in page.lines("sh")]
 INLINE = [code for page in PAGES for code in re.findall(r"`([^`\n]+)`", page.prose)]
 # Programs that import one of these run where it is installed, in a slow test.
-HEAVY = "transformer_lens", "nnsight", "bertviz", "captum", "inseq", "pyvene"
+HEAVY = "transformer_lens", "nnsight", "bertviz", "captum"
 PYTHON = [block for page in PAGES for language, block in page.blocks if language == "python"]
 EXAMPLES = [block for block in PYTHON if not any(name in block for name in HEAVY)]
 HEAVY_EXAMPLES = [
@@ -111,6 +111,14 @@ COLOURS = "red", "green"
 def subcommand(line: str) -> str:
     """The subcommand of a line, or "" if it has none."""
     return line.partition(COMMAND)[2].partition(" ")[0] if COMMAND in line else ""
+
+
+def order(line: str) -> tuple[bool, bool]:
+    """What trains runs first: a page on learning shows models that a later page trains."""
+    return DEMO in line, not subcommand(line).startswith(("train-", "pretrain"))
+
+
+RUN = sorted((line for line in COMMANDS if COMMAND in line), key=order)
 
 
 def write_inputs(folder: Path) -> None:
