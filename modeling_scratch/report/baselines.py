@@ -57,6 +57,10 @@ class BaselineResult:
     classes: np.ndarray | None = None
     probabilities: np.ndarray | None = None
 
+    def weights_over(self, labels: int) -> LinearWeights:
+        """Return the weights over all labels, of which the training texts may lack some."""
+        return self.weights if self.classes is None else self.weights.of_classes(self.classes, labels)
+
 
 class LogCountRatio(TransformerMixin, BaseEstimator):
     """x · r of binary features x, with r = log((p / |p|₁) / (q / |q|₁)), for labels of 1 and of 0.

@@ -110,9 +110,7 @@ class ClassifierReport(ABC):
 
     def _keep_linear(self, arguments: Any, comparison: Mapping[str, Any]) -> str | None:
         [best] = (each for each in self.baselines if each.name == comparison["baseline"])
-        weights, names = best.weights, self.data.label_names
-        if best.classes is not None:
-            weights = weights.of_classes(best.classes, len(names))
+        weights = best.weights_over(len(self.data.label_names))
         return keep_linear(arguments, comparison["verdict"] == "worse", best.name, weights, self.data)
 
     @abstractmethod
@@ -242,8 +240,9 @@ class OneClassReport(ClassifierReport):
         about = names, self.texts, self.data.places_of(self.split)
         wrong = Misclassified(*about, *answers, best.name, best.predictions, has_learned)
         wrong.save(folder / MISCLASSIFIED)
-        weights = best.weights.of_classes(best.classes, len(names))
-        words = find_class_words(weights, names, self.data.texts("train"), self.train_labels.tolist())
+        words = find_class_words(
+            best.weights_over(len(names)), names, self.data.texts("train"), self.train_labels.tolist()
+        )
         save_class_words(words, folder / CLASS_WORDS)
         return wrong.report() + class_words_text(words, best.name), wrong.report(quotes=False)
 

@@ -19,7 +19,6 @@ if TYPE_CHECKING:  # imported lazily: matplotlib takes a second to import
 BLUE, VERMILION, GREEN = "#0072B2", "#D55E00", "#009E73"  # Okabe and Ito's colour-blind safe palette
 
 MOST_LABELS_WITH_COUNTS = 30  # smaller cells are illegible
-MOST_LABELS_WITH_SHARES = 10
 LONGEST_LABEL = 24  # characters
 SHARE = "{:.2%}"
 
@@ -27,29 +26,30 @@ SHARE = "{:.2%}"
 def confusion_matrix_png(matrix: np.ndarray, label_names: Sequence[str], path: str | Path) -> None:
     """Plot counts (true class, predicted class), coloured by fraction of the true class, to the PNG file `path`.
 
-    Classes without examples have grey rows; those that are not predicted either are left out.
+    Classes that neither texts nor predictions have are left out.
     """
+    from sklearn.metrics import ConfusionMatrixDisplay
+
     matrix = np.asarray(matrix)
-    num_labels = len(label_names)
-    if matrix.shape != (num_labels, num_labels):
-        raise ValueError(f"{num_labels} label names for a confusion matrix of shape {matrix.shape}")
-    shown: list[int] = np.flatnonzero(matrix.sum(axis=0) + matrix.sum(axis=1)).tolist() or list(range(num_labels))
-    matrix = matrix[np.ix_(shown, shown)]
-    totals = matrix.sum(axis=1, keepdims=True)
-    shares = np.where(totals > 0, matrix / np.maximum(totals, 1), np.nan)
+    if matrix.shape != (len(label_names), len(label_names)):
+        raise ValueError(f"{len(label_names)} label names for a confusion matrix of shape {matrix.shape}")
+    shown = np.flatnonzero(matrix.sum(axis=0) + matrix.sum(axis=1)).tolist() or list(range(len(label_names)))
+    left_out, matrix = len(label_names) - len(shown), matrix[np.ix_(shown, shown)]
     side = float(np.clip(2.5 + 0.55 * len(shown), 4.5, 14))
     figure = new_figure(side + 1.2, side)
     axes = figure.subplots()
-    axes.set_facecolor("lightgrey")  # shows where a share is not defined
-    image = axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
-    figure.colorbar(
-        image, ax=axes, label="fraction of the true class", format=percent_formatter(decimals=0), shrink=0.8
-    )
-    _name_classes(axes, [label_names[index] for index in shown])
-    _write_counts(axes, matrix, shares)
-    accuracy = matrix.trace() / max(matrix.sum(), 1)
-    left_out = num_labels - len(shown)
+    names = [_shortened(label_names[index]).replace("$", "\\$") for index in shown]  # literal, not mathematics
+    display = ConfusionMatrixDisplay(matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1), display_labels=names)
+    display.plot(ax=axes, cmap="Blues", im_kw={"vmin": 0, "vmax": 1}, xticks_rotation=45)
+    for text, count in zip(display.text_.flat, matrix.flat):
+        text.set(text=f"{count:,}" if len(shown) <= MOST_LABELS_WITH_COUNTS else "", fontsize=8)
+    axes.tick_params(labelsize=10 if len(shown) <= MOST_LABELS_WITH_COUNTS else 6)
+    axes.set(xlabel="predicted class", ylabel="true class")
+    for label in axes.get_xticklabels():
+        label.set(ha="right", rotation_mode="anchor")
+    display.im_.colorbar.set_label("fraction of the true class")
     note = f"\n({counted(left_out, 'label')} without examples not shown)" if left_out else ""
+    accuracy = matrix.trace() / max(matrix.sum(), 1)
     axes.set_title(f"{accuracy:.1%} of {matrix.sum():,} examples are correct{note}")
     write_png(figure, path)
 
@@ -154,30 +154,6 @@ def percent_formatter(decimals: int) -> Any:
     from matplotlib.ticker import PercentFormatter
 
     return PercentFormatter(xmax=1, decimals=decimals)
-
-
-def _name_classes(axes: "Axes", label_names: Sequence[str]) -> None:
-    names = list(map(_shortened, label_names))
-    ticks = range(len(names))
-    size = 10 if len(names) <= MOST_LABELS_WITH_COUNTS else 6
-    crowded = len(names) > 5 or max(map(len, names)) > 12
-    slant: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if crowded else {}
-    # parse_math=False keeps "$" literal.
-    axes.set_xticks(ticks, labels=names, parse_math=False, fontsize=size, **slant)
-    axes.set_yticks(ticks, labels=names, parse_math=False, fontsize=size)
-    axes.set_xlabel("predicted class")
-    axes.set_ylabel("true class")
-
-
-def _write_counts(axes: "Axes", matrix: np.ndarray, shares: np.ndarray) -> None:
-    if len(matrix) > MOST_LABELS_WITH_COUNTS:
-        return
-    with_shares = len(matrix) <= MOST_LABELS_WITH_SHARES
-    for (row, column), count in np.ndenumerate(matrix):
-        share = shares[row, column]
-        text = f"{count:,}\n{share:.1%}" if with_shares and count else f"{count:,}"
-        color = "white" if share > 0.5 else "black"
-        axes.text(column, row, text, ha="center", va="center", color=color, fontsize=10 if with_shares else 8)
 
 
 def series(log_history: Sequence[Mapping[str, Any]], key: str) -> tuple[np.ndarray, np.ndarray]:
