@@ -26,23 +26,30 @@ def corpus(num_labels: int, size: int, seed: int) -> tuple[list[str], list[int]]
     return texts, labels.tolist()
 
 
-def predictions(train_texts: list[str], train_labels: list[int], eval_texts: list[str]) -> list[list[int]]:
-    """Those of each baseline."""
-    return [result.predictions.tolist() for result in run_baselines(train_texts, train_labels, eval_texts)]
+ONE_TEXT = [f"{word} film {n}" for n in range(20) for word in ("good", "bad")], [1, 0] * 20
+# Training texts and their labels, other texts and the labels that they have to get.
+LEARNED = {
+    "words": (*corpus(2, 200, seed=0), *corpus(2, 50, seed=1)),
+    "words of three classes": (*corpus(3, 200, seed=0), *corpus(3, 50, seed=1)),
+    # Each word occurs equally often in both classes; only the pairs tell them apart.
+    "pairs of words": (["not good very bad", "very good not bad"] * 20, [0, 1] * 20, ["not good very bad"], [0]),
+    "words of one letter": (["I a 1", "I a 9"] * 10, [0, 1] * 10, ["9", "1"], [1, 0]),
+    "the smallest corpus": (["good", "good", "bad", "bad"], [1, 1, 0, 0], ["bad", "good"], [0, 1]),
+    "classes without texts": (["good", "bad", "odd"] * 4, [1, 3, 7] * 4, ["odd", "good"], [7, 1]),
+    "a class of one text": ([*ONE_TEXT[0], "odd"], [*ONE_TEXT[1], 2], ["good film"], [1]),
+}
 
 
-@pytest.mark.parametrize("num_labels", [2, 3])
-def test_they_learn_words(num_labels):
-    train_texts, train_labels = corpus(num_labels, 200, seed=0)
-    eval_texts, eval_labels = corpus(num_labels, 50, seed=1)
-    assert predictions(train_texts, train_labels, eval_texts) == [eval_labels] * len(BASELINES)
-
-
-def test_they_learn_word_pairs_and_words_of_one_letter():
-    """Each word occurs equally often in both classes; only the pairs tell them apart."""
-    texts = ["not good very bad", "very good not bad"]
-    assert predictions(texts * 20, [0, 1] * 20, texts) == [[0, 1]] * len(BASELINES)
-    assert predictions(["I a 1", "I a 9"] * 10, [0, 1] * 10, ["9", "1"]) == [[1, 0]] * len(BASELINES)
+@pytest.mark.parametrize(("train_texts", "train_labels", "texts", "labels"), LEARNED.values(), ids=LEARNED)
+def test_they_learn(train_texts: list[str], train_labels: list[int], texts: list[str], labels: list[int]) -> None:
+    """Classes keep their numbers. Texts without a known word have probabilities, too."""
+    results = run_baselines(train_texts, train_labels, [*texts, "", "unheardof"])
+    assert len(results) == len(BASELINES)
+    for result in results:
+        assert result.predictions[: len(texts)].tolist() == labels
+        assert result.classes.tolist() == sorted(set(train_labels))
+        assert result.probabilities.shape == (len(texts) + 2, len(result.classes))
+        assert result.probabilities.sum(axis=1) == pytest.approx(1)
 
 
 def ngram_sets(text: str, longest: int = 3) -> set[tuple[str, ...]]:
@@ -85,20 +92,6 @@ def test_nb_svm_is_that_of_its_definition(num_labels):
     assert result.predictions.tolist() == classes[expected.argmax(axis=1)].tolist()
 
 
-def test_the_smallest_corpus_is_enough():
-    for result in run_baselines(["good", "good", "bad", "bad"], [1, 1, 0, 0], ["bad", "good", "", "unheardof"]):
-        assert result.predictions[:2].tolist() == [0, 1]
-        assert result.probabilities.shape == (4, 2)
-        assert result.probabilities.sum(axis=1) == pytest.approx(1)
-
-
-def test_classes_keep_their_numbers():
-    """Also where training texts lack some."""
-    for result in run_baselines(["good", "bad", "odd"] * 4, [1, 3, 7] * 4, ["odd", "good"]):
-        assert result.classes.tolist() == [1, 3, 7]
-        assert result.predictions.tolist() == [7, 1]
-
-
 def test_evaluation_texts_change_nothing_but_their_own_prediction():
     """Nor do words that only they have become features; and a second run gives the same."""
     train_texts, train_labels = corpus(2, 200, seed=0)
@@ -137,13 +130,6 @@ def test_terms_of_a_single_text_are_dropped_from_a_large_corpus_only():
 def test_texts_that_nothing_can_be_learned_from_are_an_error(texts, labels, message):
     with pytest.raises(ValueError, match=message):
         run_baselines(texts, labels, ["a"])
-
-
-def test_a_class_with_one_text_does_not_stop_the_baselines() -> None:
-    texts = [f"{word} film {n}" for n in range(20) for word in ("good", "bad")]
-    for result in run_baselines([*texts, "odd"], [*[1, 0] * 20, 2], ["good film", "odd"]):
-        assert result.predictions[0] == 1
-        assert set(result.classes) == {0, 1, 2}
 
 
 def rare_class(size: int, seed: int) -> tuple[list[str], list[int]]:
