@@ -5,7 +5,8 @@
     modeling-scratch train-classifier --help    # show a program's options
     eval "$(modeling-scratch completion)"       # enable completion in bash, or in zsh with bashcompinit
 
-`--help` prints the texts in help/, which `python scripts/maintenance/write_help.py` generates from the parsers.
+`--help` prints the texts in help/, and help/options.json refuses wrong options at once. `python
+scripts/maintenance/write_help.py` generates both from the parsers.
 """
 
 import ast
@@ -17,6 +18,8 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib.metadata import version
 from pathlib import Path
+
+from modeling_scratch_cli.command_line_check import check_command_line
 
 FOLDER = Path(__file__).parent
 PROGRAMS = {
@@ -83,6 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if "--textbook" in rest:
             os.environ["MODELING_SCRATCH_TEXTBOOK"] = "1"  # which processes that the program starts read, too
             rest.remove("--textbook")
+        check_command_line(name, rest)
         run(name, rest)
 
 

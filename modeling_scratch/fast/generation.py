@@ -6,19 +6,19 @@ Shapes: B batch, T length, E embedding size, V vocabulary.
 
 import copy
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from transformers.generation import GenerationMode
+from transformers.generation import GenerationConfig, GenerationMode
 from transformers.integrations.deepspeed import is_deepspeed_zero3_enabled
 from transformers.integrations.fsdp import is_fsdp_managed_module
 
 from ..masks import MASKS
 from .beam_search import beam_search
-from .hooks import FastForward, is_plain_linear
+from .hooks import FastForward, is_compiled, is_plain_linear
 from .onednn import has_gradient, linear, onednn_linear, suits_onednn
 
 MANY_ROWS = 256  # from this many rows per call, the default product is equally fast
@@ -31,10 +31,24 @@ CAN_PACK = hasattr(torch.ops.mkldnn, "_reorder_linear_weight")
 def fast_generate(generate: Callable, *args: Any, **kwargs: Any) -> Any:
     """GenerationMixin.generate of a model, with a faster beam search and a faster head."""
     model: Any = generate.__self__  # type: ignore[attr-defined]
-    if searches_beams(model, args, kwargs):
+    config = settings_of(model, args, kwargs)
+    if searches_beams(model, config, args, kwargs):
         kwargs["custom_generate"] = beam_search
-    with quick_head(model.get_output_embeddings()):
+    # Compiled code would be compiled anew for each head that is put in place.
+    is_static = config.cache_implementation or config.compile_config or is_compiled(model)
+    with nullcontext() if is_static else quick_head(model.get_output_embeddings()):
         return generate(*args, **kwargs)
+
+
+def settings_of(model: Any, args: tuple, kwargs: dict[str, Any]) -> GenerationConfig:
+    """The settings of a call of generate: the model's, those of its generation_config, its arguments."""
+    given = args[1] if len(args) > 1 else kwargs.get("generation_config")
+    config = copy.deepcopy(model.generation_config)
+    if given is not None:
+        config.update(**{name: value for name, value in given.to_dict().items() if value is not None})
+    config.update(**{name: value for name, value in kwargs.items() if name in config.to_dict()})
+    config.compile_config = kwargs.get("compile_config", getattr(given, "compile_config", config.compile_config))
+    return config
 
 
 def masks_for_generate(
@@ -54,18 +68,13 @@ def masks_for_generate(
     return masks if len(masks) > 1 else next(iter(masks.values()), attention_mask)
 
 
-def searches_beams(model: Any, args: tuple, kwargs: dict[str, Any]) -> bool:
+def searches_beams(model: Any, config: GenerationConfig, args: tuple, kwargs: dict[str, Any]) -> bool:
     """Return whether our beam search supports this call: no sampling, no extra outputs, no synchronised ranks."""
     others = "streamer", "assistant_model", "custom_generate", "past_key_values", "tokenizer"
     if len(args) > 2 or any(kwargs.get(name) is not None for name in others):
         return False
     if kwargs.get("synced_gpus") or is_deepspeed_zero3_enabled() or is_fsdp_managed_module(model):
         return False
-    given = args[1] if len(args) == 2 else kwargs.get("generation_config")
-    config = copy.deepcopy(model.generation_config)
-    if given is not None:
-        config.update(**{name: value for name, value in given.to_dict().items() if value is not None})
-    config.update(**{name: value for name, value in kwargs.items() if name in config.to_dict()})
     plain = not config.return_dict_in_generate and config.prefill_chunk_size is None
     return plain and config.get_generation_mode() == GenerationMode.BEAM_SEARCH
 

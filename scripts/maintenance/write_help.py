@@ -1,15 +1,23 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Generate help/NAME.txt, the output of `modeling-scratch NAME --help`, from the programs' parsers.
+"""Generate help/options.json, and help/NAME.txt, the output of `modeling-scratch NAME --help`, from the parsers.
 
 python scripts/maintenance/write_help.py
 """
 
+import argparse
+import json
 import os
-from contextlib import redirect_stdout, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout, suppress
+from importlib import import_module
 from io import StringIO
 from pathlib import Path
+from typing import Any, NoReturn
 
+import transformers
 from modeling_scratch_cli.__main__ import PROGRAMS, run
+
+from modeling_scratch.utils.retired_options import RETIRED, retired
 
 FOLDER = Path(__file__).resolve().parents[1]  # not that of an installation elsewhere
 WIDTH = 100
@@ -23,9 +31,79 @@ def parser_help(name: str) -> str:
     return printed.getvalue()
 
 
+class Found(BaseException):
+    """Carries the parser of a program, and the arguments that it would have parsed."""
+
+
+@contextmanager
+def stopped_at_the_parser() -> Iterator[None]:
+    """Within this context, a program raises Found where it would parse its arguments."""
+
+    def stop(parser: argparse.ArgumentParser, arguments: Any = None, namespace: Any = None) -> NoReturn:
+        raise Found(parser, arguments)
+
+    parse, argparse.ArgumentParser.parse_known_args = argparse.ArgumentParser.parse_known_args, stop  # type: ignore
+    try:
+        yield
+    finally:
+        argparse.ArgumentParser.parse_known_args = parse  # type: ignore[method-assign]
+
+
+def parser_of(name: str) -> tuple[argparse.ArgumentParser, list[str]]:
+    """The parser of a program, and what it parses of a command line that is one value."""
+    with stopped_at_the_parser():
+        try:
+            import_module(f"modeling_scratch_cli.{PROGRAMS[name]}").main(["value"])
+        except Found as found:
+            return found.args
+    raise RuntimeError(f"{name} has no parser")
+
+
+def options_of(name: str) -> list[dict[str, Any]]:
+    """What has to be known of the options of a program to refuse a command line."""
+    options = []
+    for action in parser_of(name)[0]._actions:
+        option: dict[str, Any] = {"names": action.option_strings or [action.dest]}
+        if action.nargs == 0:
+            option["action"] = "store_true"
+        else:
+            number = {int: "int", float: "float"}.get(action.type)  # type: ignore[call-overload]
+            found = {
+                "nargs": action.nargs,
+                "const": action.const,
+                "type": number,
+                "required": action.required and bool(action.option_strings),
+            }
+            choices = action.choices and {"choices": [*action.choices]}
+            option |= {key: value for key, value in found.items() if value} | (choices or {})
+        options.append(option)
+    return options
+
+
+def retired_by(name: str) -> dict[str, str | None]:
+    """The answers to retired options that a program alone had."""
+    known = getattr(parser_of(name)[0], "retired_options", {})
+    return {option: retired(option, known) for option in known}
+
+
+def all_options() -> str:
+    """help/options.json: options, the option that first values belong to, and the answers to retired ones."""
+    programs = {name: options_of(name) for name in PROGRAMS}
+    firsts = {name: (parser_of(name)[1] or [""])[0] for name in PROGRAMS}
+    known = {
+        "transformers": transformers.__version__,
+        "programs": programs,
+        "first": {name: first for name, first in firsts.items() if first.startswith("--")},
+        "retired": {name: retired(name) for name in RETIRED if name.startswith("--")},
+        "retired_by": {name: found for name in PROGRAMS if (found := retired_by(name))},
+    }
+    return json.dumps(known, indent=1) + "\n"
+
+
 def main() -> None:
     for name in PROGRAMS:
         (FOLDER / "help" / f"{name}.txt").write_text(parser_help(name), encoding="utf-8")
+    (FOLDER / "help" / "options.json").write_text(all_options(), encoding="utf-8")
 
 
 if __name__ == "__main__":

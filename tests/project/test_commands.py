@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 from modeling_scratch_cli.__main__ import PROGRAMS, main
+from modeling_scratch_cli.command_line_check import check_command_line
 from setuptools import find_packages
 from setuptools.config.setupcfg import read_configuration
-from write_help import WIDTH
+from write_help import WIDTH, all_options
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = ROOT / "scripts"
@@ -71,6 +72,63 @@ def test_help_is_that_of_the_parser(
     assert shown("--help").split() == HELP[name].split()
     if "--help_all" in HELP[name]:
         assert {"--optim", "--adam_epsilon"} <= set(re.findall(r"^  (--\w+)", shown("--help_all"), re.MULTILINE))
+
+
+def test_options_are_those_of_the_parsers() -> None:
+    """`python scripts/maintenance/write_help.py` writes them anew. Versions of transformers have others."""
+    written, found = (SCRIPTS / "help" / "options.json").read_text(encoding="utf-8"), all_options()
+    if json.loads(written)["transformers"] == json.loads(found)["transformers"]:
+        assert written == found
+
+
+WRONG = {
+    "unknown option": ("train-classifier --sed 3", "unrecognized arguments: --sed 3 (did you mean --seed?)"),
+    "no number": ("pretrain --seed many", "argument --seed: invalid int value: 'many'"),
+    "no choice": ("train-tokenizer --kind bp", "argument --kind: invalid choice: 'bp'"),
+    "retired option": ("train-classifier --recipe sst2", "--recipe is retired: the number of texts chooses"),
+    "retired by one program": ("compare a b --label_map c=d", "--label_map is retired: train both runs with the same"),
+    "retired value": ("pretrain --objective context", "--objective context is retired: use --objective mlm"),
+    "required option": ("compare", "--runs: required; its values may also come first, before other options"),
+    "missing file": ("data --train_file gone.csv", "gone.csv: cannot be read: No such file or directory"),
+    "missing folder": ("train-tokens --data_dir gone", "gone: folder not found"),
+    "file as folder": ("train-answers --output_dir {file}", "--output_dir {file}: this is a file, not a folder"),
+    "foreign folder": ("train-answers --output_dir {folder}", "holds files that do not belong to a run"),
+    "another run": ("train-classifier --output_dir {run}", "--output_dir {run} holds another run; choose another"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", WRONG)
+def test_a_wrong_command_line_is_refused_without_a_library(fault: str, tmp_path: Path) -> None:
+    """In one line, with exit code 2, in a process in which the libraries cannot be imported at all."""
+    paths = {"file": tmp_path / "file", "folder": tmp_path / "folder", "run": tmp_path / "run"}
+    for path in (paths["file"], paths["folder"] / "notes.txt", paths["run"] / "run_config.json"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("{}", encoding="utf-8")
+    line, expected = (each.format(**paths) for each in WRONG[fault])
+    hidden = f"import sys\nfor name in {HEAVY}: sys.modules[name] = None\n"
+    code = f"{hidden}from modeling_scratch_cli.__main__ import main\nmain({line.split()})"
+    printed = run([sys.executable, "-c", code], code=2)
+    assert printed.startswith(f"modeling-scratch {line.split()[0]}: error: ")
+    assert expected in printed
+    assert printed.count("\n") == 1
+
+
+ACCEPTED = [
+    "train-classifier --output_dir {run} --overwrite",
+    "train-classifier --output_dir {run} --resume_from_checkpoint last",
+    "train-classifier --output_dir {run} --search_trials 3",
+    "train-classifier --output_dir new --bf16 --lowercase False --learning-rate=3e-4 --report_to none",
+    "predict --model folder --input -",
+    "compare runs/a runs/b",
+    "figures attention-masks --output_dir new",
+]
+
+
+@pytest.mark.parametrize("line", ACCEPTED)
+def test_what_a_program_may_accept_is_left_to_it(line: str, tmp_path: Path) -> None:
+    (tmp_path / "run_config.json").write_text("{}", encoding="utf-8")
+    name, *arguments = line.format(run=tmp_path).split()
+    check_command_line(name, arguments)
 
 
 def test_a_wrong_name_is_corrected() -> None:

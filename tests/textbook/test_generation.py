@@ -18,7 +18,7 @@ from model_cases import (
     parametrize_cases,
 )
 from torch import Tensor, nn
-from transformers import ContinuousBatchingConfig, GenerationConfig
+from transformers import CompileConfig, ContinuousBatchingConfig, GenerationConfig
 
 from modeling_scratch.fast.engine import MANY_TEXTS
 from modeling_scratch.fast.generation import MANY_ROWS, WORTH_A_COPY, quick_head
@@ -83,6 +83,24 @@ def test_a_static_cache_compiles(case: Case) -> None:
     expected = generate(model)
     model.forward = torch.compile(model.forward, mode="default", fullgraph=True)
     assert_same_texts(generate(model, cache_implementation="static"), expected)
+
+
+COMPILED = CompileConfig(fullgraph=False, dynamic=False, mode="default", backend="eager")
+COMPILED._compile_all_devices = True  # as on a GPU; without a public name
+
+
+@pytest.mark.parametrize(
+    "search", [{}, {"do_sample": True}, {"num_beams": 2}], ids=lambda given: "-".join(given) or "greedy"
+)
+@every_generator
+def test_a_second_call_runs_what_the_first_one_compiled(case: Case, search: dict[str, Any]) -> None:
+    torch.compiler.reset()
+    model = lively(case.model(position_type="rotary"))
+    expected = generate(model, **search)
+    compiled = {"cache_implementation": "static", "compile_config": COMPILED}
+    assert_same_texts(generate(model, **search, **compiled), expected)
+    with torch.compiler.set_stance("fail_on_recompile"):
+        assert_same_texts(generate(model, **search, **compiled), expected)
 
 
 # Batches

@@ -1,0 +1,88 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Check a command line before the program is imported, which takes seconds: options, values, and files that are read.
+
+help/options.json has the options of every program, as `python scripts/maintenance/write_help.py` finds them in the
+parsers. What cannot be known without the libraries is left to the program.
+"""
+
+import argparse
+import json
+import re
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NoReturn
+
+OPTIONS = Path(__file__).parent / "help" / "options.json"
+TYPES = {"int": int, "float": float}
+FILES = {"train_file", "validation_file", "test_file", "unlabelled_file", "input"}  # other names are not only of files
+RECORD = "run_config.json"  # of a run, in its folder
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that answers as the program's own does, in one line."""
+
+    retired: dict[str, str]
+    first: str | None = None  # the option that values before all options belong to
+
+    def error(self, message: str) -> NoReturn:
+        unknown = message.partition("unrecognized arguments: ")[2].split()
+        names = [each.partition("=")[0] for each in unknown if each.startswith("--")]
+        if value := re.search(r"argument (--\w+).*: invalid choice: '(\w+)'", message):
+            names.append(f"{value[1]} {value[2]}")
+        retired = [self.retired[name] for name in names if name in self.retired]
+        likely = get_close_matches(names[0], self._option_string_actions, 1) if unknown and names else []
+        if self.first and message.endswith(f"required: {self.first}"):
+            message = f"{self.first}: required; its values may also come first, before other options"
+        hint = f" (did you mean {likely[0]}?)" if likely else ""
+        self.exit(2, f"{self.prog}: error: {retired[0] if retired else f'{message}{hint}'}\n")
+
+
+def check_command_line(name: str, arguments: Sequence[str]) -> None:
+    """Exit with one line and code 2 if the program `name` cannot accept the arguments."""
+    known = json.loads(OPTIONS.read_text(encoding="utf-8"))
+    parser = Parser(prog=f"modeling-scratch {name}", allow_abbrev=False, add_help=False)
+    parser.retired = {**known["retired"], **known["retired_by"].get(name, {})}
+    for option in known["programs"][name]:
+        kind = option.pop("type", None)
+        parser.add_argument(*option.pop("names"), **option, **({"type": TYPES[kind]} if kind else {}))
+    parser.first = known["first"].get(name)
+    found, unknown = parser.parse_known_args(_with_first(parser.first, arguments))
+    if unknown and (known["transformers"] == version("transformers") or parser.retired.keys() & set(unknown)):
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}")  # other versions have other options
+    given = vars(found)
+    for option in FILES & given.keys():
+        for path in given[option] if isinstance(given[option], list) else [given[option]]:
+            if path is not None and not _is_there(path):
+                parser.error(f"{path}: cannot be read: No such file or directory")
+    if given.get("data_dir") is not None and not Path(given["data_dir"]).exists():
+        parser.error(f"{given['data_dir']}: folder not found")
+    if given.get("output_dir") is not None and "resume_from_checkpoint" in given:
+        _check_run_folder(parser, Path(given["output_dir"]), given)
+
+
+def _check_run_folder(parser: Parser, folder: Path, given: Mapping[str, Any]) -> None:
+    """Refuse a folder in which a new run cannot begin; a search continues there, and so does a run that is resumed."""
+    if folder.exists() and not folder.is_dir():
+        parser.error(f"--output_dir {folder}: this is a file, not a folder")
+    entries = [path for path in folder.iterdir() if path.name[0] not in "._"] if folder.is_dir() else []
+    if not entries or given.get("resume_from_checkpoint") or given.get("search_trials"):
+        return
+    if not (folder / RECORD).is_file():
+        parser.error(f"--output_dir {folder} holds files that do not belong to a run; choose another folder")
+    if given.get("overwrite") in (None, False, "False", "false"):
+        ways = "replace it with --overwrite, or continue an unfinished one with --resume_from_checkpoint last"
+        parser.error(f"--output_dir {folder} holds another run; choose another folder, {ways}")
+
+
+def _with_first(option: str | None, arguments: Sequence[str]) -> list[str]:
+    """Name the option that values before all options belong to, as in `compare runs/a runs/b`."""
+    if option is None or not arguments or arguments[0].startswith("-"):
+        return [*arguments]
+    return [option, *arguments]
+
+
+def _is_there(path: str) -> bool:
+    """Return whether a file may be read: addresses, patterns and standard input are left to the program."""
+    return "://" in path or "*" in path or path == "-" or Path(path).exists()
