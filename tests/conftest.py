@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import torch
 from browser import browser, page  # noqa: F401, fixtures
+from hub_server import hub  # noqa: F401, a fixture
 from own_process import fork_before_tests
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # only tests marked `hub` may ask the Hub

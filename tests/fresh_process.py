@@ -3,43 +3,30 @@
 
 import atexit
 import json
-import os
-import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-# Each line of the plan is run by a fork of one process that has imported nothing of ours: as fresh, and at once.
-FORKS = """
-import gc, importlib, json, os, runpy, sys, traceback
+from warm_python import WarmPython
+
+LIBRARIES = "torch", *(f"transformers.{name}" for name in ("masking_utils", "modeling_layers", "pipelines"))
+CALL = """
+import importlib, json, os, runpy, sys
 HIDDEN = "modeling_scratch", "tokenization"
 sys.modules.update(dict.fromkeys(HIDDEN))
 from pathlib import Path
-import torch, transformers, transformers.masking_utils, transformers.modeling_layers, transformers.pipelines
+import torch, transformers
 torch.set_num_threads(1)
 transformers.utils.logging.disable_progress_bar()
 transformers.utils.logging.set_verbosity_error()
-gc.freeze()
-
-def outcome(file, where, function, arguments):
-    try:
-        if where == "here":
-            for name in HIDDEN:
-                del sys.modules[name]
-            importlib.import_module(HIDDEN[0])
-        return {"answer": runpy.run_path(file, globals())[function](where, *arguments)}
-    except BaseException:
-        return {"error": traceback.format_exc()}
-
-for line in sys.stdin:
-    if (child := os.fork()) == 0:
-        sys.stdin = open(os.devnull)  # nobody answers a question, for which the library would wait
-        print("\\n" + json.dumps(outcome(*json.loads(line))), flush=True)
-        os._exit(0)
-    os.waitpid(child, 0)
+where, file, function, arguments = json.loads(sys.argv[1])
+if where == "here":
+    for name in HIDDEN:
+        del sys.modules[name]
+    importlib.import_module(HIDDEN[0])
+print("\\n" + json.dumps({"answer": runpy.run_path(file, globals())[function](where, *arguments)}))
 """
 
 
@@ -54,18 +41,11 @@ def home() -> str:
 
 
 @cache
-def _server() -> subprocess.Popen[str]:
-    """For all tests of this process, with which it ends."""
-    server = subprocess.Popen(
-        [sys.executable, "-I", "-c", FORKS],
-        cwd="/",
-        env={**os.environ, "HF_HOME": home()},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    atexit.register(server.communicate)
-    return server
+def _python() -> WarmPython:
+    """For all tests of this process, with which it ends. It has imported nothing of ours."""
+    python = WarmPython(Path(home()), LIBRARIES, {"HF_HOME": home()}, Path("/"))
+    atexit.register(python.process.communicate)
+    return python
 
 
 def run_fresh(code: str, plan: Sequence[tuple]) -> list[Any]:
@@ -73,14 +53,13 @@ def run_fresh(code: str, plan: Sequence[tuple]) -> list[Any]:
 
     where: "there", where this package cannot be imported, or "here", where it is; functions take it first.
     """
-    server, answers, file = _server(), [], Path(home(), "functions.py")
+    answers, call, file = [], Path(home(), "call.py"), Path(home(), "functions.py")
+    call.write_text(CALL, encoding="utf-8")
     file.write_text(code, encoding="utf-8")
-    assert server.stdin
-    assert server.stdout
     for where, function, *arguments in plan:
-        server.stdin.write(json.dumps((str(file), where, function, arguments)) + "\n")
-        server.stdin.flush()
-        found = next(json.loads(line) for line in server.stdout if line.startswith(('{"answer"', '{"error"')))
-        assert "error" not in found, found["error"]
-        answers.append(found["answer"])
+        ended = _python().run(call, json.dumps([where, str(file), function, arguments]))
+        assert ended.code == 0, ended.text
+        answers.append(
+            next(json.loads(line) for line in ended.text.splitlines() if line.startswith('{"answer"'))["answer"]
+        )
     return answers

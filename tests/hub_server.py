@@ -20,6 +20,7 @@ import huggingface_hub
 import pytest
 import transformers
 
+TOKEN = "hf_" + "t" * 34
 SIGNATURE = "X-Amz-Signature=5ec3e7"  # of an address in the storage, which whoever knows it may write to
 ATTRIBUTES = b"*.safetensors filter=lfs diff=lfs merge=lfs -text\n"
 
@@ -120,6 +121,13 @@ def hub_of_this_process(token: str, home: Path) -> Iterator[HubServer]:
             patch.setattr(huggingface_hub.constants, name, value)
         patch.setattr(transformers.utils.hub, "_hf_api", None)
         yield hub
+
+
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubServer]:
+    """A Hub for the tests of a file."""
+    with hub_of_this_process(TOKEN, tmp_path_factory.mktemp("home")) as server:
+        yield server
 
 
 class Handler(BaseHTTPRequestHandler):

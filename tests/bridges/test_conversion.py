@@ -436,6 +436,7 @@ def test_an_exported_model_can_run_at_once(model_type: str, tmp_path: Path) -> N
     torch.testing.assert_close(found, reference(ids).logits, atol=1e-5, rtol=0)
 
 
+@pytest.mark.slow  # a process that imports everything
 def test_conversion_needs_no_extra() -> None:
     """Accelerate is one of the extra for training."""
     without = "import sys; sys.modules['accelerate'] = None; import modeling_scratch; modeling_scratch.load_pretrained"

@@ -1,16 +1,14 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Both engines compute the same: states, logits, loss and every gradient, whatever the model and the batch."""
 
-from collections.abc import Callable
 from contextlib import nullcontext
-from functools import partial
 from itertools import cycle, product
 from typing import Any
 
 import pytest
 import torch
 import torch.nn.functional as F
-from conftest import lively, watch
+from conftest import lively
 from model_cases import (
     CASES,
     CAUSAL_LM,
@@ -197,15 +195,9 @@ def test_the_same_texts_are_generated(case: Case, texts: int, cache: dict) -> No
         assert len(found[0].unique()) > 8  # or nothing would be shown
 
 
-# Who looks inside sees the textbook's shapes
+# Who hooks or patches a part: see test_patched.py
 
-STACKS = {ENCODER: "", DECODER: "", SEQ2SEQ: "encoder."}
-every_stack = parametrize_cases(tuple(STACKS))
-PLACES = {
-    "base model": "", "table": "embeddings.tokens", "embeddings": "embeddings", "block": "stack.layers.1",
-    "attention": "stack.layers.0.attention", "linear layer": "stack.layers.1.feed_forward.up_proj",
-    "norm": "stack.norm",
-}  # fmt: skip
+every_stack = parametrize_cases((ENCODER, DECODER, SEQ2SEQ))
 
 
 def states_at_padding(model: Any, case: Case, **asked: Any) -> Tensor:
@@ -220,60 +212,12 @@ def is_fast(model: Any, case: Case, **asked: Any) -> bool:
     return not states_at_padding(model, case, **asked).any()
 
 
-def stack_of(model: Any, case: Case, place: str = "") -> nn.Module:
-    return model.get_submodule(STACKS[case] + place if place else STACKS[case].removesuffix("."))
-
-
 @every_stack
 def test_the_engine_leaves_padding_out(case: Case) -> None:
     model = case.model()
     assert is_fast(model, case)
     with fast.disabled():
         assert not is_fast(model, case)
-
-
-def replace_forward(module: nn.Module, see: Callable) -> Callable[[], None]:
-    watch(module, see)
-    return partial(delattr, module, "forward")
-
-
-# Ways to look: each takes a module and who sees its states, and gives what ends it.
-LOOKS: dict[str, Callable[[nn.Module, Callable], Callable[[], None]]] = {
-    "forward hook": lambda module, see: module.register_forward_hook(lambda _, inputs, output: see(output)).remove,
-    "pre-hook": lambda module, see: (
-        module.register_forward_pre_hook(
-            lambda _, inputs, named: see((*inputs, *named.values())), with_kwargs=True
-        ).remove
-    ),
-    "backward hook": lambda module, see: module.register_full_backward_hook(lambda _, inputs, found: see(found)).remove,
-    "forward of its own": replace_forward,
-}
-
-
-def shapes(seen: Any) -> list[tuple[int, ...]]:
-    parts = [part for part in (seen if isinstance(seen, tuple) else (seen,)) if isinstance(part, Tensor)]
-    return [tuple(part.shape) for part in parts if part.is_floating_point()]
-
-
-@pytest.mark.filterwarnings("ignore:Full backward hook is firing")  # of the table, which is given no gradients
-@pytest.mark.parametrize(("place", "case"), [*product(PLACES, [ENCODER]), ("base model", DECODER), ("norm", SEQ2SEQ)])
-def test_who_looks_inside_sees_the_shapes_of_the_textbook(place: str, case: Case) -> None:
-    model = case.model(norm_position="pre")
-    seen: list[Any] = []
-    for name, look in LOOKS.items():
-        if (name, place) == ("backward hook", "base model"):
-            continue  # torch shows the gradients of tensors alone
-        remove = look(stack_of(model, case, PLACES[place]), lambda states: seen.append(shapes(states)))
-        states_at_padding(model, case).sum().backward()
-        found = seen.copy()
-        seen.clear()
-        with fast.disabled():
-            states_at_padding(model, case).sum().backward()
-        assert found == seen != []
-        remove()
-        seen.clear()
-        assert is_fast(model, case)
-    assert not seen
 
 
 @pytest.mark.parametrize(
@@ -289,15 +233,6 @@ def test_who_asks_for_the_insides_gets_those_of_the_textbook(case: Case, asked: 
     for name, value in expected.items():
         torch.testing.assert_close(found[name], value)
     assert found[asked.removeprefix("output_") if case is not SEQ2SEQ else "encoder_attentions"]
-
-
-def test_hooks_of_all_modules_see_the_shapes_of_the_textbook() -> None:
-    hook = nn.modules.module.register_module_forward_hook(lambda *_: None)
-    try:
-        assert not is_fast(ENCODER.model(), ENCODER)
-    finally:
-        hook.remove()
-    assert is_fast(ENCODER.model(), ENCODER)
 
 
 # What stays as it was

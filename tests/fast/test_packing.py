@@ -11,11 +11,7 @@ from model_cases import TINY, backends, boundaries, engines, restarting
 from torch import Tensor, nn
 from transformers import AttentionInterface
 
-from modeling_scratch import (
-    ScratchEncoderConfig,
-    ScratchEncoderForSequenceClassification,
-    ScratchEncoderModel,
-)
+from modeling_scratch import ScratchEncoderConfig, ScratchEncoderForSequenceClassification, ScratchEncoderModel
 from modeling_scratch.fast.packing import packing_from_mask
 
 LENGTH = 48

@@ -2,7 +2,7 @@
 """Whoever hooks, patches or wraps a part of a model gets the textbook's tensors: all of them, at padding, too."""
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import cycle, product
 from typing import Any
 
@@ -28,6 +28,7 @@ STACKS = {TEXTS: "model", DECODER: "", SEQ2SEQ_LM: "model.encoder"}
 PLACES = (
     "", "embeddings", "embeddings.tokens", "embeddings.dropout", "stack", "stack.layers.0", "stack.layers.1.attention",
     "stack.layers.1.attention.q_proj", "stack.layers.0.feed_forward", "stack.layers.0.feed_forward_residual.norm",
+    "stack.norm",
 )  # fmt: skip
 
 
@@ -117,6 +118,21 @@ def test_a_patch_changes_what_it_changes_in_the_textbook(patch: Patch, place: st
         after = assert_of_the_textbook(model, case)[0]
         assert not torch.allclose(after, before)
     assert_fast(model, case)
+
+
+@pytest.mark.filterwarnings("ignore:Full backward hook is firing")  # of the table, which is given no gradients
+@pytest.mark.parametrize("place", PLACES[1:])
+def test_a_backward_hook_sees_the_gradients_of_the_textbook(place: str) -> None:
+    model, seen = TEXTS.model(norm_position="pre"), []
+    handle = part(model, TEXTS, place).register_full_backward_hook(
+        lambda _, inputs, found: seen.append([getattr(each, "shape", None) for each in found])
+    )
+    for switch in (nullcontext, fast.disabled):
+        with switch():
+            outputs(model, TEXTS)[0].sum().backward()
+    handle.remove()
+    assert seen[0] == seen[1] != []
+    assert_fast(model, TEXTS)
 
 
 def test_a_method_of_a_part_is_replaced() -> None:

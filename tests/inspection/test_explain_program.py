@@ -45,20 +45,8 @@ def test_a_native_checkpoint_becomes_a_page(tmp_path: Path) -> None:
     redraw(BertForMaskedLM(BertConfig(vocab_size=len(tokenizer), **sizes))).save_pretrained(tmp_path / "bert")
     tokenizer.save_pretrained(tmp_path / "bert")
     page = tmp_path / "page.html"
-    main(
-        [
-            "--model",
-            str(tmp_path / "bert"),
-            "--text",
-            "a [MASK] film",
-            "--label",
-            "good",
-            "--language",
-            "de",
-            "--output",
-            str(page),
-        ]
-    )
+    options = f"--model {tmp_path}/bert --label good --language de --output {page}"
+    main([*options.split(), "--text", "a [MASK] film"])
     assert '<html lang="de" ' in page.read_text(encoding="utf-8")
 
 

@@ -19,13 +19,7 @@ from torch.utils.flop_counter import flop_registry
 from writers import text_of
 
 from modeling_scratch.benchmark import run as benchmark_room
-from modeling_scratch.benchmark.data import (
-    draw_texts,
-    grouped_by_length,
-    in_random_order,
-    padded,
-    train_tokenizer,
-)
+from modeling_scratch.benchmark.data import draw_texts, grouped_by_length, in_random_order, padded, train_tokenizer
 from modeling_scratch.benchmark.models import (
     CLASSIFIER,
     DECODER,
@@ -36,12 +30,7 @@ from modeling_scratch.benchmark.models import (
     training_step,
 )
 from modeling_scratch.benchmark.settings import Settings
-from modeling_scratch.benchmark.timing import (
-    Comparison,
-    Side,
-    measure,
-    training_work,
-)
+from modeling_scratch.benchmark.timing import Comparison, Side, measure, training_work
 from modeling_scratch.utils.errors import DataError
 
 QUICK = Settings(rounds=2, quick=True)

@@ -93,24 +93,6 @@ def sound(session: Session) -> Rows:
     yield "all", {"value": 3, "seen": list(session.done("sound"))}
 
 
-@in_own_process
-def test_a_part_is_stopped_at_its_limit_and_keeps_its_rows(tmp_path: Path) -> None:
-    PARTS.update(
-        endless=Part(endless, "Endless", 1),
-        failing=Part(failing, "Failing", 60),
-        sound=Part(sound, "Sound", 60),
-    )
-    results = run_parts(["endless", "failing", "sound"], tmp_path, tmp_path / "no tokens", 1, rehearses=True)
-    assert results["endless"]["before"] == {"value": 1}
-    assert results["endless"]["stopped"] == {"at its limit of": "1 s"}
-    assert results["failing"]["before"] == {"value": 2}
-    assert results["failing"]["failed"] == {"error": "RuntimeError: two lines of an error"}
-    assert results["sound"]["all"] == {"value": 3, "seen": ["conditions"]}
-    assert results == json.loads((tmp_path / "results.json").read_text())
-    PARTS.update(endless=Part(sound, "Sound", 60))  # a later call ends it
-    assert "stopped" not in run_parts(["endless"], tmp_path, tmp_path, 1, rehearses=True)["endless"]
-
-
 def killed(session: Session) -> Rows:
     os.kill(os.getpid(), signal.SIGKILL)
     yield "never", {}
@@ -120,35 +102,40 @@ def with_a_failed_test(session: Session) -> Rows:
     yield "tests", {"result": "1 failed", "failed": ["FAILED test_x"]}
 
 
+def called(folder: Path, anew: bool = False, **parts: Any) -> dict[str, Any]:
+    """What a call of these parts leaves; one that never ends has a second."""
+    PARTS.update({name: Part(run, name, 1 if run is endless else 60) for name, run in parts.items()})
+    return run_parts([*parts], folder, folder / "no tokens", 1, rehearses=True, anew=anew)
+
+
 @in_own_process
-def test_a_part_that_dies_is_reported(tmp_path: Path) -> None:
-    PARTS.update(killed=Part(killed, "Killed", 60), tests=Part(with_a_failed_test, "Tests", 60))
-    results = run_parts(["killed", "tests"], tmp_path, tmp_path, 1, rehearses=True)
+def test_a_part_that_is_stopped_fails_or_dies_is_reported_and_keeps_its_rows(tmp_path: Path) -> None:
+    results = called(tmp_path, endless=endless, failing=failing, killed=killed, tests=with_a_failed_test, sound=sound)
+    assert results["endless"]["before"] == {"value": 1}
+    assert results["endless"]["stopped"] == {"at its limit of": "1 s"}
+    assert results["failing"]["before"] == {"value": 2}
+    assert results["failing"]["failed"] == {"error": "RuntimeError: two lines of an error"}
     assert results["killed"]["failed"] == {"error": "its process ended with exit code -9"}
-    assert [has_failed(results, [name]) for name in ("killed", "tests")] == [True, True]
+    assert results["sound"]["all"] == {"value": 3, "seen": ["conditions"]}
+    assert [name for name in results if has_failed(results, [name])] == ["failing", "killed", "tests"]
+    assert results == json.loads((tmp_path / "results.json").read_text())
+    assert "stopped" not in called(tmp_path, endless=sound)["endless"]  # a later call ends it
 
 
 @in_own_process
-def test_rows_of_another_device_are_not_continued(tmp_path: Path) -> None:
+def test_rows_of_another_device_are_not_continued_and_all_dates_stay(tmp_path: Path) -> None:
     before = {"sound": {"conditions": {"torch": "2.0"}, "all": {"value": 0}}}
     (tmp_path / "results.json").write_text(json.dumps(before))
-    PARTS.update(sound=Part(sound, "Sound", 60))
-    found = run_parts(["sound"], tmp_path, tmp_path, 1, rehearses=True)["sound"]
+    found = called(tmp_path, sound=sound)["sound"]
     assert "has rows of another" in found["failed"]["error"]
     assert found["all"] == {"value": 0}
-    assert not has_failed(run_parts(["sound"], tmp_path, tmp_path, 1, rehearses=True, anew=True), ["sound"])
-
-
-@in_own_process
-def test_the_dates_of_all_calls_stay(tmp_path: Path) -> None:
-    PARTS.update(sound=Part(sound, "Sound", 60))
-    results = run_parts(["sound"], tmp_path, tmp_path, 1, rehearses=True)
+    results = called(tmp_path, anew=True, sound=sound)
+    assert not has_failed(results, ["sound"])
     today = results["sound"]["conditions"]["date"]
     results["sound"]["conditions"]["date"] = "2026-01-02"
     (tmp_path / "results.json").write_text(json.dumps(results))
     for _ in range(2):
-        conditions = run_parts(["sound"], tmp_path, tmp_path, 1, rehearses=True)["sound"]["conditions"]
-        assert conditions["date"] == f"2026-01-02, {today}"
+        assert called(tmp_path, sound=sound)["sound"]["conditions"]["date"] == f"2026-01-02, {today}"
 
 
 ENDLESS = """
@@ -167,7 +154,7 @@ gpu.main(["--rehearse", "--only", "checks", "--output", sys.argv[1]])
 """
 
 
-@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM], ids=lambda end: end.name)
+@pytest.mark.parametrize("end", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)], ids=str)
 def test_a_part_ends_with_the_program(tmp_path: Path, end: signal.Signals) -> None:
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'scripts'}"}
     command = [sys.executable, "-u", "-c", ENDLESS, str(tmp_path)]
@@ -190,14 +177,12 @@ def test_minutes_are_above_0(minutes: str, capsys: pytest.CaptureFixture[str]) -
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
-def test_nothing_is_forgotten_where_nothing_can_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_gpu_it_is_one_line_and_nothing_is_forgotten(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "results.json").write_text("{}")
     refusal(capsys, gpu.main, ["--overwrite", "--output", str(tmp_path)])
     assert (tmp_path / "results.json").exists()
-
-
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
-def test_without_a_gpu_it_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     message = refusal(capsys, gpu.main, ["--output", str(tmp_path / "out")])
     assert message == (
         "gpu.py: error: no CUDA device: run this on a machine with an NVIDIA GPU and a CUDA build of torch, or "

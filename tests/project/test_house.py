@@ -172,7 +172,8 @@ def used_names(node: ast.AST) -> list[str]:
         return [f"{node.func.id}()"]
     if isinstance(node, ast.ImportFrom):
         return [f"{node.module}.{alias.name}" for alias in node.names]
-    return [ast.unparse(node)] if isinstance(node, ast.Attribute | ast.keyword) else []
+    is_short = isinstance(node, ast.keyword) or (isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name))
+    return [ast.unparse(node)] if is_short else []
 
 
 def test_nothing_executes_data_or_edits_the_path() -> None:

@@ -32,8 +32,9 @@ NOT_RUN = {"serve", "demo", "push", "load-test", "export"}  # need a server, the
 SMALL = "--config_overrides hidden_size=16,intermediate_size=16,num_hidden_layers=1,num_attention_heads=2"
 SHORT = "--num_train_epochs 1"
 FEWER = {
-    "benchmark": "--quick --batch_size 4",
-    "doctor": "--checks safe_weights round_trip repeats batch_equals_single loss",
+    "benchmark": "--quick --batch_size 4 --rounds 1 --threads 1",
+    "doctor": "--checks safe_weights code_is_there flat_code",
+    "explain": "--max_tokens 6",
     "lab": f"{SMALL} --max_steps 5 --seeds 1",
     "pretrain": f"{SMALL} --max_steps 2 --save_strategy no",
     "train-classifier": f"{SMALL} {SHORT}",
@@ -125,6 +126,12 @@ def write_inputs(folder: Path) -> None:
     folder.mkdir()
     for name in ("examples", "measurements"):
         shutil.copytree(DOCS / name, folder / "docs" / name)
+    questions, names = (folder / "docs" / "examples" / name for name in ("questions.json", "names.conll"))
+    data = json.loads(questions.read_text(encoding="utf-8"))
+    data["data"] = [{**article, "paragraphs": article["paragraphs"][:10]} for article in data["data"][:1]]
+    questions.write_text(json.dumps(data), encoding="utf-8")
+    sentences = names.read_text(encoding="utf-8").split("\n\n")
+    names.write_text("\n\n".join(sentences[:40]) + "\n", encoding="utf-8")
     rows = [f"a {word} film number {i},{label}" for i in range(60) for word, label in (("great", 1), ("dull", 0))]
     (folder / "reviews.csv").write_text("\n".join(["text,label", *rows]), encoding="utf-8")
     (folder / "new.csv").write_text("text\na great film\na dull film\n", encoding="utf-8")

@@ -21,7 +21,7 @@ import train_classifier
 import train_tokens
 import train_translation
 import transformers
-from hub_server import hub_of_this_process
+from hub_server import TOKEN
 from huggingface_hub import ModelCard
 from test_pretrain import CHARACTERS, MASKED, prose
 from test_translate import FAST as FAST_TRANSLATION
@@ -40,7 +40,6 @@ from modeling_scratch.training.trainer import SharingTrainer, share
 from modeling_scratch.utils.errors import DataError
 from modeling_scratch.utils.markdown import LONGEST, escaped, excerpt, table
 
-TOKEN = "hf_" + "x" * 34
 FAST = "--report_to none --use_cpu --disable_tqdm True --learning_rate 2e-2 --per_device_train_batch_size 16"
 SMALL = "--config_overrides hidden_size=16,intermediate_size=32,num_hidden_layers=1"
 HOSTILE = [
@@ -64,12 +63,6 @@ def write_reviews(path: Path, rows: int, flipped: int = 0) -> None:
             word, label = (("dull", 0), ("great", 1))[number % 2]
             label = 1 if number >= rows - 2 * flipped else label
             writer.writerow([f"{word} {number + rows} {HOSTILE[number % len(HOSTILE)]}", label])
-
-
-@pytest.fixture(scope="module")
-def hub(root):
-    with hub_of_this_process(TOKEN, root / "home") as server:
-        yield server
 
 
 @pytest.fixture(scope="module")

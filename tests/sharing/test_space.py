@@ -4,7 +4,6 @@
 import ast
 import json
 import re
-from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 
@@ -13,11 +12,10 @@ import pytest
 from conftest import refused
 from demos import SAVE
 from fresh_process import run_fresh
-from hub_server import HubServer, hub_of_this_process
+from hub_server import TOKEN, HubServer
 from huggingface_hub import RepoCard
 from transformers import pipeline
 
-TOKEN = "hf_" + "t" * 34
 TEXT, PAIR = "a slow and bad film by Anna Berg", ("a good film", "not good at all")
 ASK = """
 def ask(where, asked):
@@ -30,12 +28,6 @@ def ask(where, asked):
         page.close(verbose=False)
     return answers
 """
-
-
-@pytest.fixture(scope="module")
-def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubServer]:
-    with hub_of_this_process(TOKEN, tmp_path_factory.mktemp("home")) as server:
-        yield server
 
 
 @pytest.fixture(scope="module")

@@ -1,22 +1,13 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Generation is the library's own, and says the same with every cache, in every batch, drafted or not."""
 
+from functools import wraps
 from typing import Any
 
 import pytest
 import torch
 from conftest import lively
-from model_cases import (
-    CAUSAL_LM,
-    MASK,
-    SEQ2SEQ_LM,
-    SWITCHES,
-    Case,
-    draw_ids,
-    in_turn,
-    padded,
-    parametrize_cases,
-)
+from model_cases import CAUSAL_LM, MASK, SEQ2SEQ_LM, SWITCHES, Case, draw_ids, in_turn, padded, parametrize_cases
 from torch import Tensor, nn
 from transformers import CompileConfig, ContinuousBatchingConfig, GenerationConfig
 
@@ -70,10 +61,38 @@ def test_a_cache_changes_nothing(case: Case, settings: dict) -> None:
 @every_generator
 def test_a_static_cache_changes_nothing_for_many_texts(case: Case) -> None:
     """One token of each of many is read by plain products, which are given the mask of the fused kernel."""
-    model, few = lively(case.model()), (IDS[::2], MASK[::2])  # without the text that is padded on the right
-    many = [states.repeat(MANY_TEXTS, 1) for states in few]
+    model = lively(case.model())
+    many = [states.repeat(MANY_TEXTS, 1) for states in FEW]
     assert_same_texts(generate(model, *many, **STATIC), generate(model, *many))
-    assert_same_texts(generate(model, *few, **STATIC, output_attentions=True), generate(model, *few))
+    assert_same_texts(generate(model, *FEW, **STATIC, output_attentions=True), generate(model, *FEW))
+
+
+FEW = IDS[::2], MASK[::2]  # without the text that is padded on the right
+
+
+@pytest.mark.parametrize("position_type", ["rotary", "alibi", "learned"])
+def test_every_token_of_a_static_cache_has_inputs_of_one_shape(position_type: str) -> None:
+    """So that one compiled graph fits all tokens. The first call reads the prompt."""
+    model, shapes = lively(CAUSAL_LM.model(position_type=position_type)), []
+    expected, forward = generate(model, *FEW), model.forward
+
+    @wraps(forward)  # whose arguments generate looks at
+    def seen(*arguments: Any, **named: Any) -> Any:
+        shapes.append({name: tuple(value.shape) for name, value in named.items() if isinstance(value, Tensor)})
+        return forward(*arguments, **named)
+
+    model.forward = seen
+    assert_same_texts(generate(model, *FEW, **STATIC), expected)
+    assert "attention_mask" in shapes[1]
+    assert [each for each in shapes[1:] if each != shapes[1]] == []
+
+
+@pytest.mark.slow
+def test_flex_attention_makes_its_own_masks_of_a_static_cache() -> None:
+    model = lively(CAUSAL_LM.model(position_type="rotary", hidden_size=32, num_attention_heads=2))
+    expected = generate(model, *FEW)
+    model.set_attn_implementation("flex_attention")
+    assert torch.equal(generate(model, *FEW, **STATIC).sequences, expected.sequences)
 
 
 @pytest.mark.slow

@@ -5,16 +5,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from conftest import watch
-from model_cases import (
-    CAUSAL_LM,
-    HEADS,
-    MASK,
-    SEQ2SEQ_LM,
-    TEXTS,
-    Case,
-    engines,
-    in_turn,
-)
+from model_cases import CAUSAL_LM, HEADS, MASK, SEQ2SEQ_LM, TEXTS, Case, engines, in_turn
 from torch import Tensor
 from transformers import PreTrainedModel
 

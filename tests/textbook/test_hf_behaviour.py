@@ -8,7 +8,9 @@ import pytest
 import torch
 from model_cases import (
     BACKENDS,
+    CASES,
     CAUSAL_LM,
+    CLASSES,
     MASK,
     ONE_STACK,
     SEQ2SEQ_LM,
@@ -17,6 +19,8 @@ from model_cases import (
     TINY,
     Case,
     assert_same_outputs,
+    engines,
+    every_switch,
     in_turn,
     parametrize_cases,
 )
@@ -133,6 +137,20 @@ def test_half_precision_is_close(case: Case, settings: dict) -> None:
             assert name == "loss" or outputs[name].dtype == dtype
             for other in outputs[name], mixed[name]:
                 assert (other.float() - value).norm() <= 0.05 * value.norm(), name
+
+
+@engines
+@every_switch
+def test_every_tensor_is_made_on_the_device_of_the_model(settings: dict) -> None:
+    """On the meta device a tensor of the CPU among the others is an error, and so is a look at a value: a wait."""
+    with pytest.raises(RuntimeError, match="not on the expected device"):
+        torch.ones(1, device="meta") + torch.ones(2)
+    for case in CASES:
+        model = case.model(**settings, **CLASSES).train().to("meta")
+        batch = {name: value.to("meta") for name, value in case.batch().items() if "mask" not in name}
+        outputs = model(**batch)
+        outputs.get("loss", outputs[0].sum()).backward()
+        assert all(parameter.grad.shape == parameter.shape for parameter in model.parameters())
 
 
 def replicate(module: nn.Module) -> nn.Module:

@@ -167,24 +167,6 @@ def test_who_shares_a_table(settings: dict, count: int, tmp_path: Path) -> None:
     assert_same_outputs(loaded(**batch), model(**batch))
 
 
-@pytest.mark.parametrize("new", [80, 40], ids=["more", "fewer"])
-@pytest.mark.parametrize("tied", [True, False])
-def test_resized_vocabulary(tied: bool, new: int, tmp_path: Path) -> None:
-    model = SEQ2SEQ_LM.model(tie_word_embeddings=tied, lm_head_bias=True)
-    known = min(new, TINY["vocab_size"])
-    batch = {"input_ids": SOURCE % known, "attention_mask": MASK, "decoder_input_ids": TARGET % known}
-    expected = model(**batch)[0][..., :known]
-    model.resize_token_embeddings(new)
-    assert (model.config.vocab_size, model.config.decoder_vocab_size) == (new, new)
-    assert {len(weight) for weight in tables(model).values()} == {new}
-    assert tables(model)["encoder"] is tables(model)["decoder"]
-    assert_close(model(**batch)[0][..., :known], expected)
-    model.save_pretrained(tmp_path)
-    loaded, info = type(model).from_pretrained(tmp_path, output_loading_info=True)
-    assert not any(info.values())
-    assert_same_outputs(loaded(**batch), model(**batch))
-
-
 @parametrize_cases(SEQ2SEQS)
 def test_two_vocabularies_are_not_resized(case: Case) -> None:
     model = case.model(**TWO_TABLES)

@@ -123,11 +123,3 @@ def test_columns_that_no_model_takes_are_left_out_and_only_predictions_gathered(
     arrays = predicted.predictions if case is SPANS else (predicted.predictions,)
     assert [len(array) for array in arrays] == [8] * (2 if case is SPANS else 1)
     assert predicted.metrics["test_loss"] > 0
-
-
-def test_arguments_in_common_use(tmp_path: Path) -> None:
-    arguments = {"gradient_checkpointing": True, "bf16": True, "max_grad_norm": 1.0, "optim": "adamw_torch"}
-    made = trainer(TEXTS.model(), tmp_path, reviews(), max_steps=5, learning_rate=0.05, **arguments)
-    made.train()
-    losses = [log["loss"] for log in made.state.log_history if "loss" in log]
-    assert losses[-1] < losses[0]
