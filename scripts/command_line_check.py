@@ -43,10 +43,12 @@ def check_command_line(name: str, arguments: Sequence[str]) -> None:
     """Exit with one line and code 2 if the program `name` cannot accept the arguments."""
     known = json.loads(OPTIONS.read_text(encoding="utf-8"))
     parser = Parser(prog=f"modeling-scratch {name}", allow_abbrev=False, add_help=False)
-    parser.retired = known["retired"]
+    parser.retired = {**known["retired"], **known["retired_by"].get(name, {})}
     for option in known["programs"][name]:
-        kind = option.pop("type", None)
-        parser.add_argument(*option.pop("names"), **option, **({"type": TYPES[kind]} if kind else {}))
+        names: list[str] = option.pop("names")
+        if "type" in option:
+            option["type"] = TYPES[option["type"]]
+        parser.add_argument(*names, **option)
     parser.first = known["first"].get(name)
     found, unknown = parser.parse_known_args(_with_first(parser.first, arguments))
     if unknown and (known["transformers"] == version("transformers") or parser.retired.keys() & set(unknown)):

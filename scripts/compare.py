@@ -1,8 +1,8 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Compare runs on the texts that they were judged on: which is better, and where they disagree.
+"""Compare runs on the texts that they were evaluated on: which is better, and where they disagree.
 
     modeling-scratch compare runs/a runs/b
-    modeling-scratch compare runs/a runs/b runs/c --data my_reviews/test.csv --output comparison.json
+    modeling-scratch compare runs/a runs/b runs/c --output comparison.json
 
 The folders are those of `modeling-scratch train-classifier` or `train-tokens`, each with its predictions.jsonl. They
 may also be named by --runs.

@@ -4,7 +4,7 @@
     modeling-scratch data tickets.csv
     modeling-scratch data my_reviews --output report.html
 
-The report has the sizes of the splits, labels, lengths and writing systems, what to check (labels that are probably one
+The report has the sizes of the splits, labels and lengths, what to check (labels that are probably one
 class, texts with different labels or in two splits), what training would drop, hold out and truncate, and the command
 to train.
 """

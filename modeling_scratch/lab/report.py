@@ -9,8 +9,8 @@ from typing import Any
 
 from ..figures.learning_curves import colors
 from ..figures.look import WIDTH, plain_axes, titled
-from ..report.data_report import Section, as_page
 from ..report.plots import name_steps, percent_formatter, write_png
+from ..report.sections import Section, as_page
 from ..utils.errors import DataError, counted
 from ..utils.files import write_json, write_text
 from ..utils.markdown import table

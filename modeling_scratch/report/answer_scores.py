@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from ..data.questions import Question
-from .classification_metrics import percentile_interval
+from .metrics import first_mean
+from .significance import Score, with_intervals
 
 SCORES = "exact_match", "f1"
-RESAMPLES = 1_000
 WORD = re.compile(r"\w+")
 SENTENCE = re.compile(r"[^.!?]+[.!?]*|.", re.DOTALL)
 ARTICLES = re.compile(r"\b(a|an|the)\b")
@@ -59,12 +59,15 @@ def mean_scores(values: np.ndarray) -> dict[str, float]:
     return dict(zip(SCORES, values.mean(0).tolist()))
 
 
-def summarise(values: np.ndarray, seed: int = 0) -> dict[str, Any]:
+def _column(at: int, name: str) -> Score:
+    return Score(name, name, lambda values, _: values[:, [at]], first_mean)
+
+
+def summarise(values: np.ndarray) -> dict[str, Any]:
     """Return the mean scores (questions, 2) -> 2, and their 95 % percentile-bootstrap intervals over questions."""
-    generator, size = np.random.default_rng(seed), len(values)
-    drawn = np.array([values[generator.integers(size, size=size)].mean(0) for _ in range(RESAMPLES)])
-    intervals = dict(zip(SCORES, percentile_interval(drawn).T.tolist()))
-    return {**mean_scores(values), "intervals_95": intervals}
+    scores = [_column(at, name) for at, name in enumerate(SCORES)]
+    found = with_intervals(scores, {"": values}, values)["models"][""]
+    return {**mean_scores(values), "intervals_95": {name: found[name]["interval_95"] for name in SCORES}}
 
 
 # Baselines

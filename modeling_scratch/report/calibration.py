@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
+from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 
 from ..utils.markdown import percent, table
@@ -24,30 +24,19 @@ THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 def fit_temperature(logits: np.ndarray, labels: np.ndarray) -> float:
     """T = argmin of the mean of -log softmax(logits / T)[label], from 0.05 to 20 (Guo et al. 2017, 4.2).
 
-    logits (N, C), labels (N,) of class numbers. The loss is convex in 1 / T, so that its slope has one zero. Logits
-    that are constant in each row determine no T: 1. The loss is never above that of T = 1.
+    logits (N, C), labels (N,) of class numbers. The loss is convex in 1 / T, so that it has one minimum. Logits that
+    are constant in each row determine no T: 1. The loss is never above that of T = 1.
 
     Raises ValueError if the shapes differ, there is no example, or a logit is not finite.
     """
     logits, labels = _checked(logits, labels)
     logits = logits - logits.max(-1, keepdims=True)
-    of_labels = logits[np.arange(len(labels)), labels]
 
-    def slope(log_inverse: float) -> float:
-        """The derivative of the loss with respect to 1 / T."""
-        return float(((softmax(np.exp(log_inverse) * logits, -1) * logits).sum(-1) - of_labels).mean())
+    def loss(inverse: float) -> float:
+        return negative_log_likelihood(logits * inverse, labels)
 
-    low, high = -np.log(HIGHEST), -np.log(LOWEST)
-    if not logits.any():
-        return 1.0
-    if slope(low) >= 0:
-        temperature = HIGHEST
-    elif slope(high) <= 0:
-        temperature = LOWEST
-    else:
-        temperature = float(np.exp(-brentq(slope, low, high)))
-    is_better = negative_log_likelihood(logits / temperature, labels) < negative_log_likelihood(logits, labels)
-    return temperature if is_better else 1.0
+    found = minimize_scalar(loss, bounds=(1 / HIGHEST, 1 / LOWEST), method="bounded", options={"xatol": 1e-9})
+    return float(1 / min((1.0, found.x, 1 / LOWEST, 1 / HIGHEST), key=loss))
 
 
 def negative_log_likelihood(logits: np.ndarray, labels: np.ndarray) -> float:

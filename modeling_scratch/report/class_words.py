@@ -8,9 +8,9 @@ Shapes: N texts, C classes, F n-grams.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,8 +25,7 @@ JOINT = SEPARATOR.strip(" []").lower()  # the word between the texts of a pair
 MOST, SHOWN, MOST_CLASSES = 50, 8, 20  # n-grams of a class, in the file and in the report; classes in the report
 
 
-@dataclass(frozen=True)
-class ClassWord:
+class ClassWord(NamedTuple):
     """An n-gram that speaks for a class. in_class, in_others: the shares of the texts that have it."""
 
     label: str
@@ -61,11 +60,7 @@ def find_class_words(
 
 def save_class_words(found: Sequence[Sequence[ClassWord]], path: Path) -> None:
     """Write a table of all of them."""
-    rows = [
-        [word.label, word.words, *(f"{value:.4f}" for value in (word.contribution, word.in_class, word.in_others))]
-        for of_class in found
-        for word in of_class
-    ]
+    rows = [[*word[:2], *(f"{value:.4f}" for value in word[2:])] for of_class in found for word in of_class]
     write_csv(path, [["class", "words", "contribution", "in_class", "in_others"], *rows])
 
 

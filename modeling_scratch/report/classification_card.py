@@ -8,10 +8,10 @@ from ..data.text_pairs import from_fields
 from ..tasks.base import Metric, Results
 from ..utils.markdown import escaped, percent, quoted_rows, table
 from .calibration import calibration_text
-from .classification_metrics import class_table
-from .imbalance import macro_f1_text
-from .judges import KIND_JUDGES, kind_text
-from .split_scores import split_table
+from .classification_report import scores_text
+from .metrics import METRICS, class_table
+from .run_tables import split_table
+from .verdicts import macro_f1_text, only_answer_headline
 
 Evaluation = Mapping[str, Any]
 
@@ -22,7 +22,7 @@ def _example(evaluation: Evaluation) -> str:
 
 def classification(evaluation: Evaluation) -> Results:
     """Report what the problem type of the run asks for; runs of earlier versions have one class per text."""
-    results = of_kind(evaluation) if evaluation.get("problem_type") in KIND_JUDGES else one_class(evaluation)
+    results = of_scores(evaluation) if evaluation.get("problem_type") in METRICS else one_class(evaluation)
     if first := headline_of(evaluation):
         advice = f" {linear} It is not uploaded." if (linear := evaluation.get("linear_model")) else ""
         results = results._replace(text=f"**{escaped(first)}**{advice}\n\n{results.text}")
@@ -31,17 +31,17 @@ def classification(evaluation: Evaluation) -> Results:
     return results
 
 
-def of_kind(evaluation: Evaluation) -> Results:
+def of_scores(evaluation: Evaluation) -> Results:
     """Report the scores of sets of classes or of numbers, and the first texts with their labels and answers."""
     examples = [[from_fields(row), row["label"], row["answer"]] for row in evaluation["examples"]]
     text = [
-        kind_text(evaluation, "this model"),
+        scores_text(evaluation, "this model"),
         f"![Predictions]({evaluation['picture']})",
         *quoted_rows(f"The first texts of the {evaluation['split']} split:", ["text", "label", "answer"], examples),
     ]
     metrics = [
         Metric(score.name, evaluation["scores"][score.name]["value"], score.heading, evaluation["split"])
-        for score in KIND_JUDGES[evaluation["problem_type"]].metrics.scores
+        for score in METRICS[evaluation["problem_type"]].scores
     ]
     return Results("\n\n".join(text), metrics, _example(evaluation))
 
@@ -58,11 +58,11 @@ def one_class(evaluation: Evaluation) -> Results:
         [name, percent(scores["accuracy"]), _interval(scores["accuracy_interval_95"]), percent(scores["f1"])]
         for name, scores in {"this model": evaluation, **baselines, **others}.items()
     ]
-    rival = test.get("baseline", next(iter(baselines)))
+    baseline = test.get("baseline", next(iter(baselines)))
     text = [
         f"On the {evaluation['texts']:,} texts of the {split} split, for this model and linear baselines:",
         table(["", "accuracy", "95 % interval", escaped(evaluation["f1_name"])], rows),
-        f"This model compared with {escaped(rival)}: {test['verdict'].partition(' (')[0]} "
+        f"This model compared with {escaped(baseline)}: {test['verdict'].partition(' (')[0]} "
         f"(McNemar's exact test, p = {test['p_value']:.3g}).",
         *([macro_f1_text(comparison)] if (comparison := evaluation.get("macro_f1")) else []),
         "![Confusion matrix](confusion_matrix.png)",
@@ -81,10 +81,10 @@ def one_class(evaluation: Evaluation) -> Results:
 
 
 def headline_of(evaluation: Evaluation) -> str | None:
-    """Return what a report says first of a model that is no use; evaluations of earlier versions only know one kind."""
+    """Return what a report says first of a model that nobody should use; earlier versions only know one answer."""
     if "headline" in evaluation or not (answer := evaluation.get("only_answer")):
         return evaluation.get("headline")
-    return f"The Transformer predicts {answer} for every text: it has not learned."
+    return only_answer_headline(answer)
 
 
 def _baselines(evaluation: Evaluation) -> list[Mapping[str, Any]]:

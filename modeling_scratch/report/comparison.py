@@ -1,9 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Compare runs on the texts that they were judged on: scores, differences with intervals, and disagreements.
+"""Compare runs on the texts that they were evaluated on: scores, differences with intervals, and disagreements."""
 
-The scores and tests of sets of classes, of numbers and of labels of words are in kind_comparison.
-"""
-
+import csv
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -13,37 +11,33 @@ from typing import Any
 
 import numpy as np
 
-from ..data.columns import Label, find_text_columns, label_key, read_texts
-from ..data.labels import LABEL_MAP_HELP, is_imbalanced, parse_label_map
-from ..data.splits import check_sources, find_splits
-from ..data.tables import DELIMITER_HELP, ENCODING_HELP, SHEET_HELP, TableForm
-from ..data.text_pairs import TEXT_COLUMN_HELP, TextColumns, as_recorded, column_names, trained_columns
-from ..run.layout import PREDICTIONS, RECORD
+from ..data.labels import is_imbalanced
+from ..data.text_pairs import from_fields
+from ..run.layout import EVALUATION, MISCLASSIFIED, PREDICTIONS, RECORD
 from ..tasks import trained_by
 from ..utils.command_line import option
 from ..utils.errors import DataError
-from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, check_output, write_json
+from ..utils.files import check_output, write_json
 from ..utils.markdown import escaped, excerpt, percent, points, table
 from .calibration import expected_calibration_error, negative_log_likelihood
-from .classification_metrics import (
+from .classification_report import scores_table
+from .metrics import MACRO_F1, METRICS, ClassificationMetrics, ScoreMetrics
+from .predictions import ONE_CLASS, TAGS, Predictions
+from .significance import (
     SIGNIFICANCE_LEVEL,
-    ClassificationMetrics,
+    Score,
     bootstrap_interval,
     mcnemar,
     paired_bootstrap_interval,
     shown_verdict,
+    verdict,
 )
-from .kind_comparison import (
-    compare_kind,
-    compare_macro_f1,
-    kind_differences_table,
-    kind_scores_table,
-    macro_f1_differences_table,
-)
-from .predictions import ONE_CLASS, TAGS, Predictions, text_digest
+from .tag_scores import TAG_METRICS, tag_counts
+from .verdicts import one_hot
 
 CLASSIFIER = "train_classifier"
-MOST_PLACES = 3  # shown of a repeated text
+OF_SCORES = {**METRICS, **TAG_METRICS}  # by problem type
+OF_MACRO_F1 = ScoreMetrics((MACRO_F1,), MACRO_F1.name)  # of runs with one class per text
 Key = tuple[str, int]  # the digest of a text, and which of the rows with this text
 
 
@@ -51,21 +45,17 @@ Key = tuple[str, int]  # the digest of a text, and which of the rows with this t
 class CompareArguments:
     """The runs to compare and what to print."""
 
+    RETIRED = {"--label_map": "train both runs with the same --label_map"} | dict.fromkeys(
+        ("--data", "--text_column", "--delimiter", "--sheet", "--encoding", "--max_file_size"),
+        "the texts are those of misclassified.csv in the folders of the runs",
+    )
     runs: list[str] = field(
         metadata={"help": "The folders of the runs, before other options; the others are compared with the first."}
     )
     common: bool = field(
-        default=False, metadata={"help": "Compare on the texts in common, if the runs were judged on different ones."}
+        default=False,
+        metadata={"help": "Compare on the texts in common, if the runs were evaluated on different ones."},
     )
-    label_map: list[str] | None = field(default=None, metadata={"help": f"In all runs. {LABEL_MAP_HELP}"})
-    data: str | None = option(
-        default=None, help="A data file, or a folder of splits, in which to look up the texts of disagreements."
-    )
-    text_column: TextColumns = field(default=None, metadata={"help": f"Of --data. {TEXT_COLUMN_HELP}"})
-    delimiter: str | None = option(default=None, help=f"Of --data. {DELIMITER_HELP}")
-    sheet: str | None = option(default=None, help=f"Of --data. {SHEET_HELP}")
-    encoding: str | None = option(default=None, help=f"Of --data. {ENCODING_HELP}")
-    max_file_size: float = option(default=MAX_FILE_SIZE, help=MAX_FILE_SIZE_HELP)
     show: int = option(default=20, help="The number of disagreements to print; the output file has all of them.")
     output: str | None = option(default=None, help="A JSON file for the scores, differences and disagreements.")
     overwrite: bool = option(default=False, help="Replace the output file.")
@@ -75,40 +65,25 @@ class CompareArguments:
             raise DataError(f"{' '.join(self.runs)}: name at least two runs, as in `compare runs/a runs/b`")
         if self.show < 0:
             raise DataError(f"--show {self.show}: must not be negative")
-        parse_label_map(self.label_map or ())
-        self.text_column = as_recorded(self.text_column)
-        self.form = TableForm(self.delimiter, self.sheet, self.encoding)
-        for name in ("text_column", "delimiter", "sheet", "encoding"):
-            if getattr(self, name) and not self.data:
-                raise DataError(f"--{name}: requires --data")
-        folder = self.data if self.data and Path(self.data).is_dir() else None
-        check_sources(folder, self.max_file_size, self.data)
         if self.output is not None:
-            check_output("--output", self.output, self.data, self.overwrite)
+            check_output("--output", self.output, None, self.overwrite)
 
 
 def compare(arguments: CompareArguments) -> None:
     """Print a Markdown report. Raises `DataError` for runs that cannot be compared."""
     runs = dict(zip(names_of(arguments.runs), map(read_run, arguments.runs)))
-    if arguments.label_map:
-        runs = relabelled(runs, parse_label_map(arguments.label_map))
     total = max(len(run.ids) for run in runs.values())
     runs = matched(runs, arguments.common)
-    disagreements = disagreements_of(runs)
-    if arguments.data is not None:
-        if next(iter(runs.values())).problem_type in TAGS:
-            raise DataError("--data: the runs label words, and no table has their sentences; leave it out")
-        columns = column_names(arguments.text_column), trained_columns(arguments.runs[0])
-        add_texts(disagreements, texts_of(Path(arguments.data), *columns, arguments.form))
     first = next(iter(runs.values()))
-    by_macro_f1 = any(map(judged_by_macro_f1, arguments.runs))
+    disagreements = disagreements_of(runs)
+    add_texts(disagreements, runs, arguments.runs)
+    by_macro_f1 = any(map(decided_by_macro_f1, arguments.runs))
     report = {
         "split": " or ".join(dict.fromkeys(run.split for run in runs.values())),
         "texts": len(first.ids),
         "labels": first.label_names,
         "problem_type": first.problem_type,
-        "label_map": arguments.label_map or [],
-        **(compare_one_class(runs, by_macro_f1) if first.problem_type == ONE_CLASS else compare_kind(runs)),
+        **(compare_one_class(runs, by_macro_f1) if first.problem_type == ONE_CLASS else compare_scores(runs)),
         "disagreements": disagreements,
     }
     print(report_text(report, total, arguments.show))
@@ -140,34 +115,14 @@ def read_run(folder: str) -> Predictions:
     return Predictions.load(path)
 
 
-def relabelled(runs: Mapping[str, Predictions], label_map: Mapping[Label, Label]) -> dict[str, Predictions]:
-    """Return the predictions with the classes of the map, by their keys, read as others, in all runs.
-
-    Raises `DataError` for runs without one class per text, and for a class that no run has.
-    """
-    for name, run in runs.items():
-        if run.problem_type != ONE_CLASS:
-            raise DataError(f"--label_map: {name} does not have one class per text; leave it out")
-    names = list(dict.fromkeys(label for run in runs.values() for label in run.label_names))
-    keys = {name: str(label_key(name)) for name in names}
-    targets = {str(source): str(target) for source, target in label_map.items()}
-    if missing := targets.keys() - keys.values():
-        raise DataError(f"--label_map: no run has the class {min(missing)!r}; classes: {_listed(names)}")
-    read_as = {name: targets[key] for name, key in keys.items() if key in targets}
-    try:
-        return {name: run.with_classes(read_as) for name, run in runs.items()}
-    except ValueError as error:
-        raise DataError(f"--label_map: {error}, which no model can get wrong") from error
-
-
-def judged_by_macro_f1(folder: str) -> bool:
+def decided_by_macro_f1(folder: str) -> bool:
     """Return whether the report of a run compares by macro F1, as far as that is recorded."""
-    return bool(_recorded(Path(folder, "evaluation.json"), "macro_f1"))
+    return bool(_recorded(Path(folder, EVALUATION), "macro_f1"))
 
 
 def _program_of(folder: Path) -> str | None:
     """Return the name of the program whose run is in the folder, if that is recorded."""
-    program = _recorded(folder / "run_config.json", "program")
+    program = _recorded(folder / RECORD, "program")
     return Path(program).stem if isinstance(program, str) else None
 
 
@@ -202,19 +157,21 @@ def matched(runs: Mapping[str, Predictions], common: bool) -> dict[str, Predicti
     (first_name, first), *others = runs.items()
     for name, run in others:
         if run.problem_type != first.problem_type:
-            kinds = f"{first.problem_type} and {run.problem_type}"
-            raise DataError(f"the kinds of labels of {first_name} and {name} differ: {kinds}; compare runs of one kind")
+            types = f"{first.problem_type} and {run.problem_type}"
+            raise DataError(f"the problem types of {first_name} and {name} differ: {types}; compare runs of one type")
         if run.label_names != first.label_names:
             classes = " and ".join(_listed(each.label_names) for each in (first, run))
-            hint = "; --label_map reads a class as another one" if run.problem_type == ONE_CLASS else ""
-            raise DataError(f"the classes of {first_name} and {name}, or their order, differ: {classes}{hint}")
+            hint = "train both with the same --label_map to merge classes"
+            raise DataError(f"the classes of {first_name} and {name}, or their order, differ: {classes}; {hint}")
     keys = [keys_of(run) for run in runs.values()]
     shared = sorted(set(keys[0]).intersection(*keys[1:]), key=keys[0].__getitem__)
     if not shared:
-        raise DataError(f"{', '.join(runs)}: the runs have no text in common; were they judged on the same split?")
+        raise DataError(f"{', '.join(runs)}: the runs have no text in common; were they evaluated on the same split?")
     sizes = ", ".join(f"{name} {len(run.ids):,}" for name, run in runs.items())
     if not common and any(len(run.ids) > len(shared) for run in runs.values()):
-        raise DataError(f"the runs were judged on different texts ({sizes}), {len(shared):,} in common; give --common")
+        raise DataError(
+            f"the runs were evaluated on different texts ({sizes}), {len(shared):,} in common; give --common"
+        )
     chosen = {name: run.select([key[of] for of in shared]) for (name, run), key in zip(runs.items(), keys)}
     for name, run in chosen.items():
         if unequal := int(_differ(run.references, chosen[first_name].references).sum()):
@@ -234,8 +191,43 @@ def compare_one_class(runs: Mapping[str, Predictions], by_macro_f1: bool = False
     """
     scores = [{"name": name, **scores_of(run)} for name, run in runs.items()]
     decides = by_macro_f1 or is_imbalanced(next(iter(runs.values())).references)
-    found = {"macro_f1": compare_macro_f1(runs)} if decides else {}
+    found = {"macro_f1": compare_by_macro_f1(runs)} if decides else {}
     return {"runs": scores, "differences": differences_of(runs), **found}
+
+
+def compare_scores(runs: Mapping[str, Predictions]) -> dict[str, Any]:
+    """Return the scores of each run, and the differences from the first, with paired bootstrap intervals.
+
+    The verdict is that of the decisive score of the problem type.
+    """
+    first = next(iter(runs.values()))
+    answers = {name: tag_counts(run) if run.problem_type in TAGS else run.predicted for name, run in runs.items()}
+    return _compared(OF_SCORES[first.problem_type], answers, first.references)
+
+
+def compare_by_macro_f1(runs: Mapping[str, Predictions]) -> dict[str, Any]:
+    """Return what `compare_scores` does, for runs with one class per text: the macro F1 of the classes that occur."""
+    references = next(iter(runs.values())).references
+    classes = np.unique(references)
+    answers = {name: one_hot(run.predicted, classes) for name, run in runs.items()}
+    return _compared(OF_MACRO_F1, answers, one_hot(references, classes))
+
+
+def _compared(metrics: ScoreMetrics, answers: Mapping[str, np.ndarray], references: np.ndarray) -> dict[str, Any]:
+    found = metrics.with_intervals(answers, references)
+    first, *others = answers
+    differences = []
+    for name in others:
+        scores = {key: _negated(value) for key, value in found["differences"][name].items()}
+        word = verdict(scores[metrics.decisive], metrics.score, len(references))
+        about = {"run": name, "compared_with": first, "scores": scores, "score": metrics.decisive}
+        differences.append({**about, "verdict": shown_verdict(word, len(references))})
+    return {"runs": [{"name": name, "scores": found["models"][name]} for name in answers], "differences": differences}
+
+
+def _negated(difference: Mapping[str, Any]) -> dict[str, Any]:
+    low, high = difference["interval_95"]
+    return {"value": -difference["value"], "interval_95": [-high, -low]}
 
 
 def scores_of(run: Predictions) -> dict[str, Any]:
@@ -265,7 +257,7 @@ def differences_of(runs: Mapping[str, Predictions]) -> list[dict[str, Any]]:
                 "only_this_correct": test.only_model_correct,
                 "only_first_correct": test.only_baseline_correct,
                 "p_value": test.p_value,
-                "verdict": shown_verdict(test.p_value, test.verdict, len(run.ids)),
+                "verdict": shown_verdict(test.verdict, len(run.ids)),
             }
         )
     return differences
@@ -307,31 +299,26 @@ def _of_words(runs: Mapping[str, Predictions], row: int) -> dict[str, Any]:
     }
 
 
-def texts_of(
-    path: Path, named: tuple[str, ...], trained: tuple[str, ...], form: TableForm
-) -> dict[str, tuple[str, str]]:
-    """Return where each text of a file, or of all splits of a folder, is found, and the text, by its digest.
+def add_texts(disagreements: Sequence[dict[str, Any]], runs: Mapping[str, Predictions], folders: Sequence[str]) -> None:
+    """Add to each disagreement its text and where it is, which the wrong answers of the runs tell; else None.
 
-    named, trained: the text columns of --text_column, and those that the first run was trained on.
+    Of runs that disagree on one class per text, at least one is wrong.
     """
-    files = [file for split in find_splits(path).values() for file in split] if path.is_dir() else [path]
-    found: dict[str, tuple[list[str], str]] = {}
-    for file in files:
-        for row, text in read_texts(file, list(named or find_text_columns(file, form, trained)), form):
-            places, _ = found.setdefault(text_digest(text), ([], text))
-            places.append(f"{file.name}, row {row}")
-    return {digest: (_joined(places), text) for digest, (places, text) in found.items()}
-
-
-def _joined(places: Sequence[str]) -> str:
-    """Return the places of a repeated text, of which the predictions do not tell which one it was."""
-    return " or ".join([*places[:MOST_PLACES], *(["..."] if len(places) > MOST_PLACES else [])])
-
-
-def add_texts(disagreements: Sequence[dict[str, Any]], texts: Mapping[str, tuple[str, str]]) -> None:
-    """Add to each disagreement its text and where it is, None if it is not among `texts`."""
+    places = {name: place for place, name in enumerate(next(iter(runs.values())).ids)}
+    wrong = [_wrong_answers(Path(folder, MISCLASSIFIED)) for folder in folders]
     for each in disagreements:
-        each["where"], each["text"] = texts.get(each["id"].rpartition("-")[2], (None, None))
+        rows = [run.ids[places[each["id"]]].partition("-")[0] for run in runs.values()]
+        found = next((of_run[row] for of_run, row in zip(wrong, rows) if row in of_run), None)
+        each["where"], each["text"] = (found["where"], from_fields(found)) if found else (None, None)
+
+
+def _wrong_answers(path: Path) -> dict[str, dict[str, str]]:
+    """Return the rows of the table by their numbers in the split; none if the run has none."""
+    try:
+        with path.open(encoding="utf-8", newline="") as handle:
+            return {row["row"]: row for row in csv.DictReader(handle) if row.keys() >= {"where", "text"}}
+    except (OSError, ValueError, LookupError, csv.Error):
+        return {}
 
 
 def report_text(report: Mapping[str, Any], total: int, show: int) -> str:
@@ -341,7 +328,9 @@ def report_text(report: Mapping[str, Any], total: int, show: int) -> str:
     if report["problem_type"] == ONE_CLASS:
         parts += [_scores_table(report), *_macro_f1_text(report), _differences_table(report)]
     else:
-        parts += [kind_scores_table(report), kind_differences_table(report)]
+        metrics = OF_SCORES[report["problem_type"]]
+        scores = {run["name"]: run["scores"] for run in report["runs"]}
+        parts += [scores_table(metrics.scores, scores, "run"), _score_differences_table(metrics.score, report)]
     return "\n\n".join([*parts, *_notes(report), _disagreements_text(report["disagreements"], show)])
 
 
@@ -369,7 +358,7 @@ def _macro_f1_text(report: Mapping[str, Any]) -> list[str]:
     if "macro_f1" not in report:
         return []
     reason = "The classes are weighted or imbalanced, so macro F1, the mean over the classes, says more than accuracy:"
-    return [reason, macro_f1_differences_table(report["macro_f1"]), "Accuracy:"]
+    return [reason, _score_differences_table(MACRO_F1, report["macro_f1"]), "Accuracy:"]
 
 
 def _differences_table(report: Mapping[str, Any]) -> str:
@@ -389,10 +378,18 @@ def _differences_table(report: Mapping[str, Any]) -> str:
     return table(heads, rows)
 
 
+def _score_differences_table(score: Score, report: Mapping[str, Any]) -> str:
+    heads = [f"compared with {escaped(report['runs'][0]['name'])}", score.heading, "95 % interval", "verdict"]
+    rows = []
+    for each in report["differences"]:
+        difference = each["scores"][score.name]
+        values = list(map(score.shown_difference, (difference["value"], *difference["interval_95"])))
+        rows.append([each["run"], values[0], " to ".join(values[1:]), each["verdict"]])
+    return table(heads, rows)
+
+
 def _notes(report: Mapping[str, Any]) -> list[str]:
     notes = []
-    if report["label_map"]:
-        notes.append(f"Classes were merged in all runs: {escaped(', '.join(report['label_map']))}.")
     if (tests := len(report["differences"])) > 1:
         notes.append(
             f"Each of the {tests} tests is at the {SIGNIFICANCE_LEVEL:.0%} level: the more runs, the more of them "
@@ -400,7 +397,7 @@ def _notes(report: Mapping[str, Any]) -> list[str]:
         )
     if "validation" in report["split"] and report["problem_type"] == ONE_CLASS:
         notes.append(
-            "Runs were judged on validation, where their temperatures are fitted: their log likelihoods and "
+            "The runs were evaluated on validation, where their temperatures are fitted: their log likelihoods and "
             "calibration errors are better than on new texts."
         )
     return notes
@@ -417,7 +414,7 @@ def _disagreements_text(disagreements: Sequence[Mapping[str, Any]], show: int) -
     shown = disagreements[:show]
     heads = ["id", "label", *map(escaped, shown[0]["predictions"])]
     rows = [[each["id"], *map(_shown, (each["label"], *each["predictions"].values()))] for each in shown]
-    if "text" in shown[0]:
+    if any(each["text"] for each in shown):
         heads += ["where", "text"]
         rows = [[*row, each["where"] or "–", excerpt(each["text"] or "–")] for row, each in zip(rows, shown)]
     return f"{heading}\n\n{table(heads, rows)}"

@@ -1,22 +1,16 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""A report on labelled texts before any training: as text, or as one HTML page with plots.
+"""A report on labelled texts before any training: as text, or as one HTML page.
 
 It describes the splits that `load_splits` returns, which are those that training would use.
 """
 
-import base64
-import html
-import io
 import re
 import shlex
-import unicodedata
-import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -32,24 +26,14 @@ from ..utils.errors import DataError, counted, quoted
 from ..utils.files import check_output, write_text
 from ..utils.markdown import excerpt
 from .doubtful_labels import SHOWN, DoubtfulLabels, find_doubtful_labels
-from .plots import BLUE, LONGEST_LABEL, VERMILION, new_figure
+from .sections import Section, as_page, as_text
 
-if TYPE_CHECKING:  # imported lazily: matplotlib takes a second to import
-    from matplotlib.figure import Figure
-
-MOST_LABELS, MOST_BARS, MOST_CONFLICTS = 50, 20, 200
+MOST_LABELS, MOST_CONFLICTS, LONGEST_LABEL = 50, 200, 24
 SPECIAL_TOKENS = 2
-WIDE = 40  # characters of a column of texts
 LONGEST_START = 10_000  # bytes
 PATHS = ("data_dir", "train_file", "validation_file", "test_file")
 OUTPUTS = {"output": (".html", ".htm"), "write_label_map": (".csv",), "check_labels": (".csv",)}  # and their suffixes
 TOKEN = re.compile(r"\w+|[^\w\s]")
-READ_CHARACTERS = 1_000  # of a text, to find its writing system
-KANA = {"CJK": "Han", "HIRAGANA": "Kana", "KATAKANA": "Kana"}
-STYLE = """body { font: 16px/1.5 sans-serif; max-width: 60em; margin: 2em auto; padding: 0 1em }
-table { border-collapse: collapse } td, th { padding: .2em .8em; border-bottom: 1px solid #ddd; text-align: right }
-td:first-child, th:first-child { text-align: left } img { max-width: 100% } li, td { overflow-wrap: anywhere }
-pre { background: #f4f4f4; padding: .8em; white-space: pre-wrap; overflow-wrap: anywhere }"""
 
 
 @dataclass
@@ -97,16 +81,6 @@ def with_source(arguments: Sequence[str]) -> list[str]:
     return ["--data_dir" if Path(arguments[0]).is_dir() else "--train_file", *arguments]
 
 
-class Section(NamedTuple):
-    """A part of a report: sentences, a table whose first row is its head, a command, and a plot (PNG)."""
-
-    title: str
-    lines: Sequence[str] = ()
-    table: Sequence[Sequence[str]] = ()
-    command: str = ""
-    plot: bytes = b""
-
-
 def report(arguments: DataReportArguments) -> None:
     """Print the report on the data, and write it as a page. Raises `DataError` for data that training would refuse."""
     data = _load(arguments)
@@ -115,8 +89,6 @@ def report(arguments: DataReportArguments) -> None:
     doubts = [doubts_section(doubtful)] if doubtful else []
     print("\n\n".join(map(as_text, [*sections, *doubts, *_commands(arguments, data)])))
     if arguments.output:
-        plots = {"Labels": label_plot(data), "Lengths": length_plot(data, arguments.max_length)}
-        sections = [section._replace(plot=plots.get(section.title, b"")) for section in sections]
         commands = _commands(arguments, data, without_folders=True)
         doubts = [doubts_section(doubtful, with_texts=False)] if doubtful else []  # as a page may be passed on
         write_text(Path(arguments.output), as_page([*sections, *doubts, *commands]))
@@ -156,12 +128,11 @@ def _other_command(path: Path) -> str | None:
 
 
 def sections_of(data: ReviewData, arguments: DataReportArguments) -> list[Section]:
-    """Return the sections of the report, without plots and without the command to train."""
+    """Return the sections of the report, without the command to train."""
     lengths, cut = _lengths(data, arguments.max_length)
     return [
         Section("Labels", table=_labels(data)),
         Section("Lengths", table=lengths),
-        Section("Writing systems", table=_writing_systems(data)),
         Section("To check", data.warnings or ["nothing was found"]),
         *([Section("Texts with different labels", table=_conflicts(data))] if data.conflicts else []),
         Section("What training does with the data", [*data.notes, *cut]),
@@ -228,28 +199,6 @@ def _read_texts(data: ReviewData, split: str) -> list[str]:
     return [" ".join(parts_of(text)) for text in data.texts(split)]
 
 
-def _writing_systems(data: ReviewData) -> list[list[str]]:
-    counts = Counter(writing_system(text) for split in data.splits for text in _read_texts(data, split))
-    shares = [[name, f"{count / counts.total():.1%}"] for name, count in counts.most_common()]
-    return [["most letters are", "texts"], *shares]
-
-
-def writing_system(text: str) -> str:
-    """Return the writing system of most letters at the beginning of a text, such as Latin, Cyrillic or Han."""
-    found: Counter[str] = Counter()
-    for character, count in Counter(unicodedata.normalize("NFKC", text[:READ_CHARACTERS])).items():
-        if name := _system_of(character):
-            found[name] += count
-    return min(found, key=lambda name: (-found[name], name)) if found else "no letters"
-
-
-@cache
-def _system_of(character: str) -> str:
-    """Return the first word of a letter's Unicode name, which is that of its writing system, or ""."""
-    first = unicodedata.name(character, "").partition(" ")[0] if character.isalpha() else ""
-    return KANA.get(first, first.capitalize())
-
-
 def doubts_section(found: DoubtfulLabels, with_texts: bool = True) -> Section:
     """Return the labels in doubt, the most probable errors first."""
     number = len(found.rows)
@@ -304,98 +253,3 @@ def _free(folder: str) -> str:
     while Path(found).exists():
         found, number = f"{folder}-{number}", number + 1
     return found
-
-
-def as_text(section: Section) -> str:
-    """Return a section as plain text, the columns of its table aligned."""
-    widths = [max(map(len, column)) for column in zip(*section.table)]
-    is_left = [place == 0 or width > WIDE for place, width in enumerate(widths)]
-    rows = [
-        "  ".join(
-            cell.ljust(width) if left else cell.rjust(width) for cell, width, left in zip(row, widths, is_left)
-        ).rstrip()
-        for row in section.table
-    ]
-    lines = [f"- {line}" for line in section.lines]
-    return "\n".join([section.title, *lines, *rows, *([section.command] if section.command else [])])
-
-
-def as_page(sections: Sequence[Section], title: str = "Data before training") -> str:
-    """Return the sections as one HTML page that loads nothing. All their text is escaped."""
-    head = f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
-    body = "\n".join(map(_as_html, sections))
-    return f"{head}<style>{STYLE}</style></head>\n<body><main><h1>{title}</h1>\n{body}\n</main></body></html>\n"
-
-
-def _as_html(section: Section) -> str:
-    parts = [f"<h2>{html.escape(section.title)}</h2>"]
-    if section.lines:
-        parts += ["<ul>", *(f"<li>{_escaped(line)}</li>" for line in section.lines), "</ul>"]
-    if section.table:
-        head, *rows = section.table
-        parts += ["<table>", _row(head, "th"), *(_row(row, "td") for row in rows), "</table>"]
-    if section.command:
-        parts.append(f"<pre>{html.escape(section.command)}</pre>")
-    if section.plot:
-        source = base64.b64encode(section.plot).decode()
-        parts.append(f'<p><img alt="{html.escape(section.title)}" src="data:image/png;base64,{source}"></p>')
-    return "\n".join(parts)
-
-
-def _row(cells: Sequence[str], tag: str) -> str:
-    return f"<tr>{''.join(f'<{tag}>{_escaped(cell)}</{tag}>' for cell in cells)}</tr>"
-
-
-def _escaped(line: str) -> str:
-    return html.escape(excerpt(line, 10_000))
-
-
-def label_plot(data: ReviewData) -> bytes:
-    """Plot the number of training texts of the most frequent labels, or a histogram of numbers."""
-    if isinstance(data.kind, Number):
-        return _number_plot(data)
-    classes = _class_counts(data, "train")
-    counts = classes.most_common(MOST_BARS)[::-1]
-    names = [excerpt(data.label_names[label], LONGEST_LABEL) for label, _ in counts]
-    figure = new_figure(7, 1 + 0.3 * len(counts))
-    axes = figure.subplots()
-    bars = axes.barh(range(len(counts)), [count for _, count in counts], color=BLUE)
-    axes.bar_label(bars, fmt="{:,.0f}", padding=3)
-    axes.set_yticks(range(len(counts)), labels=names, parse_math=False)
-    largest = f", the {len(counts)} largest of {len(classes)} labels" if len(classes) > len(counts) else ""
-    axes.set_xlabel(f"training texts{largest}")
-    axes.margins(x=0.15)
-    return _png(figure)
-
-
-def _number_plot(data: ReviewData) -> bytes:
-    figure = new_figure(7, 3)
-    axes = figure.subplots()
-    axes.hist(data.labels("train"), bins=30, color=BLUE)
-    axes.set_xlabel(excerpt(data.label_names[0], LONGEST_LABEL), parse_math=False)
-    axes.set_ylabel("training texts")
-    return _png(figure)
-
-
-def length_plot(data: ReviewData, limit: int) -> bytes:
-    """Plot a histogram of the lengths in words, on a logarithmic axis."""
-    words = [max(1, len(text.split())) for split in data.splits for text in _read_texts(data, split)]
-    figure = new_figure(7, 3)
-    axes = figure.subplots()
-    axes.hist(words, bins=np.unique(np.geomspace(1, max(*words, 2) + 1, 30).round()).tolist(), color=BLUE)
-    axes.axvline(limit, color=VERMILION, linestyle=":", label=f"{limit} tokens, roughly")
-    axes.set_xscale("log")
-    axes.xaxis.set_major_formatter("{x:,.0f}")
-    axes.set_xlabel("words of a text")
-    axes.set_ylabel("texts")
-    axes.legend(frameon=False)
-    return _png(figure)
-
-
-def _png(figure: "Figure") -> bytes:
-    figure.gca().spines[["top", "right"]].set_visible(False)
-    buffer = io.BytesIO()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # on characters that the font lacks
-        figure.savefig(buffer, format="png", dpi=110)
-    return buffer.getvalue()

@@ -20,7 +20,7 @@ class Misclassified:
     """The wrong answers among those to N texts, over C classes.
 
     places: the file and the row of each text. labels, predicted, linear: class indices (N,), the given ones, the
-    model's, and those of a linear model named `rival`. probabilities (N, C): the model's. has_learned: enough to doubt
+    model's, and those of the linear model `baseline`. probabilities (N, C): the model's. has_learned: enough to doubt
     labels.
     """
 
@@ -30,7 +30,7 @@ class Misclassified:
     labels: np.ndarray
     predicted: np.ndarray
     probabilities: np.ndarray
-    rival: str
+    baseline: str
     linear: np.ndarray
     has_learned: bool = True
 
@@ -56,13 +56,13 @@ class Misclassified:
         if self.has_learned and self.doubtful:
             text += (
                 f"\n\nTexts to which both models give the same answer, but not the label: {self.doubtful:,}. Check "
-                f"these labels first. The other model is {escaped(self.rival)}."
+                f"these labels first. The other model is {escaped(self.baseline)}."
             )
         return f"\n{text}\n"
 
     def _listed(self, rows: np.ndarray) -> str:
         return table(
-            ["where", "text", "label", "answer", "probability", escaped(self.rival)],
+            ["where", "text", "label", "answer", "probability", escaped(self.baseline)],
             [[self.places[row], shortened(self.texts[row]), *self._answers(row)] for row in rows],
         )
 

@@ -14,41 +14,42 @@ if TYPE_CHECKING:  # imported lazily: matplotlib takes a second to import
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from .kind_scores import Score
+    from .significance import Score
 
 BLUE, VERMILION, GREEN = "#0072B2", "#D55E00", "#009E73"  # Okabe and Ito's colour-blind safe palette
 
 MOST_LABELS_WITH_COUNTS = 30  # smaller cells are illegible
-MOST_LABELS_WITH_SHARES = 10
 LONGEST_LABEL = 24  # characters
+SHARE = "{:.2%}"
 
 
 def confusion_matrix_png(matrix: np.ndarray, label_names: Sequence[str], path: str | Path) -> None:
     """Plot counts (true class, predicted class), coloured by fraction of the true class, to the PNG file `path`.
 
-    Classes without examples have grey rows; those that are not predicted either are left out.
+    Classes that neither texts nor predictions have are left out.
     """
+    from sklearn.metrics import ConfusionMatrixDisplay
+
     matrix = np.asarray(matrix)
-    num_labels = len(label_names)
-    if matrix.shape != (num_labels, num_labels):
-        raise ValueError(f"{num_labels} label names for a confusion matrix of shape {matrix.shape}")
-    shown: list[int] = np.flatnonzero(matrix.sum(axis=0) + matrix.sum(axis=1)).tolist() or list(range(num_labels))
-    matrix = matrix[np.ix_(shown, shown)]
-    totals = matrix.sum(axis=1, keepdims=True)
-    shares = np.where(totals > 0, matrix / np.maximum(totals, 1), np.nan)
+    if matrix.shape != (len(label_names), len(label_names)):
+        raise ValueError(f"{len(label_names)} label names for a confusion matrix of shape {matrix.shape}")
+    shown = np.flatnonzero(matrix.sum(axis=0) + matrix.sum(axis=1)).tolist() or list(range(len(label_names)))
+    left_out, matrix = len(label_names) - len(shown), matrix[np.ix_(shown, shown)]
     side = float(np.clip(2.5 + 0.55 * len(shown), 4.5, 14))
     figure = new_figure(side + 1.2, side)
     axes = figure.subplots()
-    axes.set_facecolor("lightgrey")  # shows where a share is not defined
-    image = axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
-    figure.colorbar(
-        image, ax=axes, label="fraction of the true class", format=percent_formatter(decimals=0), shrink=0.8
-    )
-    _name_classes(axes, [label_names[index] for index in shown])
-    _write_counts(axes, matrix, shares)
-    accuracy = matrix.trace() / max(matrix.sum(), 1)
-    left_out = num_labels - len(shown)
+    names = [_shortened(label_names[index]).replace("$", "\\$") for index in shown]  # literal, not mathematics
+    display = ConfusionMatrixDisplay(matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1), display_labels=names)
+    display.plot(ax=axes, cmap="Blues", im_kw={"vmin": 0, "vmax": 1}, xticks_rotation=45)
+    for text, count in zip(display.text_.flat, matrix.flat):
+        text.set(text=f"{count:,}" if len(shown) <= MOST_LABELS_WITH_COUNTS else "", fontsize=8)
+    axes.tick_params(labelsize=10 if len(shown) <= MOST_LABELS_WITH_COUNTS else 6)
+    axes.set(xlabel="predicted class", ylabel="true class")
+    for label in axes.get_xticklabels():
+        label.set(ha="right", rotation_mode="anchor")
+    display.im_.colorbar.set_label("fraction of the true class")
     note = f"\n({counted(left_out, 'label')} without examples not shown)" if left_out else ""
+    accuracy = matrix.trace() / max(matrix.sum(), 1)
     axes.set_title(f"{accuracy:.1%} of {matrix.sum():,} examples are correct{note}")
     write_png(figure, path)
 
@@ -62,11 +63,36 @@ def learning_curve_png(
     score: None is the accuracy.
     """
     if score is None:
-        named = "eval_accuracy", "accuracy (% of examples)", "{:.2%}"
-        return _draw_losses_and_score(log_history, path, "loss (nats per example)", named, percent_formatter(1))
-    named = f"eval_{score.name}", score.heading, "{:.2%}" if score.is_share else "{:.4f}"
-    formatter = percent_formatter(1) if score.is_share else None
-    _draw_losses_and_score(log_history, path, "loss", named, formatter, score.greater_is_better)
+        unit, key, name = "loss (nats per example)", "eval_accuracy", "accuracy (% of examples)"
+        return losses_and_score_png(log_history, path, unit, key, name, SHARE)
+    form = SHARE if score.is_share else "{:.4f}"
+    losses_and_score_png(log_history, path, "loss", f"eval_{score.name}", score.heading, form, score.greater_is_better)
+
+
+def losses_and_score_png(
+    log_history: Sequence[Mapping[str, Any]],
+    path: str | Path,
+    unit: str,
+    key: str,
+    name: str,
+    form: str,
+    greater_is_better: bool = True,
+) -> None:
+    """Plot losses in a unit and the score of a key, as a share if its format is one, to the PNG file `path`."""
+    figure = new_figure(8, 7)
+    loss_axes, score_axes = figure.subplots(2, 1, sharex=True)
+    _plot_losses(loss_axes, log_history, unit)
+    steps, values = series(log_history, key)
+    _plot(score_axes, steps, values, color=VERMILION, marker="o", label="evaluation")
+    score_axes.set_ylabel(name)
+    if form.endswith("%}"):
+        score_axes.yaxis.set_major_formatter(percent_formatter(decimals=1))
+    name_steps(score_axes)
+    _mark_best(score_axes, steps, values, form, greater_is_better)
+    _add_epochs(loss_axes, log_history)
+    for axes in (loss_axes, score_axes):
+        finish_panel(axes)
+    write_png(figure, path)
 
 
 def class_f1_png(classes: Sequence[Mapping[str, Any]], path: str | Path) -> None:
@@ -103,40 +129,6 @@ def _shortened(name: str) -> str:
     return name if len(name) <= LONGEST_LABEL else name[: LONGEST_LABEL - 1] + "…"
 
 
-def losses_and_score_png(
-    log_history: Sequence[Mapping[str, Any]], path: str | Path, unit: str, key: str, name: str, form: str
-) -> None:
-    """Plot losses in a unit and the score of a key, as a share if its format is one, to the PNG file `path`."""
-    formatter = percent_formatter(decimals=1) if form.endswith("%}") else None
-    _draw_losses_and_score(log_history, path, unit, (key, name, form), formatter)
-
-
-def _draw_losses_and_score(
-    log_history: Sequence[Mapping[str, Any]],
-    path: str | Path,
-    unit: str,
-    score: tuple[str, str, str],
-    formatter: Any = None,
-    greater_is_better: bool = True,
-) -> None:
-    """score: the log key, axis label and format of the score."""
-    key, name, best_format = score
-    figure = new_figure(8, 7)
-    loss_axes, score_axes = figure.subplots(2, 1, sharex=True)
-    _plot_losses(loss_axes, log_history, unit)
-    steps, values = series(log_history, key)
-    _plot(score_axes, steps, values, color=VERMILION, marker="o", label="evaluation")
-    score_axes.set_ylabel(name)
-    if formatter is not None:
-        score_axes.yaxis.set_major_formatter(formatter)
-    name_steps(score_axes)
-    _mark_best(score_axes, steps, values, best_format, greater_is_better)
-    _add_epochs(loss_axes, log_history)
-    for axes in (loss_axes, score_axes):
-        finish_panel(axes)
-    write_png(figure, path)
-
-
 def token_curve_png(log_history: Sequence[Mapping[str, Any]], path: str | Path) -> None:
     """Plot training and evaluation loss per token, with perplexity on a second axis, to the PNG file `path`."""
     figure = new_figure(8, 4.5)
@@ -146,7 +138,9 @@ def token_curve_png(log_history: Sequence[Mapping[str, Any]], path: str | Path) 
     _add_epochs(axes, log_history)
     finish_panel(axes)
     if axes.has_data():
-        _add_perplexities(axes)
+        perplexities = axes.secondary_yaxis("right")
+        perplexities.set_ylabel("perplexity")
+        perplexities.yaxis.set_major_formatter(lambda loss, _: f"{np.exp(loss):,.3g}")
     write_png(figure, path)
 
 
@@ -160,30 +154,6 @@ def percent_formatter(decimals: int) -> Any:
     from matplotlib.ticker import PercentFormatter
 
     return PercentFormatter(xmax=1, decimals=decimals)
-
-
-def _name_classes(axes: "Axes", label_names: Sequence[str]) -> None:
-    names = list(map(_shortened, label_names))
-    ticks = range(len(names))
-    size = 10 if len(names) <= MOST_LABELS_WITH_COUNTS else 6
-    crowded = len(names) > 5 or max(map(len, names)) > 12
-    slant: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if crowded else {}
-    # parse_math=False keeps "$" literal.
-    axes.set_xticks(ticks, labels=names, parse_math=False, fontsize=size, **slant)
-    axes.set_yticks(ticks, labels=names, parse_math=False, fontsize=size)
-    axes.set_xlabel("predicted class")
-    axes.set_ylabel("true class")
-
-
-def _write_counts(axes: "Axes", matrix: np.ndarray, shares: np.ndarray) -> None:
-    if len(matrix) > MOST_LABELS_WITH_COUNTS:
-        return
-    with_shares = len(matrix) <= MOST_LABELS_WITH_SHARES
-    for (row, column), count in np.ndenumerate(matrix):
-        share = shares[row, column]
-        text = f"{count:,}\n{share:.1%}" if with_shares and count else f"{count:,}"
-        color = "white" if share > 0.5 else "black"
-        axes.text(column, row, text, ha="center", va="center", color=color, fontsize=10 if with_shares else 8)
 
 
 def series(log_history: Sequence[Mapping[str, Any]], key: str) -> tuple[np.ndarray, np.ndarray]:
@@ -215,22 +185,13 @@ def name_steps(axes: "Axes") -> None:
     locator.set_params(integer=True)
 
 
-def _add_perplexities(axes: "Axes") -> None:
-    """Add a right axis with the exponentiated ticks."""
-    perplexities = axes.secondary_yaxis("right")
-    perplexities.set_ylabel("perplexity")
-    perplexities.yaxis.set_major_formatter(lambda loss, _: f"{np.exp(loss):,.3g}")
-
-
-def _mark_best(
-    axes: "Axes", steps: np.ndarray, values: np.ndarray, best_format: str, greater_is_better: bool = True
-) -> None:
+def _mark_best(axes: "Axes", steps: np.ndarray, values: np.ndarray, form: str, greater_is_better: bool) -> None:
     """Mark the best value, of equal ones the last: the one that a run keeps."""
     if not np.isfinite(values).any():
         return
     best = int(np.flatnonzero(values == (np.nanmax(values) if greater_is_better else np.nanmin(values)))[-1])
     axes.axhline(values[best], color=VERMILION, linestyle=":", linewidth=1)
-    axes.set_title(f"best: {best_format.format(values[best])} at step {int(steps[best]):,}", loc="right", fontsize=10)
+    axes.set_title(f"best: {form.format(values[best])} at step {int(steps[best]):,}", loc="right", fontsize=10)
 
 
 def _add_epochs(axes: "Axes", log_history: Sequence[Mapping[str, Any]]) -> None:

@@ -21,12 +21,13 @@ from ..configuration_scratch import ProblemType
 from ..utils.errors import DataError
 from ..utils.files import write_text
 from .calibration import OVERFLOW
+from .metrics import METRICS
 
 DIGITS = 9  # significant ones, as many as float32 has
 DIGEST_CHARACTERS = 16  # 64 bits: no two of a billion texts are likely to share them
 ONE_CLASS = "single_label_classification"
 ENTITIES, WORD_CLASSES = TAGS = "entities", "word_classes"  # what labels of words say
-KINDS = *get_args(ProblemType), *TAGS
+PROBLEM_TYPES = *get_args(ProblemType), *TAGS
 ARRAYS = "references", "predicted", "probabilities"
 DAMAGED = "damaged: restore it from a copy, or train again with --overwrite"
 
@@ -87,28 +88,24 @@ class Predictions:
 
     @classmethod
     def of_logits(
-        cls, split: str, digest: str, label_names: Sequence[str], texts: Sequence[str], labels: np.ndarray, logits: Any
-    ) -> "Predictions":
-        """Build the predictions from the logits (N, C) of the saved model. Infinite logits give 0 or 1."""
-        logits = np.nan_to_num(np.asarray(logits, np.float64), posinf=OVERFLOW, neginf=-OVERFLOW)
-        return cls(split, digest, [*label_names], text_ids(texts), labels, logits.argmax(-1), softmax(logits, -1))
-
-    @classmethod
-    def of_kind(
         cls,
-        problem_type: str,
         split: str,
         digest: str,
         label_names: Sequence[str],
         texts: Sequence[str],
         labels: np.ndarray,
-        predicted: np.ndarray,
-        logits: np.ndarray,
+        logits: Any,
+        problem_type: str = ONE_CLASS,
     ) -> "Predictions":
-        """Build the predictions of sets of classes, whose probabilities are sigmoid(logits), or of numbers."""
-        has_classes = problem_type == "multi_label_classification"
-        probabilities = expit(np.asarray(logits, np.float64)) if has_classes else np.zeros((len(labels), 0))
-        return cls(split, digest, [*label_names], text_ids(texts), labels, predicted, probabilities, problem_type)
+        """Build the predictions from the logits (N, C) of the saved model. Infinite logits give 0 or 1."""
+        logits = np.nan_to_num(np.asarray(logits, np.float64), posinf=OVERFLOW, neginf=-OVERFLOW)
+        if problem_type == ONE_CLASS:
+            predicted, probabilities = logits.argmax(-1), softmax(logits, -1)
+        else:
+            predicted = METRICS[problem_type].answers(logits)
+            probabilities = np.zeros((len(labels), 0)) if problem_type == "regression" else expit(logits)
+        about = split, digest, [*label_names], text_ids(texts)
+        return cls(*about, labels, predicted, probabilities, problem_type)
 
     @classmethod
     def of_tags(
@@ -140,21 +137,6 @@ class Predictions:
         arrays = (getattr(self, name)[rows] for name in ARRAYS)
         return replace(self, ids=[self.ids[row] for row in rows], **dict(zip(ARRAYS, arrays)))
 
-    def with_classes(self, read_as: Mapping[str, str]) -> "Predictions":
-        """Return the predictions of one class per text with some classes read as others, which may be new.
-
-        The classes are then in the order of their names. Those of one name add up their probabilities, and the
-        prediction is the most likely class then. Raises ValueError if only one class is left.
-        """
-        targets = [read_as.get(name, name) for name in self.label_names]
-        names = sorted(set(targets))
-        if len(names) < 2:
-            raise ValueError(f"only the class {names[0]!r} is left")
-        index = np.array([names.index(target) for target in targets])
-        probabilities = self.probabilities @ np.eye(len(names))[index]
-        answers = index[self.references], probabilities.argmax(-1), probabilities
-        return replace(self, label_names=names, **dict(zip(ARRAYS, answers)))
-
     @classmethod
     def load(cls, path: Path) -> "Predictions":
         """Read the file. Raises `DataError` if it is missing or damaged."""
@@ -164,7 +146,7 @@ class Predictions:
         try:
             head, *rows = map(json.loads, path.read_text(encoding="utf-8").removesuffix("\n").split("\n"))
             names = list(head["labels"])
-            problem_type = KINDS[KINDS.index(head.get("problem_type", ONE_CLASS))]
+            problem_type = PROBLEM_TYPES[PROBLEM_TYPES.index(head.get("problem_type", ONE_CLASS))]
             references, predicted = (_values(rows, name, problem_type, names) for name in ("label", "prediction"))
             probabilities = np.array([row.get("probabilities", []) for row in rows], np.float64)
             ids = [str(row["id"]) for row in rows]
@@ -201,7 +183,7 @@ def _rounded(value: float) -> float:
 
 
 def _values(rows: Sequence[Mapping[str, Any]], name: str, problem_type: str, names: Sequence[str]) -> np.ndarray:
-    """Return the labels or the predictions of the lines as an array of their kind."""
+    """Return the labels or the predictions of the lines as an array."""
     if problem_type == "regression":
         return np.array([float(row[name]) for row in rows])
     index = {label: number for number, label in enumerate(names)}

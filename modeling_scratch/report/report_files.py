@@ -6,12 +6,16 @@ never uploaded, from which local pages read texts to try.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..run.layout import EVALUATION, EXAMPLES, RESULTS
 from ..utils.files import write_json, write_text
+
+if TYPE_CHECKING:  # what pushes import this file, and should not wait for Trainer
+    from transformers import Trainer
+    from transformers.trainer_utils import PredictionOutput
 
 NO_TEXTS: Mapping[str, Any] = {"examples": [], "example": ""}  # of evaluation.json
 
@@ -49,3 +53,26 @@ def write_report(arguments: Any, text: str, evaluation: Mapping[str, Any]) -> No
     write_text(folder / RESULTS, text)
     shown = evaluation if quotes_texts(arguments) else without_texts(evaluation)
     write_json(folder / EVALUATION, shown)
+
+
+def append_table(folder: Path, key: str, content: Any, text: str) -> None:
+    """Add a table to results.md, and what it shows to evaluation.json."""
+    results, evaluation = folder / RESULTS, folder / EVALUATION
+    write_text(results, f"{results.read_text(encoding='utf-8')}\n{text}")
+    write_json(evaluation, {**json.loads(evaluation.read_text(encoding="utf-8")), key: content})
+
+
+# The split that a report is about
+
+
+def evaluated_split(splits: Container[str]) -> str:
+    """Return test, or validation if there is none."""
+    return "test" if "test" in splits else "validation"
+
+
+def predict_split(trainer: "Trainer", rows: Any, split: str) -> "PredictionOutput":
+    """Return the predictions on the rows of a split, and save its metrics, under the names that Trainer uses."""
+    prefix = "test" if split == "test" else "eval"
+    prediction = trainer.predict(rows, metric_key_prefix=prefix)
+    trainer.save_metrics(prefix, prediction.metrics or {})
+    return prediction

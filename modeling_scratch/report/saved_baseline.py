@@ -1,7 +1,6 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Keep the linear model of a report with the run, where it is the model to use."""
 
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,23 +38,3 @@ def delete_linear(run: Path) -> None:
         (folder / name).unlink(missing_ok=True)
     with suppress(OSError):  # none, or not empty
         folder.rmdir()
-
-
-def with_recommendation(
-    report: str, evaluation: Mapping[str, Any], comparison: Mapping[str, Any], remedies: str
-) -> str:
-    """Return the report below a first line that says which of the two models to use.
-
-    evaluation: with the headline of a model that is no use, if it is one, and the sentence of `keep_linear`.
-    comparison: with the name of the baseline and the verdict on the trained model.
-    """
-    linear = evaluation["linear_model"]
-    if headline := evaluation["headline"]:
-        return f"\n**{headline}** {' '.join(filter(None, (linear, remedies)))}\n{report}"
-    baseline = comparison["baseline"]
-    advice = {
-        "better": f"Use the Transformer: it is significantly better than {baseline}.",
-        "worse": f"Use {baseline}: it is significantly better than the Transformer.",
-    }
-    either = f"Use either model: the Transformer and {baseline} do not differ significantly on these texts."
-    return f"\n**{advice.get(comparison['verdict'], either)}**{f' {linear}' if linear else ''}\n{report}"

@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Scores of labels of words: those of seqeval, and those of counts of each sentence, for resamples of sentences.
 
-Shapes: N sentences, C labels, R resamples.
+Shapes: N sentences, C labels.
 """
 
 from collections.abc import Sequence
@@ -12,12 +12,12 @@ import numpy as np
 from sklearn.metrics import precision_recall_fscore_support
 
 from ..data.tagged_sentences import OUTSIDE
-from .classification_metrics import percentile_interval
-from .kind_scores import KindMetrics, Score, ScoreFunction, ratio
-from .predictions import ENTITIES, Predictions
+from .metrics import ScoreMetrics, f1_of_means, macro_of_means
+from .predictions import ENTITIES, WORD_CLASSES, Predictions
+from .significance import Score, ratio
 
 Labels = Sequence[Sequence[str]]  # of the words of each sentence
-RESAMPLES = 1_000
+NAMES = "precision", "recall", "f1", "number"
 
 
 # seqeval is an extra, which other comparisons do without.
@@ -32,107 +32,97 @@ def score_labels(gold: Labels, predicted: Labels, are_entities: bool) -> dict[st
     from seqeval.metrics import accuracy_score
 
     gold, predicted = ([list(labels) for labels in side] for side in (gold, predicted))  # seqeval compares lists
-    per_label = _of_entities(gold, predicted) if are_entities else _of_classes(gold, predicted)
-    average = per_label.pop("average")
-    return {"accuracy": float(accuracy_score(gold, predicted)), **average, "labels": per_label}
+    average, labels = (_of_entities if are_entities else _of_classes)(gold, predicted)
+    return {"accuracy": float(accuracy_score(gold, predicted)), **dict(zip(NAMES[:3], average)), "labels": labels}
 
 
-def _of_entities(gold: Labels, predicted: Labels) -> dict[str, dict[str, float]]:
+def _of_entities(gold: Labels, predicted: Labels) -> tuple[Sequence[float], dict[str, dict[str, float]]]:
     if not any(label != OUTSIDE for labels in (*gold, *predicted) for label in labels):
-        return {"average": {"precision": 0.0, "recall": 0.0, "f1": 0.0}}
+        return (0.0, 0.0, 0.0), {}
     from seqeval.metrics import classification_report
 
     report = classification_report(gold, predicted, output_dict=True, zero_division=0)
-    micro = _named(report.pop("micro avg").values())
-    kinds = sorted(report.keys() - {"macro avg", "weighted avg"})
-    return {**{kind: _named(report[kind].values()) for kind in kinds}, "average": _without_support(micro)}
+    micro = report.pop("micro avg").values()
+    types = sorted(report.keys() - {"macro avg", "weighted avg"})
+    return [*map(float, micro)], {name: _named(report[name].values()) for name in types}
 
 
-def _of_classes(gold: Labels, predicted: Labels) -> dict[str, dict[str, float]]:
-    flat = [[label for labels in side for label in labels] for side in (gold, predicted)]
-    names = sorted(set(flat[0]) | set(flat[1]))
+def _of_classes(gold: Labels, predicted: Labels) -> tuple[Sequence[float], dict[str, dict[str, float]]]:
+    flat = [[*chain.from_iterable(side)] for side in (gold, predicted)]
+    names = sorted({*flat[0], *flat[1]})
     columns = precision_recall_fscore_support(*flat, labels=names, average=None, zero_division=0)
     average = precision_recall_fscore_support(*flat, labels=names, average="macro", zero_division=0)[:3]
-    return {**{name: _named(row) for name, row in zip(names, zip(*columns))}, "average": _named(average)}
+    return [*map(float, average)], {name: _named(row) for name, row in zip(names, zip(*columns))}
 
 
 def _named(values: Any) -> dict[str, float]:
-    return {name: float(value) for name, value in zip(("precision", "recall", "f1", "number"), values)}
+    return dict(zip(NAMES, map(float, values)))
 
 
-def _without_support(scores: dict[str, float]) -> dict[str, float]:
-    return {name: value for name, value in scores.items() if name != "number"}
+# Counts of each sentence. Whole sentences are drawn, as the words of one are not independent.
 
 
-def sentence_interval(gold: Labels, predicted: Labels, are_entities: bool, seed: int = 0) -> tuple[float, float]:
-    """Return the 95 % percentile-bootstrap interval of entity F1, or of the accuracy of words.
-
-    Whole sentences are drawn, as the words of one are not independent. Both scores are 2 right / (predicted + given):
-    of entities, or of words.
-    """
-    counts = np.array([sentence_counts(*pair, are_entities) for pair in zip(gold, predicted)])
-    generator = np.random.default_rng(seed)
-    drawn = (counts[generator.integers(len(counts), size=len(counts))].sum(0) for _ in range(RESAMPLES))
-    low, high = percentile_interval([2 * right / max(1, found + given) for right, found, given in drawn])
-    return float(low), float(high)
-
-
-def sentence_counts(gold: Sequence[str], predicted: Sequence[str], are_entities: bool) -> tuple[int, int, int]:
-    """Return the numbers of entities, or of words, that are right, that are predicted, and that are given."""
-    if not are_entities:
-        return sum(map(str.__eq__, gold, predicted)), len(gold), len(gold)
-    from seqeval.metrics.sequence_labeling import get_entities
-
-    given, found = set(get_entities(list(gold))), set(get_entities(list(predicted)))
-    return len(given & found), len(found), len(given)
+def sentence_interval(gold: Labels, predicted: Labels, are_entities: bool) -> tuple[float, float]:
+    """Return the 95 % percentile-bootstrap interval of entity F1, or of the accuracy of words."""
+    metrics = TAG_METRICS[ENTITIES if are_entities else WORD_CLASSES]
+    counts = _counts(gold, predicted, are_entities)
+    found = ScoreMetrics((metrics.score,), metrics.decisive).with_intervals({"": counts}, counts)
+    low, high = found["models"][""][metrics.decisive]["interval_95"]
+    return low, high
 
 
 def tag_counts(run: Predictions) -> np.ndarray:
-    """Return what the scores read of each sentence.
+    """Return what the scores read of each sentence, (N, ...), in place of its predictions."""
+    return _counts([*run.references], [*run.predicted], run.problem_type == ENTITIES)
 
-    (N, 5): right, predicted and given entities, right words, words. Without entities, (N, 2 + 2 C): right words, words,
-    and of each label the words that are right, and those that are predicted or given, with repeats.
+
+def _counts(gold: Labels, predicted: Labels, are_entities: bool) -> np.ndarray:
+    """Count right words and words, then the right entities, predicted entities and given entities of each sentence.
+
+    (N, 5). Without entities, (N, 2 + 2 C): of each label, the words that are right, and those that are predicted or
+    given, with repeats.
     """
-    pairs = list(zip(run.references, run.predicted))
-    words = np.array([sentence_counts(*pair, False)[:2] for pair in pairs], np.float64)
-    if run.problem_type == ENTITIES:
-        return np.hstack([[sentence_counts(*pair, True) for pair in pairs], words])
-    names = sorted({*run.label_names, *chain.from_iterable(run.references)})
+    pairs = [(list(given), list(found)) for given, found in zip(gold, predicted)]
+    words = np.array([[sum(map(str.__eq__, *pair)), len(pair[0])] for pair in pairs], np.float64)
+    if are_entities:
+        return np.hstack([words, [_entities(*pair) for pair in pairs]])
+    names = sorted({*chain.from_iterable(gold), *chain.from_iterable(predicted)})
     right = [[sum(a == b == name for a, b in zip(*pair)) for name in names] for pair in pairs]
     either = [[(given + found).count(name) for name in names] for given, found in pairs]
     return np.hstack([words, right, either])
 
 
-def _share(part: int, whole: int) -> ScoreFunction:
+def _entities(gold: list[str], predicted: list[str]) -> tuple[int, int, int]:
+    from seqeval.metrics.sequence_labeling import get_entities
+
+    given, found = set(get_entities(gold)), set(get_entities(predicted))
+    return len(given & found), len(found), len(given)
+
+
+def _share(name: str, heading: str, part: int, whole: int) -> Score:
     """Return the score that divides the counts of one column by those of another."""
-    return lambda counts, rows, _: ratio(counts @ rows[:, part], counts @ rows[:, whole])
+    return Score(
+        name, heading, lambda rows, _: rows[:, [part, whole]], lambda means: ratio(means[..., 0], means[..., 1])
+    )
 
 
-def _entity_f1(counts: np.ndarray, rows: np.ndarray, _: np.ndarray) -> np.ndarray:
-    """2 right / (predicted + given), the harmonic mean of precision and recall."""
-    right, found, given = (counts @ rows[:, :3]).T
-    return ratio(2 * right, found + given)
+def _right_and_either(rows: np.ndarray, _: Any) -> np.ndarray:
+    """Return the right entities, and the predicted and given ones: (N, 5) -> (N, 2)."""
+    return np.stack([rows[:, 2], rows[:, 3] + rows[:, 4]], axis=-1)
 
 
-def _macro(counts: np.ndarray, rows: np.ndarray, _: np.ndarray) -> np.ndarray:
-    """The mean F1 of the labels that are predicted or given."""
-    right, either = np.split(counts @ rows[:, 2:], 2, axis=-1)
-    return ratio(ratio(2 * right, either).sum(-1), (either > 0).sum(-1))
-
-
-ENTITY_METRICS = KindMetrics(
-    (
-        Score("f1", "F1 of entities", _entity_f1),
-        Score("precision", "precision", _share(0, 1)),
-        Score("recall", "recall", _share(0, 2)),
-        Score("accuracy", "accuracy of words", _share(3, 4)),
+ACCURACY = _share("accuracy", "accuracy of words", 0, 1)
+TAG_METRICS = {
+    ENTITIES: ScoreMetrics(
+        (
+            Score("f1", "F1 of entities", _right_and_either, f1_of_means),
+            _share("precision", "precision", 2, 3),
+            _share("recall", "recall", 2, 4),
+            ACCURACY,
+        ),
+        "f1",
     ),
-    np.asarray,
-)
-WORD_METRICS = KindMetrics(
-    (
-        Score("accuracy", "accuracy of words", _share(0, 1)),
-        Score("f1", "macro F1", _macro),
+    WORD_CLASSES: ScoreMetrics(
+        (ACCURACY, Score("f1", "macro F1", lambda rows, _: rows[:, 2:], macro_of_means)), "accuracy"
     ),
-    np.asarray,
-)
+}

@@ -149,9 +149,9 @@ class RunArguments:
         name: str | None = self.metric_for_best_model  # type: ignore[attr-defined]
         self.names_best_metric = name is not None
         if name and self.greater_is_better is None:  # type: ignore[has-type]
-            from ..report.kind_scores import NUMBER_SCORES  # which imports libraries of metrics
+            from ..report.metrics import NUMBERS  # which imports libraries of metrics
 
-            errors = {score.name for score in NUMBER_SCORES if not score.greater_is_better}
+            errors = {score.name for score in NUMBERS.scores if not score.greater_is_better}
             self.greater_is_better = False if name.removeprefix("eval_") in errors else None
 
     def _choose_precision(self) -> None:

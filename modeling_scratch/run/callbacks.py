@@ -57,15 +57,15 @@ def evaluations_since_best(args: TrainingArguments, state: TrainerState) -> int:
     return len(values) - 1 - values.index((max if args.greater_is_better else min)(values))  # a tie is no improvement
 
 
-def save_where_judged(arguments: TrainingArguments) -> None:
+def save_where_evaluated(arguments: TrainingArguments) -> None:
     """Align checkpoints with evaluations, so that the best evaluation has one. A finer save interval is kept."""
-    judged, saved = arguments.eval_steps, arguments.save_steps
-    if arguments.eval_strategy == IntervalStrategy.STEPS and judged and not round(judged / saved, 6).is_integer():
+    evaluated, saved = arguments.eval_steps, arguments.save_steps
+    if arguments.eval_strategy == IntervalStrategy.STEPS and evaluated and not round(evaluated / saved, 6).is_integer():
         print(
-            f"saving a checkpoint with each evaluation, every {judged} steps, instead of --save_steps {saved}",
+            f"saving a checkpoint with each evaluation, every {evaluated} steps, instead of --save_steps {saved}",
             file=sys.stderr,
         )
-        arguments.save_steps = judged
+        arguments.save_steps = evaluated
 
 
 def early_stopping(patience: int) -> list[TrainerCallback]:

@@ -73,10 +73,6 @@ class ClassifierTrainingArguments(EncoderTrainingArguments):
     calibrate: bool = field(
         default=True, metadata={"help": "Divide the logits by a temperature, which is fitted on validation at the end."}
     )
-    mean_with_baseline: bool = field(
-        default=False,
-        metadata={"help": "Also score the mean of the probabilities of the model and of its best linear baseline."},
-    )
     r_drop: float = field(default=0.0, metadata={"help": R_DROP})
     save_linear_model: bool | None = field(default=None, metadata={"help": SAVE_LINEAR_MODEL})
     evaluate_train: bool = field(

@@ -8,13 +8,12 @@ from typing import Any
 from datasets import DatasetDict
 
 from ..report.calibration import Calibration
+from ..report.run_tables import fine_tuning_stage, report_splits, report_stages
 from ..report.saved_baseline import delete_linear
-from ..report.split_scores import report_splits
-from ..report.stages import fine_tuning_stage, report_stages
 from ..tasks.base import Report, Training
 from .checkpoints import step_of
-from .remedies import remedies
 from .temperature import calibrate
+from .what_to_try import what_to_try
 
 
 def calibrate_weights(training: Training, trainer: Any) -> None:
@@ -28,8 +27,8 @@ def calibrate_weights(training: Training, trainer: Any) -> None:
 def report_classifier(training: Training, trainer: Any) -> Report:
     """Write the report, with the scores of each split and the stages. Each process has to call this."""
     run, splits = training.run, DatasetDict({name: encoded.rows for name, encoded in training.encoded.items()})
-    advice = remedies(run, training.data, trainer.state)
-    texts = [unescape(training.baselines.evaluate(trainer, splits, training.weights, advice))]
+    advice = what_to_try(run, training.data, trainer.state)
+    texts = [unescape(training.baselines.write(trainer, splits, training.weights, advice))]
     if training.arguments.evaluate_train:
         texts.append(report_splits(trainer, splits))
     if training.stages and run.is_main:

@@ -10,6 +10,7 @@ from datasets import DatasetDict
 from ..data.demo_reviews import LABEL_NAMES, demo_splits
 from ..data.labelled_texts import ReviewData
 from ..data.splits import DataArguments
+from ..report.classification_report import REPORTS
 from ..sharing.run_record import DEFAULTS
 from ..tasks.base import Task
 from ..utils.errors import DataError
@@ -17,7 +18,7 @@ from .classifier_arguments import ClassifierModelArguments, ClassifierTrainingAr
 from .defaults import choose, complete, known_defaults, settings_text
 from .encoder_training import choose_epoch_on_validation
 from .life_cycle import Run, rehearse
-from .problem_types import ONE_CLASS, PROBLEMS, check_options
+from .problem_types import ONE_CLASS, check_options
 from .self_pretraining import (
     SelfPretrainingArguments,
     check_combination,
@@ -77,7 +78,8 @@ def train_baselines(task: Task, run: Run, data: ReviewData) -> Any:
     """Train the baselines. Raise `DataError` for arguments with which the fine-tuning could not start."""
     arguments = run.groups["training"]
     choose_epoch_on_validation(copy(arguments), data, task.best(data, arguments) or ("loss", False))
-    baselines = PROBLEMS[data.problem_type].report(data, arguments, run.is_main)
+    is_weighted = arguments.class_weights is not None
+    baselines = REPORTS[data.problem_type](data, arguments.seed, run.is_main, is_weighted)
     if run.stages:
         rows = {name: rows.select(range(min(SAMPLE, len(rows)))) for name, rows in data.splits.items()}
         sample, options = data.with_splits(DatasetDict(rows)), run.groups["model"]

@@ -18,7 +18,7 @@ from transformers import (
 from ..modeling_base import ScratchPreTrainedModel
 from ..utils.errors import DataError
 from .arguments import RunArguments, check_rates, checking_arguments
-from .callbacks import WeightAverage, early_stopping, save_where_judged
+from .callbacks import WeightAverage, early_stopping, save_where_evaluated
 from .trainer import RunTrainer
 
 Metrics = Callable[[EvalPrediction], dict[str, float]]
@@ -108,7 +108,7 @@ def choose_epoch_on_validation(arguments: Any, data: Any, best_by: tuple[str, bo
         "test" in data.splits and not arguments.ema_decay and chosen_at and not is_declined
     )
     if arguments.load_best_model_at_end:
-        save_where_judged(arguments)
+        save_where_evaluated(arguments)
         if not arguments.names_best_metric:
             arguments.metric_for_best_model, arguments.greater_is_better = best_by
     if arguments.early_stopping_patience and not arguments.load_best_model_at_end:

@@ -8,9 +8,7 @@ from typing import Any, NamedTuple
 import torch
 
 from ..data.labelled_texts import ReviewData
-from ..report.classification import Judge
-from ..report.classification_metrics import ClassificationMetrics, macro_f1_decides
-from ..report.judges import KIND_JUDGES, KindJudge
+from ..report.metrics import METRICS, ClassificationMetrics, macro_f1_decides
 from ..utils.errors import DataError
 from .batches import training_batches
 from .encoder_models import ModelArguments
@@ -21,12 +19,11 @@ from .optimizers import predicts_numbers, scale_last_linear, start_at_mean
 class Problem(NamedTuple):
     """What a problem type needs in training.
 
-    best_by: the score that chooses the epoch, and whether a greater one is better. report: compares the model with
-    linear ones. loss, changes: of the data and the arguments, for `RunTrainer`.
+    best_by: the score that chooses the epoch, and whether a greater one is better. loss, changes: of the data and the
+    arguments, for `RunTrainer`.
     """
 
     best_by: tuple[str, bool]
-    report: Callable[..., Judge | KindJudge]
     metrics: Callable[[Sequence[str]], Callable[..., dict[str, float]]]
     loss: Callable[[ReviewData, Any], Any] = lambda data, arguments: None
     changes: Callable[[ReviewData], list[Any]] = lambda data: []
@@ -49,28 +46,18 @@ def weighted_loss(data: ReviewData, arguments: Any) -> WeightedCrossEntropy | No
     return WeightedCrossEntropy(torch.tensor(weights_of(data)), arguments.label_smoothing_factor)
 
 
-def of_one_class(data: ReviewData, arguments: Any, is_main: bool) -> Judge:
-    is_weighted = arguments.class_weights is not None
-    return Judge(data, arguments.seed, is_main, with_mean=arguments.mean_with_baseline, is_weighted=is_weighted)
-
-
-def of_another_kind(data: ReviewData, arguments: Any, is_main: bool) -> KindJudge:
-    return KIND_JUDGES[data.problem_type](data, arguments.seed, judges=is_main)
-
-
 ONE_CLASS, SEVERAL, NUMBER = "single_label_classification", "multi_label_classification", "regression"
 PROBLEMS = {
-    ONE_CLASS: Problem(("accuracy", True), of_one_class, ClassificationMetrics, weighted_loss),
-    SEVERAL: Problem(("f1_micro", True), of_another_kind, lambda names: KIND_JUDGES[SEVERAL].metrics),
+    ONE_CLASS: Problem(("accuracy", True), ClassificationMetrics, weighted_loss),
+    SEVERAL: Problem(("f1_micro", True), lambda names: METRICS[SEVERAL]),
     NUMBER: Problem(
         ("rmse", False),
-        of_another_kind,
-        lambda names: KIND_JUDGES[NUMBER].metrics,
+        lambda names: METRICS[NUMBER],
         lambda data, arguments: StandardisedError(unit_of(data)),
         lambda data: [partial(scale_last_linear, unit=unit_of(data))],
     ),
 }
-OF_ONE_CLASS = "label_smoothing_factor", "search_trials", "mean_with_baseline", "class_weights", "r_drop"
+OF_ONE_CLASS = "label_smoothing_factor", "search_trials", "class_weights", "r_drop"
 
 
 def check_options(problem_type: str, arguments: Any) -> None:

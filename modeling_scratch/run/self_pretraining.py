@@ -27,7 +27,7 @@ from ..bridges.model_sources import WITHOUT_WEIGHTS, override_parts, with_overri
 from ..data.documents import Documents
 from ..data.splits import DataArguments
 from ..data.unlabelled import Corpus, load_corpus
-from ..report.stages import Stage, pretraining_stage
+from ..report.run_tables import Stage, pretraining_stage
 from ..sharing.model_files import PRETRAINING
 from ..sharing.run_record import SELF_PRETRAINING, read_run
 from ..utils.errors import DataError, counted

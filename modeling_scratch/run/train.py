@@ -11,9 +11,8 @@ from typing import Any
 from transformers import pipeline, set_seed
 
 from ..data.text_pairs import parts_of
-from ..report.judged_split import judged_split, predict_split
 from ..report.plots import losses_and_score_png
-from ..report.report_files import write_report
+from ..report.report_files import evaluated_split, predict_split, write_report
 from ..tasks import named
 from ..tasks.base import Report, Task, Training
 from ..utils.command_line import run_program
@@ -142,7 +141,7 @@ def search_arguments(task: Task, run: Run, data: Any) -> str:
 
 def finish(task: Task, training: Training, trainer: RunTrainer) -> None:
     """Train, save, and evaluate on the test split, or on validation if there is none."""
-    run, data, split = training.run, training.data, judged_split(training.data.splits)
+    run, data, split = training.run, training.data, evaluated_split(training.data.splits)
     run.train(trainer, evaluates=task.evaluates and split == "test", settle=partial(task.settle, training, trainer))
     predicted = None
     if task.predicts:

@@ -15,7 +15,7 @@ from ..bridges.model_limits import NO_LIMIT
 from ..data.text_pairs import column_names, of_parts, parts_of
 from ..pipelines import TARGET_FOLDER
 from ..report.report_files import NO_BLOCKS
-from ..report.stages import stage_table
+from ..report.run_tables import stage_table
 from ..run.layout import CARD
 from ..utils.files import write_text
 from ..utils.markdown import escaped, folded, table

@@ -41,7 +41,7 @@ from ..inference.text_generators import Generated, Translator
 from ..modeling_seq2seq import ScratchSeq2SeqForConditionalGeneration
 from ..pipelines import DEFAULT_NEW_TOKENS, TranslationPipeline
 from ..run.arguments import RunArguments
-from ..run.callbacks import save_where_judged
+from ..run.callbacks import save_where_evaluated
 from ..run.layout import TRANSLATIONS
 from ..run.losses import R_DROP, RDrop, Twice, check_r_drop
 from ..tasks import TRANSLATE
@@ -164,7 +164,7 @@ class TranslationTrainingArguments(RunArguments, Seq2SeqTrainingArguments):
             self.eval_strategy == self.save_strategy != "no" and self.load_best_model_at_end is not False
         )
         if self.load_best_model_at_end:
-            save_where_judged(self)
+            save_where_evaluated(self)
             if self.names_best_metric and self.metric_for_best_model not in ("bleu", "eval_bleu"):
                 raise DataError(f"--metric_for_best_model {self.metric_for_best_model}: must be bleu")
             self.metric_for_best_model, self.greater_is_better = "bleu", True

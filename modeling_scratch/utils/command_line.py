@@ -6,7 +6,8 @@ import errno
 import logging
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields
 from difflib import get_close_matches
@@ -87,7 +88,12 @@ class OneLineParser(HfArgumentParser):
         names = re.findall(r"(?<!\S)--[^ =]+", message.partition("unrecognized arguments:")[2])
         if value := re.search(r"argument (--\w+).*: invalid choice: '(\w+)'", message):
             names.append(f"{value[1]} {value[2]}")
-        return next(filter(None, map(retired, names)), None)
+        return next(filter(None, (retired(name, self.retired_options) for name in names)), None)
+
+    @property
+    def retired_options(self) -> Mapping[str, str]:
+        """Options that this program alone had, and what replaces them."""
+        return ChainMap(*(getattr(each, "RETIRED", {}) for each in self.dataclass_types))
 
 
 class RaisingParser(OneLineParser):

@@ -1,6 +1,8 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Options of earlier versions, and what replaces them, for the command line, Python and --config_overrides."""
 
+from collections.abc import Mapping
+
 from .errors import DataError
 
 PRETRAIN = "use --pretrain_minutes"
@@ -18,6 +20,7 @@ RETIRED = {
     "--teachers": NO_TEACHERS,
     "--soft_labels": NO_TEACHERS,
     "--linear_part": LINEAR,
+    "--mean_with_baseline": "the report compares with the linear model, and --save_linear_model True saves it",
     "--sparse_embeddings": "use --embedding_learning_rate for a rate of the embeddings",
     "--ngram_vocab_size": "use --tokenizer_kind and --vocab_size",
     "ngram_vocab_size": "use --tokenizer_kind and --vocab_size",
@@ -25,10 +28,14 @@ RETIRED = {
 }
 
 
-def retired(name: str) -> str | None:
-    """Return the line that answers a retired option, or field of the config; None for any other name."""
+def retired(name: str, of_command: Mapping[str, str] = {}) -> str | None:
+    """Return the line that answers a retired option, or field of the config; None for any other name.
+
+    of_command: options that one command alone had, and what replaces them.
+    """
     name = name.replace("-", "_").replace("__", "--", 1) if name.startswith("--") else name
-    return f"{name} is retired: {RETIRED[name]}" if name in RETIRED else None
+    line = of_command.get(name) or RETIRED.get(name)
+    return line and f"{name} is retired: {line}"
 
 
 def refuse_retired(name: str) -> None:

@@ -15,7 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import ceil
 from pathlib import Path
 
-from modeling_scratch.report.size_plots import METRICS, Scores, read_scores, size_png, size_table
+from size_plots import METRICS, Scores, read_scores, size_png, size_table
+
 from modeling_scratch.utils.errors import DataError
 from modeling_scratch.utils.files import write_json, write_text
 

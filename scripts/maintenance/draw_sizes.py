@@ -8,7 +8,7 @@ import re
 import sys
 from pathlib import Path
 
-from modeling_scratch.report.size_plots import Scores, size_png
+from size_plots import Scores, size_png
 
 # The title of each panel, the beginning of the paragraph before its table, and its score.
 PANELS = {

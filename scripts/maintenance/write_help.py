@@ -74,10 +74,17 @@ def options_of(name: str) -> list[dict[str, Any]]:
                 "type": number,
                 "required": action.required and bool(action.option_strings),
             }
-            choices = action.choices and {"choices": [*action.choices]}
-            option |= {key: value for key, value in found.items() if value} | (choices or {})
+            option |= {key: value for key, value in found.items() if value}
+            if action.choices:
+                option["choices"] = [*action.choices]
         options.append(option)
     return options
+
+
+def retired_by(name: str) -> dict[str, str | None]:
+    """The answers to retired options that a program alone had."""
+    known = getattr(parser_of(name)[0], "retired_options", {})
+    return {option: retired(option, known) for option in known}
 
 
 def all_options() -> str:
@@ -89,6 +96,7 @@ def all_options() -> str:
         "programs": programs,
         "first": {name: first for name, first in firsts.items() if first.startswith("--")},
         "retired": {name: retired(name) for name in RETIRED if name.startswith("--")},
+        "retired_by": {name: found for name in PROGRAMS if (found := retired_by(name))},
     }
     return json.dumps(known, indent=1) + "\n"
 

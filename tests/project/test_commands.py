@@ -86,6 +86,7 @@ WRONG = {
     "no number": ("pretrain --seed many", "argument --seed: invalid int value: 'many'"),
     "no choice": ("train-tokenizer --kind bp", "argument --kind: invalid choice: 'bp'"),
     "retired option": ("train-classifier --recipe sst2", "--recipe is retired: the number of texts chooses"),
+    "retired by one program": ("compare a b --label_map c=d", "--label_map is retired: train both runs with the same"),
     "retired value": ("pretrain --objective context", "--objective context is retired: use --objective mlm"),
     "required option": ("compare", "--runs: required; its values may also come first, before other options"),
     "missing file": ("data --train_file gone.csv", "gone.csv: cannot be read: No such file or directory"),

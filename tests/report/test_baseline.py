@@ -10,7 +10,7 @@ from scipy.special import expit
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
-from modeling_scratch.report.baselines import BASELINES, LARGE_CORPUS, run_baselines
+from modeling_scratch.report.baselines import BASELINES, LARGE_CORPUS, one_versus_rest, ridge, run_baselines
 
 WORDS = [["awful", "dull", "bleak"], ["fine", "bright", "warm"], ["odd", "weird", "strange"]]
 
@@ -26,23 +26,30 @@ def corpus(num_labels: int, size: int, seed: int) -> tuple[list[str], list[int]]
     return texts, labels.tolist()
 
 
-def predictions(train_texts: list[str], train_labels: list[int], eval_texts: list[str]) -> list[list[int]]:
-    """Those of each baseline."""
-    return [result.predictions.tolist() for result in run_baselines(train_texts, train_labels, eval_texts)]
+ONE_TEXT = [f"{word} film {n}" for n in range(20) for word in ("good", "bad")], [1, 0] * 20
+# Training texts and their labels, other texts and the labels that they have to get.
+LEARNED = {
+    "words": (*corpus(2, 200, seed=0), *corpus(2, 50, seed=1)),
+    "words of three classes": (*corpus(3, 200, seed=0), *corpus(3, 50, seed=1)),
+    # Each word occurs equally often in both classes; only the pairs tell them apart.
+    "pairs of words": (["not good very bad", "very good not bad"] * 20, [0, 1] * 20, ["not good very bad"], [0]),
+    "words of one letter": (["I a 1", "I a 9"] * 10, [0, 1] * 10, ["9", "1"], [1, 0]),
+    "the smallest corpus": (["good", "good", "bad", "bad"], [1, 1, 0, 0], ["bad", "good"], [0, 1]),
+    "classes without texts": (["good", "bad", "odd"] * 4, [1, 3, 7] * 4, ["odd", "good"], [7, 1]),
+    "a class of one text": ([*ONE_TEXT[0], "odd"], [*ONE_TEXT[1], 2], ["good film"], [1]),
+}
 
 
-@pytest.mark.parametrize("num_labels", [2, 3])
-def test_they_learn_words(num_labels):
-    train_texts, train_labels = corpus(num_labels, 200, seed=0)
-    eval_texts, eval_labels = corpus(num_labels, 50, seed=1)
-    assert predictions(train_texts, train_labels, eval_texts) == [eval_labels] * len(BASELINES)
-
-
-def test_they_learn_word_pairs_and_words_of_one_letter():
-    """Each word occurs equally often in both classes; only the pairs tell them apart."""
-    texts = ["not good very bad", "very good not bad"]
-    assert predictions(texts * 20, [0, 1] * 20, texts) == [[0, 1]] * len(BASELINES)
-    assert predictions(["I a 1", "I a 9"] * 10, [0, 1] * 10, ["9", "1"]) == [[1, 0]] * len(BASELINES)
+@pytest.mark.parametrize(("train_texts", "train_labels", "texts", "labels"), LEARNED.values(), ids=LEARNED)
+def test_they_learn(train_texts: list[str], train_labels: list[int], texts: list[str], labels: list[int]) -> None:
+    """Classes keep their numbers. Texts without a known word have probabilities, too."""
+    results = run_baselines(train_texts, train_labels, [*texts, "", "unheardof"])
+    assert len(results) == len(BASELINES)
+    for result in results:
+        assert result.predictions[: len(texts)].tolist() == labels
+        assert result.classes.tolist() == sorted(set(train_labels))
+        assert result.probabilities.shape == (len(texts) + 2, len(result.classes))
+        assert result.probabilities.sum(axis=1) == pytest.approx(1)
 
 
 def ngram_sets(text: str, longest: int = 3) -> set[tuple[str, ...]]:
@@ -85,20 +92,6 @@ def test_nb_svm_is_that_of_its_definition(num_labels):
     assert result.predictions.tolist() == classes[expected.argmax(axis=1)].tolist()
 
 
-def test_the_smallest_corpus_is_enough():
-    for result in run_baselines(["good", "good", "bad", "bad"], [1, 1, 0, 0], ["bad", "good", "", "unheardof"]):
-        assert result.predictions[:2].tolist() == [0, 1]
-        assert result.probabilities.shape == (4, 2)
-        assert result.probabilities.sum(axis=1) == pytest.approx(1)
-
-
-def test_classes_keep_their_numbers():
-    """Also where training texts lack some."""
-    for result in run_baselines(["good", "bad", "odd"] * 4, [1, 3, 7] * 4, ["odd", "good"]):
-        assert result.classes.tolist() == [1, 3, 7]
-        assert result.predictions.tolist() == [7, 1]
-
-
 def test_evaluation_texts_change_nothing_but_their_own_prediction():
     """Nor do words that only they have become features; and a second run gives the same."""
     train_texts, train_labels = corpus(2, 200, seed=0)
@@ -139,13 +132,6 @@ def test_texts_that_nothing_can_be_learned_from_are_an_error(texts, labels, mess
         run_baselines(texts, labels, ["a"])
 
 
-def test_a_class_with_one_text_does_not_stop_the_baselines() -> None:
-    texts = [f"{word} film {n}" for n in range(20) for word in ("good", "bad")]
-    for result in run_baselines([*texts, "odd"], [*[1, 0] * 20, 2], ["good film", "odd"]):
-        assert result.predictions[0] == 1
-        assert set(result.classes) == {0, 1, 2}
-
-
 def rare_class(size: int, seed: int) -> tuple[list[str], list[int]]:
     """Texts of which one in 20 has class 1. One word is more frequent in it, and none tells it for sure."""
     rng = np.random.default_rng(seed)
@@ -174,3 +160,27 @@ def test_weighted_classes_are_those_of_scikit_learn() -> None:
     tf_idf = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, token_pattern=r"\b\w+\b").fit_transform(texts)
     reference = LogisticRegression(C=weighted.settings["C"], class_weight="balanced").fit(tf_idf, labels)
     np.testing.assert_allclose(weighted.probabilities, reference.predict_proba(tf_idf), atol=1e-3)
+
+
+def test_models_of_sets_and_numbers_learn_words_and_choose_their_penalty_without_the_evaluated_texts() -> None:
+    words = np.array(["plot", "cast", "song", "the"])
+    labels = np.random.default_rng(0).integers(2, size=(120, 3))
+    texts = [" ".join([*words[:3][row == 1], "the"]) for row in labels]
+    found = one_versus_rest(texts, labels.astype(np.float32), ["plot the", "cast song the", "the"])
+    assert found.predictions.tolist() == [[1, 0, 0], [0, 1, 1], [0, 0, 0]]
+    assert str(found.settings["C"]) in found.settings["held_out_score"]
+    values = labels @ np.array([10.0, -5.0, 0.0])
+    found, again = (ridge(texts, values, ["plot the", "cast the", "song the", *more]) for more in ([], ["other"]))
+    assert found.predictions[0] > found.predictions[2] > found.predictions[1]
+    assert found.predictions.tolist() == again.predictions[:3].tolist()
+    assert found.settings == again.settings
+
+
+def test_a_class_of_one_text_and_texts_without_words() -> None:
+    """The class may be missing where the penalty is chosen."""
+    labels = np.zeros((30, 2), np.float32)
+    labels[:, 0], labels[7, 1] = np.arange(30) % 2, 1
+    texts = [f"{'good' if row % 2 else 'bad'} film {row}" for row in range(30)]
+    assert one_versus_rest(texts, labels, ["good film"]).predictions.tolist() == [[1, 0]]
+    with pytest.raises(ValueError, match="no word"):
+        ridge(["!"] * 30, labels[:, 0], ["?"])

@@ -9,16 +9,13 @@ import compare
 import numpy as np
 import pytest
 from conftest import refused
-from processes import refusal
-from scipy.stats import binomtest, bootstrap, permutation_test
+from scipy.stats import binomtest
 from sklearn.metrics import accuracy_score, f1_score, log_loss
-from text_samples import write
 
-from modeling_scratch.report.classification_metrics import paired_bootstrap_interval
-from modeling_scratch.report.kind_scores import NUMBER_SCORES, randomization_p_value
+from modeling_scratch.report.misclassified import Misclassified
 from modeling_scratch.report.predictions import Predictions
 from modeling_scratch.report.tag_scores import score_labels, sentence_interval
-from modeling_scratch.run.layout import PREDICTIONS
+from modeling_scratch.run.layout import MISCLASSIFIED, PREDICTIONS
 
 CLASSES = ["bad", "middling", "good"]
 TEXTS = [f"a film, number {number}" for number in range(60)] + ["twice"] * 2
@@ -26,7 +23,7 @@ LABELS = np.random.default_rng(0).integers(3, size=len(TEXTS))
 
 
 def save_run(folder: Path, seed: int, rows: Sequence[int] = range(len(TEXTS)), **changed: object) -> Path:
-    """A run that knows the labels to some extent, judged on some rows of the texts."""
+    """A run that knows the labels to some extent, evaluated on some rows of the texts."""
     values = {"labels": LABELS, "label_names": CLASSES, "split": "test"} | changed
     size = len(values["label_names"])
     logits = np.random.default_rng(seed).normal(size=(len(TEXTS), size)) + 2 * np.eye(size)[LABELS]
@@ -77,19 +74,6 @@ def test_scores_and_differences_are_those_of_references(runs: list[Path], capsys
     assert f"disagree on {len(unequal)} texts" in shown
 
 
-def test_the_paired_interval_is_that_of_resampled_pairs() -> None:
-    """scipy draws the pairs themselves. Where no pair differs, the interval is not a point."""
-    rng = np.random.default_rng(3)
-    one, other = rng.random(400) < 0.8, rng.random(400) < 0.75
-    pairs = one.astype(float) - other
-    theirs = bootstrap((pairs,), np.mean, method="percentile", rng=rng).confidence_interval
-    assert paired_bootstrap_interval(one, other) == pytest.approx(tuple(theirs), abs=0.006)
-    low, high = paired_bootstrap_interval(one, one)
-    assert -0.02 < low < 0 < high == -low
-    sure = np.ones(30, bool)
-    assert paired_bootstrap_interval(sure, ~sure) == (1, 1)
-
-
 def test_a_better_run_is_called_better(tmp_path: Path) -> None:
     worse, better = save_run(tmp_path / "worse", 1), tmp_path / "better"
     better.mkdir()
@@ -126,44 +110,17 @@ def test_macro_f1_decides_where_it_decided_in_a_run(tmp_path: Path) -> None:
     assert "macro_f1" in compared(*folders)
 
 
-def test_classes_of_a_run_that_others_lack_are_read_as_theirs(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    """Two classes of the first run are one in the second, which has them in another order."""
-    first = save_run(tmp_path / "first", 1, label_names=["goood", "bad", "good"])
-    names = ["good", "bad"]
-    logits = np.random.default_rng(2).normal(size=(len(TEXTS), 2))
-    labels = (LABELS == 1).astype(int)
-    (tmp_path / "second").mkdir()
-    Predictions.of_logits("test", "d", names, TEXTS, labels, logits).save(tmp_path / "second" / PREDICTIONS)
-    runs = [str(first), str(tmp_path / "second")]
-    assert "the classes of first and second, or their order, differ" in (found := refusal(capsys, compare.main, runs))
-    assert "--label_map" in found
-    report = compared(*runs, "--label_map", "goood=good")
-    assert report["labels"] == ["bad", "good"]
-    lines = [json.loads(line) for line in (first / PREDICTIONS).read_text().splitlines()[1:]]
-    right = [(line["label"] == "bad") == (line["probabilities"][1] > 0.5) for line in lines]
-    loss = [-np.log(p if line["label"] == "bad" else 1 - p) for line in lines for p in [line["probabilities"][1]]]
-    assert report["runs"][0]["accuracy"] == pytest.approx(np.mean(right))
-    assert report["runs"][0]["negative_log_likelihood"] == pytest.approx(np.mean(loss))
-    assert report["label_map"] == ["goood=good"]
-    assert "Classes were merged in all runs: goood=good." in capsys.readouterr().out
-    only = [*runs, "--label_map", "goood=good", "bad=good"]
-    assert "only the class 'good' is left" in refusal(capsys, compare.main, only)
-    assert "no run has the class 'gud'" in refusal(capsys, compare.main, [*runs, "--label_map", "gud=good"])
-
-
-def save_kind(folder: Path, problem_type: str, seed: int, noise: float) -> Path:
-    """A run of another kind: its answers are noisier, the greater `noise` is."""
+def save_scored(folder: Path, problem_type: str, seed: int, noise: float) -> Path:
+    """A run of sets of classes or of numbers: its answers are noisier, the greater `noise` is."""
     drawn, noisy = np.random.default_rng(0), np.random.default_rng(seed)
     if problem_type == "regression":
         labels, names = drawn.normal(50, 10, size=len(TEXTS)), ["stars"]
-        predicted = labels + noisy.normal(0, noise, size=len(TEXTS))
-        logits = predicted[:, None]
+        logits = labels[:, None] + noisy.normal(0, noise, size=(len(TEXTS), 1))
     else:
         labels, names = (drawn.random((len(TEXTS), 3)) < 0.4).astype(float), CLASSES
         logits = labels - 0.5 + noisy.normal(0, noise, size=labels.shape)
-        predicted = (logits > 0).astype(float)
     folder.mkdir()
-    found = Predictions.of_kind(problem_type, "test", "d", names, TEXTS, labels, predicted, logits)
+    found = Predictions.of_logits("test", "d", names, TEXTS, labels, logits, problem_type)
     found.save(folder / PREDICTIONS)
     return folder
 
@@ -174,7 +131,8 @@ def lines_of(folder: Path) -> list[dict]:
 
 def test_sets_of_classes_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     runs = [
-        save_kind(tmp_path / name, "multi_label_classification", *how) for name, how in (("a", (1, 1)), ("b", (2, 0.2)))
+        save_scored(tmp_path / name, "multi_label_classification", *how)
+        for name, how in (("a", (1, 1)), ("b", (2, 0.2)))
     ]
     report = compared(*runs)
     for folder, scores in zip(runs, report["runs"]):
@@ -192,7 +150,7 @@ def test_sets_of_classes_are_compared(tmp_path: Path, capsys: pytest.CaptureFixt
     assert [each["id"] for each in report["disagreements"]] == unequal
     assert f"disagree on {len(unequal)} texts" in capsys.readouterr().out
     assert compared(runs[1], runs[0])["differences"][0]["verdict"] == "worse"
-    assert compared(runs[1], runs[1])["differences"][0]["p_value"] == 1
+    assert compared(runs[1], runs[1])["differences"][0]["verdict"] == "no difference that these 62 texts can show"
 
 
 def save_tags(folder: Path, are_entities: bool, wrong: float) -> Path:
@@ -216,8 +174,8 @@ def test_labels_of_words_are_compared(are_entities: bool, tmp_path: Path, capsys
         expected = score_labels(*sides, are_entities)
         found = {name: score["value"] for name, score in scores["scores"].items()}
         assert found == pytest.approx({name: expected[name] for name in found})
-        judged = scores["scores"]["f1" if are_entities else "accuracy"]["interval_95"]
-        assert judged == pytest.approx(sentence_interval(*sides, are_entities), abs=0.01)
+        decisive = scores["scores"]["f1" if are_entities else "accuracy"]["interval_95"]
+        assert decisive == pytest.approx(sentence_interval(*sides, are_entities), abs=0.01)
     assert "f1" in found
     assert [each["verdict"] for each in report["differences"]] == ["better"]
     unequal = [a["id"] for a, b in zip(*map(lines_of, runs)) if a["prediction"] != b["prediction"]]
@@ -227,12 +185,12 @@ def test_labels_of_words_are_compared(are_entities: bool, tmp_path: Path, capsys
         assert all(a != b for a, b in zip(first, second, strict=True))
         assert len(first) == len(each["words"]) == len(each["label"])
     assert ("F1 of entities" if are_entities else "macro F1") in capsys.readouterr().out
-    assert compared(runs[1], runs[1])["differences"][0]["p_value"] == 1
-    assert "leave it out" in refused(capsys, compare.main, [*map(str, runs), "--data", str(tmp_path)])
+    assert compared(runs[1], runs[1])["differences"][0]["verdict"] == "no difference that these 62 texts can show"
+    assert {each["text"] for each in report["disagreements"]} == {None}
 
 
 def test_numbers_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    runs = [save_kind(tmp_path / f"{seed}", "regression", seed, noise) for seed, noise in ((1, 3), (2, 9), (3, 3.1))]
+    runs = [save_scored(tmp_path / f"{seed}", "regression", seed, noise) for seed, noise in ((1, 3), (2, 9), (3, 3.1))]
     report = compared(*runs)
     labels, *predicted = (
         np.array([line[of] for line in lines_of(run)])
@@ -250,20 +208,6 @@ def test_numbers_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture) -> 
     assert "most on the first. The first 20:" in capsys.readouterr().out
 
 
-def test_the_randomization_test_is_that_of_scipy() -> None:
-    rng = np.random.default_rng(4)
-    labels = rng.normal(size=60)
-    one, other = labels + rng.normal(size=60), labels + 1.3 * rng.normal(size=60)
-    rmse = next(score for score in NUMBER_SCORES if score.name == "rmse")
-
-    def difference(first: np.ndarray, second: np.ndarray) -> float:
-        return float(np.sqrt(((first - labels) ** 2).mean()) - np.sqrt(((second - labels) ** 2).mean()))
-
-    theirs = permutation_test((one, other), difference, permutation_type="samples", n_resamples=2_000, rng=rng)
-    assert 0.02 < theirs.pvalue < 0.5
-    assert randomization_p_value(rmse, one, other, labels) == pytest.approx(theirs.pvalue, abs=0.03)
-
-
 def test_texts_are_matched_in_any_order(runs: list[Path], tmp_path: Path) -> None:
     rows = [*np.random.default_rng(5).permutation(60), 60, 61]
     expected, found = compared(*runs), compared(runs[0], save_run(tmp_path / "shuffled", 2, rows))
@@ -271,29 +215,26 @@ def test_texts_are_matched_in_any_order(runs: list[Path], tmp_path: Path) -> Non
     assert [each["id"] for each in found["disagreements"]] == [each["id"] for each in expected["disagreements"]]
 
 
-def test_texts_of_disagreements_are_looked_up(runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    rows = [json.dumps({"text": text, "label": int(label)}) for text, label in zip(TEXTS[:-30], LABELS)]
-    (tmp_path / "test.jsonl").write_text("\n".join(rows))
-    for each in compared(*runs, "--data", tmp_path / "test.jsonl")["disagreements"]:
+def test_texts_of_disagreements_are_those_of_the_wrong_answers(
+    runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    """Of two runs that disagree, one is wrong. The rows of the second are in another order."""
+    rows = [*np.random.default_rng(5).permutation(60), 61, 60]
+    shuffled = save_run(tmp_path / "shuffled", 2, rows)
+    for folder, order in ((runs[0], range(len(TEXTS))), (shuffled, rows)):
+        labels, predicted, probabilities = columns(folder)
+        texts, places = [TEXTS[row] for row in order], [f"test.csv, row {row + 1}" for row in order]
+        answers = np.array(labels), np.array(predicted), probabilities
+        Misclassified(CLASSES, texts, places, *answers, "NB-SVM", answers[0]).save(folder / MISCLASSIFIED)
+    disagreements = compared(runs[0], shuffled)["disagreements"]
+    assert disagreements
+    for each in disagreements:
         row = int(each["id"].partition("-")[0]) - 1
-        assert each["text"] == (TEXTS[row] if row < len(rows) else None)
-        assert each["where"] == (f"test.jsonl, row {row + 1}" if row < len(rows) else None)
+        assert each["text"] == TEXTS[row]
+        assert row >= 60 or each["where"] == f"test.csv, row {row + 1}", "of equal texts, either"
     assert "a film, number" in capsys.readouterr().out
-
-
-def test_all_rows_of_a_repeated_text_are_named(runs: list[Path], tmp_path: Path) -> None:
-    """The predictions do not tell which of them it was."""
-    table = write(tmp_path / "all.csv", {"text": TEXTS, "label": LABELS.tolist()})
-    found = {each["text"]: each["where"] for each in compared(*runs, "--data", table)["disagreements"]}
-    places = [f"all.csv, row {row}" for row, text in enumerate(TEXTS, 1) if text == "twice"]
-    assert found["twice"] == " or ".join(places)
-
-
-def test_texts_are_looked_up_in_a_table_with_another_delimiter(runs: list[Path], tmp_path: Path) -> None:
-    rows = [f"{text}|{label}" for text, label in zip(TEXTS, LABELS)]
-    (tmp_path / "test.csv").write_text("\n".join(["text|label", *rows]))
-    for each in compared(*runs, "--data", tmp_path / "test.csv", "--delimiter", "|")["disagreements"]:
-        assert each["text"] == TEXTS[int(each["id"].partition("-")[0]) - 1]
+    (runs[0] / MISCLASSIFIED).unlink()
+    assert {each["text"] is None for each in compared(runs[0], shuffled)["disagreements"]} == {True, False}
 
 
 def test_runs_that_cannot_be_compared(runs: list[Path], tmp_path: Path, capfd: pytest.CaptureFixture) -> None:
@@ -302,7 +243,7 @@ def test_runs_that_cannot_be_compared(runs: list[Path], tmp_path: Path, capfd: p
     many = save_run(tmp_path / "many", 1, label_names=[*CLASSES, *map(str, range(9))])
     labels = save_run(tmp_path / "labels", 1, labels=(LABELS + 1) % 3)
     damaged, empty = save_run(tmp_path / "damaged", 1), tmp_path / "empty"
-    numbers = save_kind(tmp_path / "numbers", "regression", 1, 1)
+    numbers = save_scored(tmp_path / "numbers", "regression", 1, 1)
     lines = (damaged / PREDICTIONS).read_text().splitlines()
     empty.mkdir()
     unknown = lines[0].replace("{", '{"problem_type": "none", ')
@@ -319,16 +260,16 @@ def test_runs_that_cannot_be_compared(runs: list[Path], tmp_path: Path, capfd: p
     for arguments, *pieces in (
         ([runs[0]], "at least two runs"),
         ([runs[0], tmp_path / "none"], "none: folder not found"),
-        (["--label_map", "a=b", *runs], "--runs: required; its values may also come first"),
+        (["--show", "3", *runs], "--runs: required; its values may also come first"),
+        ([*runs, "--label_map", "a=b"], "--label_map is retired: train both runs with the same --label_map"),
+        ([*runs, "--data", "reviews.csv"], "--data is retired: the texts are those of misclassified.csv"),
         ([runs[0], empty], "not the folder of a run"),
-        ([runs[0], part], "different texts (run1 62, part 20), 20 in common", "--common"),
+        ([runs[0], part], "different texts (run1 62, part 20), 20 in common; give --common"),
         ([runs[0], numbers], "differ: single_label_classification and regression"),
         ([runs[0], other], "or their order, differ", "bad, good, middling"),
         ([runs[0], many], "bad, middling, good and bad, middling, good, 0, 1, 2, 3, 4, 5, 6, ..."),
         ([runs[0], labels], "62 texts have other true labels"),
         ([*runs, "--output", tmp_path / "no" / "out.json"], "not found"),
-        ([*runs, "--text_column", "text"], "--text_column: requires --data"),
-        ([*runs, "--sheet", "May"], "--sheet: requires --data"),
     ):
         refused(capfd, compare.main, arguments, *pieces)
     report = compared(runs[0], part, "--common")

@@ -12,8 +12,7 @@ import pytest
 import serve
 from test_baseline import corpus
 
-from modeling_scratch.report.baselines import BASELINES, run_baselines
-from modeling_scratch.report.other_baselines import one_versus_rest, ridge
+from modeling_scratch.report.baselines import BASELINES, one_versus_rest, ridge, run_baselines
 
 TEXTS = ["A dull film, film", "plot scene", "bright actor dull odd", "unheard of"]
 ONE_CLASS = "single_label_classification"

@@ -2,6 +2,7 @@
 """The pictures are drawn whatever was logged, are real PNG files, and are written whole or not at all."""
 
 import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -29,15 +30,6 @@ def _warnings_are_errors():
         yield
 
 
-def check_png(path: Path, width: range, height: range) -> None:
-    with Image.open(path) as image:
-        image.load()  # decodes every pixel
-        assert image.format == "PNG"
-        assert len(image.convert("RGB").getcolors(maxcolors=10**6)) > 20, "nothing is drawn"
-        assert image.width in width
-        assert image.height in height
-
-
 def run_log(steps: int) -> list[dict[str, float]]:
     log: list[dict[str, float]] = []
     for step in range(10, steps + 1, 10):
@@ -53,18 +45,43 @@ MATRICES = {
     "no examples": (np.zeros((2, 2), dtype=int), ["no", "yes"]),
     "a class that is only predicted": (np.array([[3, 1], [0, 0]]), ["no", "yes"]),
 }
+LOGS = {
+    "run": run_log(300),
+    "no epoch": [{"loss": 0.7, "step": 1}],
+    "not finite": [{"loss": NAN, "eval_loss": INFINITY, "eval_accuracy": NAN, "epoch": 1.0, "step": 1}],
+    "nothing": [],
+}
+CLASSES = [
+    [{"label": f"$class {at} " * 4, "f1": at / number, "support": at} for at in range(number)] for number in (1, 60)
+]
+NUMBERS = {rows: (RANDOM.normal(size=rows), np.zeros(rows), "$stars$") for rows in (1, 500)}
+# A function, the pictures that it draws, the smallest and the greatest width, and the same of the height.
+DRAWN = (
+    (confusion_matrix_png, MATRICES, (300, 3_000), (300, 3_000)),
+    (learning_curve_png, {name: (log,) for name, log in LOGS.items()}, (1_000, 1_400), (800, 1_300)),
+    (token_curve_png, {name: (log,) for name, log in LOGS.items()}, (800, 1_600), (400, 800)),
+    (class_f1_png, {len(rows): (rows,) for rows in CLASSES}, (700, 1_400), (300, 4_000)),
+    (predicted_against_true_png, NUMBERS, (700, 1_100), (700, 1_100)),
+)
+PICTURES = {
+    f"{draw.__name__}-{name}": (partial(draw, *given), *size)
+    for draw, pictures, *size in DRAWN
+    for name, given in pictures.items()
+}
 
 
-@pytest.mark.parametrize(("matrix", "labels"), MATRICES.values(), ids=MATRICES)
-def test_confusion_matrices_of_any_labels(matrix, labels, tmp_path):
-    confusion_matrix_png(matrix, labels, tmp_path / "confusion.png")
-    check_png(tmp_path / "confusion.png", range(300, 3_000), range(300, 3_000))
-    with pytest.raises(ValueError, match=f"{len(labels) + 1} label names"):
-        confusion_matrix_png(matrix, [*labels, "another"], tmp_path / "other.png")
-    assert not (tmp_path / "other.png").exists()
+@pytest.mark.parametrize(("draw", "widths", "heights"), PICTURES.values(), ids=PICTURES)
+def test_a_picture_is_drawn_whatever_is_in_it(draw, widths, heights, tmp_path: Path) -> None:
+    draw(tmp_path / "picture.png")
+    with Image.open(tmp_path / "picture.png") as image:
+        image.load()  # decodes every pixel
+        assert image.format == "PNG"
+        assert len(image.convert("RGB").getcolors(maxcolors=10**6)) > 20, "nothing is drawn"
+        assert widths[0] <= image.width < widths[1]
+        assert heights[0] <= image.height < heights[1]
 
 
-def test_classes_that_neither_texts_nor_answers_have_take_no_room(tmp_path):
+def test_classes_that_neither_texts_nor_answers_have_take_no_room(tmp_path: Path) -> None:
     matrix = np.zeros((20, 20), dtype=int)
     matrix[:2, :2] = [[5, 1], [2, 7]]
     names = [f"class {number}" for number in range(20)]
@@ -72,31 +89,19 @@ def test_classes_that_neither_texts_nor_answers_have_take_no_room(tmp_path):
         confusion_matrix_png(matrix[:size, :size], names[:size], path)
     with Image.open(tmp_path / "few.png") as few, Image.open(tmp_path / "all.png") as all_of_them:
         assert all_of_them.height == few.height
+    with pytest.raises(ValueError, match="21 label names"):
+        confusion_matrix_png(matrix, [*names, "another"], tmp_path / "other.png")
+    assert not (tmp_path / "other.png").exists()
 
 
-@pytest.mark.parametrize(
-    "log",
-    [
-        run_log(300),
-        [{"loss": 0.7, "step": 1}],  # no epoch
-        [{"loss": NAN, "eval_loss": INFINITY, "eval_accuracy": NAN, "epoch": 1.0, "step": 1}],
-        [],
-    ],
-    ids=["run", "no epoch", "not finite", "nothing"],
-)
-def test_learning_curves_of_whatever_was_logged(log, tmp_path):
-    learning_curve_png(log, tmp_path / "curve.png")
-    check_png(tmp_path / "curve.png", range(1_000, 1_400), range(800, 1_300))
-
-
-def test_the_evaluation_of_the_best_model_at_the_end_is_no_point_of_the_curve(tmp_path):
+def test_the_evaluation_of_the_best_model_at_the_end_is_no_point_of_the_curve(tmp_path: Path) -> None:
     log = run_log(100)
     for name, more in (("0.png", []), ("1.png", [{**log[-1], "eval_accuracy": 0.1}])):
         learning_curve_png([*log, *more], tmp_path / name)
     assert (tmp_path / "0.png").read_bytes() == (tmp_path / "1.png").read_bytes()
 
 
-def test_a_picture_replaces_an_older_one_and_leaves_nothing_beside_it(tmp_path):
+def test_a_picture_replaces_an_older_one_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
     path = tmp_path / "curve.png"
     path.write_text("an older picture")
     learning_curve_png([], str(path))
@@ -107,22 +112,3 @@ def test_a_picture_replaces_an_older_one_and_leaves_nothing_beside_it(tmp_path):
     with pytest.raises(DataError, match=r"curve\.png: not a regular file"):
         learning_curve_png([], path)
     assert list(tmp_path.iterdir()) == [path], "nothing is left behind"
-
-
-@pytest.mark.parametrize("log", [run_log(200), [{"loss": NAN, "step": 1}]], ids=["run", "nothing"])
-def test_losses_per_token_are_drawn_alone_with_their_perplexities(log, tmp_path):
-    token_curve_png(log, tmp_path / "curve.png")
-    check_png(tmp_path / "curve.png", range(800, 1_600), range(400, 800))
-
-
-@pytest.mark.parametrize("classes", [1, 60])
-def test_bars_of_classes(tmp_path: Path, classes: int) -> None:
-    rows = [{"label": f"$class {at} " * 4, "f1": at / classes, "support": at} for at in range(classes)]
-    class_f1_png(rows, tmp_path / "f1.png")
-    check_png(tmp_path / "f1.png", range(700, 1_400), range(300, 4_000))
-
-
-@pytest.mark.parametrize("rows", [1, 500])
-def test_predicted_numbers_against_true_ones(tmp_path: Path, rows: int) -> None:
-    predicted_against_true_png(RANDOM.normal(size=rows), np.zeros(rows), "$stars$", tmp_path / "numbers.png")
-    check_png(tmp_path / "numbers.png", range(700, 1_100), range(700, 1_100))

@@ -9,10 +9,10 @@ from pathlib import Path
 import compare_sizes
 import matplotlib.image
 import pytest
+from size_plots import read_scores, size_png, size_table
 from test_train_classifier import write_reviews
 from write_tickets import DECLINING, Tickets
 
-from modeling_scratch.report.size_plots import read_scores, size_png, size_table
 from modeling_scratch.utils.errors import DataError
 
 

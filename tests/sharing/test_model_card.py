@@ -74,7 +74,7 @@ def classifier(root, hub):
         write_reviews(data / f"{split}.csv", rows, flipped)
     options = f"--data_dir {data} {FAST} {SMALL} --num_train_epochs 3 --max_length 24 --class_names".split()
     pushed = f"--output_dir {root / 'reviews'} --push_to_hub --hub_model_id user/pushed --hub_strategy checkpoint"
-    pushed += " --save_strategy steps --save_steps 9 --mean_with_baseline --texts_in_card True"
+    pushed += " --save_strategy steps --save_steps 9 --texts_in_card True"
     train_classifier.main([*options, *LABELS, *pushed.split(), "--hub_always_push", "True", "--hub_token", TOKEN])
     return root / "reviews"
 
@@ -187,13 +187,8 @@ def test_metrics_are_those_of_the_evaluation(run):
 def test_tables_show_the_figures_of_the_evaluation(classifier, translator, decoder):
     evaluation, rows = read(classifier / "evaluation.json"), rows_of(section(classifier, "Results"))
     assert evaluation["accuracy"] < 1
-    models = [evaluation, *evaluation["baselines"], *evaluation["others"]]
-    assert [row[0] for row in rows[1 : len(models)]] == [
-        *(baseline["settings"]["model"] for baseline in evaluation["baselines"]),
-        *(other["name"] for other in evaluation["others"]),
-    ]
-    assert len(models) == 4
-    assert models[-1]["name"].startswith("mean of Transformer and ")
+    models = [evaluation, *evaluation["baselines"]]
+    assert [row[0] for row in rows[1:3]] == [each["settings"]["model"] for each in evaluation["baselines"]]
     for row, scores in zip(rows, models):
         low, high = (f"{bound:.2%}" for bound in scores["accuracy_interval_95"])
         expected = [f"{scores['accuracy']:.2%}", f"{low} to {high}", f"{scores['f1']:.2%}"]
@@ -210,7 +205,7 @@ def test_an_evaluation_of_an_earlier_version_has_one_baseline(classifier):
     evaluation = read(classifier / "evaluation.json")
     first = evaluation.pop("baselines")[0]
     earlier = {**evaluation, "baseline": first, "mcnemar": {"p_value": 0.25, "verdict": "no significant difference"}}
-    del earlier["others"], first["name"]
+    del first["name"]
     results = classification(earlier)
     assert [row[0] for row in rows_of(results.text)[:3]] == ["this model", first["settings"]["model"], LABELS[0]]
     sentence = f"compared with {escaped(first['settings']['model'])}: no significant difference"
@@ -223,7 +218,7 @@ def test_examples_of_a_class_are_of_that_class(classifier, root):
     with (root / "hostile_reviews" / "test.csv").open(encoding="utf-8", newline="") as file:
         label_of = {excerpt(row["text"]): LABELS[int(row["label"])] for row in csv.DictReader(file)}
     matrix = read(classifier / "evaluation.json")["confusion_matrix"]
-    rows = [row for row in rows_of(section(classifier, "Results"))[4:] if len(row) == 3]  # without the scores
+    rows = [row for row in rows_of(section(classifier, "Results"))[3:] if len(row) == 3]  # without the scores
     for label, counts in enumerate(matrix):
         wrong = sum(counts) - counts[label]
         for answer, count in (("right", counts[label]), ("wrong", wrong)):

@@ -219,7 +219,7 @@ def test_the_server_classifies_pairs(run: Path) -> None:
     assert "explain" not in str(document)  # leaves out words of one text
 
 
-def test_disagreements_of_two_runs_show_the_pairs(run: Path, folder: Path, tmp_path: Path) -> None:
+def test_disagreements_of_two_runs_show_the_pairs(run: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     swapped = (run / "predictions.jsonl").read_text(encoding="utf-8").splitlines()
@@ -227,11 +227,13 @@ def test_disagreements_of_two_runs_show_the_pairs(run: Path, folder: Path, tmp_p
     opposite = [{**row, "prediction": {"yes": "no", "no": "yes"}[row["prediction"]]} for row in rows]
     lines = [swapped[0], *(json.dumps({**row, "probabilities": row["probabilities"][::-1]}) for row in opposite)]
     (other / "predictions.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    options = f"{run} {other} --data {folder / 'train.jsonl'} {COLUMNS} --output {tmp_path / 'found.json'}"
-    compare_program.main(options.split())
+    head = "row,where,text,text_pair"
+    wrong = [f"{row},test.jsonl,the ball {row},it is round" for row in range(1, 25)]
+    (other / "misclassified.csv").write_text("\n".join([head, *wrong]), encoding="utf-8")
+    compare_program.main([str(run), str(other), "--output", str(tmp_path / "found.json")])
     texts = [each["text"] for each in content(tmp_path / "found.json")["disagreements"]]
     assert len(texts) == len(rows) == 24
-    assert all("ball" in text and "it is" in text for text in texts)
+    assert all("ball" in text and "it is" in text for text in texts), "of either run"
 
 
 @pytest.mark.slow  # some hundred steps

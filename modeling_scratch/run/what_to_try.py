@@ -14,7 +14,7 @@ EXAMPLE = "which raised accuracy from 72 to 82 % on 1,500 texts of SST-2"  # doc
 ENOUGH_STEPS = 300  # with fewer, a model from random weights has rarely learned
 
 
-def remedies(run: Run, data: ReviewData, state: TrainerState) -> str:
+def what_to_try(run: Run, data: ReviewData, state: TrainerState) -> str:
     """Return sentences that name options and data which the run did not have. state: at the end of fine-tuning."""
     steps = state.global_step
     model, training, pretraining = (run.groups.get(name) for name in ("model", "training", "pretraining"))

@@ -1,24 +1,27 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The stages of a run that pretrains before it fine-tunes: what each read, how long it took and what it reached."""
+"""Tables that a run adds to its report: the stages of pretraining and fine-tuning, and the scores of every split."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import datasets
 from transformers import Trainer
 
-from ..utils.files import write_json, write_text
 from ..utils.markdown import percent, table
+from .report_files import append_table
 
 SHOWN = ("accuracy", "f1_micro", "rmse")  # the score of each problem type
 HEADS = ("stage", "read", "steps", "minutes", "result")
+OF_TIME = ("runtime", "samples_per_second", "steps_per_second", "model_preparation_time")
 
 
 @dataclass(frozen=True)
 class Stage:
-    """One row of the report. since: the step that the stage was resumed at, which its minutes are counted from."""
+    """A stage: what it read, how long it took, and what it reached. since: the step that it was resumed at, which its
+    minutes are counted from."""
 
     name: str
     read: str
@@ -48,12 +51,10 @@ def fine_tuning_stage(trainer: Trainer, since: int = 0) -> Stage:
 
 
 def report_stages(folder: Path, stages: Sequence[Stage]) -> str:
-    """Return the table of the stages, and add it to results.md and evaluation.json."""
+    """Return the table of the stages, and add it to the report."""
     rows = [asdict(stage) for stage in stages]
     text = f"{stage_table(rows)}\n"
-    results = folder / "results.md"
-    write_text(results, f"{results.read_text(encoding='utf-8')}\n{text}")
-    write_json(folder / "evaluation.json", {**_json(folder / "evaluation.json"), "stages": rows})
+    append_table(folder, "stages", rows, text)
     return text
 
 
@@ -69,3 +70,30 @@ def _minutes(row: dict) -> str:
 
 def _json(path: Path) -> dict:
     return json.loads(path.read_text(encoding="utf-8"))
+
+
+def report_splits(trainer: Trainer, splits: datasets.DatasetDict) -> str:
+    """Return the table of the scores of each split, the training texts included, and add it to the report.
+
+    It tells how far a model is better on the texts that it has seen. Every process of a distributed run has to call
+    this.
+    """
+    scores = {split: _scores(trainer, rows, split) for split, rows in splits.items()}
+    if not trainer.is_world_process_zero():
+        return ""
+    text = f"{split_table(scores)}\n"
+    append_table(Path(trainer.args.output_dir or ""), "split_scores", scores, text)
+    return text
+
+
+def _scores(trainer: Trainer, rows: datasets.Dataset, split: str) -> dict[str, float]:
+    metrics = trainer.predict(rows, metric_key_prefix=split).metrics or {}
+    named = {name.removeprefix(f"{split}_"): value for name, value in metrics.items()}
+    return {name: value for name, value in named.items() if name not in OF_TIME}
+
+
+def split_table(scores: Mapping[str, Mapping[str, float]]) -> str:
+    """Return the table of the scores that evaluation.json records."""
+    names = list(next(iter(scores.values())))
+    rows = [[split, *(f"{found[name]:.4f}" for name in names)] for split, found in scores.items()]
+    return table(["split", *(name.replace("_", " ") for name in names)], rows)

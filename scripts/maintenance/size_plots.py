@@ -8,9 +8,9 @@ from math import ceil, inf
 from pathlib import Path
 from statistics import mean, stdev
 
-from ..utils.errors import DataError
-from ..utils.markdown import table
-from .plots import BLUE, VERMILION, new_figure, write_png
+from modeling_scratch.report.plots import BLUE, VERMILION, new_figure, write_png
+from modeling_scratch.utils.errors import DataError
+from modeling_scratch.utils.markdown import table
 
 Scores = Mapping[str, Mapping[int, Sequence[float]]]  # the score of each seed, by model and number of texts
 # Of evaluation.json: the F1 is that of the second of two classes, or the macro average.

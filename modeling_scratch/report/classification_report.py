@@ -1,0 +1,431 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The report of a classifier: scores with confidence intervals, beside linear baselines on the same texts."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import datasets
+import numpy as np
+from transformers import Trainer
+
+from ..data.labelled_texts import ReviewData
+from ..data.text_pairs import as_fields, shortened
+from ..run.layout import CLASS_WORDS, MISCLASSIFIED, PREDICTIONS
+from ..utils.errors import DataError, quoted
+from ..utils.markdown import escaped, excerpt, percent, table
+from .baselines import BaselineResult, one_versus_rest, ridge, run_baselines
+from .calibration import Calibration, calibration_scores, calibration_text
+from .class_words import class_words_text, find_class_words, save_class_words
+from .metrics import (
+    CLASS_SETS,
+    METRICS,
+    NUMBERS,
+    ClassificationMetrics,
+    ScoreMetrics,
+    averages_text,
+    class_scores,
+    class_table,
+    macro_f1_decides,
+)
+from .misclassified import Misclassified
+from .plots import class_f1_png, confusion_matrix_png, learning_curve_png, predicted_against_true_png
+from .predictions import ONE_CLASS, Predictions
+from .report_files import blocks_text, evaluated_split, predict_split, quotes_texts, write_report
+from .saved_baseline import keep_linear
+from .significance import Score, bootstrap_interval
+from .verdicts import (
+    CONSTANT,
+    MODEL,
+    Comparison,
+    Comparisons,
+    by_accuracy,
+    by_macro_f1,
+    by_score,
+    can_be_better,
+    finding,
+    macro_f1_text,
+    of_every_text,
+    only_answer,
+    only_answer_headline,
+    with_recommendation,
+)
+
+EXAMPLES_OF_CLASS, EXAMPLES = 2, 6  # rightly and wrongly classified texts of each class; texts of other reports
+
+
+class ClassifierReport(ABC):
+    """Compares predictions with those of linear models on the test split, or on validation if there is none."""
+
+    problem_type: ClassVar[str]
+    metrics: ClassificationMetrics | ScoreMetrics  # the compute_metrics of Trainer
+
+    def __init__(self, data: ReviewData, seed: int, trains_baselines: bool = True, is_weighted: bool = False) -> None:
+        """trains_baselines: whether this process evaluates; in a distributed run, only one does.
+
+        is_weighted: whether training, and so the baselines, weight the classes.
+        """
+        self.data, self.split, self.is_weighted = data, evaluated_split(data.splits), is_weighted
+        self.texts, self.labels = data.texts(self.split), data.labels(self.split)
+        self.train_labels, self.baselines = data.labels("train"), list[BaselineResult]()
+        if not trains_baselines:
+            return
+        try:
+            self.baselines = self.train_baselines(data.texts("train"), seed)
+        except ValueError as error:
+            raise DataError(f"the baseline cannot be trained: {error}{self.numbered_classes}") from error
+
+    @abstractmethod
+    def train_baselines(self, train_texts: list[str], seed: int) -> list[BaselineResult]:
+        """Train the linear models, and let them predict the texts."""
+
+    @property
+    def numbered_classes(self) -> str:
+        return ""
+
+    def write(self, trainer: Trainer, splits: datasets.DatasetDict, calibration: Calibration, advice: str = "") -> str:
+        """Return the report. Report, scores, predictions and plots are also written to the run's folder.
+
+        advice: what the report says to try if the model is near a constant answer or worse than a baseline.
+        """
+        prediction = predict_split(trainer, splits[self.split], self.split)
+        if not trainer.is_world_process_zero():
+            return ""
+        folder, logits = Path(trainer.args.output_dir or ""), np.asarray(prediction.predictions)
+        names, digest = self.data.label_names, self.data.digest(self.split)
+        about = self.split, digest, names, self.texts, self.labels, logits, self.problem_type
+        predictions = Predictions.of_logits(*about)
+        predictions.save(folder / PREDICTIONS)
+        evaluation, comparison = self.evaluation(predictions.predicted)
+        evaluation["calibration"] = self.calibration(calibration, logits)
+        evaluation["linear_model"] = self._keep_linear(trainer.args, comparison)
+        notes = [blocks_text(trainer.model), weights_text(trainer)]
+        report = with_recommendation(self.text(evaluation, notes), evaluation, comparison, advice)
+        quoting, without = self.quotations(predictions, folder, evaluation["headline"] is None)
+        write_report(trainer.args, report + (quoting if quotes_texts(trainer.args) else without), evaluation)
+        self.draw(predictions.predicted, evaluation, folder)
+        learning_curve_png(trainer.state.log_history, folder / "learning_curve.png", self.curve)
+        return report + quoting
+
+    def _keep_linear(self, arguments: Any, comparison: Mapping[str, Any]) -> str | None:
+        [best] = (each for each in self.baselines if each.name == comparison["baseline"])
+        weights = best.weights_over(len(self.data.label_names))
+        return keep_linear(arguments, comparison["verdict"] == "worse", best.name, weights, self.data)
+
+    @abstractmethod
+    def evaluation(self, predicted: np.ndarray) -> tuple[dict[str, Any], Mapping[str, Any]]:
+        """Return the content of evaluation.json, and its entry with the comparison that decides."""
+
+    @abstractmethod
+    def calibration(self, calibration: Calibration, logits: np.ndarray) -> dict[str, Any]:
+        """Return what evaluation.json says of the calibration."""
+
+    @abstractmethod
+    def text(self, evaluation: Mapping[str, Any], notes: list[str]) -> str:
+        """Return the report without its first line and without texts. notes: on the model."""
+
+    def quotations(self, predictions: Predictions, folder: Path, has_learned: bool) -> tuple[str, str]:
+        """Write the texts that the report points to. Return what it says of them with, and without, quotations."""
+        return "", ""
+
+    @abstractmethod
+    def draw(self, predicted: np.ndarray, evaluation: Mapping[str, Any], folder: Path) -> None:
+        """Plot the predictions."""
+
+    curve: Score | None = None  # of the learning curve; None: the accuracy
+
+
+def weights_text(trainer: Trainer) -> str:
+    """Return which step's weights are evaluated, if the run chose them on validation."""
+    state = trainer.state
+    if not trainer.args.load_best_model_at_end or not state.best_global_step:
+        return ""
+    step, steps = f"{state.best_global_step:,}", f"{state.global_step:,}"
+    return f"The weights are those of step {step} of {steps}, the best on validation."
+
+
+def baseline_row(result: BaselineResult, scores: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what evaluation.json has on a baseline."""
+    return {"name": result.name, **scores, "settings": result.settings, "seconds": round(result.seconds, 1)}
+
+
+# One class for each text
+
+
+class OneClassReport(ClassifierReport):
+    """The report of a classifier of texts with one class each."""
+
+    problem_type = ONE_CLASS
+    metrics: ClassificationMetrics
+
+    def __init__(self, data: ReviewData, *arguments: Any, **options: Any) -> None:
+        self.metrics = ClassificationMetrics(data.label_names)
+        super().__init__(data, *arguments, **options)
+
+    def train_baselines(self, train_texts: list[str], seed: int) -> list[BaselineResult]:
+        return run_baselines(train_texts, self.train_labels.tolist(), self.texts, seed, self.is_weighted)
+
+    @property
+    def numbered_classes(self) -> str:
+        classes = ", ".join(f"{index} is {quoted(name)}" for index, name in enumerate(self.data.label_names[:10]))
+        return f"; class {classes}"
+
+    @property
+    def best_baseline(self) -> BaselineResult:
+        """The baseline that is best on held-out training texts: the evaluated texts do not choose it."""
+        return max(self.baselines, key=lambda result: result.held_out_score)
+
+    def evaluation(self, predicted: np.ndarray) -> tuple[dict[str, Any], Mapping[str, Any]]:
+        names, labels = self.data.label_names, self.labels
+        answers = names, self.train_labels, labels, predicted, {each.name: each.predictions for each in self.baselines}
+        accuracy = by_accuracy(*answers)
+        tells_more = len(np.unique(labels)) > 1 and macro_f1_decides(self.train_labels, self.is_weighted)
+        macro_f1 = by_macro_f1(*answers) if tells_more else None
+        only, decisive = only_answer(names, labels, predicted), macro_f1 or accuracy
+        evaluation = {
+            "split": self.split,
+            "texts": len(labels),
+            "labels": names,
+            "confusion_matrix": self.metrics.confusion_matrix(predicted, labels).tolist(),
+            "only_answer": only,
+            "headline": only_answer_headline(only) if only else decisive.headline(),
+            "f1_name": self.metrics.f1_name,
+            **self._scores(predicted),
+            "f1_micro": float((predicted == labels).mean()),  # the accuracy, as each text has one class
+            "f1_macro": self.metrics.compute(predicted, labels)["f1_macro"],
+            "classes": class_scores(names, labels, predicted),
+            "baselines": [baseline_row(each, self._scores(each.predictions)) for each in self.baselines],
+            "mcnemar": accuracy.baseline.record,
+            "macro_f1": macro_f1.baseline.record if macro_f1 else None,
+            "examples": self._examples(predicted),
+        }
+        return evaluation, decisive.baseline.record
+
+    def _scores(self, predicted: np.ndarray) -> dict[str, Any]:
+        scores = self.metrics.compute(predicted, self.labels)
+        interval = bootstrap_interval(predicted == self.labels)
+        return {"accuracy": scores["accuracy"], "accuracy_interval_95": interval, "f1": scores["f1"]}
+
+    def _examples(self, predicted: np.ndarray) -> list[dict[str, str]]:
+        """Return the first examples of the split, without selection."""
+        names, examples = self.data.label_names, []
+        for label, name in enumerate(names):
+            for is_right in (True, False):
+                indices = np.flatnonzero((self.labels == label) & ((predicted == label) == is_right))
+                answers = [
+                    (names[predicted[index]], as_fields(shortened(self.texts[index])))
+                    for index in indices[:EXAMPLES_OF_CLASS]
+                ]
+                examples += [{"label": name, "answer": answer, **fields} for answer, fields in answers]
+        return examples
+
+    def calibration(self, calibration: Calibration, logits: np.ndarray) -> dict[str, Any]:
+        return calibration_scores(calibration, logits, self.labels, self.split)
+
+    def text(self, evaluation: Mapping[str, Any], notes: list[str]) -> str:
+        about = f"{len(self.labels):,} texts of the {self.split} split"
+        paragraphs = (
+            f"{about}\n\n{accuracy_table(evaluation)}\n\n{accuracy_sentence(evaluation)}",
+            *notes,
+            evaluation["macro_f1"] and macro_f1_text(evaluation["macro_f1"]),
+            f"{averages_text(evaluation)}\n\n{class_table(evaluation['classes'])}",
+            calibration_text(evaluation["calibration"]),
+        )
+        return "".join(f"\n{each}\n" for each in paragraphs if each)
+
+    def quotations(self, predictions: Predictions, folder: Path, has_learned: bool) -> tuple[str, str]:
+        best, names = self.best_baseline, self.data.label_names
+        answers = self.labels, predictions.predicted, predictions.probabilities
+        about = names, self.texts, self.data.places_of(self.split)
+        wrong = Misclassified(*about, *answers, best.name, best.predictions, has_learned)
+        wrong.save(folder / MISCLASSIFIED)
+        words = find_class_words(
+            best.weights_over(len(names)), names, self.data.texts("train"), self.train_labels.tolist()
+        )
+        save_class_words(words, folder / CLASS_WORDS)
+        return wrong.report() + class_words_text(words, best.name), wrong.report(quotes=False)
+
+    def draw(self, predicted: np.ndarray, evaluation: Mapping[str, Any], folder: Path) -> None:
+        matrix = np.array(evaluation["confusion_matrix"])
+        confusion_matrix_png(matrix, self.data.label_names, folder / "confusion_matrix.png")
+
+
+def accuracy_table(evaluation: Mapping[str, Any]) -> str:
+    """Return the accuracy, its interval and the F1 of the model and of its baselines in Markdown."""
+    lines = [f"| | accuracy | 95 % interval | {evaluation['f1_name']} |", "| --- | ---: | :---: | ---: |"]
+    for each in ({"name": MODEL, **evaluation}, *evaluation["baselines"]):
+        low, high = map(percent, each["accuracy_interval_95"])
+        lines.append(f"| {each['name']} | {percent(each['accuracy'])} | {low} to {high} | {percent(each['f1'])} |")
+    return "\n".join(lines)
+
+
+def accuracy_sentence(evaluation: Mapping[str, Any]) -> str:
+    """Return the comparison of accuracies with the strongest baseline as a sentence."""
+    test, texts = evaluation["mcnemar"], evaluation["texts"]
+    alone, of_baseline = test["only_model_correct"], test["only_baseline_correct"]
+    verb = "is" if alone == 1 else "are"
+    return (
+        f"{finding(MODEL, test['baseline'], test['verdict'], texts)}: of {texts} examples, {alone} {verb} correct only "
+        f"with the former and {of_baseline} only with the latter (McNemar's exact test, p = {test['p_value']:.3g})."
+    )
+
+
+# Several classes, or a number, for each text
+
+
+class ScoreReport(ClassifierReport):
+    """The report of a model whose scores are `ScoreMetrics`."""
+
+    metrics: ScoreMetrics
+    picture: ClassVar[str]
+    uncalibrated: ClassVar[str]  # why the probabilities are not calibrated
+
+    @property
+    def curve(self) -> Score:  # type: ignore[override]
+        return self.metrics.score
+
+    @abstractmethod
+    def best_constant(self) -> np.ndarray:
+        """Return the best answer that is the same for every training text, (...)."""
+
+    @abstractmethod
+    def shown(self, answer: Any) -> str:
+        """Return a prediction, or a label, as text."""
+
+    def classes(self, predicted: np.ndarray) -> dict[str, Any]:
+        """Return the entries of evaluation.json on each class."""
+        return {}
+
+    def evaluation(self, predicted: np.ndarray) -> tuple[dict[str, Any], Mapping[str, Any]]:
+        constant = np.broadcast_to(self.best_constant(), self.labels.shape)
+        [baseline] = self.baselines
+        found = self.metrics.with_intervals(
+            {MODEL: predicted, baseline.name: baseline.predictions, CONSTANT: constant}, self.labels
+        )
+        compared = by_score(self.metrics.score, found, baseline.name, len(self.labels))
+        rows = zip(self.texts[:EXAMPLES], map(self.shown, self.labels), map(self.shown, predicted))
+        evaluation = {
+            "problem_type": self.problem_type,
+            "split": self.split,
+            "texts": len(self.labels),
+            "labels": self.data.label_names,
+            "headline": self._headline(predicted, constant, found, compared),
+            "scores": found["models"][MODEL],
+            "baselines": [baseline_row(baseline, {"scores": found["models"][baseline.name]})],
+            "comparison": compared.record,
+            "picture": self.picture,
+            "examples": [{**as_fields(shortened(text)), "label": a, "answer": b} for text, a, b in rows],
+            **self.classes(predicted),
+        }
+        return evaluation, compared.record
+
+    def _headline(
+        self, predicted: np.ndarray, constant: np.ndarray, found: Mapping[str, Any], compared: Comparison
+    ) -> str | None:
+        """Return what the report says first of a model that nobody should use, or None."""
+        if len(np.unique(self.labels, axis=0)) == 1:
+            return None  # no model can be better than that answer
+        if len(np.unique(predicted, axis=0)) == 1:
+            return only_answer_headline(excerpt(self.shown(predicted[0])))
+        score, name = self.metrics.score, of_every_text(excerpt(self.shown(constant[0])))
+        of_constant = by_score(score, found, CONSTANT, len(self.labels))._replace(baseline=name)
+        return Comparisons(of_constant, compared, can_be_better(score, self.labels, constant)).headline()
+
+    def calibration(self, calibration: Calibration, logits: np.ndarray) -> dict[str, Any]:
+        return {"obstacle": self.uncalibrated}
+
+    def text(self, evaluation: Mapping[str, Any], notes: list[str]) -> str:
+        shown = [scores_text(evaluation), *notes]
+        return "".join(f"\n{each}\n" for each in shown if each)
+
+
+class ClassSetReport(ScoreReport):
+    """The report of multi-label classification; a class is predicted if its probability is above 0.5."""
+
+    problem_type = "multi_label_classification"
+    metrics = CLASS_SETS
+    picture = "f1_of_classes.png"
+    uncalibrated = "one temperature divides the logits of a text with one class, and here each class has its own logit"
+
+    def train_baselines(self, train_texts: list[str], seed: int) -> list[BaselineResult]:
+        return [one_versus_rest(train_texts, self.train_labels, self.texts, seed)]
+
+    def best_constant(self) -> np.ndarray:
+        """Return the most frequent classes, of which as many as give the best micro F1, 2 TP / (predicted + true)."""
+        texts_of = self.train_labels.sum(0)
+        counts = np.sort(texts_of)[::-1].cumsum()
+        f1 = 2 * counts / (len(self.train_labels) * np.arange(1, len(counts) + 1) + counts[-1])
+        chosen = np.argsort(-texts_of, kind="stable")[: f1.argmax() + 1]
+        return np.isin(np.arange(len(counts)), chosen).astype(np.float64)
+
+    def classes(self, predicted: np.ndarray) -> dict[str, Any]:
+        return {"threshold": 0.5, "classes": class_scores(self.data.label_names, self.labels, predicted)}
+
+    def draw(self, predicted: np.ndarray, evaluation: Mapping[str, Any], folder: Path) -> None:
+        class_f1_png(evaluation["classes"], folder / self.picture)
+
+    def shown(self, answer: Any) -> str:
+        return ", ".join(self.data.label_names[index] for index in np.flatnonzero(answer)) or "(none)"
+
+
+class NumberReport(ScoreReport):
+    """The report of regression."""
+
+    problem_type = "regression"
+    metrics = NUMBERS
+    picture = "predicted_against_true.png"
+    uncalibrated = "a number has no probability"
+
+    def train_baselines(self, train_texts: list[str], seed: int) -> list[BaselineResult]:
+        return [ridge(train_texts, self.train_labels, self.texts, seed)]
+
+    def best_constant(self) -> np.ndarray:
+        return np.asarray(self.train_labels.mean())
+
+    def draw(self, predicted: np.ndarray, evaluation: Mapping[str, Any], folder: Path) -> None:
+        predicted_against_true_png(self.labels, predicted, self.data.label_names[0], folder / self.picture)
+
+    def shown(self, answer: Any) -> str:
+        return f"{answer:.4g}"
+
+
+REPORTS: dict[str, type[ClassifierReport]] = {
+    report.problem_type: report for report in (OneClassReport, ClassSetReport, NumberReport)
+}
+
+
+def scores_text(evaluation: Mapping[str, Any], model: str = MODEL) -> str:
+    """Return the scores of evaluation.json as Markdown, for results.md and the model card."""
+    models = {model: evaluation["scores"], **{row["name"]: row["scores"] for row in evaluation["baselines"]}}
+    metrics = METRICS[evaluation["problem_type"]]
+    parts = [
+        f"{evaluation['texts']:,} texts of the {evaluation['split']} split",
+        scores_table(metrics.scores, models),
+        _score_sentence(metrics.score, evaluation, model),
+    ]
+    if classes := evaluation.get("classes"):
+        parts += ["Each class. It is predicted if its probability is above 0.5:", class_table(classes)]
+    return "\n\n".join([*parts, f"The model is not calibrated: {evaluation['calibration']['obstacle']}."])
+
+
+def _score_sentence(score: Score, evaluation: Mapping[str, Any], model: str) -> str:
+    comparison = evaluation["comparison"]
+    found = finding(model, escaped(comparison["baseline"]), comparison["verdict"], evaluation["texts"])
+    value, low, high = map(score.shown_difference, (comparison["value"], *comparison["interval_95"]))
+    unit = " percentage points" if score.is_share else ""
+    return (
+        f"{found[0].upper() + found[1:]}: the difference in {score.heading} is {value}{unit}, with a 95 % interval of "
+        f"{low} to {high} (paired bootstrap)."
+    )
+
+
+def scores_table(scores: Sequence[Score], models: Mapping[str, Mapping[str, Any]], head: str = "") -> str:
+    """Return a Markdown table of the scores of each model, by its name, with their intervals."""
+    rows = [[name, *(_with_interval(score, found[score.name]) for score in scores)] for name, found in models.items()]
+    return table([head, *(f"{score.heading} (95 % interval)" for score in scores)], rows)
+
+
+def _with_interval(score: Score, found: Mapping[str, Any]) -> str:
+    low, high = map(score.shown, found["interval_95"])
+    return f"{score.shown(found['value'])} ({low} to {high})"

@@ -1,0 +1,240 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Metrics of texts with one class, several classes or a number each, as `compute_metrics` of Trainer.
+
+metrics = ClassificationMetrics(["negative", "positive"])
+Trainer(..., compute_metrics=metrics)
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.stats import rankdata
+from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
+from transformers import EvalPrediction
+
+from ..data.labels import is_imbalanced
+from ..utils.errors import DivergedError
+from ..utils.markdown import percent, table
+from .significance import ROUNDING, Score, ratio, with_intervals
+
+
+def check_converged(logits: np.ndarray) -> None:
+    """Raise `DivergedError` if a logit (examples, num_labels) is NaN, which argmax would take for a prediction."""
+    diverged = int(np.isnan(logits).any(axis=1).sum())
+    if diverged:
+        raise DivergedError(
+            f"the logits of {diverged} of {len(logits)} examples are NaN: training has diverged. "
+            "Lower the learning rate, lengthen the warm-up or clip gradients."
+        )
+
+
+# One class for each text
+
+
+class ClassificationMetrics:
+    """Accuracy, F1, precision, recall, macro F1 and the confusion matrix.
+
+    Of two classes, the last is the positive one ("negative", "positive"). With more classes, F1, precision and recall
+    are macro averages over the classes that occur.
+    """
+
+    def __init__(self, label_names: Sequence[str]) -> None:
+        if len(label_names) < 2:
+            raise ValueError(f"classification metrics need at least 2 labels, got {list(label_names)}")
+        self.label_names = list(label_names)
+
+    @property
+    def f1_name(self) -> str:
+        """The heading of "f1": "F1 (positive)" or "macro F1"."""
+        return f"F1 ({self.label_names[-1]})" if len(self.label_names) == 2 else "macro F1"
+
+    def __call__(self, prediction: EvalPrediction) -> dict[str, float]:
+        """Score Trainer's predictions: logits (examples, num_labels) or class indices (examples,)."""
+        predictions = np.asarray(prediction.predictions)
+        if predictions.ndim == 2:
+            if predictions.shape[1] != len(self.label_names):
+                raise ValueError(f"the model gives {predictions.shape[1]} logits for {len(self.label_names)} labels")
+            check_converged(predictions)
+            predictions = predictions.argmax(axis=-1)
+        return self.compute(predictions, prediction.label_ids)
+
+    def compute(self, predictions: ArrayLike, references: ArrayLike) -> dict[str, float]:
+        """Return accuracy, f1, precision, recall and f1_macro, each from 0 to 1, of class indices (examples,)."""
+        given, found = self._checked(predictions, references)
+        occurring = np.unique(given)
+        counted = [1] if len(self.label_names) == 2 else occurring
+        precision, recall, f1, _ = _of_classes(given, found, counted, "macro")
+        return {
+            "accuracy": float((found == given).mean()),
+            "f1": float(f1),
+            "precision": float(precision),
+            "recall": float(recall),
+            "f1_macro": float(_of_classes(given, found, occurring, "macro")[2]),
+        }
+
+    def confusion_matrix(self, predictions: ArrayLike, references: ArrayLike) -> np.ndarray:
+        """Return counts (num_labels, num_labels), indexed by true class and predicted class."""
+        return confusion_matrix(*self._checked(predictions, references), labels=range(len(self.label_names)))
+
+    def _checked(self, predictions: ArrayLike, references: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+        found, given = np.asarray(predictions), np.asarray(references)
+        for name, values in (("predictions", found), ("references", given)):
+            self._check_class_indices(name, values)
+        if len(found) != len(given):
+            raise ValueError(f"{len(found)} predictions for {len(given)} references")
+        return given, found
+
+    def _check_class_indices(self, name: str, values: np.ndarray) -> None:
+        # scikit-learn would treat a label of -1 as a further class.
+        if values.ndim != 1 or len(values) == 0 or not np.issubdtype(values.dtype, np.integer):
+            shape = f"got {values.dtype} of shape {values.shape}"
+            raise ValueError(f"{name} must be one class index (an integer) for each of at least one example, {shape}")
+        outside = np.flatnonzero((values < 0) | (values >= len(self.label_names)))
+        if len(outside):
+            raise ValueError(
+                f"{name}[{outside[0]}] is {values[outside[0]]}, but the {len(self.label_names)} classes are numbered "
+                f"0 to {len(self.label_names) - 1}: is this split unlabelled, or the list of label names incomplete?"
+            )
+
+
+def _of_classes(references: ArrayLike, predictions: ArrayLike, labels: Any, average: str | None) -> Any:
+    """Return precision, recall, F1 and support. What would divide by zero is 0."""
+    return precision_recall_fscore_support(references, predictions, labels=labels, average=average, zero_division=0)
+
+
+def class_scores(label_names: Sequence[Any], references: ArrayLike, predictions: ArrayLike) -> list[dict[str, Any]]:
+    """Return precision, recall, F1 and support (texts that have it) of each class.
+
+    References and predictions are class indices (examples,), or (examples, classes) of 0 and 1.
+    """
+    columns = _of_classes(references, predictions, range(len(label_names)), None)
+    return [
+        {"label": name, "precision": float(p), "recall": float(r), "f1": float(f), "support": int(n)}
+        for name, p, r, f, n in zip(label_names, *columns)
+    ]
+
+
+def macro_f1_decides(train_labels: Sequence[int] | np.ndarray, is_weighted: bool) -> bool:
+    """Return whether macro F1 tells more than accuracy: training weights the classes, or they are imbalanced."""
+    return is_weighted or is_imbalanced(train_labels)
+
+
+def averages_text(evaluation: Mapping[str, Any]) -> str:
+    return f"Micro F1: {percent(evaluation['f1_micro'])}. Macro F1: {percent(evaluation['f1_macro'])}. Each class:"
+
+
+def class_table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return the scores of each class as Markdown."""
+    cells = [
+        [row["label"], *(percent(row[name]) for name in ("precision", "recall", "f1")), f"{row['support']:,}"]
+        for row in rows
+    ]
+    return table(["class", "precision", "recall", "F1", "support"], cells)
+
+
+# Several classes, or a number, for each text
+
+
+@dataclass(frozen=True)
+class ScoreMetrics:
+    """Scores with intervals. decisive: the name of the one that a verdict is about. answers: logits to predictions."""
+
+    scores: tuple[Score, ...]
+    decisive: str
+    answers: Callable[[np.ndarray], np.ndarray] = np.asarray
+
+    @property
+    def score(self) -> Score:
+        return next(score for score in self.scores if score.name == self.decisive)
+
+    def __call__(self, prediction: EvalPrediction) -> dict[str, float]:
+        """Raises `DataError` if a logit is NaN."""
+        logits = np.asarray(prediction.predictions)
+        check_converged(logits)
+        return self.compute(self.answers(logits), np.asarray(prediction.label_ids))
+
+    def compute(self, predictions: Any, references: Any) -> dict[str, float]:
+        parts = ((score, score.parts(predictions, references)) for score in self.scores)
+        return {score.name: float(score.of_means(part.mean(0))) for score, part in parts}
+
+    def with_intervals(self, predictions: Mapping[str, Any], references: Any) -> dict[str, dict[str, dict[str, Any]]]:
+        return with_intervals(self.scores, predictions, references)
+
+
+def f1_of_means(means: np.ndarray) -> np.ndarray:
+    """2 TP / (predicted + true), of the means of TP, and of predicted + true: (..., 2) -> (...)."""
+    return ratio(2 * means[..., 0], means[..., 1])
+
+
+def macro_of_means(means: np.ndarray) -> np.ndarray:
+    """The mean F1 of the classes that are predicted or given: (..., C of TP and C of predicted + true) -> (...)."""
+    both, either = np.split(means, 2, axis=-1)
+    return ratio(ratio(2 * both, either).sum(-1), (either > 0).sum(-1))
+
+
+def _of_all_classes(predictions: np.ndarray, references: np.ndarray) -> np.ndarray:
+    both, either = predictions * references, predictions + references
+    return np.stack([both.sum(-1), either.sum(-1)], axis=-1)
+
+
+def _of_each_class(predictions: np.ndarray, references: np.ndarray) -> np.ndarray:
+    return np.hstack([predictions * references, predictions + references])
+
+
+def _column(values: np.ndarray) -> np.ndarray:
+    return np.asarray(values, dtype=np.float64)[:, None]
+
+
+def first_mean(means: np.ndarray) -> np.ndarray:
+    return means[..., 0]
+
+
+def _products(predictions: np.ndarray, references: np.ndarray) -> np.ndarray:
+    """Return x, y, x², y² and xy of standardised numbers."""
+    x, y = (_standardised(np.asarray(values, dtype=np.float64)) for values in (predictions, references))
+    return np.stack([x, y, x * x, y * y, x * y], axis=-1)
+
+
+def _standardised(values: np.ndarray) -> np.ndarray:
+    deviation = values.std()
+    is_constant = deviation <= ROUNDING * np.abs(values).max()
+    return np.zeros_like(values) if is_constant else (values - values.mean()) / deviation
+
+
+def _correlation(means: np.ndarray) -> np.ndarray:
+    """(E[xy] - E[x] E[y]) / sqrt(Var[x] Var[y]); 0 if the numbers of one side are equal."""
+    x, y, xx, yy, xy = np.moveaxis(means, -1, 0)
+    variances = (xx - x * x) * (yy - y * y)
+    return ratio(xy - x * y, np.sqrt(np.where(variances > ROUNDING, variances, 0)))
+
+
+# Of resamples, too, the ranks are those in all texts.
+def _products_of_ranks(predictions: np.ndarray, references: np.ndarray) -> np.ndarray:
+    return _products(rankdata(predictions), rankdata(references))
+
+
+MACRO_F1 = Score("f1_macro", "macro F1", _of_each_class, macro_of_means)
+CLASS_SETS = ScoreMetrics(
+    (
+        Score("f1_micro", "micro F1", _of_all_classes, f1_of_means),
+        MACRO_F1,
+        Score("exact_match", "exact match", lambda x, y: _column((x == y).all(-1)), first_mean),
+        Score("hamming_loss", "Hamming loss", lambda x, y: _column((x != y).mean(-1)), first_mean, True, False),
+    ),
+    "f1_micro",
+    lambda logits: (np.asarray(logits) > 0).astype(np.float64),  # a probability above 0.5
+)
+NUMBERS = ScoreMetrics(
+    (
+        Score("mae", "MAE", lambda x, y: _column(np.abs(x - y)), first_mean, False, False),
+        Score("rmse", "RMSE", lambda x, y: _column((x - y) ** 2), lambda m: np.sqrt(m[..., 0]), False, False),
+        Score("pearson", "Pearson", _products, _correlation, False),
+        Score("spearman", "Spearman", _products_of_ranks, _correlation, False),
+    ),
+    "rmse",
+    lambda logits: np.asarray(logits, dtype=np.float64).reshape(len(logits)),
+)
+METRICS = {"multi_label_classification": CLASS_SETS, "regression": NUMBERS}

@@ -1,0 +1,209 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""How sure a score or a difference is: intervals, McNemar's exact test, and verdicts.
+
+Shapes: N examples, K means that a score is computed from, R resamples.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.stats import binomtest
+
+from ..utils.markdown import percent, points
+
+SIGNIFICANCE_LEVEL = 0.05
+RESAMPLES, OUTCOMES = 1_000, 10_000  # of scores; of right and wrong answers, which are counted
+FEW_EXAMPLES = 20  # there is no verdict on fewer
+LARGEST_BLOCK = 2**22  # counts of resamples in memory at once
+NO_DIFFERENCE = "no significant difference"
+ROUNDING = 1e-12  # relative: equal numbers differ no more
+
+
+class Score(NamedTuple):
+    """A score that depends on means over examples, so that the scores of all resamples are one product of matrices.
+
+    parts: (predictions, references) -> what each example adds to the means, (N, K). of_means: (..., K) -> (...).
+    """
+
+    name: str
+    heading: str
+    parts: Callable[[Any, Any], np.ndarray]
+    of_means: Callable[[np.ndarray], np.ndarray]
+    is_share: bool = True  # from 0 to 1
+    greater_is_better: bool = True
+
+    def shown(self, value: float) -> str:
+        return percent(value) if self.is_share else f"{value:.4f}"
+
+    def shown_difference(self, difference: float) -> str:
+        """Return a difference of shares in percentage points, or one of other scores."""
+        return points(difference) if self.is_share else f"{round(difference, 4) + 0.0:+.4f}"
+
+
+def ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    """Return part / whole, and 0 where the whole is 0."""
+    return np.divide(part, whole, out=np.zeros(np.shape(whole)), where=np.asarray(whole) > 0)
+
+
+# Intervals
+
+
+def percentile_interval(resampled: ArrayLike, level: float = 0.95) -> np.ndarray:
+    """Return the lower and the upper bound of the percentile bootstrap, (resamples, ...) -> (2, ...)."""
+    tail = (1 - level) / 2
+    return np.quantile(np.asarray(resampled), [tail, 1 - tail], axis=0)
+
+
+def _interval(value: float, drawn: np.ndarray, examples: int, lowest: float) -> list[float]:
+    """Return the percentile interval of a share, or of a difference of shares, which is at least `lowest`.
+
+    Resamples of examples that are all right, or all equal, do not vary. The interval then reaches as far as the score
+    interval of a share of 0 (Wilson 1927).
+    """
+    low, high = percentile_interval(drawn).tolist()
+    if low == high:
+        reach = float(binomtest(0, examples).proportion_ci(method="wilson").high)
+        low, high = max(lowest, value - reach), min(1.0, value + reach)
+    return [low, high]
+
+
+def bootstrap_interval(correct: np.ndarray) -> tuple[float, float]:
+    """Return the 95 % percentile-bootstrap interval of accuracy = mean(correct).
+
+    Of n outcomes drawn with replacement, the number of correct ones follows Binomial(n, accuracy) exactly, so that
+    memory does not grow with n (Efron and Tibshirani 1993, chapter 13).
+
+    `correct` (examples,) is True for correct predictions.
+    """
+    _check_outcomes(correct=correct)
+    examples, accuracy = len(correct), float(np.mean(correct))
+    drawn = np.random.default_rng(0).binomial(examples, accuracy, size=OUTCOMES) / examples
+    low, high = _interval(accuracy, drawn, examples, 0.0)
+    return low, high
+
+
+def paired_bootstrap_interval(correct: np.ndarray, other_correct: np.ndarray) -> tuple[float, float]:
+    """Return the 95 % percentile-bootstrap interval of mean(correct) - mean(other_correct), for the same examples.
+
+    Of n pairs drawn with replacement, the numbers that only one or the other gets right follow a multinomial
+    distribution exactly. Both arguments are (examples,), True where correct, in the same order.
+    """
+    result = mcnemar(correct, other_correct)
+    alone = np.array([result.only_model_correct, result.only_baseline_correct])
+    shares = np.append(alone, result.examples - alone.sum()) / result.examples
+    drawn = np.random.default_rng(0).multinomial(result.examples, shares, size=OUTCOMES)
+    differences = (drawn[:, 0] - drawn[:, 1]) / result.examples
+    low, high = _interval(float(shares[0] - shares[1]), differences, result.examples, -1.0)
+    return low, high
+
+
+def with_intervals(
+    scores: Sequence[Score], predictions: Mapping[str, Any], references: Any, seed: int = 0
+) -> dict[str, dict[str, dict[str, Any]]]:
+    """Return the value of each score of each model, and its 95 % percentile-bootstrap interval.
+
+    "differences" are those from the first model to each other: all models are scored on the same resamples (Efron and
+    Tibshirani 1993, chapter 13).
+    """
+    examples = len(references)
+    parts = [[score.parts(each, references) for score in scores] for each in predictions.values()]
+    blocks = [
+        [[score.of_means(counts @ part / examples) for score, part in zip(scores, of_model)] for of_model in parts]
+        for counts in resamples(examples, seed)
+    ]
+    drawn = np.concatenate(blocks, axis=-1)  # (models, scores, R)
+    values = np.array([[score.of_means(part.mean(0)) for score, part in zip(scores, each)] for each in parts])
+
+    def named(value: np.ndarray, resampled: np.ndarray, lowest: float) -> dict[str, dict[str, Any]]:
+        return {
+            score.name: {
+                "value": float(value[at]),
+                "interval_95": _interval(float(value[at]), resampled[at], examples, lowest)
+                if score.is_share
+                else percentile_interval(resampled[at]).tolist(),
+            }
+            for at, score in enumerate(scores)
+        }
+
+    models = {name: named(values[at], drawn[at], 0.0) for at, name in enumerate(predictions)}
+    others = [*enumerate(predictions)][1:]
+    differences = {name: named(values[0] - values[at], drawn[0] - drawn[at], -1.0) for at, name in others}
+    return {"models": models, "differences": differences}
+
+
+def resamples(examples: int, seed: int) -> Iterator[np.ndarray]:
+    """Yield how often each example is in resamples, drawn with replacement, (R, N) in blocks that fit in memory."""
+    random, size = np.random.default_rng(seed), max(1, LARGEST_BLOCK // examples)
+    for start in range(0, RESAMPLES, size):
+        draws = (random.integers(examples, size=examples) for _ in range(start, min(start + size, RESAMPLES)))
+        yield np.array([np.bincount(draw, minlength=examples) for draw in draws], dtype=np.float64)
+
+
+# Tests
+
+
+@dataclass(frozen=True)
+class McNemarResult:
+    """McNemar's exact test: discordant pairs, and the probability of so uneven a split under equal accuracy."""
+
+    only_model_correct: int
+    only_baseline_correct: int
+    p_value: float
+    examples: int
+
+    @property
+    def verdict(self) -> str:
+        """The comparison with the baseline at the 5 % level, in words."""
+        if self.examples < FEW_EXAMPLES:
+            return too_few(self.examples)
+        if self.p_value >= SIGNIFICANCE_LEVEL:
+            return f"{NO_DIFFERENCE} (p = {self.p_value:.3g})"
+        return "better" if self.only_model_correct > self.only_baseline_correct else "worse"
+
+
+def mcnemar(model_correct: np.ndarray, baseline_correct: np.ndarray) -> McNemarResult:
+    """p = P(a Binomial(b + c, 1/2) is at least as uneven as b : c), two-sided; b, c = examples only one gets right.
+
+    Both arguments are (examples,), True where correct, for the same examples in the same order.
+    Source: McNemar 1947; the exact form needs no large-sample approximation (Dietterich 1998).
+    """
+    _check_outcomes(model_correct=model_correct, baseline_correct=baseline_correct)
+    if len(model_correct) != len(baseline_correct):
+        raise ValueError(f"outcomes of {len(model_correct)} and of {len(baseline_correct)} examples cannot be paired")
+    only_model = int(np.sum(model_correct & ~baseline_correct))
+    only_baseline = int(np.sum(baseline_correct & ~model_correct))
+    discordant = only_model + only_baseline
+    p_value = float(binomtest(only_model, discordant).pvalue) if discordant else 1.0
+    return McNemarResult(only_model, only_baseline, p_value, len(model_correct))
+
+
+# Verdicts
+
+
+def too_few(examples: int) -> str:
+    return f"no verdict: {examples} texts are too few"
+
+
+def verdict(difference: Mapping[str, Any], score: Score, examples: int) -> str:
+    """Return whether the model is better or worse: the interval of the difference from the baseline excludes 0."""
+    if examples < FEW_EXAMPLES:
+        return too_few(examples)
+    low, high = difference["interval_95"]
+    if low <= 0 <= high:
+        return NO_DIFFERENCE
+    return "better" if (low > 0) == score.greater_is_better else "worse"
+
+
+def shown_verdict(word: str, examples: int) -> str:
+    """Return a verdict for a table; where there is no difference, it says what that means."""
+    return f"no difference that these {examples:,} texts can show" if word.startswith(NO_DIFFERENCE) else word
+
+
+def _check_outcomes(**outcomes: np.ndarray) -> None:
+    for name, correct in outcomes.items():
+        if correct.dtype != bool or correct.ndim != 1 or len(correct) == 0:
+            shape = f"got {correct.dtype} of shape {correct.shape}"
+            raise ValueError(f"{name} must be one bool for each of at least one example, {shape}")

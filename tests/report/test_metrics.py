@@ -1,0 +1,129 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The metrics of classifiers are those of scikit-learn and SciPy."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn import metrics
+from transformers import EvalPrediction
+
+from modeling_scratch.report.metrics import CLASS_SETS, NUMBERS, ClassificationMetrics, ScoreMetrics
+from modeling_scratch.utils.errors import DataError
+
+
+@pytest.fixture(autouse=True)
+def _warnings_are_errors():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield
+
+
+@pytest.fixture
+def random() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def of(num_labels: int) -> ClassificationMetrics:
+    return ClassificationMetrics([f"class {index}" for index in range(num_labels)])
+
+
+@pytest.mark.parametrize("num_labels", [2, 3, 7])
+def test_scores_of_classes_and_of_logits_equal_those_of_scikit_learn(num_labels: int) -> None:
+    logits = np.random.default_rng(num_labels).normal(size=(500, num_labels))
+    predictions, references = logits.argmax(-1), np.arange(500) % num_labels
+    scores = of(num_labels).compute(predictions, references)
+    average = "binary" if num_labels == 2 else "macro"
+    columns = metrics.precision_recall_fscore_support(references, predictions, average=average)
+    expected = dict(zip(("precision", "recall", "f1"), columns))
+    expected |= {"accuracy": np.mean(predictions == references)}
+    expected |= {"f1_macro": metrics.f1_score(references, predictions, average="macro")}
+    assert scores == pytest.approx(expected)
+    assert of(num_labels)(EvalPrediction(logits, references)) == scores
+    assert all(type(value) is float for value in scores.values())
+    expected = metrics.confusion_matrix(references, predictions)
+    assert np.array_equal(of(num_labels).confusion_matrix(predictions, references), expected)
+
+
+@pytest.mark.parametrize(
+    ("num_labels", "predictions", "references", "expected"),
+    [  # accuracy, precision, recall, f1, f1_macro
+        (2, [0, 0], [0, 1], (1 / 2, 0, 0, 0, 1 / 3)),
+        (2, [0, 0], [0, 0], (1, 0, 0, 0, 1)),
+        (3, [0, 0, 0], [0, 1, 1], (1 / 3, 1 / 6, 1 / 2, 1 / 4, 1 / 4)),
+        (3, [2], [1], (0, 0, 0, 0, 0)),
+        (3, [0, 2, 1], [0, 0, 1], (2 / 3, 1, 3 / 4, 5 / 6, 5 / 6)),  # a class that no text has is left out
+    ],
+)
+def test_what_would_divide_by_zero_counts_as_zero_without_a_warning(num_labels, predictions, references, expected):
+    """And a class that never occurs keeps its row of the confusion matrix."""
+    found = of(num_labels).compute(predictions, references)
+    assert [found[name] for name in ("accuracy", "precision", "recall", "f1", "f1_macro")] == pytest.approx(expected)
+    assert of(num_labels).confusion_matrix(predictions, references).shape == (num_labels, num_labels)
+
+
+@pytest.mark.parametrize(
+    ("predictions", "references", "message"),
+    [
+        ([0, 1], [0, -1], r"references\[1\] is -1.*unlabelled"),
+        ([0, 1], [0], "2 predictions for 1 references"),
+        ([0.5, 1.0], [0, 1], "one class index"),
+        ([[0.1, 0.2], [np.nan, 0.0]], [0, 1], "1 of 2 examples are NaN"),
+        (np.zeros((2, 3)), [0, 1], "3 logits for 2 labels"),
+    ],
+)
+def test_what_is_no_prediction_or_no_reference_is_named(predictions, references, message: str) -> None:
+    """As logits of a diverged or of another model are, and examples without a label."""
+    with pytest.raises(ValueError, match=message):
+        of(2)(EvalPrediction(np.array(predictions), np.array(references)))
+    with pytest.raises(ValueError, match="at least 2 labels"):
+        ClassificationMetrics(["only"])
+
+
+def test_scores_of_sets_are_those_of_scikit_learn(random: np.random.Generator) -> None:
+    labels, logits = (random.random((50, 4)) < 0.3).astype(np.float32), random.normal(size=(50, 4))
+    labels[:, 3], logits[:, 3] = 0, -1  # a class that no text has, and that none is given, has no F1
+    found = CLASS_SETS(EvalPrediction(logits, labels))
+    answers = logits > 0
+    expected = {
+        "f1_micro": metrics.f1_score(labels, answers, average="micro"),
+        "f1_macro": metrics.f1_score(labels, answers, average="macro", zero_division=np.nan),
+        "exact_match": metrics.accuracy_score(labels, answers),
+        "hamming_loss": metrics.hamming_loss(labels, answers),
+    }
+    assert found == pytest.approx(expected)
+    assert CLASS_SETS(EvalPrediction(np.full((50, 4), -1.0), np.zeros((50, 4))))["f1_micro"] == 0
+
+
+def test_scores_of_numbers_are_those_of_scikit_learn_and_scipy(random: np.random.Generator) -> None:
+    labels, logits = random.integers(5, size=50).astype(float), random.normal(size=(50, 1))
+    expected = {
+        "mae": metrics.mean_absolute_error(labels, logits),
+        "rmse": metrics.root_mean_squared_error(labels, logits),
+        "pearson": stats.pearsonr(labels, logits[:, 0]).statistic,
+        "spearman": stats.spearmanr(labels, logits[:, 0]).statistic,
+    }
+    assert NUMBERS(EvalPrediction(logits, labels)) == pytest.approx(expected)
+    constant = NUMBERS(EvalPrediction(np.ones((50, 1)), labels))
+    assert constant["pearson"] == constant["spearman"] == 0
+
+
+def test_scores_of_counts_are_those_of_the_drawn_texts(random: np.random.Generator) -> None:
+    """The last resample has one text only: equal numbers have no correlation. Ranks are those in all texts."""
+    draws = [*random.integers(30, size=(3, 30)), np.full(30, 4)]
+    sets = [(random.random((30, 4)) < share).astype(float) for share in (0.3, 0.4)]
+    rounded = [random.normal(size=30).round(1) for _ in range(2)]
+    for each, (answers, labels) in ((CLASS_SETS, sets), (NUMBERS, rounded)):
+        for draw in draws:
+            counts, expected = np.bincount(draw, minlength=30), each.compute(answers[draw], labels[draw])
+            for score in each.scores:
+                found = score.of_means(counts @ score.parts(answers, labels) / 30)
+                tolerance = 0.1 if score.name == "spearman" else 1e-6
+                assert found == pytest.approx(expected[score.name], abs=tolerance)
+
+
+@pytest.mark.parametrize("each", [CLASS_SETS, NUMBERS], ids=["sets", "numbers"])
+def test_a_diverged_model_has_no_scores(each: ScoreMetrics) -> None:
+    with pytest.raises(DataError, match="diverged"):
+        each(EvalPrediction(np.full((2, 1), np.nan), np.zeros((2, 1))))

@@ -1,0 +1,142 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Intervals cover what they say, tests are those of SciPy, and few texts give no verdict."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+from scipy.stats import binomtest
+
+from modeling_scratch.report.metrics import CLASS_SETS, NUMBERS
+from modeling_scratch.report.significance import (
+    FEW_EXAMPLES,
+    bootstrap_interval,
+    mcnemar,
+    paired_bootstrap_interval,
+    verdict,
+)
+
+
+def outcomes(right: int, wrong: int) -> np.ndarray:
+    return np.repeat([True, False], [right, wrong])
+
+
+def wilson(right: int, examples: int) -> tuple[float, float]:
+    return tuple(binomtest(right, examples).proportion_ci(0.95, method="wilson"))
+
+
+def test_the_bootstrap_of_many_examples_is_the_score_interval() -> None:
+    assert bootstrap_interval(outcomes(20_000, 5_000)) == pytest.approx(wilson(20_000, 25_000), abs=3e-4)
+
+
+@pytest.mark.parametrize("examples", [1, 20])
+def test_few_answers_that_are_all_right_are_not_certain(examples: int) -> None:
+    assert bootstrap_interval(outcomes(examples, 0)) == pytest.approx(wilson(examples, examples))
+    assert bootstrap_interval(outcomes(0, examples)) == pytest.approx(wilson(0, examples), abs=1e-12)
+
+
+def test_the_paired_interval_is_that_of_resampled_pairs() -> None:
+    """SciPy draws the pairs themselves. Where all pairs are alike, the interval is not a point."""
+    rng = np.random.default_rng(3)
+    one, other = rng.random(400) < 0.8, rng.random(400) < 0.75
+    theirs = stats.bootstrap((one.astype(float) - other,), np.mean, method="percentile", rng=rng).confidence_interval
+    assert paired_bootstrap_interval(one, other) == pytest.approx(tuple(theirs), abs=0.006)
+    low, high = paired_bootstrap_interval(one, one)
+    assert -0.02 < low < 0 < high == -low
+    sure = outcomes(30, 0)
+    assert paired_bootstrap_interval(sure, ~sure) == pytest.approx(wilson(30, 30))
+
+
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=60))
+def test_intervals_have_a_width_and_contain_the_value(pairs: list[tuple[bool, bool]]) -> None:
+    """Of accuracy and of every score of sets of classes, and of the differences."""
+    one, other = np.array(pairs).T
+    for (low, high), value in (
+        (bootstrap_interval(one), one.mean()),
+        (paired_bootstrap_interval(one, other), one.mean() - other.mean()),
+    ):
+        assert low <= value + 1e-12
+        assert value <= high + 1e-12
+        assert low < high
+    sets = {name: np.stack([values, ~values], axis=-1).astype(float) for name, values in (("a", one), ("b", other))}
+    truth = np.tile([1.0, 0.0], (len(one), 1))
+    found = CLASS_SETS.with_intervals(sets, truth)
+    for each in (*found["models"].values(), *found["differences"].values()):
+        for score in each.values():
+            low, high = score["interval_95"]
+            assert -1 <= low < high <= 1 + 1e-12
+
+
+def test_right_answers_of_a_small_split_have_the_score_interval() -> None:
+    labels = np.eye(40)[np.repeat(np.arange(40), 3)]
+    found = CLASS_SETS.with_intervals({"one": labels}, labels)["models"]["one"]
+    for name, expected in (("f1_macro", wilson(120, 120)), ("hamming_loss", wilson(0, 120))):
+        assert found[name]["interval_95"] == pytest.approx(expected, abs=1e-12)
+
+
+def paired(both: int, only_model: int, only_baseline: int, neither: int) -> tuple[np.ndarray, np.ndarray]:
+    counts = [both, only_model, only_baseline, neither]
+    return np.repeat([True, True, False, False], counts), np.repeat([True, False, True, False], counts)
+
+
+@pytest.mark.parametrize(("only_model", "only_baseline"), [(0, 0), (0, 1), (0, 11), (4, 4), (12, 4), (30, 11)])
+def test_mcnemar_is_the_exact_binomial_test(only_model: int, only_baseline: int) -> None:
+    result = mcnemar(*paired(50, only_model, only_baseline, 7))
+    assert (result.only_model_correct, result.only_baseline_correct) == (only_model, only_baseline)
+    examples = only_model + only_baseline
+    expected = binomtest(only_model, examples).pvalue if examples else 1
+    assert result.p_value == pytest.approx(expected)
+    assert mcnemar(*paired(7, only_baseline, only_model, 50)).p_value == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("only_model", "only_baseline", "expected"),
+    [
+        (6, 0, "better"),  # p = 2 / 2^6 = 0.031
+        (0, 6, "worse"),
+        (5, 0, "no significant difference (p = 0.0625)"),  # 2 / 2^5
+        (0, 0, "no significant difference (p = 1)"),
+    ],
+)
+def test_the_verdict_changes_at_five_percent(only_model: int, only_baseline: int, expected: str) -> None:
+    assert mcnemar(*paired(10, only_model, only_baseline, 10)).verdict == expected
+
+
+@pytest.mark.parametrize(
+    ("interval", "of_f1", "of_rmse"),
+    [
+        ([0.01, 0.02], "better", "worse"),
+        ([-0.02, -0.01], "worse", "better"),
+        ([-0.01, 0.01], "no significant difference", "no significant difference"),
+    ],
+)
+def test_the_verdict_needs_an_interval_without_zero(interval: list[float], of_f1: str, of_rmse: str) -> None:
+    assert verdict({"interval_95": interval}, CLASS_SETS.score, 100) == of_f1
+    assert verdict({"interval_95": interval}, NUMBERS.score, 100) == of_rmse
+
+
+def test_few_texts_give_no_verdict() -> None:
+    six = "no verdict: 6 texts are too few"
+    assert mcnemar(outcomes(6, 0), outcomes(0, 6)).verdict == six, "although p = 0.031"
+    assert verdict({"interval_95": [1, 1]}, CLASS_SETS.score, 6) == six
+    enough = outcomes(FEW_EXAMPLES, 0)
+    assert mcnemar(enough, ~enough).verdict == "better"
+
+
+def test_intervals_are_those_of_scipy() -> None:
+    random = np.random.default_rng(0)
+    labels = random.normal(size=200)
+    one, other = labels + random.normal(size=200), labels + 2 * random.normal(size=200)
+    scores = NUMBERS.with_intervals({"one": one, "other": other}, labels)
+
+    def difference(at: np.ndarray) -> float:
+        return float(np.abs(one[at] - labels[at]).mean() - np.abs(other[at] - labels[at]).mean())
+
+    expected = stats.bootstrap(
+        (np.arange(200),), difference, vectorized=False, method="percentile", n_resamples=1_000, random_state=1
+    ).confidence_interval
+    found = scores["differences"]["other"]["mae"]
+    assert found["value"] == pytest.approx(difference(np.arange(200)))
+    assert found["interval_95"] == pytest.approx(list(expected), abs=0.05)
+    assert list(scores["differences"]) == ["other"]
