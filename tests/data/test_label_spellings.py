@@ -9,7 +9,7 @@ import datasets
 import pytest
 from text_samples import fault, load, reviews, write
 
-from modeling_scratch.data.labels import edit_distance, proposed_label_map
+from modeling_scratch.data.labels import proposed_label_map
 from modeling_scratch.data.splits import DataArguments
 
 ALIKE = {
@@ -105,14 +105,6 @@ def test_typos_of_frequent_labels_are_proposed() -> None:
 def test_frequent_labels_and_negations_are_no_typos() -> None:
     assert not proposed_label_map({"unlikely": 3_000, "likely": 250, "like": 5_000, "hike": 100})
     assert not proposed_label_map({"relevant": 900, "irrelevant": 10, "legal": 5, "illegal": 700})
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "distance"),
-    [("", "", 0), ("abc", "", 3), ("abc", "abc", 0), ("abc", "acb", 1), ("abc", "xabc", 1), ("kitten", "sitting", 3)],
-)
-def test_edits_are_counted(first: str, second: str, distance: int) -> None:
-    assert edit_distance(first, second) == edit_distance(second, first) == distance
 
 
 def write_tickets(folder: Path) -> dict[str, list]:

@@ -189,7 +189,7 @@ def test_archives_of_other_things_are_refused(tmp_path: Path) -> None:
     with fault(str(packed), "unknown format", ".gz or .zip"):
         list(read_rows(packed))
     (tmp_path / "bad.csv").write_bytes(b"text\ncaf\xe9\n")
-    with fault("line 2, byte 8", "iconv", "> utf8-bad.csv"):
+    with fault("line 2, byte 8", "iconv"):
         list(read_rows(to_gzip(tmp_path / "bad.csv")))
 
 
@@ -234,11 +234,6 @@ def test_excel_that_cannot_be_read_is_refused(tmp_path: Path, monkeypatch: pytes
         list(read_rows(path))
     cut(path)
     with fault(str(path), "damaged or not an Excel workbook"):
-        list(read_rows(path))
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("xl/a.xml", "")
-        archive.getinfo("xl/a.xml").file_size = 10**9  # no more than this would be read
-    with fault(str(path), "expands to more than"):
         list(read_rows(path))
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     with fault(str(path), "pip install 'modeling-scratch[excel]'"):

@@ -84,7 +84,7 @@ def test_a_field_without_end_is_refused(tmp_path: Path) -> None:
 
 def test_what_is_missing_is_named_and_answered_with_the_closest(tmp_path: Path) -> None:
     for suffix in WRITERS:
-        with fault(str(tmp_path / f"none{suffix}"), "No such file"):
+        with fault(str(tmp_path / f"none{suffix}"), "file not found"):
             list(read_rows(tmp_path / f"none{suffix}"))
         path = write(tmp_path / f"data{suffix}", {"sentence": ["a"], "label": [1]})
         with fault(str(path), "no column 'sentense'", "'sentence', 'label'", "did you mean 'sentence'?"):

@@ -85,7 +85,7 @@ def test_arguments_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     table = str(write(tmp_path / "t.csv", {"id": EN, "english": EN, "german": DE}))
     columns = {"source_column": "english", "target_column": "german"}
     for arguments, *told in [
-        ({}, "give one of --data_dir, --train_file"),
+        ({}, "give one of --train_file, --data_dir"),
         ({"train_file": [table], **columns, "source_column": "englisch"}, "t.csv", "did you mean 'english'?"),
         ({"train_file": [table]}, "ambiguous columns id, english, german"),
         ({"train_file": [table], "source_column": "english"}, "must be given together"),
@@ -113,7 +113,7 @@ def test_files_that_hold_no_pairs_are_refused(tmp_path: Path) -> None:
         load(train_file=files("x\n" * 3, "y\n" * 2))
     with fault("a.en and", "contains no pairs"):
         load(train_file=files("", ""))
-    with fault("a.en, line 2, byte 0", "UTF-8"):
+    with fault("a.en, line 2, byte 5", "UTF-8"):
         load(train_file=files("fine\n\xff\xfe\n", "y\n" * 2))
     for german, told in (
         (list(range(40)), "row 1, column 'de': int '0' is not text"),
