@@ -33,7 +33,7 @@ DATA = (
     ),
     Fault(
         "mark_before_json", "data/text_files", "text_lines",
-        '"utf-8" if offset else "utf-8-sig"', '"utf-8"',
+        'line.decode() if offset else line.decode("utf-8-sig")', "line.decode()",
         "JSON lines: a byte order mark is a part of the first line",
     ),
     Fault(

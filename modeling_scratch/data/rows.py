@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from ..utils.errors import DataError, one_line
 from .tables import FOUND, Row, TableForm, read_csv, read_excel, read_tsv, refuse_duplicates
-from .text_files import allowed_bytes, check_expansion, check_readable, format_of, unknown_format
+from .text_files import allowed_bytes, check_readable, expands, format_of, unknown_format
 
 REVIEW_FOLDERS = ("neg", "pos")
 BATCH_ROWS = 1_000
@@ -111,7 +111,8 @@ def _read_parquet(path: Path, columns: Sequence[str] | None, form: TableForm) ->
             refuse_duplicates(names, path)
             select(dict.fromkeys(names), columns or (), str(path))
             groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
-            check_expansion(path, sum(group.total_byte_size for group in groups), allowed_bytes(path))
+            if sum(group.total_byte_size for group in groups) > (allowed := allowed_bytes(path)):
+                raise expands(path, allowed)
             batches = file.iter_batches(BATCH_ROWS, columns=columns)
             for row, values in enumerate(chain.from_iterable(batch.to_pylist() for batch in batches), 1):
                 yield row, values

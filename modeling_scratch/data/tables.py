@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..utils.errors import DataError, one_line
-from .text_files import allowed_bytes, check_expansion, format_of, open_bytes, text_lines
+from .text_files import allowed_bytes, format_of, open_bytes, text_lines
 
 Row = dict[str, Any]
 Record = tuple[str, list[str]]  # location, fields
@@ -63,11 +63,7 @@ class TableForm:
     def lines(self, path: Path) -> Iterator[str]:
         """Stream the decoded lines of a file with their ends. Raises `DataError` for what cannot be read."""
         with open_bytes(path) as handle:
-            size, allowed = 0, allowed_bytes(path)
-            for line in text_lines(handle, str(path), self.codec):
-                size += len(line)
-                check_expansion(path, size, allowed)
-                yield line
+            yield from text_lines(handle, str(path), self.codec, allowed_bytes(path))
 
     def text(self, path: Path) -> str:
         """Return the whole text of a file, whose lines end in "\\n"."""
@@ -134,7 +130,7 @@ def _reader(path: Path, form: TableForm, **dialect: Any) -> Any:
 def _with_old_line_ends(lines: Iterable[str]) -> Iterator[str]:
     """Divide lines at a lone carriage return, too, which ended the lines of old versions of Excel."""
     for line in lines:
-        if "\r" in line:
+        if "\r" in line.removesuffix("\r\n"):
             yield from io.StringIO(line, newline="")
         else:
             yield line

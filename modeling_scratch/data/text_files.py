@@ -4,20 +4,22 @@
 import codecs
 import gzip
 import io
+import math
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from itertools import count
+from functools import partial
 from pathlib import Path
-from typing import IO, Any, AnyStr
+from typing import IO, Any
 
 from ..utils.errors import DataError, one_line, quoted
 from ..utils.files import check_regular
 
 TEXT_FORMATS = (".csv", ".tsv", ".jsonl", ".json", ".txt")
 COMPRESSIONS = (".gz", ".zip")
-MAX_BYTES = 40_000_000  # per line
+MAX_BYTES = 40_000_000  # of a line, which would exhaust memory
+BUFFER_BYTES = 1 << 17
 FREE_BYTES = 256_000_000  # decompressed size that is always allowed
 MAX_RATIO = 300  # above FREE_BYTES: limit of decompressed to on-disk size; text compresses by a factor of 2 to 10
 DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile, RuntimeError, NotImplementedError)
@@ -77,7 +79,7 @@ def _opened(path: Path) -> Any:
     if suffix == ".gz":
         return gzip.open(path)
     if suffix != ".zip":
-        return path.open("rb")
+        return path.open("rb", BUFFER_BYTES)
     member = _only_member(path)
     with zipfile.ZipFile(path) as archive:  # the file stays open until its member is closed
         return archive.open(member.filename)
@@ -107,47 +109,54 @@ def allowed_bytes(path: Path) -> int:
     return max(FREE_BYTES, MAX_RATIO * path.stat().st_size)
 
 
-def check_expansion(path: Path, unpacked: int, allowed: int) -> None:
-    """Raise `DataError` for a file that expands to more than is allowed."""
-    if unpacked > allowed:
-        raise DataError(f"{path}: expands to more than {allowed / 1e6:,.0f} MB, implausible for its size on disk")
+def expands(path: Path, allowed: float) -> DataError:
+    """Return the error for a file that expands to more than is allowed."""
+    return DataError(f"{path}: expands to more than {allowed / 1e6:,.0f} MB, implausible for its size on disk")
 
 
-def text_lines(handle: IO[bytes], where: str, encoding: str | None = None) -> Iterator[str]:
+def text_lines(
+    handle: IO[bytes], where: str, encoding: str | None = None, most_bytes: float = math.inf
+) -> Iterator[str]:
     """Yield the decoded lines with their ends. encoding: by default UTF-8, with or without a byte order mark.
 
-    Raises `DataError` that names the line and the byte that cannot be decoded.
+    Raises `DataError` that names the line and the byte that cannot be decoded, and for more than `most_bytes`.
     """
     if encoding:
         yield from _decoded(handle, where, encoding)
         return
-    offset, guess = 0, "cp1252"
-    for number, line in enumerate(bounded_lines(handle, where), 1):
+    offset = 0
+    for number, line in enumerate(iter(partial(handle.readline, MAX_BYTES), b""), 1):
         try:
-            yield line.decode("utf-8" if offset else "utf-8-sig")
+            text = line.decode() if offset else line.decode("utf-8-sig")
         except UnicodeDecodeError as error:
-            if number == 1 and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-                guess = "utf-16"
-            raise DataError(
-                f"{where}, line {number}, byte {offset + error.start}: not valid UTF-8; if the encoding is {guess}, "
-                f"convert it: iconv -f {guess} -t utf-8, or add --encoding {guess} where the command has this option"
-            ) from None
+            place = f"{where}, line {number}, byte {offset + error.start}"
+            is_utf16 = number == 1 and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+            raise _undecodable(place, "utf-16" if is_utf16 else "cp1252") from None
         offset += len(line)
+        if len(line) == MAX_BYTES:
+            raise _endless(where, number)
+        if offset > most_bytes:
+            raise expands(Path(where), most_bytes)
+        yield text
+
+
+def _undecodable(place: str, encoding: str) -> DataError:
+    return DataError(
+        f"{place}: not valid UTF-8; if the encoding is {encoding}, convert it: iconv -f {encoding} -t utf-8, or add "
+        f"--encoding {encoding} where the command has this option"
+    )
 
 
 def _decoded(handle: IO[bytes], where: str, encoding: str) -> Iterator[str]:
+    text = io.TextIOWrapper(handle, encoding, newline="\n")
     try:
-        yield from bounded_lines(io.TextIOWrapper(handle, encoding, newline="\n"), where)
+        for number, line in enumerate(iter(partial(text.readline, MAX_BYTES), ""), 1):
+            if len(line) == MAX_BYTES:
+                raise _endless(where, number)
+            yield line
     except UnicodeError:
         raise DataError(f"{where}: not valid {encoding}; give another --encoding, or none for UTF-8") from None
 
 
-def bounded_lines(handle: IO[AnyStr], where: str) -> Iterator[AnyStr]:
-    """Yield the lines of a text or binary file. Raises `DataError` for one that would exhaust memory."""
-    for number in count(1):
-        line = handle.readline(MAX_BYTES)
-        if not line:
-            return
-        if len(line) == MAX_BYTES:
-            raise DataError(f"{where}, line {number}: longer than {MAX_BYTES:,} characters; is it a text file?")
-        yield line
+def _endless(where: str, number: int) -> DataError:
+    return DataError(f"{where}, line {number}: longer than {MAX_BYTES:,} characters; is it a text file?")
