@@ -130,7 +130,8 @@ def _blocks(path: Path) -> Iterator[list[tuple[int, list[str]]]]:
     is_conllu = format_of(path) == ".conllu"
     block: list[tuple[int, list[str]]] = []
     for number, line in enumerate(FOUND.lines(path), 1):
-        columns = line.rstrip("\r\n").split("\t") if "\t" in line else line.split()
+        line = line.rstrip("\r\n")
+        columns = line.split("\t") if "\t" in line else re.split(" +", line.strip(" "))
         if not line.strip() or columns[0] == DOCUMENT:
             if block:
                 yield block

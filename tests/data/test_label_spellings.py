@@ -10,7 +10,6 @@ import pytest
 from text_samples import fault, load, reviews, write
 
 from modeling_scratch.data.labels import proposed_label_map
-from modeling_scratch.data.splits import DataArguments
 
 ALIKE = {
     "blanks": ("very good", " very  good\t"),
@@ -138,23 +137,6 @@ def test_a_label_of_another_split_can_be_mapped(tmp_path: Path) -> None:
     data = load(tmp_path, label_map=["logni=login", "Bill  ing=billing"])
     names = [data.label_names[label] for label in data.splits["validation"]["label"]]
     assert names == ["login", "billing"]
-
-
-@pytest.mark.parametrize(
-    ("pairs", "pieces"),
-    [
-        (["billing"], ["source=target"]),
-        (["=billing"], ["source=target"]),
-        (["a= "], ["source=target"]),
-        (["a=b=c"], ["source=target"]),
-        (["a=b", "b=c"], ["'a' is read as 'b', which is itself read as 'c'"]),
-        (["a=a"], ["'a' is read as 'a'"]),
-        (["a=b", "a=c"], ["'a' is already read as 'b'"]),
-    ],
-)
-def test_an_impossible_map_is_refused(pairs: list[str], pieces: list[str]) -> None:
-    with fault("--label_map", *pieces):
-        DataArguments(label_map=pairs)
 
 
 def test_a_map_is_read_from_a_table(tmp_path: Path) -> None:
