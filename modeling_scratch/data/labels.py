@@ -43,10 +43,8 @@ def parse_label_map(pairs: Sequence[str]) -> dict[Label, Label]:
     parsed: dict[Label, Label] = {}
     for where, sides in _sides(pairs):
         labels = [parse_label(side, "label", f"--label_map {where}") for side in sides]
-        if len(sides) == 1 and str(sides[0]).lower().endswith(".csv"):
-            raise DataError(f"--label_map {where}: file not found")
         if len(labels) != 2 or None in labels:
-            what = "must be source=target, with a label on each side of one '='; or a csv file"
+            what = "must be source=target, with a label on each side of one '='; or a csv file without '=' in its name"
             raise DataError(f"--label_map {where}: {what}")
         source = label_key(labels[0])
         if parsed.setdefault(source, labels[1]) != labels[1]:
@@ -57,21 +55,14 @@ def parse_label_map(pairs: Sequence[str]) -> dict[Label, Label]:
     return parsed
 
 
-def _is_file(name: str) -> bool:
-    try:
-        return Path(name).is_file()
-    except OSError:  # longer than names of files can be
-        return False
-
-
 def _sides(pairs: Sequence[str]) -> Iterator[tuple[str, Sequence[object]]]:
     """Yield each pair with its place."""
     for pair in pairs:
-        if not _is_file(pair):
+        if "=" in pair or not pair.lower().endswith(".csv"):
             yield repr(pair), pair.split("=")
             continue
         for row, values in read_rows(Path(pair), LABEL_MAP_COLUMNS):
-            yield f"{Path(pair).name}, row {row}", [values[name] for name in LABEL_MAP_COLUMNS]
+            yield f"{Path(pair).name}, row {row}", list(values.values())
 
 
 def write_label_map(path: Path, mapping: Mapping[Label, Label]) -> None:
@@ -204,7 +195,7 @@ def proposed_label_map(counts: Mapping[Label, int]) -> dict[Label, Label]:
 
     Labels that differ only by case, by compatibility characters, or by blanks, hyphens and underscores between letters
     stand for the most frequent of them. A label of at most 20 rows that is ten times rarer than another is probably a
-    typo of it if more than 80 % of their characters match. Integers, digits in a label, and negations (relevant,
+    typo of it if at least 80 % of their characters match. Integers, digits in a label, and negations (relevant,
     irrelevant) are no typos.
     """
     strings = sorted((label for label in counts if isinstance(label, str)), key=lambda label: (-counts[label], label))
@@ -229,9 +220,9 @@ def _folded(label: str) -> str:
 
 def _is_typo(rare: str, frequent: str) -> bool:
     shorter, longer = sorted((rare, frequent), key=len)
-    if len(longer) > LONGEST_LABEL or _digits(rare) != _digits(frequent):
-        return False
-    return not NEGATION.fullmatch(longer.removesuffix(shorter)) and _similarity(rare, frequent) > TYPO_SIMILARITY
+    if len(longer) > LONGEST_LABEL or len(longer) > len(shorter) * 4 / 3 or _digits(rare) != _digits(frequent):
+        return False  # male and female are similar, too
+    return not NEGATION.fullmatch(longer.removesuffix(shorter)) and _similarity(rare, frequent) >= TYPO_SIMILARITY
 
 
 def _similarity(first: str, second: str) -> float:

@@ -50,7 +50,7 @@ OWN: list[tuple[type, dict[str, Any], str]] = [
     (DataArguments, {"encoding": "nothing"}, "--encoding nothing: unknown"),
     *((DataArguments, {"delimiter": wrong}, "must be one character") for wrong in ("", ";;", '"', "x", "\n")),
     *((DataArguments, {"label_map": [pair]}, "source=target") for pair in ("a", "=a", "a= ", "a=b=c")),
-    (DataArguments, {"label_map": ["none.csv"]}, "--label_map 'none.csv': file not found"),
+    (DataArguments, {"label_map": ["none.csv"]}, "none.csv: file not found"),
     (DataArguments, {"label_map": ["a=b", "b=c"]}, "'a' is read as 'b', which is itself read as 'c'"),
     (DataArguments, {"label_map": ["a=a"]}, "'a' is read as 'a'"),
     (DataArguments, {"label_map": ["a=b", "a=c"]}, "'a' is already read as 'b'"),

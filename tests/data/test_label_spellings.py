@@ -103,6 +103,7 @@ def test_typos_of_frequent_labels_are_proposed() -> None:
 
 def test_frequent_labels_and_negations_are_no_typos() -> None:
     assert not proposed_label_map({"unlikely": 3_000, "likely": 250, "like": 5_000, "hike": 100})
+    assert not proposed_label_map({"male": 900, "female": 10, "product": 700, "production": 5})
     assert not proposed_label_map({"relevant": 900, "irrelevant": 10, "legal": 5, "illegal": 700})
 
 
