@@ -33,7 +33,7 @@ DATA = (
     ),
     Fault(
         "mark_before_json", "data/text_files", "text_lines",
-        'line.decode() if offset else line.decode("utf-8-sig")', "line.decode()",
+        'line.decode() if number > 1 else line.decode("utf-8-sig")', "line.decode()",
         "JSON lines: a byte order mark is a part of the first line",
     ),
     Fault(

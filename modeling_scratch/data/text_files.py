@@ -119,23 +119,23 @@ def text_lines(
 ) -> Iterator[str]:
     """Yield the decoded lines with their ends. encoding: by default UTF-8, with or without a byte order mark.
 
-    Raises `DataError` that names the line and the byte that cannot be decoded, and for more than `most_bytes`.
+    Raises `DataError` that names the line, and the byte in it, that cannot be decoded, and for more than `most_bytes`.
     """
     if encoding:
         yield from _decoded(handle, where, encoding)
         return
-    offset = 0
+    size = 0
     for number, line in enumerate(iter(partial(handle.readline, MAX_BYTES), b""), 1):
         try:
-            text = line.decode() if offset else line.decode("utf-8-sig")
+            text = line.decode() if number > 1 else line.decode("utf-8-sig")
         except UnicodeDecodeError as error:
-            place = f"{where}, line {number}, byte {offset + error.start}"
+            place = f"{where}, line {number}, byte {error.start}"
             is_utf16 = number == 1 and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
             raise _undecodable(place, "utf-16" if is_utf16 else "cp1252") from None
-        offset += len(line)
+        size += len(line)
         if len(line) == MAX_BYTES:
             raise _endless(where, number)
-        if offset > most_bytes:
+        if size > most_bytes:
             raise expands(Path(where), most_bytes)
         yield text
 
