@@ -6,9 +6,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import datasets
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -21,6 +20,9 @@ from .rows import READERS, is_review_folder, missing_column, read_rows, refuse_l
 from .tables import DELIMITER_HELP, ENCODING_HELP, FOUND, SHEET_HELP, Row, TableForm, delimiter_notes
 from .text_files import COMPRESSIONS, TEXT_FORMATS, format_of
 from .text_pairs import TEXT_COLUMN_HELP, TextColumns, as_recorded, column_names
+
+if TYPE_CHECKING:  # who names files needs no such library, and waits a second for it
+    import datasets
 
 SPLIT_NAMES = {
     "train": "train",
@@ -227,10 +229,12 @@ class FileSource:
         """Return the class names of a label column, which the Hub's Parquet files store in their schema."""
         if self.paths[0].suffix.lower() != ".parquet":
             return None
+        from datasets import Features
+
         schema = pq.read_schema(self.paths[0])
         only_column = pa.schema([schema.field(column)], metadata=schema.metadata)
         try:
-            return _class_names(datasets.Features.from_arrow_schema(only_column)[column])
+            return _class_names(Features.from_arrow_schema(only_column)[column])
         except Exception as error:  # the metadata can hold any JSON, or none
             raise DataError(f"{self}, column {column!r}: invalid class names in its metadata: {error}") from error
 
@@ -240,7 +244,7 @@ class HubSource:
     """One split of a data set on the Hub."""
 
     name: str
-    dataset: datasets.Dataset | datasets.IterableDataset
+    dataset: "datasets.Dataset | datasets.IterableDataset"
 
     def __str__(self) -> str:
         return self.name
@@ -270,8 +274,10 @@ Source = FileSource | HubSource
 
 def _class_names(feature: Any) -> list[str] | None:
     """Return the names of a `datasets.ClassLabel`, or of a list of them."""
+    from datasets import ClassLabel
+
     feature = getattr(feature, "feature", feature)
-    return list(feature.names) if isinstance(feature, datasets.ClassLabel) else None
+    return list(feature.names) if isinstance(feature, ClassLabel) else None
 
 
 def open_folder(
@@ -305,8 +311,10 @@ def open_hub(name: str, config_name: str | None = None, streaming: bool = False)
     """
     if config_name is None:
         name, config_name = HUB_ALIASES.get(name, (name, None))
+    from datasets import load_dataset
+
     try:
-        dataset = datasets.load_dataset(name, config_name, streaming=streaming)
+        dataset = load_dataset(name, config_name, streaming=streaming)
     except Exception as error:  # network, access, configuration, files: the client raises many types
         raise DataError(
             f"data set {name!r} could not be loaded: {one_line(error)}; check its name and the network, "
