@@ -3,9 +3,8 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +15,7 @@ from ..utils.options import option
 from .columns import is_missing
 from .held_out import by_key, complete_splits, missing_splits, overlaps, sampled
 from .rows import READERS, Row, missing_column, parse_json, read_rows, select
-from .splits import Source, SplitArguments, find_splits, open_hub
+from .splits import SplitArguments, find_splits, open_hub
 from .tables import FOUND, TableForm
 from .text_files import format_of, unknown_format
 from .text_pairs import TextPair
@@ -257,13 +256,13 @@ def _context_of(question: Question) -> str:
     return " ".join(question.context.split()).casefold()
 
 
-def _open(arguments: QuestionDataArguments) -> Mapping[str, Any]:
-    """Return a function for each split that streams its rows."""
+def _open(arguments: QuestionDataArguments) -> dict[str, Iterator[tuple[str, Row]]]:
+    """Return streams of the rows of each split."""
     if arguments.dataset_name:
-        tables: Mapping[str, Source] = open_hub(arguments.dataset_name, arguments.dataset_config_name)[0]
-        return {split: table.rows for split, table in tables.items()}
+        tables, _ = open_hub(arguments.dataset_name, arguments.dataset_config_name)
+        return {split: table.rows() for split, table in tables.items()}
     files = find_splits(Path(arguments.data_dir)) if arguments.data_dir else arguments.files
-    return {split: partial(_rows_of, paths) for split, paths in files.items()}
+    return {split: _rows_of(paths) for split, paths in files.items()}
 
 
 def _rows_of(paths: list[Path]) -> Iterator[tuple[str, Row]]:
@@ -271,9 +270,11 @@ def _rows_of(paths: list[Path]) -> Iterator[tuple[str, Row]]:
         yield from ((where, values) for _, where, values in file_rows(path))
 
 
-def _read(split: str, rows: Any, arguments: QuestionDataArguments, notes: list[str]) -> list[Question]:
+def _read(
+    split: str, rows: Iterator[tuple[str, Row]], arguments: QuestionDataArguments, notes: list[str]
+) -> list[Question]:
     fixed: list[str] | None = [] if arguments.fix_offsets else None
-    questions = [answered(row, where, fixed) for where, row in rows()]
+    questions = [answered(row, where, fixed) for where, row in rows]
     if not questions:
         raise DataError(f"the {split} split has no questions")
     if fixed:
