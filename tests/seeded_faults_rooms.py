@@ -32,14 +32,14 @@ DATA = (
         "TSV: a quote at the beginning of a field takes in the lines behind it",
     ),
     Fault(
-        "mark_before_json", "data/text_files", "open_text",
-        'encoding or "utf-8-sig"', 'encoding or "utf-8"',
+        "mark_before_json", "data/text_files", "text_lines",
+        'line.decode() if number > 1 else line.decode("utf-8-sig")', "line.decode()",
         "JSON lines: a byte order mark is a part of the first line",
     ),
     Fault(
-        "repeated_values_counted_once", "data/rows", "_unpacked_bytes",
-        "pc.binary_length(column.dictionary).take(column.indices)", "pc.binary_length(column.dictionary)",
-        "Parquet: a value that a file repeats a million times takes as little memory as one",
+        "one_row_group_counted", "data/rows", "_read_parquet",
+        "sum(group.total_byte_size for group in groups)", "max(group.total_byte_size for group in groups)",
+        "Parquet: a file may declare any content, if it does so in many row groups",
     ),
     Fault(
         "links_not_followed", "data/rows", "refuse_links_out",
@@ -67,13 +67,13 @@ DATA = (
         "of two files of unequal length the end of the longer one is left out in silence",
     ),
     Fault(
-        "split_seed_of_pairs_dropped", "data/translation_pairs", "_hold_out",
-        "random.Random(arguments.split_seed)", "random.Random(0)",
+        "split_seed_of_pairs_dropped", "data/translation_pairs", "assign_splits",
+        "random.Random(seed)", "random.Random(0)",
         "translation: the same pairs are held out whatever --split_seed says",
     ),
     Fault(
-        "sample_is_the_beginning", "data/labelled_texts", "_limit",
-        "sorted(order[:limit])", "sorted(order)[:limit]",
+        "sample_is_the_beginning", "data/labelled_texts", "sampled",
+        "order(items)[:limit]", "sorted(order(items))[:limit]",
         "--max_train_samples takes the first rows, of whatever classes they are",
     ),
     Fault(

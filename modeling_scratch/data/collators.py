@@ -22,7 +22,6 @@ from .packed_documents import IGNORED, Frame, TokenRow
 
 Batch = dict[str, Tensor]
 
-RARE = 1e-4  # frequency up to which all occurrences of a token are predicted
 MEAN_SPAN = 3  # tokens, in BART and in T5
 SENTENCE_ENDS = (".", "!", "?")
 

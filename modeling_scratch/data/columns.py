@@ -1,7 +1,6 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Find the text and label columns of a data set, and parse their values."""
 
-import io
 import math
 import re
 import unicodedata
@@ -13,7 +12,7 @@ from typing import IO, Any, TypeGuard
 from ..utils.errors import DataError
 from .rows import missing_column, read_rows
 from .tables import FOUND, Row, TableForm
-from .text_files import bounded_lines
+from .text_files import text_lines
 from .text_pairs import TextColumns, column_names, of_parts
 
 Label = int | str
@@ -22,7 +21,6 @@ KeptText = tuple[int, str, Row]  # with the values of other columns
 
 TEXT_NAMES = ("text", "sentence", "review")
 LABEL_NAMES = ("label", "labels", "class", "sentiment")
-SENTIMENT_NAMES = ["NEGATIVE", "POSITIVE"]
 SAMPLE_ROWS = 1_000
 MAX_CLASSES = 1_000
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
@@ -131,24 +129,7 @@ def choose_columns(
 
 def read_lines(handle: IO[bytes], where: str, form: TableForm = FOUND) -> Iterator[NumberedText]:
     """Stream `(line, text)` from text with one text per line."""
-    if form.codec:
-        yield from _read_decoded(handle, where, form.codec)
-        return
-    for number, line in enumerate(bounded_lines(handle, where), 1):
-        try:
-            yield number, line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
-        except UnicodeDecodeError as error:
-            fix = "add --encoding cp1252" if form.has_option else "convert it: iconv -f cp1252 -t utf-8"
-            place = f"{where}, line {number}, byte {error.start}"
-            raise DataError(f"{place}: not valid UTF-8; if the encoding is cp1252, {fix}") from None
-
-
-def _read_decoded(handle: IO[bytes], where: str, encoding: str) -> Iterator[NumberedText]:
-    lines = bounded_lines(io.TextIOWrapper(handle, encoding, newline="\n"), where)
-    try:
-        yield from ((number, line.rstrip("\r\n")) for number, line in enumerate(lines, 1))
-    except UnicodeError:
-        raise DataError(f"{where}: not valid {encoding}; give another --encoding, or none for UTF-8") from None
+    yield from ((row, line.rstrip("\r\n")) for row, line in enumerate(text_lines(handle, where, form.codec), 1))
 
 
 def read_texts(path: Path, text_column: TextColumns = None, form: TableForm = FOUND) -> Iterator[NumberedText]:
@@ -237,45 +218,3 @@ def _repeats(values: Sequence[object]) -> bool:
 
 def _is_integral(value: object) -> TypeGuard[float]:
     return isinstance(value, float) and value.is_integer()
-
-
-def name_labels(
-    labels: Collection[Label], given: Sequence[str] | None = None, class_names: Sequence[str] | None = None
-) -> dict[Label, str]:
-    """Return the name of each label, in the order of the class ids: from `given`, or else the label itself.
-
-    `labels` are those of all rows of the train split; `class_names` is the order that the data set declares. Without
-    it, integers are in numeric order (0 and 1 alone become NEGATIVE and POSITIVE) and strings are sorted. `given`
-    renames integers and class ids by position; string labels keep their names and take its order.
-    Raises `DataError` if the labels are not classes, or if `given` does not match them.
-    """
-    distinct = set(labels)
-    if len(distinct) < 2:
-        raise DataError(
-            f"the train split has only one class, {distinct.pop()!r}, and a classifier needs two: add rows of "
-            "another class, or name the column of the labels with --label_column"
-        )
-    if len(distinct) > MAX_CLASSES or len(distinct) == len(labels) > 2:
-        raise DataError(
-            f"{len(labels)} rows of the train split have {len(distinct)} different labels: probably the wrong column; "
-            "choose the label column with --label_column"
-        )
-    order: list[Label] = [*class_names] if class_names else sorted(distinct, key=_numbers_first)
-    if given is not None:
-        return _given_names(order, given, may_rename=bool(class_names) or not any(isinstance(x, str) for x in order))
-    return dict(zip(order, SENTIMENT_NAMES if order == [0, 1] else map(str, order)))
-
-
-def _numbers_first(label: Label) -> tuple[float, str]:
-    return (math.inf, label) if isinstance(label, str) else (label, "")
-
-
-def _given_names(order: Sequence[Label], given: Sequence[str], may_rename: bool) -> dict[Label, str]:
-    label_of = {label_key(str(label)): label for label in order}
-    if {label_key(name) for name in given} == set(label_of):
-        return {label_of[label_key(name)]: name for name in given}
-    if not may_rename or len(set(given)) != len(order) or len(given) != len(order):
-        raise DataError(
-            f"--class_names {' '.join(given)} does not match the labels of the train split: {', '.join(label_of)}"
-        )
-    return dict(zip(order, given))

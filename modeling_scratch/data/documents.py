@@ -5,7 +5,7 @@ The test split is never opened, so that pretraining cannot contaminate a later e
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
 from itertools import chain, groupby, islice
@@ -14,50 +14,38 @@ from typing import Any, Literal
 
 from ..utils.errors import DataError, counted
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, file_digest, rows_digest
-from .columns import is_missing, parse_text, read_lines, read_texts
+from ..utils.options import option
+from .columns import is_missing, parse_text, read_texts
+from .held_out import overlaps
 from .rows import READERS, files_in
-from .splits import SPLIT_NAMES, FileSource, HubSource, Source, check_sources, open_folder, open_hub, refuse_links_out
+from .splits import FileSource, HubSource, Source, check_sources, open_folder, open_hub
 from .tables import FOUND, TableForm
-from .text_files import format_of, open_bytes
+from .text_files import format_of
 
 DocumentKind = Literal["file", "paragraph", "line"]
 
 STREAMED_VALIDATION = 1_000  # default number of validation documents when streaming
+OWN_SPLIT = "the data set's own split"
 
 
 @dataclass
 class DocumentArguments:
     """The source of unlabelled text: exactly one of `train_file`, `data_dir` and `dataset_name`."""
 
-    train_file: list[str] | None = field(
-        default=None, metadata={"help": "Training files: txt, csv, tsv, jsonl or parquet."}
+    train_file: list[str] | None = option(None, "Training files: txt, csv, tsv, jsonl or parquet.")
+    validation_file: list[str] | None = option(None, "Validation files.")
+    data_dir: str | None = option(None, "A folder with train.* and optionally validation.*; test.* is not opened.")
+    dataset_name: str | None = option(None, "A data set on the Hub; its test split is not opened.")
+    dataset_config_name: str | None = option(None, "The configuration of that data set.")
+    text_column: str | None = option(None, "The text column; inferred by default.")
+    document: DocumentKind = option("file", "The unit of a document in txt files; blank lines separate paragraphs.")
+    validation_fraction: float = option(0.1, "The fraction of train to hold out if there is no validation split.")
+    max_validation_documents: int | None = option(
+        None, f"The maximum number of validation documents; {STREAMED_VALIDATION:,} by default when streaming."
     )
-    validation_file: list[str] | None = field(default=None, metadata={"help": "Validation files."})
-    data_dir: str | None = field(
-        default=None, metadata={"help": "A folder with train.* and optionally validation.*; test.* is not opened."}
-    )
-    dataset_name: str | None = field(
-        default=None, metadata={"help": "A data set on the Hub; its test split is not opened."}
-    )
-    dataset_config_name: str | None = field(default=None, metadata={"help": "The configuration of that data set."})
-    text_column: str | None = field(default=None, metadata={"help": "The text column; inferred by default."})
-    document: DocumentKind = field(
-        default="file", metadata={"help": "The unit of a document in txt files; blank lines separate paragraphs."}
-    )
-    validation_fraction: float = field(
-        default=0.1, metadata={"help": "The fraction of train to hold out if there is no validation split."}
-    )
-    max_validation_documents: int | None = field(
-        default=None,
-        metadata={
-            "help": f"The maximum number of validation documents; {STREAMED_VALIDATION:,} by default when streaming."
-        },
-    )
-    split_seed: int = field(default=0, metadata={"help": "The seed of the held-out split."})
-    max_file_size: float = field(default=MAX_FILE_SIZE, metadata={"help": MAX_FILE_SIZE_HELP})
-    streaming: bool = field(
-        default=False, metadata={"help": "Stream the training data, for data larger than memory; requires --max_steps."}
-    )
+    split_seed: int = option(0, "The seed of the held-out split.")
+    max_file_size: float = option(MAX_FILE_SIZE, MAX_FILE_SIZE_HELP)
+    streaming: bool = option(False, "Stream the training data, for data larger than memory; requires --max_steps.")
 
     def __post_init__(self) -> None:
         if [self.train_file, self.data_dir, self.dataset_name].count(None) != 2:
@@ -115,70 +103,38 @@ def _size(documents: Sequence[str]) -> str:
 def load_documents(arguments: DocumentArguments) -> Documents:
     """Load and split the documents that `arguments` select. Raises `DataError` for invalid data."""
     sources, notes = _open_sources(arguments)
-    if arguments.streaming and arguments.document == "file" and _has_plain_text(sources["train"]):
-        raise DataError("--streaming cannot read a whole txt file as one document: set --document to line or paragraph")
-    notes = [*notes, "test: never opened; pretraining reads only train and validation"]
     files = getattr(sources["train"], "paths", ())
-    train = Stream(partial(read_documents, sources["train"], arguments), files)
-    given = read_documents(sources["validation"], arguments) if "validation" in sources else None
-    divide: Any = _divide_stream if arguments.streaming else _divide
-    train_texts, validation, what = divide(train, given, arguments)
-    if not any(validation) or not any(train_texts):
+    if arguments.streaming and arguments.document == "file" and any(map(_is_plain_text, files)):
+        raise DataError("--streaming cannot read a whole txt file as one document: set --document to line or paragraph")
+    train: Any = Stream(partial(read_documents, sources["train"], arguments), files)
+    if not arguments.streaming:
+        train = list(train)
+    if "validation" in sources:
+        validation, what = list(read_documents(sources["validation"], arguments)), OWN_SPLIT
+        notes += overlaps({"train": train, "validation": validation}, "documents") if isinstance(train, list) else []
+    elif arguments.streaming:
+        train, validation, what = _divide_stream(train, arguments)
+    else:
+        train, validation, what = hold_out(train, arguments.validation_fraction, arguments.split_seed)
+    if not any(validation) or not any(train):
         raise DataError(
             f"{sources['train']}: too little text to hold out a validation split; add text or set --validation_file"
         )
-    validation, notes = validation[: arguments.max_validation_documents], [*notes, f"validation: {what}"]
-    if given is not None and isinstance(train_texts, Sequence):
-        notes += _overlap(train_texts, validation)
-    return Documents(train_texts, validation, notes)
-
-
-def _overlap(train: Sequence[str], validation: Sequence[str]) -> list[str]:
-    known = set(train)
-    if not (leaked := sum(text in known for text in validation)):
-        return []
-    share = f"{leaked:,} of its {counted(len(validation), 'document')}"
-    return [f"WARNING: validation: {share} also occur in train, which lowers its loss; they were kept"]
+    notes += ["test: never opened; pretraining reads only train and validation", f"validation: {what}"]
+    return Documents(train, validation[: arguments.max_validation_documents], notes)
 
 
 def _open_sources(arguments: DocumentArguments) -> tuple[dict[str, Source], list[str]]:
     if arguments.dataset_name:
         return open_hub(arguments.dataset_name, arguments.dataset_config_name, arguments.streaming)
     if arguments.data_dir:
-        return _open_folder(Path(arguments.data_dir))
+        return open_folder(Path(arguments.data_dir), FOUND, (".txt", *READERS), ("train", "validation"))
     files = {"train": arguments.train_file, "validation": arguments.validation_file}
-    return {split: FileSource([Path(name) for name in names]) for split, names in files.items() if names}, []
-
-
-def _open_folder(folder: Path) -> tuple[dict[str, Source], list[str]]:
-    """Return the splits that `find_splits` finds or, if one is a txt file, all files named after a split."""
-    files = [path for path in sorted(folder.glob("*.*")) if format_of(path) in (".txt", *READERS)]
-    names = {path: SPLIT_NAMES.get(path.name.lower().partition(".")[0]) for path in files}
-    split_files = {split: [path for path in files if names[path] == split] for split in ("train", "validation")}
-    if not any(_is_plain_text(path) for paths in split_files.values() for path in paths):
-        return open_folder(folder)
-    for split, paths in split_files.items():
-        if len(paths) > 1:
-            both = " and ".join(map(str, paths))
-            raise DataError(
-                f"{both} are both candidates for the {split} split; keep one or name it with --{split}_file"
-            )
-    if not split_files["train"]:
-        raise DataError(
-            f"{folder}: no train file next to {split_files['validation'][0].name}; name it with --train_file"
-        )
-    refuse_links_out(folder, [path for paths in split_files.values() for path in paths])
-    others = [path.name for path in files if names[path] is None]
-    notes = [f"ignored, as not named after a split: {', '.join(others)}"] if others else []
-    return {split: FileSource(paths) for split, paths in split_files.items() if paths}, notes
+    return {split: FileSource(list(map(Path, names))) for split, names in files.items() if names}, []
 
 
 def _is_plain_text(path: Path) -> bool:
     return format_of(path) == ".txt"
-
-
-def _has_plain_text(source: Source) -> bool:
-    return isinstance(source, FileSource) and any(map(_is_plain_text, source.paths))
 
 
 def read_documents(source: Source, arguments: DocumentArguments) -> Iterator[str]:
@@ -204,23 +160,16 @@ def _read_file(path: Path, arguments: DocumentArguments, form: TableForm) -> Ite
 
 def read_plain_text(path: Path, document: DocumentKind, form: TableForm = FOUND) -> Iterator[str]:
     """Stream the documents of a txt file: the whole file, its paragraphs or its lines."""
-    try:
-        if document == "file":
-            with form.open(path, newline=None) as handle:
-                yield handle.read()
-            return
-        with open_bytes(path) as handle:
-            lines = (line for _, line in read_lines(handle, str(path), form))
-            if document == "line":
-                yield from lines
-                return
-            for is_text, paragraph in groupby(lines, key=lambda line: bool(line.strip())):
-                if is_text:
-                    yield "\n".join(paragraph)
-    except UnicodeError:
-        raise form.encoding_error(path) from None
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror}") from None
+    if document == "file":
+        yield form.text(path)
+        return
+    lines = (line.rstrip("\r\n") for line in form.lines(path))
+    if document == "line":
+        yield from lines
+        return
+    for is_text, paragraph in groupby(lines, key=lambda line: bool(line.strip())):
+        if is_text:
+            yield "\n".join(paragraph)
 
 
 def read_column(source: Source, column: str | None) -> Iterator[str]:
@@ -242,14 +191,6 @@ def _draw(text: str, seed: int) -> float:
     return int.from_bytes(digest, "big") / 2**64
 
 
-def _divide(
-    train: Iterable[str], validation: Iterable[str] | None, arguments: DocumentArguments
-) -> tuple[list[str], list[str], str]:
-    if validation is not None:
-        return list(train), list(validation), "the data set's own split"
-    return hold_out(list(train), arguments.validation_fraction, arguments.split_seed)
-
-
 def hold_out(documents: list[str], fraction: float, seed: int) -> tuple[list[str], list[str], str]:
     """Hold out a fraction of the distinct documents, or the end of each if there are too few. Last, what was done."""
     order = sorted(set(documents), key=lambda text: _draw(text, seed))
@@ -264,12 +205,8 @@ def hold_out(documents: list[str], fraction: float, seed: int) -> tuple[list[str
     return [text[:cut] for text, cut in zip(documents, cuts)], ends, what
 
 
-def _divide_stream(
-    train: Stream, validation: Iterable[str] | None, arguments: DocumentArguments
-) -> tuple[Stream, list[str], str]:
+def _divide_stream(train: Stream, arguments: DocumentArguments) -> tuple[Stream, list[str], str]:
     """Hold out a fraction of a streamed train split, selected by the hash of each document."""
-    if validation is not None:
-        return train, list(validation), "the data set's own split"
     fraction, seed = arguments.validation_fraction, arguments.split_seed
     limit = arguments.max_validation_documents or STREAMED_VALIDATION
     held_out = list(islice((text for text in train if _draw(text, seed) < fraction), limit))

@@ -21,16 +21,15 @@ from ..utils.errors import DataError, counted, quoted
 from ..utils.files import rows_digest
 from .columns import (
     SAMPLE_ROWS,
-    SENTIMENT_NAMES,
     Label,
     choose_columns,
     is_missing,
     label_key,
-    name_labels,
     normalised,
     number_warnings,
     parse_texts,
 )
+from .held_out import complete_splits, missing_splits, sampled
 from .label_kinds import (
     ONE_CLASS,
     ClassSet,
@@ -43,20 +42,21 @@ from .label_kinds import (
 )
 from .labels import (
     RARE_RATIO,
+    SENTIMENT_NAMES,
     LabelMap,
     as_options,
     dropped_keys,
     imbalance_warnings,
+    name_labels,
     parse_label_map,
     placeholder_warnings,
     proposed_label_map,
     similar_label_warnings,
     small_class_warnings,
 )
-from .splits import DataArguments, Source, open_sources
+from .splits import SPLITS, DataArguments, Source, open_sources
 from .text_pairs import TEXT_FIELDS, parts_of, text_lists, texts_of
 
-SPLITS = ("train", "validation", "test")
 MOST_PROPOSED = 20  # unknown labels for which an error proposes others
 HIDDEN_LABEL = -1  # the value of a withheld label in `datasets.ClassLabel`, as in GLUE's test splits
 
@@ -152,12 +152,7 @@ class Example(NamedTuple):
     where: str
 
 
-class Findings(NamedTuple):
-    """What there is to check in labels, with the fields `proposed` and `conflicts` of the data."""
-
-    proposed: dict[Label, Label]
-    conflicts: list[dict[Label, str]]
-    warnings: list[str]
+Splits = Mapping[str, Sequence[Example]]
 
 
 def load_splits(arguments: DataArguments) -> ReviewData:
@@ -169,69 +164,26 @@ def load_splits(arguments: DataArguments) -> ReviewData:
     sources, notes = open_sources(arguments)
     sample = [values for _, values in islice(sources["train"].rows(), SAMPLE_ROWS)]
     columns = choose_columns(sample, str(sources["train"]), arguments.text_column, arguments.label_column)
-    label_column = columns[-1]
     notes.append(_columns_note(columns))
-    cells = [row.get(label_column) for row in sample]
+    cells = [row.get(columns[-1]) for row in sample]
     kind, inferred = choose_kind(arguments.problem_type, arguments.label_separator, cells)
-    notes += inferred
-    labels = _label_reader(kind, arguments)
-    train = _read_examples("train", sources["train"], columns, labels, notes)
-    _check_labels("train", train, label_column, None, kind)
-    declared = labels.map.applied(sources["train"].class_names(label_column))
-    names = _name_labels(train, declared, arguments, kind, notes)
-    splits = {"train": train}
-    for split in ("validation", "test"):
-        if split in sources:
-            named = bool(arguments.train_file)
-            rows = _read_evaluation(split, sources[split], columns, names, labels, notes, named)
-            splits.update({split: rows} if rows else {})
-    labels.map.check_used()
-    found = _findings(splits, kind, () if arguments.problem_type else cells)
-    splits = _fill_splits(splits, arguments, kind, notes)
+    reader = _reader(arguments, columns, kind, [*notes, *inferred])
+    splits, names = reader.read(sources)
+    proposed, conflicts = proposed_label_map(_counts(splits["train"], kind)), _conflicts(splits)
+    warnings = _warnings(splits["train"], proposed, reader.kind, () if arguments.problem_type else cells)
+    splits = reader.complete(splits)
     held_out = [row.text for split, rows in splits.items() if split != "train" for row in rows]
-    splits = {split: _limit(split, rows, arguments, kind, notes) for split, rows in splits.items()}
+    splits = sampled(splits, arguments, "rows", reader.notes, reader.order)
     if isinstance(kind, Number):
         check_numbers([example.label for example in splits["train"]], arguments.class_names)
-    label_names = list(names.values()) or arguments.class_names or [label_column]  # a number has the name of its column
-    data = _as_data(splits, list(names), label_names, notes, found, kind)
-    return replace(data, text_columns=columns[:-1], held_out=held_out)
-
-
-def _as_data(
-    splits: Mapping[str, Sequence[Example]],
-    labels: Sequence[Label],
-    label_names: list[str],
-    notes: list[str],
-    found: Findings,
-    kind: LabelKind,
-) -> ReviewData:
-    """Build the splits from examples. labels: the original ones, in the order of label_names."""
-    ids = {label: number for number, label in enumerate(labels)}
+    label_names = list(names.values()) or arguments.class_names or [columns[-1]]  # a number has the name of its column
+    ids = {label: number for number, label in enumerate(names)}
     pairs = {split: [(row.text, kind.stored(row.label, ids)) for row in rows] for split, rows in splits.items()}
+    warnings = [*warnings, *_conflict_warnings(conflicts), *_overlaps(splits)]
+    data = ReviewData.from_pairs(pairs, label_names, reader.notes, warnings, kind)
     places = {split: [row.where for row in rows] for split, rows in splits.items()}
-    data = ReviewData.from_pairs(pairs, label_names, notes, [*found.warnings, *_overlaps(splits)], kind)
-    return replace(data, places=places, conflicts=found.conflicts, proposed=found.proposed)
-
-
-def _findings(splits: Mapping[str, Sequence[Example]], kind: LabelKind, cells: Sequence[object]) -> Findings:
-    """cells: of the labels, if nobody has said that each is one class."""
-    counts = _counts(splits["train"], kind)
-    proposed, conflicts = proposed_label_map(counts), _conflicts(splits)
-    numbers = number_warnings([row.text for row in splits["train"]])
-    warnings = [*numbers, *_class_warnings(counts, proposed, kind, cells), *_conflict_warnings(conflicts)]
-    return Findings(proposed, conflicts, warnings)
-
-
-def _class_warnings(
-    counts: Mapping[Label, int], proposed: Mapping[Label, Label], kind: LabelKind, cells: Sequence[object]
-) -> list[str]:
-    joined = Counter[Label]()
-    for label, count in counts.items():
-        joined[proposed.get(label, label)] += count  # so that typos are not told again as rare classes
-    warnings = [*placeholder_warnings(counts), *similar_label_warnings(counts, proposed), *small_class_warnings(joined)]
-    if kind is not ONE_CLASS:
-        return warnings
-    return [*joined_label_warnings(cells), *warnings, *imbalance_warnings(counts)]
+    data = replace(data, places=places, conflicts=conflicts, proposed=proposed)
+    return replace(data, text_columns=columns[:-1], held_out=held_out)
 
 
 def _columns_note(columns: Sequence[str]) -> str:
@@ -239,147 +191,172 @@ def _columns_note(columns: Sequence[str]) -> str:
     return f"text column{'s' * (len(texts) > 1)}: {' and '.join(texts)}; label column: {label}"
 
 
-class LabelReader(NamedTuple):
-    """How the labels of all splits are read: their kind, and the label that each class is read as."""
+# Rows
 
+
+@dataclass(frozen=True)
+class _Reader:
+    """How the rows of all splits become examples. columns: of the text, or of a pair of them, and of the label."""
+
+    arguments: DataArguments
+    columns: tuple[str, ...]
     kind: LabelKind
     map: LabelMap
+    notes: list[str]
+
+    def read(self, sources: Mapping[str, Source]) -> tuple[dict[str, list[Example]], dict[Label, str]]:
+        """Return the examples of each split that has labels, and the name of each class; none for numbers."""
+        splits = {"train": self.examples("train", sources["train"])}
+        self.check("train", splits["train"])
+        names = self.names(splits["train"], self.map.applied(sources["train"].class_names(self.columns[-1])))
+        for split in SPLITS[1:]:
+            if split in sources and (rows := self.evaluation(split, sources[split], names)):
+                splits[split] = rows
+        self.map.check_used()
+        return splits, names
+
+    def examples(self, split: str, source: Source) -> list[Example]:
+        """Return the labelled texts of a split, with the labels that the map gives."""
+        examples, left_out = self.labelled(source)
+        class_names = source.class_names(self.columns[-1]) or []
+        if class_names:  # integers stand for them
+            left_out["label"] += [example.where for example in examples if example.label == HIDDEN_LABEL]
+            shown = [example for example in examples if example.label != HIDDEN_LABEL]
+            examples = self.renamed(shown, dict(enumerate(class_names)))
+        if repeated := len(examples) - len({example.text for example in examples}):
+            self.notes.append(f"{split}: kept {counted(repeated, 'row')} with the text of an earlier row")
+        for what, places in left_out.items():
+            if places:
+                dropped = f"{split}: dropped {counted(len(places), 'row')} without a {what}"
+                self.notes.append(f"{dropped}, first {'; '.join(places[:3])}")
+        self.map.see(_counts(examples, self.kind))
+        examples = self.without_dropped(split, examples)
+        return self.renamed(examples, self.map.read(split, _counts(examples, self.kind), class_names, self.notes))
+
+    def labelled(self, source: Source) -> tuple[list[Example], dict[str, list[str]]]:
+        """Return the rows of a source with a text and a label, and the places of the others by what they lack."""
+        *text_columns, label_column = self.columns
+        examples, dropped = [], "label to keep (--drop_labels)"
+        left_out: dict[str, list[str]] = {"text": [], "label": [], dropped: []}
+        for where, values in source.rows(self.columns):
+            text = parse_texts(values, text_columns, where)
+            label = self.kind.parse(values[label_column], label_column, where)
+            if label is None and not is_missing(value := values[label_column]):  # a number of --drop_labels
+                self.map.seen.setdefault(number_key(value), value)
+                left_out[dropped].append(where)
+            elif text is None or label is None:
+                left_out["text" if text is None else "label"].append(where)
+            else:
+                examples.append(Example(text, label, where))
+        return examples, left_out
+
+    def renamed(self, examples: Sequence[Example], names: Mapping[Label, Label]) -> list[Example]:
+        return [example._replace(label=self.kind.renamed(example.label, names)) for example in examples]
+
+    def without_dropped(self, split: str, examples: list[Example]) -> list[Example]:
+        """Leave out the labels of --drop_labels, and the texts that have no other one."""
+        dropped = self.map.left_out
+        if not dropped or isinstance(self.kind, Number):
+            return examples
+        self.notes.extend(
+            f"{split}: left out the label {quoted(label)} of {counted(count, 'row')} (--drop_labels)"
+            for label, count in _counts(examples, self.kind).items()
+            if label_key(label) in dropped
+        )
+        kept = [example._replace(label=self.kind.without(example.label, dropped)) for example in examples]
+        return [example for example in kept if example.label is not None]
+
+    def evaluation(self, split: str, source: Source, names: Mapping[Label, str]) -> list[Example]:
+        """Return the checked examples of a split, or none if its labels are withheld and the file was not named."""
+        named = bool(self.arguments.train_file)
+        unlabelled = split == "test" and not named and self.columns[-1] not in next(source.rows())[1]
+        examples = [] if unlabelled else self.examples(split, source)
+        if not named and {example.label for example in examples} <= {HIDDEN_LABEL} - set(names):
+            self.notes.append(f"{split}: not used, as it has no labels")
+            return []
+        self.check(split, examples)
+        if not isinstance(self.kind, Number):
+            self.check_classes(examples, names)
+        return examples
+
+    def check(self, split: str, examples: Sequence[Example]) -> None:
+        if not examples:
+            raise DataError(f"the {split} split has no row with both text and label")
+
+    def check_classes(self, examples: Sequence[Example], names: Mapping[Label, str]) -> None:
+        """Raise `DataError` for a class that train does not have."""
+        unknown: dict[Label, Example] = {}
+        for row in examples:
+            for label in self.kind.classes(row.label):
+                if label not in names:
+                    unknown.setdefault(label, row)
+        if not unknown:
+            return
+        label, example = next(iter(unknown.items()))
+        counts = dict.fromkeys(names, RARE_RATIO) | dict.fromkeys(map(label_key, islice(unknown, MOST_PROPOSED)), 1)
+        proposed = {label: name for label, name in proposed_label_map(counts).items() if label not in names}
+        advice = f"read it as another one ({as_options(proposed)})" if proposed else "correct it"
+        raise DataError(
+            f"{example.where}, column {self.columns[-1]!r}: the label {label!r} does not occur in train: "
+            f"{', '.join(map(repr, names))}; {advice}, or add train rows with this label"
+        )
+
+    def names(self, train: Sequence[Example], class_names: Sequence[str] | None) -> dict[Label, str]:
+        given = self.arguments.class_names
+        if isinstance(self.kind, Number):
+            return {}
+        labels = [label for example in train for label in self.kind.classes(example.label)]
+        if not labels:
+            raise DataError(
+                "no row of the train split has a label; is the label column the right one (--label_column)?"
+            )
+        names = name_labels(labels, given, class_names)
+        if isinstance(self.kind, ClassSet):
+            return names if given or class_names else {label: str(label) for label in names}
+        if list(names) == [0, 1] and not given:
+            named = " and ".join(SENTIMENT_NAMES)
+            self.notes.append(f"labels 0 and 1 are named {named}; set --class_names to change this")
+        return names
+
+    def order(self, examples: Sequence[Example]) -> list[int]:
+        return stratified_order(self.kind.strata([example.label for example in examples]), self.arguments.split_seed)
+
+    def complete(self, splits: Mapping[str, list[Example]]) -> dict[str, list[Example]]:
+        """Hold out the splits that are missing."""
+        return complete_splits(splits, missing_splits(splits), self.draw, self.arguments, "rows", self.notes)
+
+    def draw(self, examples: Sequence[Example], missing: Sequence[str]) -> list[str]:
+        """Return the split of each row: for each of those missing a fraction of the texts, or else "train".
+
+        Rows of equal normalised text share a split.
+        """
+        distinct = list({example.text: example for example in examples}.values())
+        order, size = self.order(distinct), max(1, round(self.arguments.validation_fraction * len(distinct)))
+        drawn = {split: order[n * size : (n + 1) * size] for n, split in enumerate(missing)}
+        split_of = {normalised(distinct[row].text): split for split, rows in drawn.items() for row in rows}
+        chosen = [split_of.get(normalised(example.text), "train") for example in examples]
+        held_out = " and ".join(missing)
+        if not {"train", *missing} <= set(chosen):
+            raise DataError(
+                f"{len(distinct)} different texts are too few to hold out {held_out}; add texts or a validation file"
+            )
+        learned = [row for row, split in zip(examples, chosen) if split == "train"]
+        if lost := sorted(map(str, _counts(examples, self.kind).keys() - _counts(learned, self.kind).keys())):
+            raise DataError(
+                f"holding out {held_out} leaves train without a text of {', '.join(map(repr, lost[:5]))}: add texts of "
+                "these labels or a validation file, or leave the labels out with --drop_labels"
+            )
+        return chosen
 
 
-def _label_reader(kind: LabelKind, arguments: DataArguments) -> LabelReader:
-    if isinstance(kind, Number):
-        if arguments.label_map:
-            raise DataError("--label_map: the labels are numbers, which it cannot change")
-        keys = frozenset(map(number_key, arguments.drop_labels or ()))
-        return LabelReader(Number(keys), LabelMap(dropped=keys))
-    dropped = dropped_keys(arguments.drop_labels or ())
-    return LabelReader(kind, LabelMap(parse_label_map(arguments.label_map or ()), dropped))
-
-
-def _read_examples(
-    split: str, source: Source, columns: tuple[str, ...], labels: LabelReader, notes: list[str]
-) -> list[Example]:
-    """Return the labelled texts of a split, with the labels that the map gives."""
-    (*text_columns, label_column), kind = columns, labels.kind
-    examples = []
-    left_out: dict[str, list[str]] = {"text": [], "label": [], "label to keep (--drop_labels)": []}
-    for where, values in source.rows(columns):
-        text = parse_texts(values, text_columns, where)
-        label = kind.parse(values[label_column], label_column, where)
-        if label is None and not is_missing(value := values[label_column]):  # a number of --drop_labels
-            labels.map.seen.setdefault(number_key(value), value)
-            left_out["label to keep (--drop_labels)"].append(where)
-        elif text is None or label is None:
-            left_out["text" if text is None else "label"].append(where)
-        else:
-            examples.append(Example(text, label, where))
-    class_names = source.class_names(label_column) or []
-    if class_names:
-        left_out["label"] += [example.where for example in examples if example.label == HIDDEN_LABEL]
-        examples = _named_examples(examples, class_names, kind)
-    repeated = len(examples) - len({example.text for example in examples})
-    if repeated:
-        notes.append(f"{split}: kept {counted(repeated, 'row')} with the text of an earlier row")
-    for column, locations in left_out.items():
-        if locations:
-            dropped = f"{split}: dropped {counted(len(locations), 'row')} without a {column}"
-            notes.append(f"{dropped}, first {'; '.join(locations[:3])}")
-    labels.map.see(_counts(examples, kind))
-    examples = _without_dropped(split, examples, labels, notes)
-    read_as = labels.map.read(split, _counts(examples, kind), class_names, notes)
-    return [example._replace(label=kind.renamed(example.label, read_as)) for example in examples]
-
-
-def _named_examples(examples: Sequence[Example], class_names: Sequence[str], kind: LabelKind) -> list[Example]:
-    """Return the examples whose labels are not withheld, with the declared names of their classes."""
-    name_of: dict[Label, str] = dict(enumerate(class_names))
-    return [
-        example._replace(label=kind.renamed(example.label, name_of))
-        for example in examples
-        if example.label != HIDDEN_LABEL
-    ]
-
-
-def _counts(examples: Sequence[Example], kind: LabelKind) -> dict[Label, int]:
-    """Return the number of texts of each class, the most frequent first."""
-    return dict(Counter(label for example in examples for label in kind.classes(example.label)).most_common())
-
-
-def _without_dropped(split: str, examples: Sequence[Example], labels: LabelReader, notes: list[str]) -> list[Example]:
-    """Leave out the labels of --drop_labels, and the texts that have no other one."""
-    kind, dropped = labels.kind, labels.map.left_out
-    if not dropped or isinstance(kind, Number):
-        return list(examples)
-    for label, count in _counts(examples, kind).items():
-        if label_key(label) in dropped:
-            notes.append(f"{split}: left out the label {quoted(label)} of {counted(count, 'row')} (--drop_labels)")
-    kept = [example._replace(label=kind.without(example.label, dropped)) for example in examples]
-    return [example for example in kept if example.label is not None]
-
-
-def _read_evaluation(
-    split: str,
-    source: Source,
-    columns: tuple[str, ...],
-    names: Mapping[Label, str],
-    labels: LabelReader,
-    notes: list[str],
-    named: bool,
-) -> list[Example]:
-    """Return the checked examples of a split, or none if its labels are withheld and the file was not named."""
-    unlabelled = split == "test" and not named and columns[-1] not in next(source.rows())[1]
-    examples = [] if unlabelled else _read_examples(split, source, columns, labels, notes)
-    if not named and {example.label for example in examples} <= {HIDDEN_LABEL} - set(names):
-        notes.append(f"{split}: not used, as it has no labels")
-        return []
-    _check_labels(split, examples, columns[-1], names, labels.kind)
-    return examples
-
-
-def _check_labels(
-    split: str, examples: Sequence[Example], column: str, names: Mapping[Label, str] | None, kind: LabelKind
-) -> None:
-    """Raise `DataError` if there is no example, or a class that is not one of names, if these are known."""
-    if not examples:
-        raise DataError(f"the {split} split has no row with both text and label")
-    found = ((row, label) for row in examples if names is not None for label in kind.classes(row.label))
-    unknown = [(row, label) for row, label in found if label not in (names or ())]
-    if unknown:
-        others = dict.fromkeys(label for _, label in unknown)
-        raise _unknown_label(*unknown[0], column, list(islice(others, MOST_PROPOSED)), names or {})
-
-
-def _unknown_label(
-    example: Example, label: Label, column: str, unknown: Sequence[Label], names: Mapping[Label, str]
-) -> DataError:
-    counts = dict.fromkeys(names, RARE_RATIO) | dict.fromkeys(map(label_key, unknown), 1)
-    proposed = {label: name for label, name in proposed_label_map(counts).items() if label not in names}
-    advice = f"read it as another one ({as_options(proposed)})" if proposed else "correct it"
-    return DataError(
-        f"{example.where}, column {column!r}: the label {label!r} does not occur in train: "
-        f"{', '.join(map(repr, names))}; {advice}, or add train rows with this label"
-    )
-
-
-def _name_labels(
-    train: Sequence[Example],
-    class_names: Sequence[str] | None,
-    arguments: DataArguments,
-    kind: LabelKind,
-    notes: list[str],
-) -> dict[Label, str]:
-    """Return the name of each class; none for numbers."""
-    if isinstance(kind, Number):
-        return {}
-    labels = [label for example in train for label in kind.classes(example.label)]
-    if not labels:
-        raise DataError("no row of the train split has a label; is the label column the right one (--label_column)?")
-    names = name_labels(labels, arguments.class_names, class_names)
-    if isinstance(kind, ClassSet):
-        return names if arguments.class_names or class_names else {label: str(label) for label in names}
-    if list(names) == [0, 1] and not arguments.class_names:
-        notes.append(f"labels 0 and 1 are named {' and '.join(SENTIMENT_NAMES)}; set --class_names to change this")
-    return names
+def _reader(arguments: DataArguments, columns: tuple[str, ...], kind: LabelKind, notes: list[str]) -> _Reader:
+    if not isinstance(kind, Number):
+        label_map = LabelMap(parse_label_map(arguments.label_map or ()), dropped_keys(arguments.drop_labels or ()))
+        return _Reader(arguments, columns, kind, label_map, notes)
+    if arguments.label_map:
+        raise DataError("--label_map: the labels are numbers, which it cannot change")
+    keys = frozenset(map(number_key, arguments.drop_labels or ()))
+    return _Reader(arguments, columns, Number(keys), LabelMap(dropped=keys), notes)
 
 
 def stratified_order(labels: Sequence[Label], seed: int) -> list[int]:
@@ -397,62 +374,31 @@ def stratified_order(labels: Sequence[Label], seed: int) -> list[int]:
     return sorted(rows, key=position.__getitem__)
 
 
-def _fill_splits(
-    splits: dict[str, list[Example]], arguments: DataArguments, kind: LabelKind, notes: list[str]
-) -> dict[str, list[Example]]:
-    """Hold out validation if it is missing, and also test if both are missing."""
-    if "validation" in splits:
-        return splits
-    missing = ["validation"] if "test" in splits else ["validation", "test"]
-    held_out = _hold_out(splits["train"], missing, arguments.validation_fraction, arguments.split_seed, kind)
-    for split in missing:
-        notes.append(
-            f"{split}: not in the data; {counted(len(held_out[split]), 'row')} held out of train "
-            f"(--validation_fraction {arguments.validation_fraction}, --split_seed {arguments.split_seed})"
-        )
-    return {split: (held_out | splits | {"train": held_out["train"]})[split] for split in SPLITS}
+# Findings
 
 
-def _hold_out(
-    examples: Sequence[Example], splits: Sequence[str], fraction: float, seed: int, kind: LabelKind
-) -> dict[str, list[Example]]:
-    """Hold out a fraction of the texts for each of `splits`. Rows of equal normalised text share a split."""
-    distinct = list({example.text: example for example in examples}.values())
-    order = stratified_order(kind.strata([example.label for example in distinct]), seed)
-    size = max(1, round(fraction * len(distinct)))
-    drawn = {split: order[n * size : (n + 1) * size] for n, split in enumerate(splits)}
-    split_of = {normalised(distinct[row].text): split for split, rows in drawn.items() for row in rows}
-    divided: dict[str, list[Example]] = {split: [] for split in ("train", *splits)}
-    for example in examples:
-        divided[split_of.get(normalised(example.text), "train")].append(example)
-    learned, all_classes = (
-        {label for row in rows for label in kind.classes(row.label)} for rows in (divided["train"], examples)
-    )
-    held_out = " and ".join(splits)
-    if not all(divided.values()):
-        raise DataError(
-            f"{len(distinct)} different texts are too few to hold out {held_out}; add texts or a validation file"
-        )
-    if lost := sorted(map(str, all_classes - learned)):
-        raise DataError(
-            f"holding out {held_out} leaves train without a text of {', '.join(map(repr, lost[:5]))}: add texts of "
-            "these labels or a validation file, or leave the labels out with --drop_labels"
-        )
-    return divided
+def _counts(examples: Sequence[Example], kind: LabelKind) -> dict[Label, int]:
+    """Return the number of texts of each class, the most frequent first."""
+    return dict(Counter(label for example in examples for label in kind.classes(example.label)).most_common())
 
 
-def _limit(
-    split: str, examples: list[Example], arguments: DataArguments, kind: LabelKind, notes: list[str]
-) -> list[Example]:
-    limit = arguments.max_train_samples if split == "train" else arguments.max_eval_samples
-    if limit is None or limit >= len(examples):
-        return examples
-    notes.append(f"{split}: {limit:,} of {len(examples):,} rows used, stratified by label")
-    order = stratified_order(kind.strata([example.label for example in examples]), arguments.split_seed)
-    return [examples[row] for row in sorted(order[:limit])]
+def _warnings(
+    train: Sequence[Example], proposed: Mapping[Label, Label], kind: LabelKind, cells: Sequence[object]
+) -> list[str]:
+    """Return warnings on the texts and the classes of train.
+
+    proposed: what each label probably stands for. cells: of the labels, if nobody has said that each is one class.
+    """
+    counts, joined = _counts(train, kind), Counter[Label]()
+    for label, count in counts.items():
+        joined[proposed.get(label, label)] += count  # so that typos are not told again as rare classes
+    warnings = [*placeholder_warnings(counts), *similar_label_warnings(counts, proposed), *small_class_warnings(joined)]
+    if kind is ONE_CLASS:
+        warnings = [*joined_label_warnings(cells), *warnings, *imbalance_warnings(counts)]
+    return [*number_warnings([row.text for row in train]), *warnings]
 
 
-def _conflicts(splits: Mapping[str, Sequence[Example]]) -> list[dict[Label, str]]:
+def _conflicts(splits: Splits) -> list[dict[Label, str]]:
     """Return of each text that occurs with different labels the place of each label."""
     places: dict[str, dict[Label, str]] = {}
     for example in chain.from_iterable(splits.values()):
@@ -474,20 +420,17 @@ def _shown(label: Label | tuple[Label, ...]) -> str:
     return " | ".join(map(quoted, label)) or "no label" if isinstance(label, tuple) else quoted(label)
 
 
-def _overlaps(splits: Mapping[str, Sequence[Example]]) -> list[str]:
+def _overlaps(splits: Splits) -> list[str]:
     """Return warnings on evaluation texts that also occur in train, as they are or normalised."""
     train = {example.text for example in splits["train"]}
     train_normalised = set(map(normalised, train))
     warnings = []
     for split, examples in splits.items():
-        others = [example.text for example in examples if split != "train"]
-        leaked = sum(text in train for text in others)
-        alike = sum(normalised(text) in train_normalised for text in others) - leaked
+        texts = [example.text for example in examples if split != "train"]
+        leaked = sum(text in train for text in texts)
+        alike = sum(normalised(text) in train_normalised for text in texts) - leaked
         if leaked or alike:
-            more = "apart from case, white space and compatibility characters"
-            also = f" ({alike:,} more {more})" if alike else ""
-            warnings.append(
-                f"{split}: the texts of {leaked:,} of its {len(examples):,} rows also occur in train{also}, "
-                "which inflates its scores; they were kept"
-            )
+            more = f" ({alike:,} more apart from case, white space and compatibility characters)" if alike else ""
+            counts = f"{split}: the texts of {leaked:,} of its {len(texts):,} rows also occur in train{more}"
+            warnings.append(f"{counts}, which inflates its scores; they were kept")
     return warnings

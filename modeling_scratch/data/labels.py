@@ -2,28 +2,32 @@
 """Labels that are probably one class: find them, propose a mapping, and apply the one that is given."""
 
 import difflib
+import math
 import re
 import shlex
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ..utils.errors import DataError, counted, quoted
 from ..utils.files import write_csv
 from .columns import MAX_CLASSES, Label, label_key, normalised, parse_label
-from .rows import read_rows
+from .rows import did_you_mean, read_rows
 
 LABEL_MAP_HELP = (
     'Labels to read as another one: source=target, e.g. Biling=billing "log in=login", or a csv file with the columns '
     "source and target."
 )
 DROP_LABELS_HELP = "Placeholder labels such as N/A, whose rows are left out."
+SENTIMENT_NAMES = ["NEGATIVE", "POSITIVE"]
 PLACEHOLDERS = {"n/a", "na", "nan", "none", "null", "nil", "unknown", "undefined", "tbd", "-", "?"}
 LABEL_MAP_COLUMNS = "source", "target"
 RARE_RATIO = 10  # a typo is at least so many times rarer than the label that was meant
 MOST_TYPOS = 20  # rows with the same one; a label of more rows is meant
+TYPO_SIMILARITY = 0.8  # of difflib's ratio
 LEAST_ROWS = 5  # of a class that can be learned
 IMBALANCE = 9  # a greater ratio of class sizes is high (Fernández et al. 2018, Learning from Imbalanced Data Sets)
 NEGATION = re.compile("(un|in|im|il|ir|dis|non|not|no)[ -]?")
@@ -39,10 +43,8 @@ def parse_label_map(pairs: Sequence[str]) -> dict[Label, Label]:
     parsed: dict[Label, Label] = {}
     for where, sides in _sides(pairs):
         labels = [parse_label(side, "label", f"--label_map {where}") for side in sides]
-        if len(sides) == 1 and str(sides[0]).lower().endswith(".csv"):
-            raise DataError(f"--label_map {where}: file not found")
         if len(labels) != 2 or None in labels:
-            what = "must be source=target, with a label on each side of one '='; or a csv file"
+            what = "must be source=target, with a label on each side of one '='; or a csv file without '=' in its name"
             raise DataError(f"--label_map {where}: {what}")
         source = label_key(labels[0])
         if parsed.setdefault(source, labels[1]) != labels[1]:
@@ -53,21 +55,14 @@ def parse_label_map(pairs: Sequence[str]) -> dict[Label, Label]:
     return parsed
 
 
-def _is_file(name: str) -> bool:
-    try:
-        return Path(name).is_file()
-    except OSError:  # longer than names of files can be
-        return False
-
-
 def _sides(pairs: Sequence[str]) -> Iterator[tuple[str, Sequence[object]]]:
     """Yield each pair with its place."""
     for pair in pairs:
-        if not _is_file(pair):
+        if "=" in pair or not pair.lower().endswith(".csv"):
             yield repr(pair), pair.split("=")
             continue
         for row, values in read_rows(Path(pair), LABEL_MAP_COLUMNS):
-            yield f"{Path(pair).name}, row {row}", [values[name] for name in LABEL_MAP_COLUMNS]
+            yield f"{Path(pair).name}, row {row}", list(values.values())
 
 
 def write_label_map(path: Path, mapping: Mapping[Label, Label]) -> None:
@@ -135,11 +130,9 @@ class LabelMap:
         given = {**dict.fromkeys(self.targets, "--label_map"), **dict.fromkeys(self.dropped, "--drop_labels")}
         for source, option in given.items():
             if source not in self.seen:
-                known = [str(label) for label in self.seen.values()]
-                close = difflib.get_close_matches(str(source), known, n=1, cutoff=0.5)
-                suggestion = f"; did you mean {close[0]!r}?" if close else ""
-                names = ", ".join(map(repr, known[:20]))
-                raise DataError(f"{option}: no row has the label {source!r}; labels: {names}{suggestion}")
+                known = list(map(str, self.seen.values()))
+                names = f"{', '.join(map(repr, known[:20]))}{did_you_mean(source, known)}"
+                raise DataError(f"{option}: no row has the label {source!r}; labels: {names}")
 
 
 def _reading_notes(split: str, read_as: Mapping[Label, Label], counts: Mapping[Label, int], why: str = "") -> list[str]:
@@ -155,13 +148,55 @@ def _reading_notes(split: str, read_as: Mapping[Label, Label], counts: Mapping[L
     return [f"{split}: {len(read_as)} labels were merged into others{why}: {listed}"]
 
 
+def name_labels(
+    labels: Collection[Label], given: Sequence[str] | None = None, class_names: Sequence[str] | None = None
+) -> dict[Label, str]:
+    """Return the name of each label, in the order of the class ids: from `given`, or else the label itself.
+
+    `labels` are those of all rows of the train split; `class_names` is the order that the data set declares. Without
+    it, integers are in numeric order (0 and 1 alone become NEGATIVE and POSITIVE) and strings are sorted. `given`
+    renames integers and class ids by position; string labels keep their names and take its order.
+    Raises `DataError` if the labels are not classes, or if `given` does not match them.
+    """
+    distinct = set(labels)
+    if len(distinct) < 2:
+        raise DataError(
+            f"the train split has only one class, {distinct.pop()!r}, and a classifier needs two: add rows of "
+            "another class, or name the column of the labels with --label_column"
+        )
+    if len(distinct) > MAX_CLASSES or len(distinct) == len(labels) > 2:
+        raise DataError(
+            f"{len(labels)} rows of the train split have {len(distinct)} different labels: probably the wrong column; "
+            "choose the label column with --label_column"
+        )
+    order: list[Label] = [*class_names] if class_names else sorted(distinct, key=_numbers_first)
+    if given is not None:
+        return _given_names(order, given, may_rename=bool(class_names) or not any(isinstance(x, str) for x in order))
+    return dict(zip(order, SENTIMENT_NAMES if order == [0, 1] else map(str, order)))
+
+
+def _numbers_first(label: Label) -> tuple[float, str]:
+    return (math.inf, label) if isinstance(label, str) else (label, "")
+
+
+def _given_names(order: Sequence[Label], given: Sequence[str], may_rename: bool) -> dict[Label, str]:
+    label_of = {label_key(str(label)): label for label in order}
+    if {label_key(name) for name in given} == set(label_of):
+        return {label_of[label_key(name)]: name for name in given}
+    if not may_rename or len(set(given)) != len(order) or len(given) != len(order):
+        raise DataError(
+            f"--class_names {' '.join(given)} does not match the labels of the train split: {', '.join(label_of)}"
+        )
+    return dict(zip(order, given))
+
+
 def proposed_label_map(counts: Mapping[Label, int]) -> dict[Label, Label]:
     """Return {label: the label that it probably stands for}, without chains.
 
     Labels that differ only by case, by compatibility characters, or by blanks, hyphens and underscores between letters
     stand for the most frequent of them. A label of at most 20 rows that is ten times rarer than another is probably a
-    typo of it if it is one edit apart, or two edits in a label of at least six characters. Integers, digits in a label,
-    and negations (relevant, irrelevant) are no typos.
+    typo of it if at least 80 % of their characters match. Integers, digits in a label, and negations (relevant,
+    irrelevant) are no typos.
     """
     strings = sorted((label for label in counts if isinstance(label, str)), key=lambda label: (-counts[label], label))
     groups: dict[str, list[str]] = {}
@@ -173,7 +208,7 @@ def proposed_label_map(counts: Mapping[Label, int]) -> dict[Label, Label]:
     for folded in sorted(groups, key=lambda folded: -totals[folded]):
         rivals = kept if totals[folded] <= MOST_TYPOS and len(groups) <= MAX_CLASSES else []  # each with each other
         meant = [other for other in rivals if totals[other] >= RARE_RATIO * totals[folded] and _is_typo(folded, other)]
-        target = groups[min(meant, key=lambda other: edit_distance(folded, other)) if meant else folded][0]
+        target = groups[max(meant, key=partial(_similarity, folded)) if meant else folded][0]
         kept += [] if meant else [folded]
         proposed.update((label, target) for label in groups[folded] if label != target)
     return proposed
@@ -185,29 +220,17 @@ def _folded(label: str) -> str:
 
 def _is_typo(rare: str, frequent: str) -> bool:
     shorter, longer = sorted((rare, frequent), key=len)
-    if len(longer) > LONGEST_LABEL or len(longer) - len(shorter) > 2 or _digits(rare) != _digits(frequent):
-        return False
-    if NEGATION.fullmatch(longer.removesuffix(shorter)):
-        return False
-    return edit_distance(rare, frequent) <= (2 if len(shorter) >= 6 else int(len(shorter) >= 4))
+    if len(longer) > LONGEST_LABEL or len(longer) > len(shorter) * 4 / 3 or _digits(rare) != _digits(frequent):
+        return False  # male and female are similar, too
+    return not NEGATION.fullmatch(longer.removesuffix(shorter)) and _similarity(rare, frequent) >= TYPO_SIMILARITY
+
+
+def _similarity(first: str, second: str) -> float:
+    return difflib.SequenceMatcher(None, first, second, autojunk=False).ratio()
 
 
 def _digits(label: str) -> str:
     return "".join(filter(str.isdigit, label))
-
-
-def edit_distance(first: str, second: str) -> int:
-    """Return the number of insertions, deletions, substitutions and swaps of neighbours (Damerau 1964)."""
-    above: list[int] = []
-    row = list(range(len(second) + 1))
-    for i, a in enumerate(first, 1):
-        before, above, row = above, row, [i]
-        for j, b in enumerate(second, 1):
-            best = min(above[j] + 1, row[j - 1] + 1, above[j - 1] + (a != b))
-            if i > 1 and j > 1 and (a, first[i - 2]) == (second[j - 2], b):
-                best = min(best, before[j - 2] + 1)
-            row.append(best)
-    return row[-1]
 
 
 def as_pairs(mapping: Mapping[Label, Label]) -> list[str]:

@@ -168,7 +168,7 @@ class PackedRows(NumberedRows):
         self.tokens = _pad(tokens, self.padding + 1, pad_token_id)
 
     def __len__(self) -> int:
-        return len(self.tokens.ids) // self.block_size
+        return (len(self.tokens.ids) - 1) // self.block_size
 
     def __getitem__(self, row: int) -> TokenRow:
         start = row * self.block_size

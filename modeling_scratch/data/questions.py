@@ -3,25 +3,25 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..utils.errors import DataError
-from ..utils.files import check_regular, rows_digest
+from ..utils.files import rows_digest
 from ..utils.markdown import excerpt
+from ..utils.options import option
 from .columns import is_missing
-from .held_out import complete_splits, overlaps
-from .rows import READERS, Row, missing_column, parse_json, read_rows
-from .splits import Source, SplitArguments, find_splits, open_hub
+from .held_out import by_key, complete_splits, missing_splits, overlaps, sampled
+from .rows import READERS, Row, missing_column, parse_json, read_rows, select
+from .splits import SplitArguments, find_splits, open_hub
 from .tables import FOUND, TableForm
 from .text_files import format_of, unknown_format
 from .text_pairs import TextPair
 
 FIELDS = "question", "context", "answers"
-MOST_CHARACTERS = 1_000_000_000  # of a JSON document, which is read whole
+PARTS = "text", "answer_start"  # of an answer
 SHOWN = 60  # characters of a text in a message
 
 
@@ -74,18 +74,7 @@ def file_rows(path: Path, form: TableForm = FOUND) -> Iterator[tuple[int, str, R
 
 def _read_document(path: Path, form: TableForm) -> Any:
     """Return the JSON document in a file, or None if it has several: JSON lines."""
-    check_regular(path)
-    try:
-        with form.open(path) as handle:
-            text = handle.read(MOST_CHARACTERS)
-    except UnicodeError:
-        raise form.encoding_error(path) from None
-    except FileNotFoundError as error:
-        raise DataError(f"{path}: file not found") from error
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
-    if len(text) == MOST_CHARACTERS:
-        raise DataError(f"{path}: more than {MOST_CHARACTERS:,} characters; convert it to JSON lines (.jsonl)")
+    text = form.text(path)
     try:
         return parse_json(text)
     except json.JSONDecodeError as error:
@@ -122,13 +111,15 @@ def _items(values: Any, where: str) -> Iterator[tuple[str, Row]]:
 # Fields
 
 
+def _check_text(text: Any, where: str) -> None:
+    if not isinstance(text, str) or is_missing(text):
+        raise DataError(f"{where}: {str(text)[:SHOWN]!r} is empty or not text")
+
+
 def asked(row: Row, where: str) -> Question:
     """Return the question of a row without its answers. Raises `DataError` that names the field."""
-    for name in FIELDS[:2]:
-        if name not in row:
-            raise missing_column(name, row, where)
-        if not isinstance(row[name], str) or is_missing(row[name]):
-            raise DataError(f"{where}, {name}: {str(row[name])[:SHOWN]!r} is empty or not text")
+    for name, text in select(row, FIELDS[:2], where).items():
+        _check_text(text, f"{where}, {name}")
     known = None if is_missing(row.get("id")) else str(row["id"])
     return Question(row["question"], row["context"], id=known, where=where)
 
@@ -141,9 +132,8 @@ def answered(row: Row, where: str, fixed: list[str] | None = None) -> Question:
     question = asked(row, where)
     if question.id:
         question = question._replace(where=f"{where} (id {question.id[:SHOWN]})")
-    if "answers" not in row:
-        raise missing_column("answers", row, question.where)
-    pairs = _answer_fields(row["answers"], f"{question.where}, answers")
+    (given,) = select(row, FIELDS[2:], question.where).values()
+    pairs = _answer_fields(given, f"{question.where}, answers")
     impossible = str(row.get("is_impossible")).strip().lower()  # a table has it as text
     if (impossible in ("true", "1") and pairs) or (impossible in ("false", "0") and not pairs):
         state = "has answers, and is_impossible is true" if pairs else "has no answer, and is_impossible is false"
@@ -155,7 +145,7 @@ def answered(row: Row, where: str, fixed: list[str] | None = None) -> Question:
     return question._replace(answers=answers)
 
 
-def _answer_fields(value: Any, where: str) -> list[tuple[Any, Any]]:
+def _answer_fields(value: Any, where: str) -> list[tuple[Any, ...]]:
     """Return (text, answer_start) of each answer: of a dict of two lists, a list of dicts, or either as JSON."""
     if isinstance(value, str) and value.strip():
         try:
@@ -165,22 +155,15 @@ def _answer_fields(value: Any, where: str) -> list[tuple[Any, Any]]:
     if is_missing(value):
         return []
     if isinstance(value, dict):
-        lists = [value.get("text"), value.get("answer_start")]
+        lists = [value.get(name) for name in PARTS]
         if not all(isinstance(each, list) for each in lists) or len(lists[0] or ()) != len(lists[1] or ()):
             raise DataError(f"{where}: expected the lists text and answer_start, of equal length")
         return list(zip(*lists))
-    pairs = []
-    for place, each in _items(value, where):
-        for name in ("text", "answer_start"):
-            if name not in each:
-                raise missing_column(name, each, place)
-        pairs.append((each["text"], each["answer_start"]))
-    return pairs
+    return [tuple(select(each, PARTS, place).values()) for place, each in _items(value, where)]
 
 
 def _located(text: Any, start: Any, context: str, where: str, fixed: list[str] | None) -> Answer:
-    if not isinstance(text, str) or is_missing(text):
-        raise DataError(f"{where}: {str(text)[:SHOWN]!r} is empty or not text")
+    _check_text(text, where)
     if not isinstance(start, int) or isinstance(start, bool):
         raise DataError(f"{where}: answer_start {str(start)[:SHOWN]!r} is not an integer")
     if start >= 0 and context.startswith(text, start):
@@ -211,20 +194,11 @@ def _proposed(text: str, context: str) -> str:
 class QuestionDataArguments(SplitArguments):
     """The source of questions with their contexts and answers."""
 
-    data_dir: str | None = field(
-        default=None, metadata={"help": f"A folder with train.*, validation.* and test.* ({', '.join(READERS)})."}
+    data_dir: str | None = option(None, f"A folder with train.*, validation.* and test.* ({', '.join(READERS)}).")
+    train_file: str | None = option(
+        None, "Training data: json as SQuAD's, or a table with the columns question, context and answers."
     )
-    train_file: str | None = field(
-        default=None,
-        metadata={"help": "Training data: json as SQuAD's, or a table with the columns question, context and answers."},
-    )
-    max_train_samples: int | None = field(default=None, metadata={"help": "The maximum number of training questions."})
-    max_eval_samples: int | None = field(
-        default=None, metadata={"help": "The maximum number of questions of each other split."}
-    )
-    fix_offsets: bool = field(
-        default=False, metadata={"help": "Move an answer that is not at its offset to its nearest occurrence."}
-    )
+    fix_offsets: bool = option(False, "Move an answer that is not at its offset to its nearest occurrence.")
 
 
 @dataclass(frozen=True)
@@ -266,7 +240,9 @@ def load_questions(arguments: QuestionDataArguments) -> QuestionData:
     """
     notes: list[str] = []
     splits = {split: _read(split, rows, arguments, notes) for split, rows in _open(arguments).items()}
-    splits = complete_splits(splits, arguments, _context_of, "questions", notes)
+    draw = by_key(_context_of, arguments)
+    splits = complete_splits(splits, missing_splits(splits), draw, arguments, "questions", notes)
+    splits = sampled(splits, arguments, "questions", notes)
     data = QuestionData(splits, notes)
     if not any(question.answers for question in splits["train"]):
         raise DataError(f"{splits['train'][0].where}: no question of the train split has an answer")
@@ -280,13 +256,13 @@ def _context_of(question: Question) -> str:
     return " ".join(question.context.split()).casefold()
 
 
-def _open(arguments: QuestionDataArguments) -> Mapping[str, Any]:
-    """Return a function for each split that streams its rows."""
+def _open(arguments: QuestionDataArguments) -> dict[str, Iterator[tuple[str, Row]]]:
+    """Return streams of the rows of each split."""
     if arguments.dataset_name:
-        tables: Mapping[str, Source] = open_hub(arguments.dataset_name, arguments.dataset_config_name)[0]
-        return {split: table.rows for split, table in tables.items()}
+        tables, _ = open_hub(arguments.dataset_name, arguments.dataset_config_name)
+        return {split: table.rows() for split, table in tables.items()}
     files = find_splits(Path(arguments.data_dir)) if arguments.data_dir else arguments.files
-    return {split: partial(_rows_of, paths) for split, paths in files.items()}
+    return {split: _rows_of(paths) for split, paths in files.items()}
 
 
 def _rows_of(paths: list[Path]) -> Iterator[tuple[str, Row]]:
@@ -294,9 +270,11 @@ def _rows_of(paths: list[Path]) -> Iterator[tuple[str, Row]]:
         yield from ((where, values) for _, where, values in file_rows(path))
 
 
-def _read(split: str, rows: Any, arguments: QuestionDataArguments, notes: list[str]) -> list[Question]:
+def _read(
+    split: str, rows: Iterator[tuple[str, Row]], arguments: QuestionDataArguments, notes: list[str]
+) -> list[Question]:
     fixed: list[str] | None = [] if arguments.fix_offsets else None
-    questions = [answered(row, where, fixed) for where, row in rows()]
+    questions = [answered(row, where, fixed) for where, row in rows]
     if not questions:
         raise DataError(f"the {split} split has no questions")
     if fixed:

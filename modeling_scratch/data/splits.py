@@ -1,26 +1,28 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Find the train, validation and test splits in a folder's files or in a data set on the Hub."""
 
-import random
 import re
-from collections.abc import Collection, Hashable, Iterator, Sequence
-from dataclasses import dataclass, field, fields
-from itertools import count
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, count
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import datasets
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..configuration_scratch import ProblemType
 from ..utils.errors import DataError, one_line
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, check_inputs
+from ..utils.options import option
 from .labels import DROP_LABELS_HELP, LABEL_MAP_HELP, parse_label_map
 from .rows import READERS, is_review_folder, missing_column, read_rows, refuse_links_out
 from .tables import DELIMITER_HELP, ENCODING_HELP, FOUND, SHEET_HELP, Row, TableForm, delimiter_notes
 from .text_files import COMPRESSIONS, TEXT_FORMATS, format_of
 from .text_pairs import TEXT_COLUMN_HELP, TextColumns, as_recorded, column_names
+
+if TYPE_CHECKING:  # who names files needs no such library, and waits a second for it
+    import datasets
 
 SPLIT_NAMES = {
     "train": "train",
@@ -30,6 +32,8 @@ SPLIT_NAMES = {
     "dev": "validation",
     "test": "test",
 }
+
+SPLITS = ("train", "validation", "test")
 
 _SPLIT_FILE = re.compile(
     rf"(?P<split>{'|'.join(SPLIT_NAMES)})"
@@ -111,68 +115,81 @@ HUB_ALIASES = {"sst2": ("nyu-mll/glue", "sst2"), "imdb": ("stanfordnlp/imdb", No
 
 
 @dataclass
-class DataArguments:
-    """The source of labelled text: at most one of `dataset_name`, `data_dir` and `train_file`."""
+class SplitArguments:
+    """The source of the splits of one data set: exactly one of `dataset_name`, `data_dir` and `train_file`."""
 
-    dataset_name: str | None = field(
-        default=None, metadata={"help": "A data set on the Hub; sst2 and imdb are short names."}
-    )
-    dataset_config_name: str | None = field(default=None, metadata={"help": "The configuration of that data set."})
-    data_dir: str | None = field(
-        default=None,
-        metadata={"help": "A folder with train.*, validation.* and test.* (csv, jsonl, parquet, ...), or aclImdb."},
-    )
-    train_file: str | None = field(default=None, metadata={"help": "Training data: csv, tsv, jsonl, parquet or xlsx."})
-    validation_file: str | None = field(default=None, metadata={"help": "Validation data; requires --train_file."})
-    test_file: str | None = field(default=None, metadata={"help": "Test data; requires --train_file."})
-    delimiter: str | None = field(default=None, metadata={"help": DELIMITER_HELP})
-    sheet: str | None = field(default=None, metadata={"help": SHEET_HELP})
-    encoding: str | None = field(default=None, metadata={"help": ENCODING_HELP})
-    text_column: TextColumns = field(default=None, metadata={"help": TEXT_COLUMN_HELP})
-    label_column: str | None = field(default=None, metadata={"help": "The label column; inferred by default."})
-    label_map: list[str] | None = field(default=None, metadata={"help": LABEL_MAP_HELP})
-    drop_labels: list[str] | None = field(default=None, metadata={"help": DROP_LABELS_HELP})
-    class_names: list[str] | None = field(
-        default=None, metadata={"help": "The label names, in the order of the class ids."}
-    )
-    problem_type: ProblemType | None = field(
-        default=None,
-        metadata={"help": "What a text has: one class, any number of classes, or a number; inferred by default."},
-    )
-    label_separator: str | None = field(
-        default=None, metadata={"help": "What separates the labels of a text in a cell, e.g. '|'."}
-    )
-    max_train_samples: int | None = field(default=None, metadata={"help": "The maximum number of training rows."})
-    max_eval_samples: int | None = field(
-        default=None, metadata={"help": "The maximum number of rows of each other split."}
-    )
-    validation_fraction: float = field(
-        default=0.1, metadata={"help": "The fraction of train to hold out for each missing split."}
-    )
-    split_seed: int = field(default=0, metadata={"help": "The seed of held-out splits and of subsampling."})
-    max_file_size: float = field(default=MAX_FILE_SIZE, metadata={"help": MAX_FILE_SIZE_HELP})
+    dataset_name: str | None = option(None, "A data set on the Hub.")
+    dataset_config_name: str | None = option(None, "The configuration of that data set.")
+    data_dir: str | None = option(None, "A folder with train.*, validation.* and test.*.")
+    train_file: str | None = option(None, "Training data.")
+    validation_file: str | None = option(None, "Validation data; requires --train_file.")
+    test_file: str | None = option(None, "Test data; requires --train_file.")
+    max_train_samples: int | None = option(None, "The maximum number of training rows.")
+    max_eval_samples: int | None = option(None, "The maximum number of rows of each other split.")
+    validation_fraction: float = option(0.1, "The fraction of train to hold out for each missing split.")
+    split_seed: int = option(0, "The seed of held-out splits and of samples.")
+    max_file_size: float = option(MAX_FILE_SIZE, MAX_FILE_SIZE_HELP)
 
     def __post_init__(self) -> None:
-        self.text_column = as_recorded(self.text_column)
+        self.check()
+        if not (self.dataset_name or self.data_dir or self.train_file):
+            raise DataError("no data source; give one of --train_file, --data_dir and --dataset_name")
+
+    def check(self) -> None:
+        """Raise `DataError` for options that contradict each other, and for files that are too large."""
         files = self.train_file or self.validation_file or self.test_file
         given = {"--dataset_name": self.dataset_name, "--data_dir": self.data_dir, "--train_file": files}
-        sources = [option for option, value in given.items() if value]
+        sources = [name for name, value in given.items() if value]
         if len(sources) > 1:
             raise DataError(f"{' and '.join(sources)} are mutually exclusive; give only one")
         if files and not self.train_file:
             raise DataError("--validation_file and --test_file require --train_file")
         if self.dataset_config_name and not self.dataset_name:
             raise DataError("--dataset_config_name requires --dataset_name")
+        if not 0 < self.validation_fraction < 0.5:
+            raise DataError(f"--validation_fraction {self.validation_fraction}: must be between 0 and 0.5")
+        for name in ("max_train_samples", "max_eval_samples"):
+            if (limit := getattr(self, name)) is not None and limit < 1:
+                raise DataError(f"--{name} {limit}: must be at least 1")
+        check_sources(self.data_dir, self.max_file_size, self.train_file, self.validation_file, self.test_file)
+
+    @property
+    def files(self) -> dict[str, list[Path]]:
+        """The files that the options name, by split; none for a folder and for a data set on the Hub."""
+        names = {"train": self.train_file, "validation": self.validation_file, "test": self.test_file}
+        lists = {split: [name] if isinstance(name, str) else name or [] for split, name in names.items()}
+        return {split: list(map(Path, files)) for split, files in lists.items() if files}
+
+
+@dataclass
+class DataArguments(SplitArguments):
+    """The source of labelled text: at most one of `dataset_name`, `data_dir` and `train_file`."""
+
+    dataset_name: str | None = option(None, "A data set on the Hub; sst2 and imdb are short names.")
+    data_dir: str | None = option(
+        None, "A folder with train.*, validation.* and test.* (csv, jsonl, parquet, ...), or aclImdb."
+    )
+    train_file: str | None = option(None, "Training data: csv, tsv, jsonl, parquet or xlsx.")
+    delimiter: str | None = option(None, DELIMITER_HELP)
+    sheet: str | None = option(None, SHEET_HELP)
+    encoding: str | None = option(None, ENCODING_HELP)
+    text_column: TextColumns = option(None, TEXT_COLUMN_HELP)
+    label_column: str | None = option(None, "The label column; inferred by default.")
+    label_map: list[str] | None = option(None, LABEL_MAP_HELP)
+    drop_labels: list[str] | None = option(None, DROP_LABELS_HELP)
+    class_names: list[str] | None = option(None, "The label names, in the order of the class ids.")
+    problem_type: ProblemType | None = option(
+        None, "What a text has: one class, any number of classes, or a number; inferred by default."
+    )
+    label_separator: str | None = option(None, "What separates the labels of a text in a cell, e.g. '|'.")
+
+    def __post_init__(self) -> None:
+        self.text_column = as_recorded(self.text_column)
         if self.label_separator is not None and self.problem_type not in (None, "multi_label_classification"):
             raise DataError(f"--label_separator: {self.problem_type} has one label per text; remove one of the two")
         if self.label_separator == "":
             raise DataError("--label_separator: is empty; give a character such as '|', or lists in JSON lines")
-        if not 0 < self.validation_fraction < 0.5:
-            raise DataError(f"--validation_fraction {self.validation_fraction}: must be between 0 and 0.5")
-        for option in ("max_train_samples", "max_eval_samples"):
-            if (limit := getattr(self, option)) is not None and limit < 1:
-                raise DataError(f"--{option} {limit}: must be at least 1")
-        check_sources(self.data_dir, self.max_file_size, self.train_file, self.validation_file, self.test_file)
+        self.check()
         _ = self.table_form  # which checks it
         parse_label_map(self.label_map or ())
 
@@ -190,38 +207,6 @@ class DataArguments:
     def uses_demo(self) -> bool:
         """Whether no source is given, so that the built-in demo reviews are used."""
         return not (self.dataset_name or self.data_dir or self.train_file)
-
-
-@dataclass
-class SplitArguments:
-    """The source of the splits of one data set: exactly one of `dataset_name`, `data_dir` and `train_file`."""
-
-    dataset_name: str | None = field(default=None, metadata={"help": "A data set on the Hub."})
-    dataset_config_name: str | None = field(default=None, metadata={"help": "The configuration of that data set."})
-    data_dir: str | None = field(default=None, metadata={"help": "A folder with train.*, validation.* and test.*."})
-    train_file: str | None = field(default=None, metadata={"help": "Training data."})
-    validation_file: str | None = field(default=None, metadata={"help": "Validation data; requires --train_file."})
-    test_file: str | None = field(default=None, metadata={"help": "Test data; requires --train_file."})
-    max_train_samples: int | None = field(default=None, metadata={"help": "The maximum number of training rows."})
-    max_eval_samples: int | None = field(
-        default=None, metadata={"help": "The maximum number of rows of each other split."}
-    )
-    validation_fraction: float = field(
-        default=0.1, metadata={"help": "The fraction of train to hold out for each missing split."}
-    )
-    split_seed: int = field(default=0, metadata={"help": "The seed of held-out splits."})
-    max_file_size: float = field(default=MAX_FILE_SIZE, metadata={"help": MAX_FILE_SIZE_HELP})
-
-    def __post_init__(self) -> None:
-        DataArguments(**{each.name: getattr(self, each.name) for each in fields(SplitArguments)})  # the same checks
-        if not (self.dataset_name or self.data_dir or self.train_file):
-            raise DataError("no data source; give one of --train_file, --data_dir and --dataset_name")
-
-    @property
-    def files(self) -> dict[str, list[Path]]:
-        """The files that the options name, by split; none for a folder and for a data set on the Hub."""
-        names = {"train": self.train_file, "validation": self.validation_file, "test": self.test_file}
-        return {split: [Path(name)] for split, name in names.items() if name}
 
 
 @dataclass(frozen=True)
@@ -244,10 +229,12 @@ class FileSource:
         """Return the class names of a label column, which the Hub's Parquet files store in their schema."""
         if self.paths[0].suffix.lower() != ".parquet":
             return None
+        from datasets import Features
+
         schema = pq.read_schema(self.paths[0])
         only_column = pa.schema([schema.field(column)], metadata=schema.metadata)
         try:
-            return _class_names(datasets.Features.from_arrow_schema(only_column)[column])
+            return _class_names(Features.from_arrow_schema(only_column)[column])
         except Exception as error:  # the metadata can hold any JSON, or none
             raise DataError(f"{self}, column {column!r}: invalid class names in its metadata: {error}") from error
 
@@ -257,7 +244,7 @@ class HubSource:
     """One split of a data set on the Hub."""
 
     name: str
-    dataset: datasets.Dataset | datasets.IterableDataset
+    dataset: "datasets.Dataset | datasets.IterableDataset"
 
     def __str__(self) -> str:
         return self.name
@@ -287,22 +274,34 @@ Source = FileSource | HubSource
 
 def _class_names(feature: Any) -> list[str] | None:
     """Return the names of a `datasets.ClassLabel`, or of a list of them."""
+    from datasets import ClassLabel
+
     feature = getattr(feature, "feature", feature)
-    return list(feature.names) if isinstance(feature, datasets.ClassLabel) else None
+    return list(feature.names) if isinstance(feature, ClassLabel) else None
 
 
-def open_folder(folder: Path, form: TableForm = FOUND) -> tuple[dict[str, Source], list[str]]:
-    """Return the splits that `find_splits` finds, and notes on ignored data files and on delimiters."""
-    splits = find_splits(folder)
-    used = {path for paths in splits.values() for path in paths}
-    unlabelled = {path.name for path in unlabelled_files(folder)}
-    others = [path.name for path in sorted(folder.iterdir()) if format_of(path) in READERS and path not in used]
-    others = [name for name in others if name not in unlabelled]
-    notes = [f"ignored, as not named after a split: {', '.join(others)}"] if others else []
+def open_folder(
+    folder: Path, form: TableForm = FOUND, suffixes: Collection[str] = tuple(READERS), opened: Collection[str] = SPLITS
+) -> tuple[dict[str, Source], list[str]]:
+    """Return the splits that `find_splits` finds, and notes on ignored data files and on delimiters.
+
+    opened: the splits to return; files of others are not opened.
+    """
+    found = find_splits(folder, suffixes)
+    unlabelled = sorted(path.name for path in unlabelled_files(folder))
+    used = {path.name for paths in found.values() for path in paths}
+    others = sorted(path.name for path in folder.iterdir() if format_of(path) in suffixes)
+    others = [name for name in others if name not in used and name not in unlabelled]
+    splits = {split: paths for split, paths in found.items() if split in opened}
+    notes = _ignored(others)
     if unlabelled:
-        notes.append(f"without labels, read only in pretraining (--pretrain_minutes): {', '.join(sorted(unlabelled))}")
-    notes += delimiter_notes(sorted(used), form)
+        notes.append(f"without labels, read only in pretraining (--pretrain_minutes): {', '.join(unlabelled)}")
+    notes += delimiter_notes(sorted(chain.from_iterable(splits.values())), form)
     return {split: FileSource(paths, form) for split, paths in splits.items()}, notes
+
+
+def _ignored(names: Sequence[str]) -> list[str]:
+    return [f"ignored, as not named after a split: {', '.join(names)}"] if names else []
 
 
 def open_hub(name: str, config_name: str | None = None, streaming: bool = False) -> tuple[dict[str, Source], list[str]]:
@@ -312,8 +311,10 @@ def open_hub(name: str, config_name: str | None = None, streaming: bool = False)
     """
     if config_name is None:
         name, config_name = HUB_ALIASES.get(name, (name, None))
+    from datasets import load_dataset
+
     try:
-        dataset = datasets.load_dataset(name, config_name, streaming=streaming)
+        dataset = load_dataset(name, config_name, streaming=streaming)
     except Exception as error:  # network, access, configuration, files: the client raises many types
         raise DataError(
             f"data set {name!r} could not be loaded: {one_line(error)}; check its name and the network, "
@@ -331,34 +332,17 @@ def open_hub(name: str, config_name: str | None = None, streaming: bool = False)
     others = sorted(set(dataset) - set(SPLIT_NAMES))
     if "train" not in splits:
         raise DataError(f"data set {title!r} has no train split; its splits: {', '.join(map(str, dataset))}")
-    return splits, [f"ignored, as not named after a split: {', '.join(others)}"] if others else []
+    return splits, _ignored(others)
 
 
 def open_sources(arguments: DataArguments) -> tuple[dict[str, Source], list[str]]:
     """Return the splits that `arguments` select, and notes on ignored files or splits."""
+    form = arguments.table_form
     if arguments.dataset_name:
         return open_hub(arguments.dataset_name, arguments.dataset_config_name)
     if arguments.data_dir:
-        return open_folder(Path(arguments.data_dir), arguments.table_form)
-    if not arguments.train_file:
+        return open_folder(Path(arguments.data_dir), form)
+    if not arguments.files:
         raise DataError("no data source; give --data_dir, --train_file or --dataset_name")
-    files = {"train": arguments.train_file, "validation": arguments.validation_file, "test": arguments.test_file}
-    form = arguments.table_form
-    sources: dict[str, Source] = {split: FileSource([Path(file)], form) for split, file in files.items() if file}
-    return sources, delimiter_notes([Path(file) for file in files.values() if file], form)
-
-
-def assign_splits(keys: Sequence[Hashable], splits: Sequence[str], fraction: float, seed: int) -> list[str]:
-    """Return the split of each row: one of `splits`, each with a fraction of the distinct keys, or else "train".
-
-    Rows with equal keys share a split, to avoid leakage. Raises `DataError` if there are too few for every split.
-    """
-    distinct = list(dict.fromkeys(keys))
-    size = max(1, round(fraction * len(distinct)))
-    if size * len(splits) >= len(distinct):
-        raise DataError(
-            f"{len(distinct)} different rows are too few to hold out {' and '.join(splits)}; add rows or files"
-        )
-    random.Random(seed).shuffle(distinct)
-    chosen = {key: split for n, split in enumerate(splits) for key in distinct[n * size : (n + 1) * size]}
-    return [chosen.get(key, "train") for key in keys]
+    notes = delimiter_notes(chain.from_iterable(arguments.files.values()), form)
+    return {split: FileSource(paths, form) for split, paths in arguments.files.items()}, notes

@@ -6,19 +6,18 @@ The first record has the column names. Blank records are skipped.
 
 import codecs
 import csv
+import io
 import warnings
-import zipfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime, time
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from ..utils.errors import DataError, one_line
-from .text_files import allowed_bytes, bounded_lines, check_expansion, encoding_error, format_of, open_text
+from .text_files import allowed_bytes, format_of, open_bytes, text_lines
 
 Row = dict[str, Any]
 Record = tuple[str, list[str]]  # location, fields
@@ -39,7 +38,6 @@ class TableForm:
     delimiter: str | None = None
     sheet: str | None = None
     encoding: str | None = None
-    has_option: bool = True  # whether the command has --encoding
 
     def __post_init__(self) -> None:
         try:
@@ -56,23 +54,23 @@ class TableForm:
             return "\t" if self.delimiter == "tab" else self.delimiter
         return find_delimiter(path, self)
 
-    def open(self, path: Path, newline: str | None = "") -> IO[str]:
-        return open_text(path, newline, self.codec)
-
     @property
     def codec(self) -> str | None:
         """The encoding; None for UTF-8, which is read with or without a byte order mark."""
         is_utf8 = self.encoding is None or codecs.lookup(self.encoding).name == "utf-8"
         return None if is_utf8 else self.encoding
 
-    def encoding_error(self, path: Path) -> DataError:
-        """Return the error for a file that is not in this encoding."""
-        if self.codec:
-            return DataError(f"{path}: not valid {self.encoding}; give another --encoding, or none for UTF-8")
-        return encoding_error(path, self.has_option)
+    def lines(self, path: Path) -> Iterator[str]:
+        """Stream the decoded lines of a file with their ends. Raises `DataError` for what cannot be read."""
+        with open_bytes(path) as handle:
+            yield from text_lines(handle, str(path), self.codec, allowed_bytes(path))
+
+    def text(self, path: Path) -> str:
+        """Return the whole text of a file, whose lines end in "\\n"."""
+        return io.StringIO("".join(self.lines(path)), newline=None).read()
 
 
-FOUND = TableForm(has_option=False)
+FOUND = TableForm()
 
 
 def find_delimiter(path: Path, form: TableForm = FOUND) -> str:
@@ -81,7 +79,6 @@ def find_delimiter(path: Path, form: TableForm = FOUND) -> str:
     If none does, it is the only one in the header and in a record, so that a row of another length is named. Otherwise,
     it is the comma.
     """
-    csv.field_size_limit(MAX_FIELD_CHARACTERS)
     lengths = {delimiter: _lengths(path, delimiter, form) for delimiter in DELIMITERS}
     divides = [delimiter for delimiter, (header, *_) in lengths.items() if header > 1]
     fitting = [delimiter for delimiter in divides if len({*lengths[delimiter]}) == 1]
@@ -91,14 +88,11 @@ def find_delimiter(path: Path, form: TableForm = FOUND) -> str:
 
 def _lengths(path: Path, delimiter: str, form: TableForm) -> list[int]:
     """Return the number of fields in the header and in each of the first records, or [0] if a quote is not closed."""
-    with form.open(path) as handle:
-        reader = csv.reader(bounded_lines(handle, str(path)), delimiter=delimiter, strict=True)
-        try:
-            return [len(fields) for fields in islice(filter(None, reader), SAMPLE_RECORDS + 1)] or [0]
-        except csv.Error:
-            return [0]
-        except UnicodeError:
-            raise form.encoding_error(path) from None
+    records = islice(filter(None, _reader(path, form, delimiter=delimiter, strict=True)), SAMPLE_RECORDS + 1)
+    try:
+        return list(map(len, records)) or [0]
+    except csv.Error:
+        return [0]
 
 
 def delimiter_notes(paths: Iterable[Path], form: TableForm) -> list[str]:
@@ -120,18 +114,26 @@ def refuse_duplicates(names: Sequence[str], path: Path) -> None:
 
 def read_csv(path: Path, columns: Sequence[str] | None, form: TableForm) -> Iterator[tuple[int, Row]]:
     """Stream `(row, values)`."""
-    return _read_text_table(path, form, delimiter=form.delimiter_of(path), strict=True)
+    return _rows(_records(_reader(path, form, delimiter=form.delimiter_of(path), strict=True), path), path)
 
 
 def read_tsv(path: Path, columns: Sequence[str] | None, form: TableForm) -> Iterator[tuple[int, Row]]:
     """Stream `(row, values)`. Quotes are literal characters: GLUE's files contain unbalanced quotes and no escapes."""
-    return _read_text_table(path, form, delimiter="\t", quoting=csv.QUOTE_NONE)
+    return _rows(_records(_reader(path, form, delimiter="\t", quoting=csv.QUOTE_NONE), path), path)
 
 
-def _read_text_table(path: Path, form: TableForm, **dialect: Any) -> Iterator[tuple[int, Row]]:
+def _reader(path: Path, form: TableForm, **dialect: Any) -> Any:
     csv.field_size_limit(MAX_FIELD_CHARACTERS)
-    with form.open(path) as handle:
-        yield from _rows(_records(csv.reader(bounded_lines(handle, str(path)), **dialect), path), path)
+    return csv.reader(_with_old_line_ends(form.lines(path)), **dialect)
+
+
+def _with_old_line_ends(lines: Iterable[str]) -> Iterator[str]:
+    """Divide lines at a lone carriage return, too, which ended the lines of old versions of Excel."""
+    for line in lines:
+        if "\r" in line.removesuffix("\r\n"):
+            yield from io.StringIO(line, newline="")
+        else:
+            yield line
 
 
 def _rows(records: Iterator[Record], path: Path) -> Iterator[tuple[int, Row]]:
@@ -171,35 +173,27 @@ def _records(reader: Any, path: Path) -> Iterator[Record]:
 def read_excel(path: Path, columns: Sequence[str] | None, form: TableForm) -> Iterator[tuple[int, Row]]:
     """Stream `(row, values)` of a sheet. Numbers and dates become strings, as in a CSV file; formulas their results."""
     try:
-        import openpyxl
-    except ModuleNotFoundError:
-        raise DataError(f"{path}: Excel files need openpyxl: pip install 'modeling-scratch[excel]'") from None
-    try:
-        with zipfile.ZipFile(path) as archive:  # a member is read up to the size that it declares
-            check_expansion(sum(member.file_size for member in archive.infolist()), allowed_bytes(path))
-        with warnings.catch_warnings():
+        import pandas
+
+        with warnings.catch_warnings(), pandas.ExcelFile(path, engine="openpyxl") as book:
             warnings.simplefilter("ignore")  # on styles and other parts that are not read
-            workbook = openpyxl.load_workbook(path, read_only=True, data_only=True)
-        with closing(workbook):
-            yield from _rows(_sheet_records(_sheet(workbook, form.sheet, path), path), path)
-    except (DataError, FileNotFoundError, PermissionError):
+            if form.sheet is not None and form.sheet not in book.sheet_names:
+                names = ", ".join(map(repr, book.sheet_names))
+                raise DataError(f"{path}: no sheet {form.sheet!r}; its sheets: {names} (--sheet)")
+            cells = book.parse(form.sheet or 0, header=None, dtype=object, na_filter=False)
+    except ImportError:
+        raise DataError(f"{path}: Excel files need openpyxl: pip install 'modeling-scratch[excel]'") from None
+    except (DataError, PermissionError):
         raise
     except Exception as error:  # of an archive, of XML and of openpyxl: of many types
         raise DataError(f"{path}: damaged or not an Excel workbook: {one_line(error)}; save it again") from error
+    yield from _rows(_sheet_records(cells.itertuples(index=False), path), path)
 
 
-def _sheet(workbook: Any, name: str | None, path: Path) -> Any:
-    sheets = {sheet.title: sheet for sheet in workbook.worksheets}
-    if not sheets or (name is not None and name not in sheets):
-        raise DataError(f"{path}: no sheet {name or ''!r}; its sheets: {', '.join(map(repr, sheets))} (--sheet)")
-    return sheets[name] if name is not None else workbook.worksheets[0]
-
-
-def _sheet_records(sheet: Any, path: Path) -> Iterator[Record]:
+def _sheet_records(rows: Iterable[Iterable[object]], path: Path) -> Iterator[Record]:
     """Yield `(location, fields)`, from the first column that the header names."""
-    sheet.reset_dimensions()  # some programs write wrong ones
     start = columns = 0
-    for number, cells in enumerate(_without_warnings(sheet.iter_rows(values_only=True)), 1):
+    for number, cells in enumerate(rows, 1):
         fields = [_as_text(cell) for cell in cells]
         while fields and not fields[-1]:
             fields.pop()
@@ -211,20 +205,7 @@ def _sheet_records(sheet: Any, path: Path) -> Iterator[Record]:
         yield f"{path}, line {number} of the sheet", fields if any(fields[:start]) else fields[start:]
 
 
-def _without_warnings(rows: Iterator[tuple]) -> Iterator[tuple]:
-    """Yield the rows of a sheet, whose parts are read with the first of them, without what openpyxl warns of."""
-    while True:
-        with warnings.catch_warnings():  # not around the yield, whose caller has warnings of its own
-            warnings.simplefilter("ignore")
-            row = next(rows, None)
-        if row is None:
-            return
-        yield row
-
-
 def _as_text(cell: object) -> str:
-    if isinstance(cell, float) and cell.is_integer():
-        return str(int(cell))
     if isinstance(cell, datetime):
         return cell.date().isoformat() if cell.time() == time() else cell.isoformat(" ")
-    return "" if cell is None else str(cell)
+    return str(cell)

@@ -5,18 +5,21 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import accumulate, islice
+from dataclasses import dataclass
+from itertools import accumulate
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..utils.errors import DataError, counted, one_line
-from ..utils.files import check_regular, rows_digest
-from .columns import MAX_CLASSES, NumberedText, read_lines
-from .held_out import complete_splits, overlaps
+from ..utils.errors import DataError, counted
+from ..utils.files import rows_digest
+from ..utils.options import option
+from .columns import MAX_CLASSES
+from .held_out import by_key, complete_splits, missing_splits, overlaps, sampled
 from .rows import READERS, Row, missing_column
 from .splits import FileSource, Source, SplitArguments, find_splits, open_hub
-from .text_files import COMPRESSIONS, format_of, open_bytes
+from .tables import FOUND
+from .text_files import COMPRESSIONS, format_of
 
 LISTS = (".jsonl", ".json", ".parquet")
 CONLL = (".conll", ".conllu", ".bio", ".iob", ".iob2", ".txt", ".tsv")
@@ -122,25 +125,12 @@ def _integer(text: str) -> int | None:
     return int(text) if re.fullmatch("-?[0-9]{1,4}", text) else None
 
 
-def _lines(path: Path) -> Iterator[NumberedText]:
-    if not path.is_file():
-        check_regular(path)
-        if path.is_dir():
-            raise DataError(f"{path}: a folder; name a file, or the folder of a data set by --data_dir")
-        raise DataError(f"{path}: file not found")
-    check_regular(path)
-    try:
-        with open_bytes(path) as handle:
-            yield from read_lines(handle, str(path))
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror or one_line(error)}") from error
-
-
 def _blocks(path: Path) -> Iterator[list[tuple[int, list[str]]]]:
     """Stream each sentence as a list of (line, columns)."""
     is_conllu = format_of(path) == ".conllu"
     block: list[tuple[int, list[str]]] = []
-    for number, line in _lines(path):
+    for number, line in enumerate(FOUND.lines(path), 1):
+        line = line.rstrip("\r\n")
         columns = line.split("\t") if "\t" in line else re.split(" +", line.strip(" "))
         if not line.strip() or columns[0] == DOCUMENT:
             if block:
@@ -182,7 +172,7 @@ class ListSource:
 
     def sentences(self) -> Iterator[Sentence]:
         """Stream the sentences. Raises `DataError` that names the file and the row."""
-        first = next(islice((values for _, values in self.table.rows()), 1))
+        _, first = next(iter(self.table.rows()))
         words = self.word_column or _only(first, WORD_NAMES, "word", str(self))
         labels = self.label_column or _only(first, LABEL_NAMES, "label", str(self))
         names = self.table.class_names(labels) if labels in first else None
@@ -263,25 +253,17 @@ def without_beginning(sentence: Sentence) -> list[int]:
 class TaggedDataArguments(SplitArguments):
     """The source of labelled words, and their columns."""
 
-    data_dir: str | None = field(
-        default=None,
-        metadata={"help": f"A folder with train.*, validation.* and test.* ({', '.join((*CONLL, *LISTS))})."},
+    data_dir: str | None = option(
+        None, f"A folder with train.*, validation.* and test.* ({', '.join((*CONLL, *LISTS))})."
     )
-    train_file: str | None = field(
-        default=None,
-        metadata={"help": "Training data: jsonl or parquet with a list of words and one of labels; others are CoNLL."},
+    train_file: str | None = option(
+        None, "Training data: jsonl or parquet with a list of words and one of labels; others are CoNLL."
     )
-    max_train_samples: int | None = field(default=None, metadata={"help": "The maximum number of training sentences."})
-    max_eval_samples: int | None = field(
-        default=None, metadata={"help": "The maximum number of sentences of each other split."}
+    word_column: str | None = option(
+        None, f"The words: an index (CoNLL; default 0) or a name ({', '.join(WORD_NAMES)})."
     )
-    word_column: str | None = field(
-        default=None,
-        metadata={"help": f"The words: an index (CoNLL; default 0) or a name ({', '.join(WORD_NAMES)})."},
-    )
-    label_column: str | None = field(
-        default=None,
-        metadata={"help": f"The labels: an index (CoNLL; default -1, the last) or a name ({', '.join(LABEL_NAMES)})."},
+    label_column: str | None = option(
+        None, f"The labels: an index (CoNLL; default -1, the last) or a name ({', '.join(LABEL_NAMES)})."
     )
 
 
@@ -328,7 +310,9 @@ def load_tagged(arguments: TaggedDataArguments) -> TaggedData:
     counts = _check_labels(splits["train"])
     if is_bio := are_entities(counts):
         splits = {split: _bio(split, rows, notes) for split, rows in splits.items()}
-    splits = complete_splits(splits, arguments, lambda sentence: sentence.text, "sentences", notes)
+    draw = by_key(attrgetter("text"), arguments)
+    splits = complete_splits(splits, missing_splits(splits), draw, arguments, "sentences", notes)
+    splits = sampled(splits, arguments, "sentences", notes)
     used = {label for sentence in splits["train"] for label in sentence.labels}
     names = sorted(used | set(map(inside, used)), key=_by_type) if is_bio else sorted(used)
     words = {split: [sentence.words for sentence in rows] for split, rows in splits.items()}

@@ -1,26 +1,27 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Open text files, plain or compressed (.gz, or .zip with one file in it), and read their lines in bounded memory."""
+"""Open text files, plain or compressed (.gz, or .zip with one file in it), and decode their lines in bounded memory."""
 
 import codecs
 import gzip
 import io
+import math
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
-from itertools import count
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from typing import IO, Any, AnyStr
+from typing import IO, Any
 
 from ..utils.errors import DataError, one_line, quoted
 from ..utils.files import check_regular
 
 TEXT_FORMATS = (".csv", ".tsv", ".jsonl", ".json", ".txt")
 COMPRESSIONS = (".gz", ".zip")
-MAX_BYTES = 40_000_000  # per line or value
+MAX_BYTES = 40_000_000  # of a line, which would exhaust memory
+BUFFER_BYTES = 1 << 17
 FREE_BYTES = 256_000_000  # decompressed size that is always allowed
 MAX_RATIO = 300  # above FREE_BYTES: limit of decompressed to on-disk size; text compresses by a factor of 2 to 10
-BUFFER_BYTES = 1 << 17
 DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile, RuntimeError, NotImplementedError)
 
 
@@ -48,62 +49,40 @@ def unknown_format(path: Path, formats: Iterable[str]) -> DataError:
     return DataError(f"{path}: unknown format; supported suffixes: {', '.join(formats)}{compressed}")
 
 
-def allowed_bytes(path: Path) -> int:
-    """Return the decompressed size that is plausible for a file of this size on disk."""
-    return max(FREE_BYTES, MAX_RATIO * path.stat().st_size)
-
-
-def check_expansion(unpacked: int, allowed: int) -> None:
-    """Raise ValueError if a file expands to more than is allowed."""
-    if unpacked > allowed:
-        raise ValueError(f"its content expands to more than {allowed / 1e6:,.0f} MB, implausible for its size on disk")
-
-
-def open_bytes(path: Path) -> IO[bytes]:
+@contextmanager
+def open_bytes(path: Path) -> Iterator[IO[bytes]]:
     """Open a file for reading, decompressed as a stream if its suffix says so.
 
-    Raises `DataError`, also while it is read, for a damaged archive or one of implausible content.
+    Raises `DataError` for what cannot be read, also while it is read: missing, irregular and damaged files.
     """
-    if path.suffix.lower() not in COMPRESSIONS:
-        return path.open("rb")
-    return io.BufferedReader(Decompressed(path), BUFFER_BYTES)
+    check_readable(path)
+    try:
+        with _opened(path) as handle:
+            yield handle
+    except DAMAGE as error:
+        raise _damaged(path, error) from error
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or one_line(error)}") from error
 
 
-def open_text(path: Path, newline: str | None = "", encoding: str | None = None) -> IO[str]:
-    """Open a file as `open_bytes` does. encoding: by default UTF-8, with or without a byte order mark."""
-    return io.TextIOWrapper(open_bytes(path), encoding=encoding or "utf-8-sig", newline=newline)
+def check_readable(path: Path) -> None:
+    """Raise `DataError` for a path that is missing, a folder, a pipe or a device."""
+    if not path.exists():
+        raise DataError(f"{path}: file not found")
+    if path.is_dir():
+        raise DataError(f"{path}: a folder; name a file, or the folder of a data set by --data_dir")
+    check_regular(path)
 
 
-class Decompressed(io.RawIOBase):
-    """The content of a .gz file, or of the only file in a .zip archive."""
-
-    def __init__(self, path: Path) -> None:
-        self.path, self.unpacked, self.allowed = path, 0, allowed_bytes(path)
-        self.stream: Any = gzip.open(path) if path.suffix.lower() == ".gz" else _open_member(path)  # noqa: SIM115
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        try:
-            content = self.stream.read(len(buffer))
-            self.unpacked += len(content)
-            check_expansion(self.unpacked, self.allowed)
-        except DAMAGE as error:
-            raise _damaged(self.path, error) from error
-        except ValueError as error:
-            raise DataError(f"{self.path}: {error}") from error
-        buffer[: len(content)] = content
-        return len(content)
-
-    def close(self) -> None:
-        if not self.closed:
-            self.stream.close()
-        super().close()
-
-
-def _damaged(path: Path, error: BaseException) -> DataError:
-    return DataError(f"{path}: damaged or not {path.suffix.lower()[1:]}: {one_line(error)}; compress the file again")
+def _opened(path: Path) -> Any:
+    suffix = path.suffix.lower()
+    if suffix == ".gz":
+        return gzip.open(path)
+    if suffix != ".zip":
+        return path.open("rb", BUFFER_BYTES)
+    member = _only_member(path)
+    with zipfile.ZipFile(path) as archive:  # the file stays open until its member is closed
+        return archive.open(member.filename)
 
 
 def _only_member(path: Path) -> zipfile.ZipInfo:
@@ -116,50 +95,68 @@ def _only_member(path: Path) -> zipfile.ZipInfo:
         raise _damaged(path, error) from error
     if len(found) != 1:
         raise DataError(f"{path}: contains {len(found):,} files; a compressed text is an archive of one file")
-    if found[0].flag_bits & 1 or found[0].compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise DataError(f"{path}: encrypted, or compressed by another method than deflate; compress the file again")
     if Path(found[0].filename).suffix.lower() not in TEXT_FORMATS:
         raise DataError(f"{path}: contains {quoted(found[0].filename)}, not a text file ({', '.join(TEXT_FORMATS)})")
     return found[0]
 
 
-def _open_member(path: Path) -> IO[bytes]:
-    member = _only_member(path)
-    try:
-        with zipfile.ZipFile(path) as archive:  # the file stays open until its member is closed
-            return archive.open(member.filename)
-    except DAMAGE as error:
-        raise _damaged(path, error) from error
+def _damaged(path: Path, error: BaseException) -> DataError:
+    return DataError(f"{path}: damaged or not {path.suffix.lower()[1:]}: {one_line(error)}; compress the file again")
 
 
-def bounded_lines(handle: IO[AnyStr], where: str) -> Iterator[AnyStr]:
-    """Yield the lines of a text or binary file. Raises `DataError` for one that would exhaust memory."""
-    for number in count(1):
-        line = handle.readline(MAX_BYTES)
-        if not line:
-            return
-        if len(line) == MAX_BYTES:
-            raise DataError(f"{where}, line {number}: longer than {MAX_BYTES:,} characters; is it a text file?")
-        yield line
+def allowed_bytes(path: Path) -> int:
+    """Return the decompressed size that is plausible for a file of this size on disk."""
+    return max(FREE_BYTES, MAX_RATIO * path.stat().st_size)
 
 
-def encoding_error(path: Path, has_option: bool = False) -> DataError:
-    """Return the error that locates the first byte that is not UTF-8. The decoder reports the offset in its buffer.
+def expands(path: Path, allowed: float) -> DataError:
+    """Return the error for a file that expands to more than is allowed."""
+    return DataError(f"{path}: expands to more than {allowed / 1e6:,.0f} MB, implausible for its size on disk")
 
-    has_option: whether the command has --encoding.
+
+def text_lines(
+    handle: IO[bytes], where: str, encoding: str | None = None, most_bytes: float = math.inf
+) -> Iterator[str]:
+    """Yield the decoded lines with their ends. encoding: by default UTF-8, with or without a byte order mark.
+
+    Raises `DataError` that names the line, and the byte in it, that cannot be decoded, and for more than `most_bytes`.
     """
-    place, encoding, offset = str(path), "cp1252", 0
-    with open_bytes(path) as handle:
-        for number, line in enumerate(bounded_lines(handle, str(path)), 1):
-            if offset == 0 and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-                encoding = "utf-16"
-            try:
-                line.decode("utf-8")
-            except UnicodeDecodeError as error:
-                place = f"{path}, line {number}, byte {offset + error.start}"
-                break
-            offset += len(line)
-    name = path.stem if path.suffix.lower() in COMPRESSIONS else path.name
-    fix = f"convert the file: iconv -f {encoding} -t utf-8 {name} > utf8-{name}"
-    fix = f"add --encoding {encoding}" if has_option else fix
-    return DataError(f"{place}: not valid UTF-8; if the encoding is {encoding}, {fix}")
+    if encoding:
+        yield from _decoded(handle, where, encoding)
+        return
+    size = 0
+    for number, line in enumerate(iter(partial(handle.readline, MAX_BYTES), b""), 1):
+        try:
+            text = line.decode() if number > 1 else line.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            place = f"{where}, line {number}, byte {error.start}"
+            is_utf16 = number == 1 and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+            raise _undecodable(place, "utf-16" if is_utf16 else "cp1252") from None
+        size += len(line)
+        if len(line) == MAX_BYTES:
+            raise _endless(where, number)
+        if size > most_bytes:
+            raise expands(Path(where), most_bytes)
+        yield text
+
+
+def _undecodable(place: str, encoding: str) -> DataError:
+    return DataError(
+        f"{place}: not valid UTF-8; if the encoding is {encoding}, convert it: iconv -f {encoding} -t utf-8, or add "
+        f"--encoding {encoding} where the command has this option"
+    )
+
+
+def _decoded(handle: IO[bytes], where: str, encoding: str) -> Iterator[str]:
+    text = io.TextIOWrapper(handle, encoding, newline="\n")
+    try:
+        for number, line in enumerate(iter(partial(text.readline, MAX_BYTES), ""), 1):
+            if len(line) == MAX_BYTES:
+                raise _endless(where, number)
+            yield line
+    except UnicodeError:
+        raise DataError(f"{where}: not valid {encoding}; give another --encoding, or none for UTF-8") from None
+
+
+def _endless(where: str, number: int) -> DataError:
+    return DataError(f"{where}, line {number}: longer than {MAX_BYTES:,} characters; is it a text file?")

@@ -1,22 +1,57 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Load translation pairs from tables with two columns, from two text files, or from the Hub."""
 
-import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from ..utils.errors import DataError, counted
-from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, rows_digest
-from .columns import is_missing, read_lines
-from .held_out import sampled
-from .rows import READERS, missing_column
-from .splits import SPLIT_NAMES, DataArguments, FileSource, Source, open_folder, open_hub
-from .tables import Row
+from ..utils.files import rows_digest
+from ..utils.options import option
+from .columns import is_missing
+from .held_out import by_key, complete_splits, overlaps, sampled
+from .rows import READERS, select
+from .splits import SPLIT_NAMES, FileSource, Source, SplitArguments, open_folder, open_hub
+from .tables import FOUND, Row
 from .text_files import format_of
+
+NESTED = "translation"  # the Hub's parallel corpora store {"en": ..., "de": ...} in this column
+
+
+@dataclass
+class TranslationDataArguments(SplitArguments):
+    """The source of translation pairs: exactly one of `dataset_name`, `data_dir` and `train_file`."""
+
+    data_dir: str | None = option(
+        None, "A folder with train.*, validation.* and test.*: tables, or one file per language."
+    )
+    train_file: list[str] | None = option(  # type: ignore[assignment]
+        None, "A table (csv, tsv, jsonl, parquet), or two text files with one text per line."
+    )
+    validation_file: list[str] | None = option(  # type: ignore[assignment]
+        None, "Validation data, for choosing checkpoints."
+    )
+    test_file: list[str] | None = option(None, "Test data, for the final evaluation.")  # type: ignore[assignment]
+    validation_fraction: float = option(0.02, "The fraction of train to hold out if there is no validation split.")
+    source_column: str | None = option(
+        None, "The source column or, with two text files, the suffix of the source file (train.en)."
+    )
+    target_column: str | None = option(None, "The target column or suffix.")
+    moses_tokens: bool = option(
+        False,
+        "Lower-case all texts and divide them into tokens of the Moses tokeniser, as much published work does; the "
+        "columns are named by their languages (en, de).",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if (self.source_column is None) != (self.target_column is None):
+            raise DataError("--source_column and --target_column must be given together")
+        if self.source_column is not None and self.source_column == self.target_column:
+            raise DataError(f"--source_column and --target_column are both {self.source_column!r}")
 
 
 @dataclass(frozen=True)
@@ -31,31 +66,12 @@ class LinePairs:
     def rows(self) -> Iterator[tuple[str, Row]]:
         """Stream `(location, {suffix: text})`. Raises `DataError` if the files differ in their number of lines."""
         names = [path.suffix.removeprefix(".") for path in self.paths]
-        with self.paths[0].open("rb") as first, self.paths[1].open("rb") as second:
-            lines = (read_lines(handle, str(path)) for handle, path in zip((first, second), self.paths))
-            for number, pair in enumerate(zip_longest(*lines), 1):
-                if None in pair:
-                    raise self._mismatch()
-                yield f"{self}, line {number}", {name: text for name, (_, text) in zip(names, pair)}
-
-    def _mismatch(self) -> DataError:
-        counts = []
-        for path in self.paths:
-            with path.open("rb") as handle:
-                counts.append(f"{path} has {sum(1 for _ in handle):,} lines")
-        return DataError(f"{', '.join(counts)}: the two files must have one translation per line; align them")
-
-
-def pair_of_files(paths: Sequence[Path], option: str) -> LinePairs:
-    """Return the two files that an option names. Raises `DataError` if one is missing or the suffixes are equal."""
-    if paths[0].suffix == paths[1].suffix:
-        raise DataError(
-            f"{option}: {paths[0]} and {paths[1]} have the same suffix; the suffixes must name the languages"
-        )
-    for path in paths:
-        if not path.is_file():
-            raise DataError(f"{option} {path}: file not found")
-    return LinePairs(paths)
+        lines = map(FOUND.lines, self.paths)
+        for number, pair in enumerate(zip_longest(*lines), 1):
+            if None in pair:
+                counts = [f"{path} has {sum(1 for _ in FOUND.lines(path)):,} lines" for path in self.paths]
+                raise DataError(f"{', '.join(counts)}: the two files must have one translation per line; align them")
+            yield f"{self}, line {number}", dict(zip(names, pair))
 
 
 def find_line_pairs(folder: Path, source: str | None, target: str | None) -> dict[str, LinePairs]:
@@ -76,70 +92,13 @@ def find_line_pairs(folder: Path, source: str | None, target: str | None) -> dic
             splits[split] = LinePairs(paths)
     if "train" in splits:
         return splits
-    _refuse_unnamed(folder)
-    return {}
-
-
-def _refuse_unnamed(folder: Path) -> None:
     files = sorted(path for path in folder.glob("train*") if path.is_file())
     if len(files) > 1 and not any(format_of(path) in READERS for path in files):
         raise DataError(
             f"{folder}: ambiguous files {', '.join(path.name for path in files)}; choose two by their suffixes with "
             "--source_column and --target_column"
         )
-
-
-NESTED = "translation"  # the Hub's parallel corpora store {"en": ..., "de": ...} in this column
-
-
-@dataclass
-class TranslationDataArguments:
-    """The source of translation pairs: exactly one of `dataset_name`, `data_dir` and `train_file`."""
-
-    source_column: str | None = field(
-        default=None,
-        metadata={"help": "The source column or, with two text files, the suffix of the source file (train.en)."},
-    )
-    target_column: str | None = field(default=None, metadata={"help": "The target column or suffix."})
-    dataset_name: str | None = field(default=None, metadata={"help": "A data set on the Hub."})
-    dataset_config_name: str | None = field(default=None, metadata={"help": "The configuration of that data set."})
-    data_dir: str | None = field(
-        default=None,
-        metadata={"help": "A folder with train.*, validation.* and test.*: tables, or one file per language."},
-    )
-    train_file: list[str] | None = field(
-        default=None, metadata={"help": "A table (csv, tsv, jsonl, parquet), or two text files with one text per line."}
-    )
-    validation_file: list[str] | None = field(
-        default=None, metadata={"help": "Validation data, for choosing checkpoints."}
-    )
-    test_file: list[str] | None = field(default=None, metadata={"help": "Test data, for the final evaluation."})
-    max_train_samples: int | None = field(default=None, metadata={"help": "The maximum number of training pairs."})
-    max_eval_samples: int | None = field(
-        default=None, metadata={"help": "The maximum number of pairs of each other split."}
-    )
-    validation_fraction: float = field(
-        default=0.02, metadata={"help": "The fraction of train to hold out if there is no validation split."}
-    )
-    split_seed: int = field(default=0, metadata={"help": "The seed of the held-out split."})
-    moses_tokens: bool = field(
-        default=False,
-        metadata={
-            "help": "Lower-case all texts and divide them into tokens of the Moses tokeniser, as much published work "
-            "does; the columns are named by their languages (en, de)."
-        },
-    )
-    max_file_size: float = field(default=MAX_FILE_SIZE, metadata={"help": MAX_FILE_SIZE_HELP})
-
-    def __post_init__(self) -> None:
-        shared = {each.name for each in fields(DataArguments)} & {each.name for each in fields(self)}
-        DataArguments(**{name: getattr(self, name) for name in shared})  # applies the same checks
-        if not (self.dataset_name or self.data_dir or self.train_file):
-            raise DataError("no data source; give one of --data_dir, --train_file and --dataset_name")
-        if (self.source_column is None) != (self.target_column is None):
-            raise DataError("--source_column and --target_column must be given together")
-        if self.source_column is not None and self.source_column == self.target_column:
-            raise DataError(f"--source_column and --target_column are both {self.source_column!r}")
+    return {}
 
 
 Pair = tuple[str, str]
@@ -185,13 +144,18 @@ def load_pairs(arguments: TranslationDataArguments) -> TranslationData:
     sources, notes = _open(arguments)
     columns = _choose_columns(sources["train"], arguments, notes)
     splits = {split: _read_pairs(split, source, columns, notes) for split, source in sources.items()}
-    if "validation" not in splits:
-        splits["train"], splits["validation"] = _hold_out(splits["train"], arguments, notes)
+    missing = [] if "validation" in splits else ["validation"]
+    splits = complete_splits(splits, missing, by_key(_source_of, arguments), arguments, "pairs", notes)
     splits = sampled(splits, arguments, "pairs", notes)
     if arguments.moses_tokens:
         splits = _tokenised(splits, columns)
         notes.append("all texts are in lower case, and tokens of the Moses tokeniser between blanks (--moses_tokens)")
-    return TranslationData(splits, columns, notes + _overlaps(splits), arguments.moses_tokens)
+    notes += overlaps({split: list(map(_source_of, pairs)) for split, pairs in splits.items()}, "sources")
+    return TranslationData(splits, columns, notes, arguments.moses_tokens)
+
+
+def _source_of(pair: Pair) -> str:
+    return pair[0]
 
 
 def _tokenised(splits: Mapping[str, Sequence[Pair]], columns: tuple[str, str]) -> dict[str, list[Pair]]:
@@ -217,18 +181,18 @@ def _open(arguments: TranslationDataArguments) -> tuple[Mapping[str, Source | Li
         folder = Path(arguments.data_dir)
         lines = find_line_pairs(folder, arguments.source_column, arguments.target_column)
         return (lines, []) if lines else open_folder(folder)
-    files = {"train": arguments.train_file, "validation": arguments.validation_file, "test": arguments.test_file}
-    return {split: _open_files(split, [Path(name) for name in names]) for split, names in files.items() if names}, []
+    return {split: _open_files(split, paths) for split, paths in arguments.files.items()}, []
 
 
 def _open_files(split: str, paths: list[Path]) -> Source | LinePairs:
     if len(paths) == 1 and format_of(paths[0]) in READERS:
         return FileSource(paths)
+    what = f"--{split}_file {' '.join(map(str, paths))}"
     if len(paths) != 2 or any(format_of(path) in READERS for path in paths):
-        raise DataError(
-            f"--{split}_file {' '.join(map(str, paths))}: give one table ({', '.join(READERS)}) or two text files"
-        )
-    return pair_of_files(paths, f"--{split}_file")
+        raise DataError(f"{what}: give one table ({', '.join(READERS)}) or two text files")
+    if paths[0].suffix == paths[1].suffix:
+        raise DataError(f"{what}: the two files have the same suffix; the suffixes must name the languages")
+    return LinePairs(paths)
 
 
 def _flatten(values: Row) -> Row:
@@ -243,26 +207,24 @@ def _choose_columns(
     if first is None:
         raise DataError(f"{source}: contains no pairs")
     names = list(_flatten(first))
-    if arguments.source_column is None or arguments.target_column is None:
-        if len(names) != 2:
-            raise DataError(
-                f"{source}: ambiguous columns {', '.join(names)}; choose with --source_column and --target_column"
-            )
-        notes.append(
-            f"source column: {names[0]!r}, target column: {names[1]!r} (--source_column and --target_column not given)"
-        )
-        return names[0], names[1]
-    for name in (arguments.source_column, arguments.target_column):
-        if name not in names:
-            raise missing_column(name, names, str(source))
-    return arguments.source_column, arguments.target_column
+    if arguments.source_column and arguments.target_column:
+        columns = arguments.source_column, arguments.target_column
+        select(dict.fromkeys(names), columns, str(source))
+        return columns
+    if len(names) != 2:
+        listed = ", ".join(names)
+        raise DataError(f"{source}: ambiguous columns {listed}; choose with --source_column and --target_column")
+    notes.append(
+        f"source column: {names[0]!r}, target column: {names[1]!r} (--source_column and --target_column not given)"
+    )
+    return names[0], names[1]
 
 
 def _read_pairs(split: str, source: Source | LinePairs, columns: tuple[str, str], notes: list[str]) -> list[Pair]:
     pairs, empty = [], []
     for where, row in source.rows():
-        values = _flatten(row)
-        pair = tuple(_text(values, column, where) for column in columns)
+        values = select(_flatten(row), columns, where)
+        pair = tuple(_text(value, column, where) for column, value in values.items())
         if "" in pair:
             empty.append(where)
         else:
@@ -274,41 +236,9 @@ def _read_pairs(split: str, source: Source | LinePairs, columns: tuple[str, str]
     return pairs
 
 
-def _text(values: Row, column: str, where: str) -> str:
-    if column not in values:
-        raise missing_column(column, values, where)
-    value: Any = values[column]
+def _text(value: Any, column: str, where: str) -> str:
     if is_missing(value):
         return ""
     if not isinstance(value, str):
         raise DataError(f"{where}, column {column!r}: {type(value).__name__} {str(value)[:40]!r} is not text")
     return value.strip()
-
-
-def _hold_out(
-    pairs: list[Pair], arguments: TranslationDataArguments, notes: list[str]
-) -> tuple[list[Pair], list[Pair]]:
-    """Hold out validation pairs. Pairs with equal sources share a split, to avoid leakage."""
-    distinct = list(dict.fromkeys(source for source, _ in pairs))
-    random.Random(arguments.split_seed).shuffle(distinct)
-    size = max(1, round(arguments.validation_fraction * len(distinct)))
-    if size >= len(distinct):
-        raise DataError(
-            f"{len(distinct)} different sources are too few to hold out a validation split; give a validation file"
-        )
-    held_out = set(distinct[:size])
-    notes.append(
-        f"validation: not in the data; {size:,} sources held out of train "
-        f"(--validation_fraction {arguments.validation_fraction}, --split_seed {arguments.split_seed})"
-    )
-    return [pair for pair in pairs if pair[0] not in held_out], [pair for pair in pairs if pair[0] in held_out]
-
-
-def _overlaps(splits: Mapping[str, Sequence[Pair]]) -> list[str]:
-    train = {source for source, _ in splits["train"]}
-    counts = {split: sum(source in train for source, _ in pairs) for split, pairs in splits.items() if split != "train"}
-    return [
-        f"WARNING: {split}: {count:,} of its {len(splits[split]):,} sources also occur in train, which inflates scores"
-        for split, count in counts.items()
-        if count
-    ]

@@ -141,12 +141,6 @@ def test_a_class_that_train_does_not_have_is_named(tmp_path: Path) -> None:
         load(tmp_path)
 
 
-@pytest.mark.parametrize("arguments", [{"label_separator": ""}, {"label_separator": "|", "problem_type": "regression"}])
-def test_separators_that_separate_nothing_are_refused(tmp_path: Path, arguments: dict) -> None:
-    with fault("--label_separator"):
-        load(tmp_path, **arguments)
-
-
 def test_what_is_held_out_resembles_the_rest(tmp_path: Path) -> None:
     """Each class has its share of the held-out rows, also where no two rows have the same set; so have numbers."""
     drawn = random.Random(0)

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 import torch
 from conftest import redraw
+from hypothesis import given
+from hypothesis import strategies as st
 from text_samples import fault
 from torch.utils.data import DataLoader, default_collate
 
@@ -39,22 +41,38 @@ def packed(block_size: int) -> PackedRows:
     return PackedRows(TO_TOKENS(TEXTS), block_size, TOKENIZER.pad_token_id)
 
 
-@pytest.mark.parametrize("block_size", [8, 37, 10_000])
-def test_every_token_is_in_a_row_exactly_once_and_padding_is_at_the_end_only(block_size: int) -> None:
-    rows = packed(block_size)
-    ids = torch.cat([rows[number]["input_ids"] for number in range(len(rows))]).tolist()
-    assert ids[: len(EVERYTHING)] == EVERYTHING
-    assert ids[len(EVERYTHING) :] == [TOKENIZER.pad_token_id] * rows.padding
-    assert rows.padding < block_size
+DOCUMENTS = st.lists(st.text("abcdefg \n", min_size=1, max_size=60), min_size=1, max_size=12)
+PAD = TOKENIZER.pad_token_id
 
 
-def test_positions_restart_at_documents_and_rows() -> None:
-    rows = packed(64)
-    for number in range(len(rows)):
-        row = rows[number]
-        for place, token in enumerate(row["input_ids"].tolist()):
-            restarts = place == 0 or token in (BOS, TOKENIZER.pad_token_id)
-            assert row["position_ids"][place] == (0 if restarts else row["position_ids"][place - 1] + 1)
+@given(DOCUMENTS, st.integers(1, 80))
+def test_every_token_is_in_a_row_exactly_once_and_positions_restart_at_documents(texts: list[str], size: int) -> None:
+    rows = PackedRows(TO_TOKENS(texts), size, PAD)
+    parts = [rows[number] for number in range(len(rows))]
+    ids = torch.cat([part["input_ids"] for part in parts]).tolist()
+    expected = [token for text in texts for token in (BOS, *TOKENIZER(text)["input_ids"], EOS)]
+    assert ids == expected + [PAD] * rows.padding
+    assert rows.padding < size
+    assert rows.ids.tolist() == expected
+    for part in parts:
+        positions = part["position_ids"].tolist()
+        for place, token in enumerate(part["input_ids"].tolist()):
+            restarts = place == 0 or token in (BOS, PAD)
+            assert positions[place] == (0 if restarts else positions[place - 1] + 1)
+    streamed = list(PackedRows.cut(TO_TOKENS(texts), size, PAD))
+    assert len(streamed) == len(parts)
+    assert all(torch.equal(one[name], other[name]) for one, other in zip(streamed, parts) for name in one)
+
+
+@given(DOCUMENTS, st.integers(1, 80))
+def test_pieces_are_the_documents_cut_evenly(texts: list[str], longest: int) -> None:
+    pieces = Pieces(TO_TOKENS(texts), longest)
+    documents = [[BOS, *TOKENIZER(text)["input_ids"], EOS] for text in texts]
+    assert pieces.ids.tolist() == [token for ids in documents for token in ids]
+    assert pieces.lengths.max() <= longest
+    assert len(pieces) == pieces.starts.sum() == sum(-(-len(ids) // longest) for ids in documents)
+    streamed = [row["input_ids"].tolist() for row in Pieces.cut(TO_TOKENS(texts), longest)]
+    assert streamed == [pieces[number]["input_ids"].tolist() for number in range(len(pieces))]
 
 
 @pytest.mark.parametrize("family", ["decoder", "encoder"])
@@ -106,14 +124,6 @@ def test_words_start_where_the_tokenizer_says() -> None:
 
 
 LAYOUTS = [(PackedRows, {"block_size": 16, "pad_token_id": TOKENIZER.pad_token_id}), (Pieces, {"longest": 20})]
-
-
-@pytest.mark.parametrize("longest", [7, 1_000])
-def test_pieces_are_the_documents_cut_evenly(longest: int) -> None:
-    pieces = Pieces(TO_TOKENS(TEXTS), longest)
-    assert pieces.ids.tolist() == EVERYTHING
-    assert pieces.lengths.max() <= longest
-    assert len(pieces) == sum(-(-len(ids) // longest) for ids in EXPECTED)
 
 
 @pytest.mark.parametrize(("layout", "options"), LAYOUTS)

@@ -36,6 +36,7 @@ def test_columns_are_found_where_they_are_plain(tmp_path: Path, suffix: str, col
     assert choose_columns([values for _, values in read_rows(path)], "data") == found
 
 
+PERSIAN = "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645"  # spelt with zero-width characters
 PLAIN = {"text": TEXTS, "label": CLASSES}
 
 
@@ -92,6 +93,9 @@ def test_texts_are_read_from_a_file_without_labels(tmp_path: Path) -> None:
         ([True, False], None, ["False", "True"], [1, 0]),
         (["007", "7"], None, ["7", "007"], [1, 0]),
         (["1", "other"], None, ["1", "other"], [0, 1]),
+        (["0", "1\u200b"], None, ["NEGATIVE", "POSITIVE"], [0, 1]),
+        (["neg ", PERSIAN], None, ["neg ", PERSIAN], [0, 1]),  # a label of one spelling keeps it
+        (["cafe\u0301", "bar "], ["caf\u00e9", "bar"], ["caf\u00e9", "bar"], [0, 1]),
     ],
 )
 @pytest.mark.parametrize("suffix", [".parquet", ".jsonl", ".csv"])

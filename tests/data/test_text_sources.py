@@ -12,22 +12,6 @@ from modeling_scratch.data.labelled_texts import load_splits
 from modeling_scratch.data.splits import DataArguments
 
 
-@pytest.mark.parametrize(
-    ("arguments", "pieces"),
-    [
-        ({"data_dir": "a", "train_file": "b"}, ["--data_dir and --train_file"]),
-        ({"dataset_name": "a", "data_dir": "b"}, ["--dataset_name and --data_dir"]),
-        ({"test_file": "a"}, ["--train_file"]),
-        ({"dataset_config_name": "sst2"}, ["--dataset_name"]),
-        ({"validation_fraction": 0.0}, ["--validation_fraction 0.0"]),
-        ({"max_eval_samples": 0}, ["--max_eval_samples 0"]),
-    ],
-)
-def test_arguments_that_contradict_are_refused(arguments: dict, pieces: list[str]) -> None:
-    with fault(*pieces):
-        DataArguments(**arguments)
-
-
 @pytest.mark.parametrize(("suffix", "validation"), [*zip(WRITERS, ("validation", "valid", "val", "dev"))])
 def test_splits_are_found_by_name(tmp_path: Path, suffix: str, validation: str) -> None:
     for split, start in (("train", 0), (validation, 100), ("test", 200)):

@@ -53,24 +53,17 @@ def test_reads_two_files_line_by_line(tmp_path: Path, ending: str) -> None:
     assert folder.splits == files.splits == {"train": PAIRS, "validation": PAIRS}
 
 
-def test_a_sample_is_drawn_by_the_seed_and_said(tmp_path: Path) -> None:
-    path = str(write(tmp_path / "pairs.csv", {"en": EN, "de": DE}))
-    limits = {"train_file": [path], "validation_file": [path], "max_train_samples": 9, "max_eval_samples": 20}
-    data, again, other = (load(**limits, split_seed=seed) for seed in (0, 0, 1))
-    assert [len(data.splits[split]) for split in ("train", "validation")] == [9, 20]
-    assert data.splits["train"] == sorted(data.splits["train"], key=PAIRS.index) != PAIRS[:9]
-    assert data.splits == again.splits != other.splits
-    assert "train: 9 of 40 pairs used" in data.describe()
-
-
-def test_validation_is_held_out_by_source_and_by_the_seed(tmp_path: Path) -> None:
+def test_validation_is_held_out_by_source_and_samples_are_said(tmp_path: Path) -> None:
     path = write(tmp_path / "pairs.csv", {"en": EN * 3, "de": [f"{de} {n}" for n in range(3) for de in DE]})
     data, again, other = (load(train_file=[str(path)], validation_fraction=0.2, split_seed=seed) for seed in (0, 0, 1))
     assert not set(data.sources("train")) & set(data.sources("validation"))
-    assert len(data.splits["validation"]) == 3 * 8
-    assert len(data.splits["train"]) == 3 * 32
+    assert [len(data.splits[split]) for split in ("train", "validation")] == [3 * 32, 3 * 8]
     assert data.sources("validation") == again.sources("validation") != other.sources("validation")
     assert "source column: 'en', target column: 'de'" in data.describe()
+    assert (
+        "train: 9 of 96 pairs used"
+        in load(train_file=[str(path)], validation_fraction=0.2, max_train_samples=9).describe()
+    )
 
 
 def test_a_pair_that_lacks_a_side_is_left_out_and_said(tmp_path: Path) -> None:
@@ -81,26 +74,24 @@ def test_a_pair_that_lacks_a_side_is_left_out_and_said(tmp_path: Path) -> None:
     assert any("40 of its 40 sources also occur in train" in note for note in data.notes)
 
 
-def test_arguments_that_do_not_fit_are_refused(tmp_path: Path) -> None:
-    table = str(write(tmp_path / "t.csv", {"id": EN, "english": EN, "german": DE}))
-    columns = {"source_column": "english", "target_column": "german"}
-    for arguments, *told in [
-        ({}, "give one of --data_dir, --train_file"),
-        ({"train_file": [table], **columns, "source_column": "englisch"}, "t.csv", "did you mean 'english'?"),
-        ({"train_file": [table]}, "ambiguous columns id, english, german"),
-        ({"train_file": [table], "source_column": "english"}, "must be given together"),
-        ({"train_file": [table], **columns, "target_column": "english"}, "both 'english'"),
-        ({"train_file": [table], "data_dir": "x"}, "--data_dir and --train_file are mutually exclusive"),
-        ({"train_file": [table], "max_train_samples": -150}, "--max_train_samples -150", "at least 1"),
-        ({"train_file": [table], "max_eval_samples": 0}, "--max_eval_samples 0", "at least 1"),
-        ({"train_file": [table], "validation_fraction": -3}, "--validation_fraction -3", "between 0 and 0.5"),
-        ({"train_file": [table, "t.tsv"]}, "t.csv", "give one table", "or two text files"),
-        ({"train_file": ["x.en", "x.de"]}, "file not found"),
-        ({"train_file": ["x.txt", "y.txt"]}, "have the same suffix"),
-        ({"train_file": ["one.en"]}, "one table", "or two text files"),
-    ]:
-        with fault(*told):
-            load(**arguments)
+@pytest.mark.parametrize(
+    ("files", "columns", "told"),
+    [
+        (["t.csv"], ("englisch", "german"), "did you mean 'english'?"),
+        (["t.csv"], (None, None), "ambiguous columns id, english, german"),
+        (["t.csv", "t.tsv"], (None, None), "or two text files"),
+        (["x.en", "x.de"], (None, None), "x.en: file not found"),
+        (["x.txt", "y.txt"], (None, None), "have the same suffix"),
+        (["one.en"], (None, None), "or two text files"),
+    ],
+)
+def test_files_and_columns_that_do_not_fit_are_refused(
+    tmp_path: Path, files: list[str], columns: tuple, told: str
+) -> None:
+    write(tmp_path / "t.csv", {"id": EN, "english": EN, "german": DE})
+    source, target = columns
+    with fault(told):
+        load(train_file=[str(tmp_path / name) for name in files], source_column=source, target_column=target)
 
 
 def test_files_that_hold_no_pairs_are_refused(tmp_path: Path) -> None:

@@ -235,7 +235,7 @@ def test_what_cannot_be_reported_is_refused(tickets: Path, tmp_path: Path, capfd
     examples = Path(__file__).resolve().parents[2] / "docs" / "examples"
     for arguments, *pieces in (
         ([], "modeling-scratch data my_reviews"),
-        ([tmp_path / "none.csv"], "none.csv", "No such file"),
+        ([tmp_path / "none.csv"], "none.csv", "file not found"),
         ([tmp_path], "no train file"),
         ([examples / "questions.json"], "modeling-scratch train-answers --train_file"),
         ([examples / "names.conll"], "modeling-scratch train-tokens --train_file"),

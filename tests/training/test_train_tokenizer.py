@@ -118,7 +118,7 @@ def test_a_tokenizer_is_replaced_only_when_asked_to_and_other_files_never(tmp_pa
 FAULTS = {
     "latin.txt, line 2, byte 3": "--train_file latin.txt",
     "no words": "--train_file empty.txt",
-    "missing.txt: cannot be read: No such file": "--train_file missing.txt",
+    "missing.txt: file not found": "--train_file missing.txt",
     "--text_column": "--train_file two.jsonl",
     "'fr'": "--train_file two.jsonl --text_column fr",
     "folder not found": "--data_dir nowhere",
