@@ -25,6 +25,7 @@ from ..utils.errors import DataError, DivergedError, one_line
 from ..utils.files import remove
 from ..utils.library_messages import hidden_messages
 from .callbacks import deciding_metric
+from .captured_trainer import CapturedTrainer
 from .checkpoints import (
     UNFINISHED,
     check_best,
@@ -59,7 +60,7 @@ REMEDIES = "try a lower --learning_rate, more --warmup_steps, --max_grad_norm 1,
 Change = Callable[[optim.Optimizer, nn.Module], None]  # of a fresh optimizer
 
 
-class RunTrainer(Sharing):
+class RunTrainer(Sharing, CapturedTrainer):
     """Trainer that can be stopped, killed and resumed at any step with the same weights, bit for bit on a CPU.
 
     It stops on a non-finite loss and never saves non-finite weights. On an accelerator, the loss is checked when it is

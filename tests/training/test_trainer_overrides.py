@@ -5,11 +5,13 @@ import inspect
 
 from transformers import Trainer
 
+from modeling_scratch.run.captured_trainer import CapturedTrainer
 from modeling_scratch.run.pushing import Sharing
 from modeling_scratch.run.trainer import RunTrainer
 
-OVERRIDDEN = {"_finalize_training", "_get_train_sampler", "_run_epoch", "_save", "_save_checkpoint"}
+OVERRIDDEN = {"_clip_grad_norm", "_finalize_training", "_get_train_sampler", "_run_epoch", "_save", "_save_checkpoint"}
 PARAMETERS = {
+    "_clip_grad_norm": ["model"],
     "_finalize_training": ["trial", "num_train_samples", "start_time"],
     "_get_train_sampler": ["train_dataset"],
     "_save": ["output_dir", "state_dict"],
@@ -33,7 +35,7 @@ def test_the_library_has_what_is_overridden_and_calls_it() -> None:
 
 def test_no_other_private_method_is_overridden_and_each_says_why() -> None:
     bases = [each for each in RunTrainer.__mro__ if each.__module__.startswith("modeling_scratch.")]
-    assert bases == [RunTrainer, Sharing]
+    assert bases == [RunTrainer, Sharing, CapturedTrainer]
     taken = {name for each in bases for name in vars(each) if is_private(name) and hasattr(Trainer, name)}
     assert taken == OVERRIDDEN
     assert all(getattr(RunTrainer, name).__doc__ for name in taken)
