@@ -3,7 +3,7 @@
 #   make train DATASET=sst2               on a data set of the Hub
 #   make train DATA=folder                on your own files, with settings for their number of texts
 #   make train ARGS="--overwrite ..."     with any argument of scripts/train_classifier.py
-#   make test | make test-all | make test-textbook | make test-gpu | make gpu | make lint | make docs
+#   make test | make test-all | make test-textbook | make test-docs | make test-gpu | make gpu | make lint | make docs
 #   make test PYTHON=python3.12           with another Python, in .venv-3.12; make test-pythons: with each of PYTHONS
 PYTHON ?= python3
 PYTHONS ?= python3.10 python3.11 python3.12 python3.13
@@ -31,7 +31,7 @@ endif
 NOT_BOOK = __init__ presets verify
 BOOK = $(filter-out $(NOT_BOOK:%=modeling_scratch/%.py), $(wildcard modeling_scratch/*.py))
 
-.PHONY: train test test-pythons test-all test-textbook test-gpu gpu lint docs clean
+.PHONY: train test test-pythons test-all test-textbook test-docs test-gpu gpu lint docs clean
 
 train: $(VENV)/.train-installed
 	$(VENV)/bin/python scripts/train_classifier.py $(SOURCE) $(ARGS)
@@ -52,6 +52,9 @@ test-all: $(VENV)/.test-installed
 # The tests of models once more, by the textbook alone.
 test-textbook: $(VENV)/.test-installed
 	SCRATCH_ENGINE=textbook $(VENV)/bin/python -m pytest -n $(WORKERS) tests/textbook $(ARGS)
+
+test-docs: $(VENV)/.test-installed
+	$(VENV)/bin/python -m pytest -m "" tests/project/test_readme.py -k commands_and_examples $(ARGS)
 
 test-gpu: $(VENV)/.test-installed
 	$(VENV)/bin/python -c "import sys, torch; sys.exit(None if torch.cuda.is_available() else 'no CUDA device')"

@@ -154,7 +154,8 @@ gpu.main(["--rehearse", "--only", "checks", "--output", sys.argv[1]])
 """
 
 
-@pytest.mark.parametrize("end", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)], ids=str)
+@pytest.mark.slow
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM], ids=str)
 def test_a_part_ends_with_the_program(tmp_path: Path, end: signal.Signals) -> None:
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'scripts'}"}
     command = [sys.executable, "-u", "-c", ENDLESS, str(tmp_path)]

@@ -175,6 +175,7 @@ def run_example(python: WarmPython, code: str, folder: Path) -> None:
     assert printed.read_text(encoding="utf-8"), code
 
 
+@pytest.mark.slow  # CI runs it beside the others
 def test_commands_and_examples_run(tmp_path: Path) -> None:
     """One test, so that the commands run once, whichever processes the tests run in."""
     folder = tmp_path / "user"

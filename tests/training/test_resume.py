@@ -69,6 +69,7 @@ def test_a_resumed_run_ends_with_the_same_weights(
     assert not list(output.glob(".*"))
 
 
+@pytest.mark.slow
 def test_a_run_whose_workers_persist_is_resumed_to_the_same_weights(data: Path, tmp_path: Path, made: Made) -> None:
     workers = "--dataloader_num_workers 1 --dataloader_persistent_workers True"
     patch, status = FAULTS["killed in mid-epoch"]
