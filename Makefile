@@ -54,7 +54,8 @@ test-textbook: $(VENV)/.test-installed
 	SCRATCH_ENGINE=textbook $(VENV)/bin/python -m pytest -n $(WORKERS) tests/textbook $(ARGS)
 
 test-docs: $(VENV)/.test-installed
-	$(VENV)/bin/python -m pytest -m "" tests/project/test_readme.py -k commands_and_examples $(ARGS)
+	$(VENV)/bin/python -m pytest -m "" tests/project/test_readme.py tests/project/test_notebooks.py \
+		-k "commands_and_examples or transformer-in-an-evening" $(ARGS)
 
 test-gpu: $(VENV)/.test-installed
 	$(VENV)/bin/python -c "import sys, torch; sys.exit(None if torch.cuda.is_available() else 'no CUDA device')"

@@ -103,6 +103,7 @@ def test_words_contribute_what_their_absence_takes(classifier: Any, folders: dic
         assert each["class_or_confidence"] == pytest.approx(whole[0]["score"] - score, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_the_other_encoders_answer_as_their_pipelines(folders: dict[str, Path]) -> None:
     masked = "a good [MASK] from Paris"
     expected: dict[str, Any] = {

@@ -10,7 +10,6 @@ import pytest
 from nbformat import NotebookNode
 from run_notebooks import ROOT, badge, cleaned, executed, notebooks
 
-FAST = "transformer-in-an-evening"  # the others take ten seconds and more
 LARGEST_FILE = 500_000  # bytes
 OF_A_USER = re.compile(r"/home/|/Users/|/root/|/tmp/|/var/|/work/|[A-Z]:\\|site-packages|\.py:\d+: ")
 PNG = b"\x89PNG\r\n"
@@ -33,9 +32,8 @@ def pictures(notebook: NotebookNode) -> list[bytes]:
     return [base64.b64decode(picture) for picture in found if picture]
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name == FAST else pytest.mark.slow) for name in notebooks()]
-)
+@pytest.mark.slow  # CI runs the first one, see `make test-docs`
+@pytest.mark.parametrize("name", notebooks())
 def test_a_notebook_runs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a fresh kernel and an empty folder; a cell that fails, such as an exercise's assert, raises here."""
     monkeypatch.setenv("NOTEBOOK_STEPS", "4")

@@ -178,6 +178,7 @@ def test_a_stopped_run_is_resumed_to_the_same_weights_with_its_vocabularies(
     assert names == [*model, "README.md", "results.md", *translations, "run_config.json"]
 
 
+@pytest.mark.slow
 def test_words_are_spelt_anew_and_a_resumed_run_spells_them_the_same(data: Path, tmp_path: Path) -> None:
     options = "--tokenizer_kind byte_bpe --vocab_size 300 --max_length 40 --num_train_epochs 2 --bpe_dropout"
     for probability in (0.3, 0.0):
