@@ -25,6 +25,10 @@ from .static_shapes import MOST_SIZES
 Batch = Mapping[str, Any]
 
 
+class CaptureError(RuntimeError):
+    """A capture failed. Nothing was computed; what it was meant for can be computed eagerly."""
+
+
 class Replayed:
     """compute(batch) -> Tensor. On CUDA, a shape that comes a second time is captured, and replayed from then on.
 
@@ -81,7 +85,8 @@ class Replayed:
                 result = self.compute(held)
         except RuntimeError as error:
             torch.cuda.set_stream(here)  # which torch leaves at the side stream
-            raise error.__context__ or error from None  # the error of compute, not that of the capture's end
+            cause = error.__context__ or error  # the error of compute, not that of the capture's end
+            raise CaptureError(str(cause)) from cause
 
         def replay(batch: Batch) -> Tensor:
             for name, value in held.items():

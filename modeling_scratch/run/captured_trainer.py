@@ -8,8 +8,9 @@ The forward and the backward pass are one graph for each static size of packed b
 the optimizer's step. All that Trainer does between them is done as ever: accumulation, callbacks, logs, checkpoints.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from types import MethodType
 from typing import Any, cast
 
@@ -23,12 +24,13 @@ from transformers import (
     Trainer,
     default_data_collator,
 )
+from transformers.trainer_utils import TrainOutput
 from transformers.training_args import OptimizerNames
 from transformers.utils import logging
 
 from ..configuration_scratch import ScratchDecoderConfig, ScratchEncoderConfig
 from ..data.collators import FlatBatches
-from ..fast.captured import DeviceRates, Replayed, compile_blocks, copy_all
+from ..fast.captured import CaptureError, DeviceRates, Replayed, compile_blocks, copy_all
 from ..fast.hooks import recomputes
 from ..fast.static_shapes import Size, choose_sizes, fill
 from ..utils.errors import one_line
@@ -39,7 +41,9 @@ PACKED_MODEL_TYPES = ScratchEncoderConfig.model_type, ScratchDecoderConfig.model
 FEWEST_STEPS = 200  # updates: a run of fewer ends before its captures have paid for themselves
 SIZES = 4
 SAMPLED_TEXTS = 20_000  # from whose lengths the sizes are chosen
-BEGINS, SHARE, NUM_ITEMS = "begins an update", "batches of an update", "num_items_in_batch"
+BEGINS, SHARE, TRAINED, NUM_ITEMS = CONDITIONS = "begins", "batches of an update", "trained weights", "num_items"
+NOT_FUSED = "only fused optimizers (optim=adamw_torch_fused) have all on the device"
+PADDING = DataCollatorWithPadding, FlatBatches
 
 
 class CapturedTrainer(Trainer):
@@ -53,15 +57,25 @@ class CapturedTrainer(Trainer):
     look at each loss, the host would wait for the device at each step.
     """
 
+    skips_padding = False  # whether a compute_loss that replaces Trainer's leaves out labels of -100
+
     def __init__(self, *args: Any, captured: bool | None = None, compiled: bool = False, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.captured, self.compiled = captured, compiled
         self.replays: Replays | None = None
         self.filters_losses = self.args.logging_nan_inf_filter
 
+    def train(self, *args: Any, **kwargs: Any) -> TrainOutput:
+        try:
+            return super().train(*args, **kwargs)
+        finally:
+            self.stop_replays()
+
     def get_train_dataloader(self) -> DataLoader:
         """The batches of Trainer; where steps are captured, packed ones of static sizes."""
-        self.replays = Replays(self) if self._captures() else None
+        self.stop_replays()
+        if self._captures():
+            self.replays = Replays(self)
         self.args.logging_nan_inf_filter = self.filters_losses and self.replays is None
         if self.replays is None:
             return super().get_train_dataloader()
@@ -75,7 +89,10 @@ class CapturedTrainer(Trainer):
     def create_optimizer(self, model: nn.Module | None = None) -> torch.optim.Optimizer:
         optimizer = super().create_optimizer(model)
         if self.replays is not None:
-            self.replays.capture_updates(optimizer)
+            if all(group.get("fused") and "capturable" in group for group in optimizer.param_groups):
+                self.replays.capture_updates(optimizer)
+            else:
+                self.stop_replays(NOT_FUSED)
         return optimizer
 
     def training_step(self, model: nn.Module, inputs: dict[str, Any], num_items_in_batch: Any = None) -> Tensor:
@@ -89,61 +106,74 @@ class CapturedTrainer(Trainer):
             return super()._clip_grad_norm(model)
         return self.replays.clip(model, super()._clip_grad_norm)
 
+    def stop_replays(self, reason: str | None = None) -> None:
+        """Train without graphs from here on, and free their memory."""
+        if reason is not None:
+            logger.warning("Steps are not captured as CUDA graphs: %s.", reason)
+        if self.replays is not None:
+            self.replays.end()
+            self.replays = None
+
     def _captures(self) -> bool:
-        """Return whether steps are captured; log what prevents it, unless nobody would expect it."""
-        on_cuda = self.args.device.type == "cuda"
-        if self.captured is False or not (on_cuda or self.captured):
+        """Return whether steps are captured. What prevents it is in the log, as a warning where it was asked for."""
+        if self.captured is False or not (self.args.device.type == "cuda" or self.captured):
             return False
-        if (obstacle := self._obstacle()) is not None:
-            logger.warning("Steps are not captured as CUDA graphs: %s.", obstacle)
+        obstacle = next(chain(self._obstacles_of_settings(), self._obstacles_of_data()), None)
+        if obstacle is not None:
+            level = logger.warning if self.captured else logger.info
+            level("Steps are not captured as CUDA graphs: %s.", obstacle)
         return obstacle is None
 
-    def _obstacle(self) -> str | None:
-        """The first setting with which steps cannot be captured, or do not pay; None: none does."""
-        arguments, model, updates = self.args, cast(Any, self.model), self._updates()
-        obstacles = {
-            f"{type(model).__name__} takes no packed batches": model.config.model_type not in PACKED_MODEL_TYPES,
-            "several devices take part": arguments.world_size > 1 or arguments.n_gpu > 1,
-            "deepspeed or fsdp is set": bool(arguments.deepspeed or arguments.fsdp),
-            "fp16 needs a gradient scaler, bf16 none": arguments.fp16,
-            "gradient checkpointing copies the state of random numbers": recomputes(model.modules())
-            or arguments.gradient_checkpointing,
-            "torch_compile compiles the whole model": arguments.torch_compile,
-            "torch_empty_cache_steps is set": arguments.torch_empty_cache_steps is not None,
-            "only fused optimizers (optim=adamw_torch_fused) have all on the device": not self._is_fused(),
-            "compute_loss_func may read the padding": self.compute_loss_func is not None,
-            "the training data has no length": updates is None,
-            "rows with these labels and this collator are not packed": self._packing_collator() is None,
-            "float32 has no attention kernel for packed texts, bf16 has": self.captured is None and not self._is_half(),
-            f"{updates} updates are too few": self.captured is None and (updates or 0) < FEWEST_STEPS,
-        }
-        return next((name for name, is_met in obstacles.items() if is_met), None)
+    def _obstacles_of_settings(self) -> Iterator[str]:
+        """Yield the settings with which steps cannot be captured."""
+        arguments, model = self.args, cast(Any, self.model)
+        if getattr(getattr(model, "config", None), "model_type", None) not in PACKED_MODEL_TYPES:
+            yield f"{type(model).__name__} takes no packed batches"
+        if arguments.world_size > 1 or arguments.n_gpu > 1:
+            yield "several devices take part"
+        if arguments.deepspeed or arguments.fsdp:
+            yield "deepspeed or fsdp is set"
+        if arguments.fp16:
+            yield "fp16 needs a gradient scaler, bf16 none"
+        if arguments.gradient_checkpointing or recomputes(model.modules()):
+            yield "gradient checkpointing copies the state of random numbers"
+        if arguments.torch_compile:
+            yield "torch_compile compiles the whole model"
+        if arguments.torch_empty_cache_steps is not None:
+            yield "torch_empty_cache_steps is set"
+        is_own = self.optimizer is not None or self.optimizer_cls_and_kwargs is not None
+        if not is_own and OptimizerNames(arguments.optim) is not OptimizerNames.ADAMW_TORCH_FUSED:
+            yield NOT_FUSED
+        has_loss = type(self).compute_loss is not Trainer.compute_loss and not self.skips_padding
+        if self.compute_loss_func is not None or has_loss:
+            yield "a loss function of your own may read the padding"
+        if self.captured is None and not (arguments.bf16 or model.dtype is torch.bfloat16):
+            yield "float32 has no attention kernel for packed texts, bf16 has"
 
-    def _updates(self) -> int | None:
-        """How many updates a run has at most; None: unknown."""
-        arguments = self.args
-        if not hasattr(self.train_dataset, "__len__"):
-            return None
+    def _obstacles_of_data(self) -> Iterator[str]:
+        """Yield what of the training data prevents captures."""
+        arguments, rows = self.args, cast(Any, self.train_dataset)
+        if not hasattr(rows, "__len__") or not len(rows):
+            yield "the training data has no length"
+        if self._packing_collator() is None:
+            yield "rows with these labels and this collator are not packed"
         texts = arguments.train_batch_size * arguments.gradient_accumulation_steps
-        planned = int(arguments.num_train_epochs * -(-len(cast(Any, self.train_dataset)) // texts))
-        return arguments.max_steps if arguments.max_steps > 0 else planned
-
-    def _is_half(self) -> bool:
-        return self.args.bf16 or cast(Any, self.model).dtype is torch.bfloat16
-
-    def _is_fused(self) -> bool:
-        if self.optimizer is None:
-            return OptimizerNames(self.args.optim) is OptimizerNames.ADAMW_TORCH_FUSED
-        return all(group.get("fused") for group in self.optimizer.param_groups)
+        updates = arguments.max_steps
+        if updates <= 0:
+            updates = int(arguments.num_train_epochs * -(-len(rows) // texts))
+        if self.captured is None and updates < FEWEST_STEPS:
+            yield f"{updates} updates are too few"
 
     def _packing_collator(self) -> Callable[..., Any] | None:
         """The collator that packs what Trainer's would pad: class numbers, one a text, or next tokens; else None."""
-        collator, rows = self.data_collator, cast(Any, self.train_dataset)
-        pads = isinstance(collator, (DataCollatorWithPadding, FlatBatches)) or collator is default_data_collator
-        if pads and isinstance(rows[0].get("labels", rows[0].get("label")), (int, np.integer)):
+        config, row = cast(Any, self.model).config, cast(Any, self.train_dataset)[0]
+        is_plain = type(self.data_collator) in PADDING or self.data_collator is default_data_collator
+        has_classes = config.num_labels > 1 and config.problem_type in (None, "single_label_classification")
+        label = row.get("labels", row.get("label")) if isinstance(row, Mapping) else None
+        if is_plain and has_classes and isinstance(label, (int, np.integer)):
             return FlatBatches()
-        predicts_next = cast(Any, self.model).config.model_type == ScratchDecoderConfig.model_type
-        if isinstance(collator, DataCollatorWithFlattening) and predicts_next:
+        predicts_next = config.model_type == ScratchDecoderConfig.model_type
+        if type(self.data_collator) is DataCollatorWithFlattening and predicts_next:
             return DataCollatorWithFlattening(return_flash_attn_kwargs=True)
         return None
 
@@ -184,31 +214,27 @@ class Replays:
         """Return the loss of step(model, inputs, num_items), Trainer's own, which leaves the gradients."""
 
         def compute(batch: dict[str, Any]) -> Tensor:
-            inputs = {name: value for name, value in batch.items() if name not in (BEGINS, SHARE, NUM_ITEMS)}
-            if batch[BEGINS]:
-                self.model.zero_grad()
-            else:
-                self._attach()
+            inputs = {name: value for name, value in batch.items() if name not in CONDITIONS}
+            self._begin(batch[BEGINS])
             loss = step(model, inputs, batch[NUM_ITEMS])
             self._keep()
             return loss
 
         self.model.train()
         begins = all(weight.grad is None for weight in self.buffers)
-        share = self.trainer.current_gradient_accumulation_steps
-        try:
-            loss = self._replayed("passes", compute)({**inputs, BEGINS: begins, SHARE: share, NUM_ITEMS: num_items})
-        except RuntimeError as error:  # of a capture, or one that comes again
-            logger.warning("Steps are not captured as CUDA graphs: %s. Training goes on without.", one_line(error))
-            self.trainer.replays = None
-            self.model.zero_grad() if begins else self._attach()
+        trained = tuple(weight.requires_grad for weight in self.model.parameters())
+        conditions = begins, self.trainer.current_gradient_accumulation_steps, trained, num_items
+        loss = self._replayed("passes", compute, {**inputs, **dict(zip(CONDITIONS, conditions))})
+        if loss is None:
+            self._begin(begins)
             return step(model, inputs, num_items)
         self._attach()
         return loss
 
     def clip(self, model: nn.Module, clip: Callable[[nn.Module], Tensor]) -> Tensor:
         """Return the norm of the gradients, which clip(model), Trainer's own, scales down."""
-        return self._replayed("clipping", lambda _: clip(model))({})
+        norm = self._replayed("clipping", lambda _: clip(model), {TRAINED: self._with_gradients()})
+        return clip(model) if norm is None else norm
 
     def capture_updates(self, optimizer: torch.optim.Optimizer) -> None:
         """Let optimizer.step replay, as schedulers let it count."""
@@ -220,10 +246,13 @@ class Replays:
             return rates.rates[0]
 
         def step(optimizer: torch.optim.Optimizer, closure: None = None) -> None:
-            if self.trainer.replays is not self:
-                return rates.update()
-            rates.refresh()
-            self._replayed("updates", compute)({"settings": str([*map(_settings, optimizer.param_groups)])})
+            if self.trainer.replays is self:
+                rates.refresh()
+                settings = str([*map(_settings, optimizer.param_groups)])
+                conditions = {"settings": settings, TRAINED: self._with_gradients()}
+                if self._replayed("updates", compute, conditions) is not None:
+                    return
+            rates.update()
 
         def restored(_: torch.optim.Optimizer) -> None:
             self.graphs.pop("updates", None)  # it updates the state of before
@@ -231,14 +260,38 @@ class Replays:
         optimizer.step = MethodType(step, optimizer)  # type: ignore[method-assign]
         optimizer.register_load_state_dict_post_hook(restored)
 
-    def _replayed(self, name: str, compute: Callable[[dict[str, Any]], Tensor]) -> Replayed:
+    def end(self) -> None:
+        """Free the graphs and the buffers. Gradients that an update still needs stay with their weights."""
+        self.graphs.clear()
+        self.buffers.clear()
+
+    def _replayed(
+        self, name: str, compute: Callable[[dict[str, Any]], Tensor], batch: Mapping[str, Any]
+    ) -> Tensor | None:
+        """The result of compute(batch), or None where a capture failed: then training goes on without graphs."""
         if name not in self.graphs:
             self.graphs[name] = Replayed(self.model, compute)
-        return self.graphs[name]
+        try:
+            return self.graphs[name](batch)
+        except CaptureError as error:
+            if name == "passes" and not batch[BEGINS]:
+                self._attach()
+            self.trainer.stop_replays(f"a capture failed ({one_line(error)})")
+            return None
+
+    def _with_gradients(self) -> tuple[bool, ...]:
+        return tuple(weight.grad is not None for weight in self.model.parameters())
+
+    def _begin(self, begins: bool) -> None:
+        """Leave no gradients where an update begins, and else those of the passes before."""
+        if begins:
+            self.model.zero_grad()
+        else:
+            self._attach()
 
     def _attach(self) -> None:
         for weight, buffer in self.buffers.items():
-            weight.grad = buffer
+            weight.grad = buffer if weight.requires_grad else None
 
     def _keep(self) -> None:
         """Copy the gradients of a backward pass to their buffers, where they are not there already."""
