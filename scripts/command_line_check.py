@@ -16,7 +16,8 @@ from typing import Any, NoReturn
 
 OPTIONS = Path(__file__).parent / "help" / "options.json"
 TYPES = {"int": int, "float": float}
-FILES = {"train_file", "validation_file", "test_file", "unlabelled_file", "input"}  # other names are not only of files
+FILES = {"train_file", "validation_file", "test_file", "unlabelled_file"}
+READ_INPUT = {"predict", "load-test"}  # programs whose --input is a file, not a model
 RECORD = "run_config.json"  # of a run, in its folder
 
 
@@ -29,6 +30,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         unknown = message.partition("unrecognized arguments: ")[2].split()
         names = [each.partition("=")[0] for each in unknown if each.startswith("--")]
+        names += ["--" + each[2:].replace("-", "_") for each in names]
         if value := re.search(r"argument (--\w+).*: invalid choice: '(\w+)'", message):
             names.append(f"{value[1]} {value[2]}")
         retired = [self.retired[name] for name in names if name in self.retired]
@@ -41,20 +43,25 @@ class Parser(argparse.ArgumentParser):
 
 def check_command_line(name: str, arguments: Sequence[str]) -> None:
     """Exit with one line and code 2 if the program `name` cannot accept the arguments."""
+    if "--help_all" in arguments:
+        return
     known = json.loads(OPTIONS.read_text(encoding="utf-8"))
     parser = Parser(prog=f"modeling-scratch {name}", allow_abbrev=False, add_help=False)
+    is_same = known["transformers"] == version("transformers")  # others have other options, and choices of them
     parser.retired = {**known["retired"], **known["retired_by"].get(name, {})}
     for option in known["programs"][name]:
         names: list[str] = option.pop("names")
+        if not is_same:
+            option.pop("choices", None)
         if "type" in option:
             option["type"] = TYPES[option["type"]]
         parser.add_argument(*names, **option)
     parser.first = known["first"].get(name)
     found, unknown = parser.parse_known_args(_with_first(parser.first, arguments))
-    if unknown and (known["transformers"] == version("transformers") or parser.retired.keys() & set(unknown)):
-        parser.error(f"unrecognized arguments: {' '.join(unknown)}")  # other versions have other options
+    if unknown and (is_same or parser.retired.keys() & set(unknown)):
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     given = vars(found)
-    for option in FILES & given.keys():
+    for option in (FILES | ({"input"} if name in READ_INPUT else set())) & given.keys():
         for path in given[option] if isinstance(given[option], list) else [given[option]]:
             if path is not None and not _is_there(path):
                 parser.error(f"{path}: cannot be read: No such file or directory")

@@ -7,7 +7,9 @@ The first record has the column names. Blank records are skipped.
 import codecs
 import csv
 import io
+import math
 import warnings
+import zipfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ..utils.errors import DataError, one_line
-from .text_files import allowed_bytes, format_of, open_bytes, text_lines
+from .text_files import allowed_bytes, expands, format_of, open_bytes, text_lines
 
 Row = dict[str, Any]
 Record = tuple[str, list[str]]  # location, fields
@@ -173,8 +175,10 @@ def _records(reader: Any, path: Path) -> Iterator[Record]:
 def read_excel(path: Path, columns: Sequence[str] | None, form: TableForm) -> Iterator[tuple[int, Row]]:
     """Stream `(row, values)` of a sheet. Numbers and dates become strings, as in a CSV file; formulas their results."""
     try:
+        import openpyxl  # noqa: F401, which pandas would miss after it has opened the file
         import pandas
 
+        check_members(path)
         with warnings.catch_warnings(), pandas.ExcelFile(path, engine="openpyxl") as book:
             warnings.simplefilter("ignore")  # on styles and other parts that are not read
             if form.sheet is not None and form.sheet not in book.sheet_names:
@@ -205,7 +209,16 @@ def _sheet_records(rows: Iterable[Iterable[object]], path: Path) -> Iterator[Rec
         yield f"{path}, line {number} of the sheet", fields if any(fields[:start]) else fields[start:]
 
 
+def check_members(path: Path) -> None:
+    """Raise `DataError` for a workbook whose parts expand to more than is plausible; it is read as a whole."""
+    with zipfile.ZipFile(path) as archive:
+        if sum(member.file_size for member in archive.infolist()) > allowed_bytes(path):
+            raise expands(path, allowed_bytes(path))
+
+
 def _as_text(cell: object) -> str:
+    if isinstance(cell, float) and math.isnan(cell):  # an error of a formula, such as #N/A
+        return ""
     if isinstance(cell, datetime):
         return cell.date().isoformat() if cell.time() == time() else cell.isoformat(" ")
     return str(cell)

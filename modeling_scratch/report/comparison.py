@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..data.labels import is_imbalanced
+from ..data.tables import MAX_FIELD_CHARACTERS
 from ..data.text_pairs import from_fields
 from ..run.layout import EVALUATION, MISCLASSIFIED, PREDICTIONS, RECORD
 from ..tasks import trained_by
@@ -314,6 +315,7 @@ def add_texts(disagreements: Sequence[dict[str, Any]], runs: Mapping[str, Predic
 
 def _wrong_answers(path: Path) -> dict[str, dict[str, str]]:
     """Return the rows of the table by their numbers in the split; none if the run has none."""
+    csv.field_size_limit(MAX_FIELD_CHARACTERS)
     try:
         with path.open(encoding="utf-8", newline="") as handle:
             return {row["row"]: row for row in csv.DictReader(handle) if row.keys() >= {"where", "text"}}

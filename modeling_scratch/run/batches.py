@@ -24,6 +24,16 @@ def training_batches(arguments: Any, model: Any, padded: Callable[[Any], Any]) -
     return FlatBatches() if are_flat(arguments, model) else padded
 
 
+def are_captured(arguments: Any) -> bool | None:
+    """Return whether steps run as CUDA graphs; None: where it pays. Raises `DataError` where they cannot."""
+    padded = {"--flat_batches False": arguments.flat_batches is False, "--r_drop": arguments.r_drop}
+    excluding = {**padded, "--class_weights": arguments.class_weights}
+    obstacle = next((option for option, is_given in excluding.items() if is_given), None)
+    if obstacle and arguments.cuda_graphs:
+        raise DataError(f"--cuda_graphs True excludes {obstacle}: leave one of them out")
+    return False if obstacle else arguments.cuda_graphs
+
+
 def are_flat(arguments: Any, model: Any) -> bool:
     """Return whether to train on flat batches: as --flat_batches says, or on a device that benefits.
 

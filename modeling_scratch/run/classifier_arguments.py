@@ -69,6 +69,10 @@ class ClassifierTrainingArguments(EncoderTrainingArguments):
         default=None,
         metadata={"help": "Train on batches without padding; by default only on CUDA (CPUs pack internally)."},
     )
+    cuda_graphs: bool | None = field(
+        default=None,
+        metadata={"help": "Run steps as CUDA graphs; by default on CUDA with --bf16, from 200 steps on."},
+    )
     class_weights: Literal["balanced"] | None = field(default=None, metadata={"help": CLASS_WEIGHTS})
     calibrate: bool = field(
         default=True, metadata={"help": "Divide the logits by a temperature, which is fitted on validation at the end."}

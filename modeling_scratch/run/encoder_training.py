@@ -45,10 +45,6 @@ class EncoderTrainingArguments(RunArguments, TrainingArguments):
     embedding_learning_rate: float | None = field(
         default=None, metadata={"help": "The peak learning rate of the embeddings; by default that of the layers."}
     )
-    cuda_graphs: bool | None = field(
-        default=None,
-        metadata={"help": "Run steps as CUDA graphs; by default on CUDA with --bf16, from 200 steps on."},
-    )
     layer_decay: float = field(
         default=1.0,
         metadata={"help": "Factor on the learning rate from each layer to the one below; 1: no decay."},
@@ -82,10 +78,8 @@ def build_trainer(
     preprocess: from logits and labels to what is kept of a batch of evaluation.
     """
     average: list[TrainerCallback] = [WeightAverage(decay)] if (decay := getattr(arguments, "ema_decay", 0)) else []
-    packs = getattr(arguments, "flat_batches", None) is not False
     trainer = RunTrainer(
         args=arguments,
-        captured=getattr(arguments, "cuda_graphs", None) if packs else False,
         **options,
         data_collator=collator or DataCollatorWithPadding(tokenizer),
         train_dataset=splits["train"],

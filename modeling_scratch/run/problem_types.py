@@ -10,7 +10,7 @@ import torch
 from ..data.labelled_texts import ReviewData
 from ..report.metrics import METRICS, ClassificationMetrics, macro_f1_decides
 from ..utils.errors import DataError
-from .batches import training_batches
+from .batches import are_captured, training_batches
 from .encoder_models import ModelArguments
 from .losses import RDrop, StandardisedError, WeightedCrossEntropy, balanced_weights
 from .optimizers import predicts_numbers, scale_last_linear, start_at_mean
@@ -86,6 +86,7 @@ def trainer_options(data: ReviewData, arguments: Any, model: Any, padded: Callab
     check_options(data.problem_type, arguments)
     problem = PROBLEMS[data.problem_type]
     return {
+        "captured": are_captured(arguments),
         "compute_loss_func": problem.loss(data, arguments),
         "changes": problem.changes(data),
         "train_collator": training_batches(arguments, model, padded),

@@ -114,13 +114,6 @@ def _pushed(folder: Path) -> list[str]:
     return list(filter_repo_objects(names, ignore_patterns=not_pushed(folder)))
 
 
-def forget_last_call(tokenizer: Any) -> None:
-    """Reset the truncation and padding of a fast tokenizer's last call, which it would otherwise save."""
-    if (backend := getattr(tokenizer, "backend_tokenizer", None)) is not None:
-        backend.no_truncation()
-        backend.no_padding()
-
-
 def share(trainer: Sharing, texts: Sequence[str]) -> None:
     """Write verification record and card, and push if requested, at the end of a run.
 

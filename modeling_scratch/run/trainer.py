@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The trainer of every program: transformers.Trainer that is resumed exactly. What differs comes as functions.
 
-It overrides five private methods of Trainer, which are last in the class, each with its reason.
+It overrides five private methods of Trainer, each with its reason, and `CapturedTrainer` a sixth.
 """
 
 import sys
@@ -56,7 +56,7 @@ from .resuming import (
     is_synchronous,
 )
 
-REMEDIES = "try a lower --learning_rate, more --warmup_steps, --max_grad_norm 1, or neither --fp16 nor --bf16"
+WHAT_TO_TRY = "try a lower --learning_rate, more --warmup_steps, --max_grad_norm 1, or neither --fp16 nor --bf16"
 Change = Callable[[optim.Optimizer, nn.Module], None]  # of a fresh optimizer
 
 
@@ -73,6 +73,8 @@ class RunTrainer(Sharing, CapturedTrainer):
     other. keeps_checkpoints: False for trials, which nobody resumes. whole_for: what requires whole weights everywhere.
     """
 
+    skips_padding = True  # compute_loss calls the losses of the model, and functions that are told of padding
+
     def __init__(
         self,
         *args: Any,
@@ -84,9 +86,10 @@ class RunTrainer(Sharing, CapturedTrainer):
         target_tokenizer: PreTrainedTokenizerBase | None = None,
         keeps_checkpoints: bool = True,
         whole_for: str = "",
+        captured: bool | None = False,
         **kwargs: Any,
     ) -> None:
-        super().__init__(*args, **kwargs)
+        super().__init__(*args, captured=captured, **kwargs)
         self.train_collator, self.train_sampler = train_collator, train_sampler
         self.added_loss, self.smooths_in_model, self.changes = added_loss, smooths_in_model, changes
         if whole_for:
@@ -192,7 +195,7 @@ class RunTrainer(Sharing, CapturedTrainer):
     def _diverged(self, fault: str) -> DivergedError:
         saved = checkpoints_in(Path(self.args.output_dir or ""))
         kept = f"the last checkpoint, {saved[-1]}, is unchanged" if saved else "there is no checkpoint yet"
-        return DivergedError(f"{fault}; training stopped; {REMEDIES}; {kept}")
+        return DivergedError(f"{fault}; training stopped; {WHAT_TO_TRY}; {kept}")
 
     # Batches: evaluation reads every row, as `dataloader_drop_last` applies to training
 

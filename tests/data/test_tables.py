@@ -214,6 +214,23 @@ def test_excel_is_read_as_the_csv_of_its_sheet(tmp_path: Path) -> None:
         texts_of(path, TableForm(sheet="none"))
 
 
+def test_an_error_of_a_formula_is_an_empty_cell(tmp_path: Path) -> None:
+    path = write_sheets(tmp_path / "data.xlsx", tickets=[["text", "label"], ["a", "#N/A"], ["#DIV/0!", "b"]])
+    assert [values for _, values in read_rows(path)] == [{"text": "a", "label": ""}, {"text": "", "label": "b"}]
+
+
+def test_a_workbook_that_expands_without_end_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.xlsx"
+    with (
+        zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive,
+        archive.open("xl/worksheets/sheet1.xml", "w") as part,
+    ):
+        for _ in range(26):
+            part.write(bytes(10_000_000))
+    with fault(str(path), "expands to more than 256 MB"):
+        list(read_rows(path))
+
+
 def test_a_table_may_start_anywhere_in_its_sheet(tmp_path: Path) -> None:
     records = [[], [None, "text", "label"], [], [None, "a"], [None, "b", 2]]
     path = write_sheets(tmp_path / "data.xlsx", tickets=records)

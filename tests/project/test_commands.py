@@ -87,6 +87,7 @@ WRONG = {
     "no choice": ("train-tokenizer --kind bp", "argument --kind: invalid choice: 'bp'"),
     "retired option": ("train-classifier --recipe sst2", "--recipe is retired: the number of texts chooses"),
     "retired by one program": ("compare a b --label_map c=d", "--label_map is retired: train both runs with the same"),
+    "retired option with hyphens": ("train-classifier --pretraining-minutes 3", "--pretraining_minutes is retired"),
     "retired value": ("pretrain --objective context", "--objective context is retired: use --objective mlm"),
     "required option": ("compare", "--runs: required; its values may also come first, before other options"),
     "missing file": ("data --train_file gone.csv", "gone.csv: cannot be read: No such file or directory"),
@@ -119,6 +120,8 @@ ACCEPTED = [
     "train-classifier --output_dir {run} --search_trials 3",
     "train-classifier --output_dir new --bf16 --lowercase False --learning-rate=3e-4 --report_to none",
     "predict --model folder --input -",
+    "convert --input gpt2 --output_dir new",
+    "pretrain --help_all",
     "compare runs/a runs/b",
     "figures attention-masks --output_dir new",
 ]

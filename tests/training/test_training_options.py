@@ -440,3 +440,13 @@ def test_accumulated_batches_of_a_native_class_are_one_batch(tmp_path: Path) -> 
         made.train()
         weights.append(model.state_dict())
     torch.testing.assert_close(*weights, atol=1e-6, rtol=1e-4)
+
+
+@pytest.mark.parametrize("option", ["--flat_batches False", "--r_drop 1", "--class_weights balanced"])
+def test_captured_steps_exclude_what_reads_the_padding(
+    option: str, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    given = ["--output_dir", str(tmp_path / "run"), "--max_train_samples", "60", "--cuda_graphs", "True"]
+    assert f"--cuda_graphs True excludes {option.split()[0]}" in refusal(
+        capsys, train_classifier.main, [*given, *option.split()]
+    )
