@@ -9,7 +9,7 @@ Exit status: 0 if no check falls short, 1 if one does.
 
 from collections.abc import Sequence
 
-from modeling_scratch.doctor.program import DoctorArguments, diagnose
+from modeling_scratch.doctor.diagnosis import DoctorArguments, diagnose
 from modeling_scratch.utils.command_line import quiet_libraries, run_program
 
 

@@ -20,7 +20,7 @@ from ..sharing.run_record import describe_hardware
 from ..utils.errors import DataError
 from ..utils.files import check_output, write_json
 from . import history
-from .answers import generate, infer, precisions, translate
+from .inference_speed import generate, infer, precisions, translate
 from .models import CLASSIFIER, make_peer
 from .programs import imports, load, tokenizer_train
 from .settings import Settings

@@ -15,9 +15,9 @@ from ..utils.errors import DataError
 from .answers import Target, answer_of
 from .arrays import plain
 from .attributions import integrated_gradients, is_exact, occlusion, rollout
+from .cached_generation import cached_generation
 from .contributions import Contributions, contributions_of
 from .deletion import deletion
-from .generation import cached_generation
 from .lens import lens
 from .notes import Note
 from .outputs import output_attributions
