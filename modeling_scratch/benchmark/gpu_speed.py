@@ -187,6 +187,13 @@ def ratio(taken: dict[str, list[float]], peer: str, ours: Sequence[str]) -> floa
     return round(statistics.median(taken[peer]) / min(found), 2) if found and peer in taken else None
 
 
+def free_memory(plan: Plan) -> None:
+    """Free what a comparison held: an optimizer and its captured steps name each other."""
+    gc.collect()
+    if plan.device.type == "cuda":
+        torch.cuda.empty_cache()
+
+
 # --- classifiers -----------------------------------------------------------------------------------------------------
 
 
@@ -206,9 +213,7 @@ def compare_classifiers(tokens: Tokens, plan: Plan, done: Mapping[str, Row]) -> 
             model.train(what == "training")
         rows = rows_of(tokens, data, 50 * batch_size * plan.rounds, plan)
         yield key, _classifiers(models, peer, rows, batch_size, plan)
-        gc.collect()  # an optimizer and its captured steps name each other
-        if plan.device.type == "cuda":
-            torch.cuda.empty_cache()
+        free_memory(plan)
 
 
 def _classifiers(models: dict[str, Any], peer: Any, rows: list[list[int]], batch_size: int, plan: Plan) -> Row:

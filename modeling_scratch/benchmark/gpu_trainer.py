@@ -6,7 +6,6 @@ loop of captured steps over batches that lie ready tells what Trainer adds.
 """
 
 import copy
-import gc
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
@@ -14,6 +13,8 @@ from itertools import pairwise
 from typing import Any
 
 import torch
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
 from transformers import (
     DataCollatorWithPadding,
     PreTrainedTokenizerFast,
@@ -27,11 +28,12 @@ from transformers import (
 from ..fast.static_shapes import choose_sizes, fill
 from ..run.captured_trainer import SIZES, CapturedTrainer
 from .data import Rows, in_random_order, packed
-from .gpu_speed import RATE, Plan, Row, Side, in_turns, pinned, replayed_step, rows_of
+from .gpu_speed import RATE, Plan, Row, Side, cells, free_memory, in_turns, pinned, ratio, replayed_step, rows_of
 from .gpu_tokens import Tokens
 from .models import CLASSIFIER, make_pair
 
-CELLS = (("SST-2", 32), ("SST-2", 64), ("IMDb", 16), ("IMDb", 64))
+CELLS = ("SST-2", 32), ("SST-2", 64), ("IMDb", 16), ("IMDb", 64)
+REHEARSED_CELLS = ("SST-2", 4), ("IMDb", 4)
 WARM_UP = {"HF": 8, "ours": 40}  # steps: ours meet each size twice before all are captured
 PARTS = 3  # of the timed steps: their range
 STEPS = 2  # times the steps of a round, in a part
@@ -51,48 +53,40 @@ class Clock(TrainerCallback):
             self.ends[state.global_step] = time.perf_counter()
 
     def milliseconds(self) -> list[float]:
-        return sorted(1e3 * (end - start) / self.steps for start, end in pairwise(self.ends.values()))
+        return [1e3 * (end - start) / self.steps for start, end in pairwise(self.ends.values())]
 
 
 def compare_trainers(tokens: Tokens, plan: Plan, done: Mapping[str, Row]) -> Iterator[tuple[str, Row]]:
     """Yield (key, row) of each comparison that is not done."""
-    wanted = [(f"{data} training, {size} texts", data, size) for data, size in _cells(plan)]
-    if all(key in done for key, *_ in wanted):
+    each = CELLS if plan.device.type == "cuda" else REHEARSED_CELLS
+    wanted = [(key, *one) for one in each if (key := f"{one[0]} training, {one[1]} texts") not in done]
+    if not wanted:
         return
     ours, peer = make_pair(CLASSIFIER, plan.settings)
     for key, data, batch_size in wanted:
-        if key not in done:
-            yield key, _row(tokens, plan, ours, peer, data, batch_size)
-            gc.collect()
-            if plan.device.type == "cuda":
-                torch.cuda.empty_cache()
-
-
-def _cells(plan: Plan) -> list[tuple[str, int]]:
-    return list(CELLS) if plan.device.type == "cuda" else [(data, size) for data in ("SST-2", "IMDb") for size in (4,)]
+        yield key, _row(tokens, plan, ours, peer, data, batch_size)
+        free_memory(plan)
 
 
 def _row(tokens: Tokens, plan: Plan, ours: Any, peer: Any, data: str, batch_size: int) -> Row:
     rows = rows_of(tokens, data, (max(WARM_UP.values()) + 2 * PARTS * plan.steps) * batch_size, plan)
-    found = {
+    taken = {
         "HF": _train(Trainer, copy.deepcopy(peer), rows, batch_size, plan),
         "ours": _train(CapturedTrainer, copy.deepcopy(ours), rows, batch_size, plan, captured=True),
         "ours, compiled": _train(
             CapturedTrainer, copy.deepcopy(ours), rows, batch_size, plan, captured=True, compiled=True
         ),
+        "ours, bare loop": _bare(copy.deepcopy(ours), rows, batch_size, plan),
     }
-    row: Row = {}
-    for name, milliseconds in found.items():
-        row[name] = round(milliseconds[PARTS // 2], 3)
-        row[f"{name}, range"] = [round(milliseconds[0], 3), round(milliseconds[-1], 3)]
-    row["ours, bare loop"] = round(_bare(copy.deepcopy(ours), rows, batch_size, plan), 3)
-    row["HF / ours"] = round(row["HF"] / row["ours"], 2)
-    row["HF / ours, compiled"] = round(row["HF"] / row["ours, compiled"], 2)
-    return row | {"Trainer / bare loop": round(row["ours"] / row["ours, bare loop"], 2)}
+    return cells(taken, {name: name for name in taken}) | {
+        "HF / ours": ratio(taken, "HF", ["ours"]),
+        "HF / ours, compiled": ratio(taken, "HF", ["ours, compiled"]),
+        "Trainer / bare loop": ratio(taken, "ours", ["ours, bare loop"]),
+    }
 
 
 def _train(make: Any, model: Any, rows: Rows, batch_size: int, plan: Plan, **options: Any) -> list[float]:
-    """The sorted milliseconds a step of the parts of a training."""
+    """The milliseconds a step of the parts of a training."""
     first = WARM_UP["HF" if make is Trainer else "ours"]
     clock = Clock(first, STEPS * plan.steps, plan.device)
     with tempfile.TemporaryDirectory() as folder:
@@ -114,17 +108,13 @@ def _train(make: Any, model: Any, rows: Rows, batch_size: int, plan: Plan, **opt
 
 def _tokenizer() -> PreTrainedTokenizerFast:
     """A tokenizer that only pads."""
-    from tokenizers import Tokenizer
-    from tokenizers.models import WordLevel
-
     return PreTrainedTokenizerFast(tokenizer_object=Tokenizer(WordLevel({"[PAD]": 0}, "[PAD]")), pad_token="[PAD]")
 
 
-def _bare(model: Any, rows: Rows, batch_size: int, plan: Plan) -> float:
-    """Milliseconds a captured step over batches that lie ready: the median of the rounds."""
+def _bare(model: Any, rows: Rows, batch_size: int, plan: Plan) -> list[float]:
+    """Milliseconds a captured step over batches that lie ready, of each round."""
     sizes = choose_sizes([len(row) for row in rows], batch_size, SIZES)
     rounds = in_random_order(rows, batch_size, plan.steps, plan.rounds, 0)
     batches = pinned([[fill(packed(texts), sizes, 0) for texts in one] for one in rounds], plan)
     side = Side(replayed_step(model.train(), plan, "captured"), batches, is_static=True)
-    taken = in_turns({"bare": side}, plan)["bare"]
-    return sorted(taken)[len(taken) // 2]
+    return in_turns({"bare": side}, plan)["bare"]

@@ -7,12 +7,10 @@ Evaluation uses padded batches, as its loss is a mean over rows and each text mu
 from collections.abc import Callable
 from typing import Any
 
-from ..configuration_scratch import ScratchDecoderConfig, ScratchEncoderConfig
 from ..data.collators import FlatBatches
 from ..utils.errors import DataError
+from .captured_trainer import PACKED_MODEL_TYPES
 from .losses import Twice
-
-FLAT_MODEL_TYPES = ScratchEncoderConfig.model_type, ScratchDecoderConfig.model_type
 
 
 def training_batches(arguments: Any, model: Any, padded: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -40,7 +38,7 @@ def are_flat(arguments: Any, model: Any) -> bool:
     On a CPU, models pack internally. Raises `DataError` if they are asked for and not supported.
     """
     obstacle = None
-    if getattr(model.config, "model_type", None) not in FLAT_MODEL_TYPES:
+    if getattr(model.config, "model_type", None) not in PACKED_MODEL_TYPES:
         obstacle = f"{type(model).__name__} would read all texts of a batch as one"
     elif arguments.n_gpu > 1:
         obstacle = "DataParallel splits batches by rows, and there is only one: use accelerate launch or torchrun"

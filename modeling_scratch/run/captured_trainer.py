@@ -74,11 +74,10 @@ class CapturedTrainer(Trainer):
     def get_train_dataloader(self) -> DataLoader:
         """The batches of Trainer; where steps are captured, packed ones of static sizes."""
         self.stop_replays()
-        if self._captures():
-            self.replays = Replays(self)
-        self.args.logging_nan_inf_filter = self.filters_losses and self.replays is None
-        if self.replays is None:
+        if not self._captures():
             return super().get_train_dataloader()
+        self.replays = Replays(self)
+        self.args.logging_nan_inf_filter = False
         self.accelerator.dataloader_config.non_blocking = True  # a copy waits for no step
         given, self.data_collator = self.data_collator, self._static_collator()
         try:
@@ -113,6 +112,7 @@ class CapturedTrainer(Trainer):
         if self.replays is not None:
             self.replays.end()
             self.replays = None
+            self.args.logging_nan_inf_filter = self.filters_losses
 
     def _captures(self) -> bool:
         """Return whether steps are captured. What prevents it is in the log, as a warning where it was asked for."""
@@ -205,6 +205,7 @@ class Replays:
 
     def __init__(self, trainer: CapturedTrainer) -> None:
         self.trainer, self.model = trainer, cast(Any, trainer.model)
+        self.weights = list(self.model.parameters())  # to walk through the modules at each step takes the host long
         self.buffers: dict[nn.Parameter, Tensor] = {}
         self.graphs: dict[str, Replayed] = {}
         if trainer.compiled and trainer.args.device.type == "cuda":
@@ -220,21 +221,27 @@ class Replays:
             self._keep()
             return loss
 
-        self.model.train()
+        if not self.model.training:
+            self.model.train()
         begins = all(weight.grad is None for weight in self.buffers)
-        trained = tuple(weight.requires_grad for weight in self.model.parameters())
+        trained = tuple(weight.requires_grad for weight in self.weights)
         conditions = begins, self.trainer.current_gradient_accumulation_steps, trained, num_items
-        loss = self._replayed("passes", compute, {**inputs, **dict(zip(CONDITIONS, conditions))})
-        if loss is None:
+        try:
+            loss = self._replayed("passes", compute, {**inputs, **dict(zip(CONDITIONS, conditions))})
+        except CaptureError as error:
             self._begin(begins)
+            self._give_up(error)
             return step(model, inputs, num_items)
         self._attach()
         return loss
 
     def clip(self, model: nn.Module, clip: Callable[[nn.Module], Tensor]) -> Tensor:
         """Return the norm of the gradients, which clip(model), Trainer's own, scales down."""
-        norm = self._replayed("clipping", lambda _: clip(model), {TRAINED: self._with_gradients()})
-        return clip(model) if norm is None else norm
+        try:
+            return self._replayed("clipping", lambda _: clip(model), {TRAINED: self._with_gradients()})
+        except CaptureError as error:
+            self._give_up(error)
+            return clip(model)
 
     def capture_updates(self, optimizer: torch.optim.Optimizer) -> None:
         """Let optimizer.step replay, as schedulers let it count."""
@@ -246,13 +253,15 @@ class Replays:
             return rates.rates[0]
 
         def step(optimizer: torch.optim.Optimizer, closure: None = None) -> None:
-            if self.trainer.replays is self:
-                rates.refresh()
-                settings = str([*map(_settings, optimizer.param_groups)])
-                conditions = {"settings": settings, TRAINED: self._with_gradients()}
-                if self._replayed("updates", compute, conditions) is not None:
-                    return
-            rates.update()
+            if self.trainer.replays is not self:
+                return rates.update()
+            rates.refresh()
+            settings = str([*map(_settings, optimizer.param_groups)])
+            try:
+                self._replayed("updates", compute, {"settings": settings, TRAINED: self._with_gradients()})
+            except CaptureError as error:
+                self._give_up(error)
+                rates.update()
 
         def restored(_: torch.optim.Optimizer) -> None:
             self.graphs.pop("updates", None)  # it updates the state of before
@@ -265,22 +274,16 @@ class Replays:
         self.graphs.clear()
         self.buffers.clear()
 
-    def _replayed(
-        self, name: str, compute: Callable[[dict[str, Any]], Tensor], batch: Mapping[str, Any]
-    ) -> Tensor | None:
-        """The result of compute(batch), or None where a capture failed: then training goes on without graphs."""
+    def _replayed(self, name: str, compute: Callable[[dict[str, Any]], Tensor], batch: Mapping[str, Any]) -> Tensor:
         if name not in self.graphs:
             self.graphs[name] = Replayed(self.model, compute)
-        try:
-            return self.graphs[name](batch)
-        except CaptureError as error:
-            if name == "passes" and not batch[BEGINS]:
-                self._attach()
-            self.trainer.stop_replays(f"a capture failed ({one_line(error)})")
-            return None
+        return self.graphs[name](batch)
+
+    def _give_up(self, error: CaptureError) -> None:
+        self.trainer.stop_replays(f"a capture failed ({one_line(error)})")
 
     def _with_gradients(self) -> tuple[bool, ...]:
-        return tuple(weight.grad is not None for weight in self.model.parameters())
+        return tuple(weight.grad is not None for weight in self.weights)
 
     def _begin(self, begins: bool) -> None:
         """Leave no gradients where an update begins, and else those of the passes before."""
@@ -295,7 +298,7 @@ class Replays:
 
     def _keep(self) -> None:
         """Copy the gradients of a backward pass to their buffers, where they are not there already."""
-        found = [weight for weight in self.model.parameters() if weight.grad is not None]
+        found = [weight for weight in self.weights if weight.grad is not None]
         for weight in found:
             if weight not in self.buffers:
                 self.buffers[weight] = torch.empty_like(weight)

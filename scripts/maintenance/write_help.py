@@ -59,10 +59,10 @@ def parser_of(name: str) -> tuple[argparse.ArgumentParser, list[str]]:
     raise RuntimeError(f"{name} has no parser")
 
 
-def options_of(name: str) -> list[dict[str, Any]]:
+def options_of(parser: argparse.ArgumentParser) -> list[dict[str, Any]]:
     """What has to be known of the options of a program to refuse a command line."""
     options = []
-    for action in parser_of(name)[0]._actions:
+    for action in parser._actions:
         option: dict[str, Any] = {"names": action.option_strings or [action.dest]}
         if action.nargs == 0:
             option["action"] = "store_true"
@@ -81,22 +81,22 @@ def options_of(name: str) -> list[dict[str, Any]]:
     return options
 
 
-def retired_by(name: str) -> dict[str, str | None]:
+def retired_by(parser: argparse.ArgumentParser) -> dict[str, str | None]:
     """The answers to retired options that a program alone had."""
-    known = getattr(parser_of(name)[0], "retired_options", {})
+    known = getattr(parser, "retired_options", {})
     return {option: retired(option, known) for option in known}
 
 
 def all_options() -> str:
     """help/options.json: options, the option that first values belong to, and the answers to retired ones."""
-    programs = {name: options_of(name) for name in PROGRAMS}
-    firsts = {name: (parser_of(name)[1] or [""])[0] for name in PROGRAMS}
+    found = {name: parser_of(name) for name in PROGRAMS}
+    firsts = {name: (arguments or [""])[0] for name, (_, arguments) in found.items()}
     known = {
         "transformers": transformers.__version__,
-        "programs": programs,
+        "programs": {name: options_of(parser) for name, (parser, _) in found.items()},
         "first": {name: first for name, first in firsts.items() if first.startswith("--")},
         "retired": {name: retired(name) for name in RETIRED if name.startswith("--")},
-        "retired_by": {name: found for name in PROGRAMS if (found := retired_by(name))},
+        "retired_by": {name: lines for name, (parser, _) in found.items() if (lines := retired_by(parser))},
     }
     return json.dumps(known, indent=1) + "\n"
 
