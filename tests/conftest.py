@@ -4,21 +4,19 @@
 import gc
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")  # only tests marked `hub` may ask the Hub; read where it is imported
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # of processes that tests start: tests run in several processes
 
 import pytest
 import torch
 from browser import browser, page  # noqa: F401, fixtures
 from hub_server import hub  # noqa: F401, a fixture
 from own_process import fork_before_tests
-
-os.environ.setdefault("HF_HUB_OFFLINE", "1")  # only tests marked `hub` may ask the Hub
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # of processes that tests start: tests run in several processes
 
 from modeling_scratch import fast
 from modeling_scratch.fast import engine as fast_engine
@@ -106,19 +104,3 @@ def refused(capfd: pytest.CaptureFixture, main: Callable[..., Any], arguments: I
     line = capfd.readouterr().err.splitlines()[-1]
     assert [piece for piece in ("error: ", *pieces) if piece not in line] == [], line
     return line
-
-
-def run_without_package(code: str, *arguments: str, **environment: str) -> str:
-    """What a fresh process prints that cannot import this project and stands in the root folder."""
-    hidden = "import sys\nfor name in ('modeling_scratch', 'tokenization'): sys.modules[name] = None\n"
-    process = subprocess.run(
-        [sys.executable, "-I", "-c", hidden + code, *arguments],
-        cwd="/",
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
-    assert process.returncode == 0, process.stderr
-    return process.stdout

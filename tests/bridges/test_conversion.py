@@ -13,7 +13,7 @@ import pytest
 import torch
 import transformers
 from conftest import redraw
-from native_models import NATIVES, PAD, VOCAB, Native
+from native_models import LIMIT, NATIVES, PAD, VOCAB, Native
 from safetensors.torch import load_file
 from torch import Tensor
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForMaskedLM, PreTrainedConfig, PreTrainedModel
@@ -220,6 +220,12 @@ VARIANTS: dict[str, tuple[Native, dict[str, Any]]] = {
     "modernbert without local layers": (
         Native("modernbert", "ScratchEncoderModel"),
         {"hidden_activation": "silu", "classifier_activation": "tanh", "layer_types": ["full_attention"] * 2},
+    ),
+    "llama with yarn": (
+        Native("llama", "ScratchDecoderForCausalLM"),
+        {"rope_parameters": {
+            "rope_type": "yarn", "rope_theta": 1e4, "factor": 4.0, "original_max_position_embeddings": LIMIT // 2,
+        }},
     ),
     "phi with QK-norm": (Native("phi", "ScratchDecoderForCausalLM"), {"qk_layernorm": True}),
     "t5 1.1": (

@@ -60,14 +60,6 @@ def test_it_is_the_formula_of_the_paper(backend: str, settings: dict) -> None:
         assert_close(output[text, first + 2], by_hand(layer, text, 2))
 
 
-@backends
-def test_dropout_works_in_training_alone(backend: str) -> None:
-    layer, plain = attention(backend, attention_dropout=0.5), attention(backend)
-    torch.manual_seed(0)
-    assert torch.equal(attend(layer), attend(plain))
-    assert not torch.allclose(attend(layer.train()), attend(plain), atol=1e-2)
-
-
 @pytest.mark.parametrize("shape", [(0, 5), (2, 0)], ids=str)
 def test_nothing_attends_to_nothing(shape: tuple[int, int]) -> None:
     states = torch.zeros(*shape, TINY["hidden_size"])

@@ -1,6 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""A config refuses what no model can be, derives what was left out, and comes back from JSON as it went."""
+"""A config refuses what no model can be, warns of misnamed fields, derives sizes, and comes back from JSON."""
 
+import copy
 import json
 import re
 from pathlib import Path
@@ -9,16 +10,13 @@ from typing import Any
 import pytest
 import torch
 from huggingface_hub.errors import StrictDataclassError
-from model_cases import TINY, tiny
-from transformers import AutoConfig
+from model_cases import TINY, library_messages, tiny
+from transformers import AutoConfig, BertConfig, PreTrainedConfig
 
-from modeling_scratch import (
-    ScratchConfig,
-    ScratchDecoderConfig,
-    ScratchEncoderConfig,
-    ScratchEncoderModel,
-    ScratchSeq2SeqConfig,
-)
+import modeling_scratch
+from modeling_scratch import ScratchConfig, ScratchDecoderConfig, ScratchEncoderConfig, ScratchSeq2SeqConfig
+from modeling_scratch.bridges.configs import FAMILIES
+from modeling_scratch.utils.field_names import likely_field
 
 LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
 
@@ -84,22 +82,19 @@ def test_what_no_model_can_be_is_refused_with_the_field_the_value_and_the_choice
         assert [piece for piece in pieces if piece not in str(caught.value)] == [], settings
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("sliding_window", 3),
-        ("sliding_window", 0),
-        ("layer_types", ["sliding_attention", "full_attention"]),
-        ("layer_types", ["full_attention"]),
-        ("local_rope_theta", 100.0),
-        ("block_type", "parallel"),
-    ],
-)
-def test_what_encoder_decoders_lack_is_refused_before_it_is_looked_at(name: str, value: Any) -> None:
+LACKING = {
+    "sliding_window": [3, 0], "layer_types": [["sliding_attention", "full_attention"], ["full_attention"]],
+    "local_rope_theta": [100.0], "block_type": ["parallel"],
+}  # fmt: skip
+
+
+def test_what_encoder_decoders_lack_is_refused_before_it_is_looked_at() -> None:
     """No message asks for a field that the next one refuses."""
-    told = re.escape(f"{name}={value!r}: not in encoder-decoders; leave it out.")
-    with pytest.raises(StrictDataclassError, match=told):
-        ScratchSeq2SeqConfig(**TINY, **{name: value})
+    for name, values in LACKING.items():
+        for value in values:
+            told = re.escape(f"{name}={value!r}: not in encoder-decoders; leave it out.")
+            with pytest.raises(StrictDataclassError, match=told):
+                ScratchSeq2SeqConfig(**TINY, **{name: value})
 
 
 SENSIBLE: list[dict[str, Any]] = [
@@ -113,25 +108,15 @@ def test_a_sensible_value_is_kept_as_it_is() -> None:
     for settings in SENSIBLE:
         config = tiny(**settings)
         assert {name: getattr(config, name) for name in settings} == settings
-        assert ScratchEncoderModel(config)(torch.tensor([[1, 2, 3]])).last_hidden_state.isfinite().all()
-
-
-def test_a_later_assignment_is_checked_for_its_kind() -> None:
-    config = tiny()
-    with pytest.raises(StrictDataclassError, match="hidden_act"):
-        config.hidden_act = "softplus"
-    assert config.hidden_act == "relu"
+        assert (
+            modeling_scratch.ScratchEncoderModel(config)(torch.tensor([[1, 2, 3]])).last_hidden_state.isfinite().all()
+        )
 
 
 def test_sizes_left_out_are_derived() -> None:
     config = ScratchSeq2SeqConfig(hidden_size=24, num_attention_heads=6, num_hidden_layers=3)
     assert (config.head_dim, config.num_key_value_heads, config.embedding_size) == (4, 6, 24)
     assert (config.decoder_layers, config.decoder_vocab_size) == (3, config.vocab_size)
-
-
-def test_the_library_reads_how_many_layers_a_cache_has() -> None:
-    for config in ScratchDecoderConfig(num_hidden_layers=5), ScratchSeq2SeqConfig(decoder_layers=5):
-        assert config.decoder_layers == config.get_text_config(decoder=True).num_hidden_layers == 5
 
 
 def test_rope_parameters_are_there_for_rotary_positions_alone() -> None:
@@ -145,7 +130,6 @@ def test_rope_parameters_are_there_for_rotary_positions_alone() -> None:
 TWO_VOCABULARIES = {"share_encoder_decoder_embeddings": False, "decoder_vocab_size": 40, "decoder_start_token_id": 3}
 SAVED: list[tuple[type[ScratchConfig], dict[str, Any]]] = [
     (ScratchEncoderConfig, {}),
-    (ScratchEncoderConfig, rotary(rope_type="linear", rope_theta=5e5, factor=2.0)),
     (ScratchEncoderConfig, rotary(**LLAMA3, original_max_position_embeddings=16)),
     (ScratchEncoderConfig, {"num_key_value_heads": 2, "embedding_size": 8, "hidden_dropout": 0, "pad_token_id": None}),
     (ScratchEncoderConfig, {"eos_token_id": [2, 3], "bos_token_id": 1, "problem_type": "regression", "num_labels": 1}),
@@ -195,3 +179,56 @@ def test_names_of_labels_count_them() -> None:
     assert named.label2id == {"bad": 0, "fair": 1, "good": 2, "superb": 3}
     assert ScratchEncoderConfig(**settings, label2id={"bad": 0, "good": 1}).id2label == {0: "bad", 1: "good"}
     assert named.id2label[3] == "superb"
+
+
+# Misnamed fields
+
+# A field of another model or a misspelling, and ours.
+MISNAMED = {
+    "hidden_dropout_prob": "hidden_dropout", "attn_pdrop": "attention_dropout", "d_model": "hidden_size",
+    "rms_norm_eps": "norm_eps", "encoder_layers": "num_hidden_layers", "hidden_droput": "hidden_dropout",
+    "norm_positions": "norm_position", "eos_token_ids": "eos_token_id",
+}  # fmt: skip
+# What configs carry by right: fields of Transformers, of its tasks and of its tools.
+CARRIED = {
+    "sep_token_id": 3, "mask_token_id": 4, "task_specific_params": {"translation": {"prefix": "translate: "}},
+    "attn_implementation": "eager", "torch_dtype": "float32", "name_or_path": "folder", "num_beams": 4,
+    "max_length": 20, "tokenizer_class": "PreTrainedTokenizerFast", "num_labels": 3, "use_cache": True,
+    "output_attentions": False, "native_model_type": "bert", "transformers_version": "5.0.0",
+}  # fmt: skip
+
+
+def warnings_of(config_class: type[PreTrainedConfig], **settings: Any) -> list[str]:
+    with library_messages() as messages:
+        config_class(**settings)
+    return messages
+
+
+@pytest.mark.parametrize("config_class", [ScratchEncoderConfig, ScratchDecoderConfig, ScratchSeq2SeqConfig])
+def test_a_misnamed_field_is_answered_with_the_likely_name(config_class: Any) -> None:
+    """What configs carry by right is not warned of, nor what configs of others carry."""
+    for name, field in MISNAMED.items():
+        (message,) = warnings_of(config_class, **{name: 1})
+        assert re.search(f"{config_class.__name__} .*{name!r}.*did you mean {field!r}", message)
+    assert warnings_of(config_class, **CARRIED) == []
+    assert warnings_of(config_class, rope_theta=500.0, position_type="rotary") == []
+    assert warnings_of(ScratchDecoderConfig, decoder_layers=2) == []  # another name of the same size
+    assert warnings_of(BertConfig, hidden_droput=0.5, d_model=16) == []
+
+
+def test_a_saved_config_is_loaded_and_copied_in_silence(tmp_path: Path) -> None:
+    config = ScratchEncoderConfig(problem_type="regression", num_labels=1)
+    config.custom_pipelines = {"reviews": {"impl": "reviews.Pipeline", "pt": []}}
+    config.save_pretrained(tmp_path)
+    with library_messages() as messages:
+        loaded = AutoConfig.from_pretrained(tmp_path)
+        assert copy.deepcopy(loaded).to_dict() == loaded.to_dict()
+    assert messages == []
+    assert loaded.custom_pipelines == config.custom_pipelines
+
+
+def test_every_field_of_a_convertible_family_is_known() -> None:
+    for family in FAMILIES.values():
+        for theirs, ours in family.fields.items():
+            for name in [theirs] if isinstance(theirs, str) else theirs:
+                assert likely_field(name, getattr(modeling_scratch, family.config)) == ours

@@ -28,13 +28,6 @@ def test_sinusoids_are_added_to_the_scaled_tokens(sinusoid: Any) -> None:
     assert_close(layer(IDS, PLACES), layer.projection(embedded))
 
 
-@pytest.mark.parametrize("offset", [0, 2])
-def test_learned_positions_start_at_the_row_of_the_offset(offset: int) -> None:
-    layer = embeddings(position_type="learned", position_offset=offset)
-    assert layer.positions.weight.shape == (LIMIT + offset, TINY["hidden_size"])
-    assert_close(layer(IDS, PLACES), layer.tokens.weight[IDS] + layer.positions.weight[offset : offset + 4])
-
-
 def test_token_types_are_zero_where_none_are_given() -> None:
     layer = embeddings(type_vocab_size=2)
     types = torch.tensor([[0, 0, 1, 1], [1, 1, 1, 1]])
@@ -51,25 +44,18 @@ def test_factorised_embeddings_are_summed_and_normalised_before_they_are_project
 
 
 def test_a_text_beyond_the_learned_positions_is_refused_with_the_way_out() -> None:
+    """Padding does not count, and texts that arrive packed are measured one by one."""
     learned = ENCODER.model(position_type="learned", position_offset=2)
-    assert learned(torch.ones(1, LIMIT, dtype=torch.long)).last_hidden_state.isfinite().all()
-    with pytest.raises(ValueError, match=rf"{LIMIT + 1} tokens.*max_position_embeddings={LIMIT}.*truncation=True"):
-        learned(torch.ones(1, LIMIT + 1, dtype=torch.long))
-
-
-def test_padding_does_not_count_and_texts_that_arrive_packed_are_measured_one_by_one() -> None:
-    learned = ENCODER.model(position_type="learned")
     mask = torch.zeros(2, 3 * LIMIT, dtype=torch.long)
     mask[0, :LIMIT] = mask[1, -LIMIT:] = 1
-    assert learned(torch.ones_like(mask), mask).last_hidden_state.isfinite().all()
-    ids = torch.ones(1, 3 * LIMIT, dtype=torch.long)
-    packed = torch.arange(LIMIT).repeat(3)[None]
-    assert learned(ids, position_ids=packed).last_hidden_state.isfinite().all()
+    ids, packed = torch.ones(1, 3 * LIMIT, dtype=torch.long), torch.arange(LIMIT).repeat(3)[None]
+    for inputs in {"input_ids": ids[:, :LIMIT]}, {"input_ids": torch.ones_like(mask), "attention_mask": mask}, {
+        "input_ids": ids, "position_ids": packed
+    }:  # fmt: skip
+        assert learned(**inputs).last_hidden_state.isfinite().all()
+    with pytest.raises(ValueError, match=rf"{LIMIT + 1} tokens.*max_position_embeddings={LIMIT}.*truncation=True"):
+        learned(ids[:, : LIMIT + 1])
     with pytest.raises(ValueError, match=f"{LIMIT + 1} tokens"):
         learned(ids, position_ids=torch.cat([torch.arange(LIMIT + more) for more in (1, -1, 0)])[None])
-
-
-def test_other_positions_have_no_limit() -> None:
-    ids = torch.ones(1, 3 * LIMIT, dtype=torch.long)
     for position_type in "none", "sinusoidal", "sinusoidal_halves", "rotary":
         assert ENCODER.model(position_type=position_type)(ids).last_hidden_state.isfinite().all()

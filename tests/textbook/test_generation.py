@@ -1,15 +1,14 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Generation is the library's own, and says the same with every cache, in every batch, drafted or not."""
 
-from functools import wraps
 from typing import Any
 
 import pytest
 import torch
 from conftest import lively
-from model_cases import CAUSAL_LM, MASK, SEQ2SEQ_LM, SWITCHES, Case, draw_ids, in_turn, padded, parametrize_cases
+from model_cases import CAUSAL_LM, MASK, SEQ2SEQ_LM, Case, draw_ids, in_turn, padded, parametrize_cases
 from torch import Tensor, nn
-from transformers import CompileConfig, ContinuousBatchingConfig, GenerationConfig
+from transformers import CompileConfig
 
 from modeling_scratch.fast.engine import MANY_TEXTS
 from modeling_scratch.fast.generation import MANY_ROWS, WORTH_A_COPY, quick_head
@@ -58,6 +57,9 @@ def test_a_cache_changes_nothing(case: Case, settings: dict) -> None:
     assert_same_texts(generate(model, **STATIC), generate(model))
 
 
+FEW = IDS[::2], MASK[::2]  # without the text that is padded on the right
+
+
 @every_generator
 def test_a_static_cache_changes_nothing_for_many_texts(case: Case) -> None:
     """One token of each of many is read by plain products, which are given the mask of the fused kernel."""
@@ -65,26 +67,6 @@ def test_a_static_cache_changes_nothing_for_many_texts(case: Case) -> None:
     many = [states.repeat(MANY_TEXTS, 1) for states in FEW]
     assert_same_texts(generate(model, *many, **STATIC), generate(model, *many))
     assert_same_texts(generate(model, *FEW, **STATIC, output_attentions=True), generate(model, *FEW))
-
-
-FEW = IDS[::2], MASK[::2]  # without the text that is padded on the right
-
-
-@pytest.mark.parametrize("position_type", ["rotary", "alibi", "learned"])
-def test_every_token_of_a_static_cache_has_inputs_of_one_shape(position_type: str) -> None:
-    """So that one compiled graph fits all tokens. The first call reads the prompt."""
-    model, shapes = lively(CAUSAL_LM.model(position_type=position_type)), []
-    expected, forward = generate(model, *FEW), model.forward
-
-    @wraps(forward)  # whose arguments generate looks at
-    def seen(*arguments: Any, **named: Any) -> Any:
-        shapes.append({name: tuple(value.shape) for name, value in named.items() if isinstance(value, Tensor)})
-        return forward(*arguments, **named)
-
-    model.forward = seen
-    assert_same_texts(generate(model, *FEW, **STATIC), expected)
-    assert "attention_mask" in shapes[1]
-    assert [each for each in shapes[1:] if each != shapes[1]] == []
 
 
 @pytest.mark.slow
@@ -95,31 +77,26 @@ def test_flex_attention_makes_its_own_masks_of_a_static_cache() -> None:
     assert torch.equal(generate(model, *FEW, **STATIC).sequences, expected.sequences)
 
 
-@pytest.mark.slow
-@every_generator
-def test_a_static_cache_compiles(case: Case) -> None:
-    model = lively(case.model(position_type="rotary"))
-    expected = generate(model)
-    model.forward = torch.compile(model.forward, mode="default", fullgraph=True)
-    assert_same_texts(generate(model, cache_implementation="static"), expected)
-
-
 COMPILED = CompileConfig(fullgraph=False, dynamic=False, mode="default", backend="eager")
 COMPILED._compile_all_devices = True  # as on a GPU; without a public name
 
 
 @pytest.mark.parametrize(
-    "search", [{}, {"do_sample": True}, {"num_beams": 2}], ids=lambda given: "-".join(given) or "greedy"
-)
-@every_generator
-def test_a_second_call_runs_what_the_first_one_compiled(case: Case, search: dict[str, Any]) -> None:
+    ("case", "position_type", "search"),
+    [
+        (CAUSAL_LM, "rotary", {"do_sample": True}), (CAUSAL_LM, "alibi", {}), (CAUSAL_LM, "learned", {"num_beams": 2}),
+        (SEQ2SEQ_LM, "rotary", {"num_beams": 2}),
+    ],
+)  # fmt: skip
+def test_a_second_call_runs_what_the_first_one_compiled(case: Case, position_type: str, search: dict) -> None:
+    """All tokens but the prompt have inputs of one shape, so that one graph fits them."""
     torch.compiler.reset()
-    model = lively(case.model(position_type="rotary"))
-    expected = generate(model, **search)
+    model = lively(case.model(position_type=position_type))
+    expected = generate(model, *FEW, **search)
     compiled = {"cache_implementation": "static", "compile_config": COMPILED}
-    assert_same_texts(generate(model, **search, **compiled), expected)
+    assert_same_texts(generate(model, *FEW, **search, **compiled), expected)
     with torch.compiler.set_stance("fail_on_recompile"):
-        assert_same_texts(generate(model, **search, **compiled), expected)
+        assert_same_texts(generate(model, *FEW, **search, **compiled), expected)
 
 
 # Batches
@@ -134,20 +111,6 @@ def test_a_batch_says_what_its_texts_say_one_by_one(case: Case, settings: dict) 
         assert len(together.unique(dim=0)) > 1
         apart = torch.cat([new_tokens(generate(model, row[None], **search)) for row in ROWS])
         assert torch.equal(together, apart)
-
-
-@pytest.mark.filterwarnings("ignore")  # the library's own, of its batches
-def test_continuous_batching_takes_layers_that_are_local_by_turns() -> None:
-    """`generate_batch` hands over a mask for each type of layer."""
-    model = lively(CAUSAL_LM.model(**SWITCHES["local-parallel"], tie_word_embeddings=False, pad_token_id=0))
-    settings = GenerationConfig(max_new_tokens=NEW, do_sample=False, eos_token_id=-1, pad_token_id=0)
-    prompts = [row.tolist() for row in ROWS]
-    alone = [model.generate(row[None], generation_config=settings)[0, len(row) :].tolist() for row in ROWS]
-    pages = ContinuousBatchingConfig(num_blocks=16, max_batch_tokens=32)  # else it takes all the memory
-    outputs = model.generate_batch(prompts, settings, pages, progress_bar=False)
-    together = {tuple(output.prompt_ids): output.generated_tokens for output in outputs.values()}
-    assert [together[tuple(prompt)] for prompt in prompts] == alone
-    assert len({token for text in alone for token in text}) > NEW
 
 
 def test_embeddings_may_stand_for_the_prompt() -> None:

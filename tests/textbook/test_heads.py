@@ -12,7 +12,7 @@ from torch import Tensor
 
 from modeling_scratch import ScratchEncoderForSequenceClassification
 from modeling_scratch.heads import cross_entropy, pool, span_loss
-from modeling_scratch.modeling_encoder import ClassificationHead, MaskedLMHead
+from modeling_scratch.modeling_encoder import ClassificationHead
 
 STATES = torch.randn(*MASK.shape, TINY["hidden_size"], generator=torch.Generator().manual_seed(1))
 REDUCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -55,28 +55,10 @@ def test_the_mean_of_a_long_text_fits_16_bits_though_its_sum_does_not() -> None:
     assert torch.equal(pool(states, None, "mean"), states[:, 0])
 
 
-@pytest.mark.parametrize("activation", [None, "tanh", "relu", "gelu"])
-def test_a_classification_head_may_have_a_hidden_layer(activation: str | None) -> None:
-    head = redraw(ClassificationHead(tiny(classifier_activation=activation))).eval()
-    hidden = STATES[0]
-    if activation is not None:
-        function = getattr(F, activation)
-        hidden = function(hidden @ head.dense.weight.T + head.dense.bias)
-    assert_close(head(STATES[0]), hidden @ head.out_proj.weight.T + head.out_proj.bias)
-
-
 def test_dropout_before_the_last_layer() -> None:
     """As elsewhere, unless the config has another one for it."""
     for own, expected in (None, 0.3), (0.0, 0.0), (0.2, 0.2):
         assert ClassificationHead(tiny(hidden_dropout=0.3, classifier_dropout=own)).dropout.p == expected
-
-
-def test_masked_language_head_of_factorised_embeddings() -> None:
-    head = redraw(MaskedLMHead(tiny(embedding_size=6, hidden_act="relu", norm_type="rms_norm")))
-    inner = (STATES @ head.dense.weight.T + head.dense.bias).clamp(min=0)
-    inner = inner / (inner.pow(2).mean(-1, keepdim=True) + 1e-5).sqrt() * head.norm.weight
-    assert_close(head(STATES), inner @ head.decoder.weight.T + head.decoder.bias)
-    assert head(STATES).shape == (*MASK.shape, TINY["vocab_size"])
 
 
 # Losses
@@ -93,9 +75,13 @@ def test_cross_entropy_is_the_mean_over_labelled_tokens() -> None:
 
 
 def test_no_labels_are_no_loss_and_no_gradient() -> None:
-    for count in None, 0, torch.tensor(0), 5:
-        logits = draw(2, 5, 7)
-        loss = cross_entropy(logits, torch.full((2, 5), -100), count)
+    nothing, starts, ends = torch.full((2, 8), -100), torch.tensor([8, -1]), torch.tensor([-100, 9])
+    for loss_of in (
+        *(lambda logits, count=count: cross_entropy(logits, nothing, count) for count in (None, 0, torch.tensor(0), 5)),
+        lambda logits: span_loss(logits[..., 0], logits[..., 1], starts, ends),
+    ):
+        logits = draw(2, 8, 7)
+        loss = loss_of(logits)
         loss.backward()
         assert loss.item() == 0
         assert (logits.grad == 0).all()
@@ -146,12 +132,3 @@ def test_span_loss_is_the_mean_of_both_ends() -> None:
     expected = (F.cross_entropy(starts[:1], first[:1]) + F.cross_entropy(ends[[0, 3]], last[[0, 3]])) / 2
     assert_close(span_loss(starts, ends, first, last, mask), expected)
     assert_close(span_loss(starts, ends, first[:, None], last[:, None], mask), expected)
-
-
-def test_no_span_at_all_is_no_loss_and_no_gradient() -> None:
-    starts, ends = draw(2, 8), draw(2, 8, seed=1)
-    loss = span_loss(starts, ends, torch.tensor([8, -1]), torch.tensor([-100, 9]))
-    loss.backward()
-    assert loss.item() == 0
-    assert (starts.grad == 0).all()
-    assert (ends.grad == 0).all()

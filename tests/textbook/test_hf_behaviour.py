@@ -14,7 +14,6 @@ from model_cases import (
     MASK,
     ONE_STACK,
     SEQ2SEQ_LM,
-    SEQ2SEQS,
     TEXTS,
     TINY,
     Case,
@@ -112,15 +111,12 @@ def test_an_input_that_cannot_be_read_is_refused_by_its_name(case: Case, side: s
             model(**{**inputs, name: wrong})
 
 
-def test_token_types_that_the_model_lacks_are_named() -> None:
+def test_token_types_that_the_model_lacks_and_a_mask_of_another_length_than_the_source_are_named() -> None:
     inputs = TEXTS.inputs()
     with pytest.raises(IndexError, match=r"^token_type_ids from 0 to 2, .* 0 to 1: see config.type_vocab_size"):
         TEXTS.model(type_vocab_size=2)(**inputs, token_type_ids=inputs["input_ids"] % 3)
-
-
-def test_a_mask_of_another_length_than_the_source_is_refused() -> None:
-    model, inputs = SEQ2SEQS[0].model(), SEQ2SEQS[0].inputs()
-    inputs |= {"encoder_outputs": model.encoder(inputs.pop("input_ids"), inputs["attention_mask"])}
+    model, inputs = SEQ2SEQ_LM.model(), SEQ2SEQ_LM.inputs()
+    inputs |= {"encoder_outputs": model.get_encoder()(inputs.pop("input_ids"), inputs["attention_mask"])}
     with pytest.raises(ValueError, match=rf"^attention_mask .* \({BATCH}, {LENGTH}\)"):
         model(**{**inputs, "attention_mask": MASK[:, 1:]})
 

@@ -27,7 +27,7 @@ def linear(layer: torch.nn.Linear, states: Tensor) -> Tensor:
     return states @ layer.weight.T + (0 if layer.bias is None else layer.bias)
 
 
-@pytest.mark.parametrize("eps", [1e-5, 0.5, 1])
+@pytest.mark.parametrize("eps", [1e-5, 1])
 def test_rms_norm(eps: float) -> None:
     norm = redraw(RMSNorm(TINY["hidden_size"], eps))
     mean_square = STATES.double().pow(2).mean(-1, keepdim=True)

@@ -9,19 +9,17 @@ import torch.nn.functional as F
 from model_cases import (
     CAUSAL_LM,
     DECODER_TEXTS,
-    DECODERS,
     LENGTHS,
     MASK,
     POSITIONS,
+    SWITCHES,
     TINY,
     Case,
     assert_close,
     boundaries,
     draw_ids,
     engines,
-    every_switch,
     in_turn,
-    of_real_tokens,
     padded,
     restarting,
     texts,
@@ -44,22 +42,6 @@ def next_tokens(logits: Tensor, labels: Tensor) -> Tensor:
     return torch.stack(losses).sum()
 
 
-# Padding
-
-
-@engines
-@in_turn(DECODERS, POSITIONS)
-def test_padding_changes_nothing(case: Case, settings: dict) -> None:
-    """A batch equals its texts one by one, whichever side is padded, however far and with whatever."""
-    model = case.model(**settings)
-    singles = [model(row[None])[0] for row in texts()]
-    of_tokens = singles[0].ndim == 3
-    for side, length, filler in ("right", 9, 0), ("left", 13, 7):
-        batch = padded(texts(), side, length, filler)
-        expected = torch.cat([single[0] if of_tokens else single for single in singles])
-        assert_close(of_real_tokens(model(**batch)[0], batch["attention_mask"]), expected)
-
-
 # Caches
 
 
@@ -79,25 +61,20 @@ def static(config: Any) -> Cache:
     return StaticCache(config=config, max_cache_len=16)
 
 
-@in_turn((CAUSAL_LM,), POSITIONS)
+@in_turn((CAUSAL_LM,), {**POSITIONS, **SWITCHES})
 def test_cached_equals_uncached(case: Case, settings: dict) -> None:
-    """Prefill, one token at a time, several at a time, and one again; a text is padded on the left, another right."""
+    """Prefill, one token at a time, several at a time, and one again; a text is padded on the left, another right.
+
+    Also without a mask, where positions go on from the cache.
+    """
     model = case.model(**settings)
     batch, real = {"input_ids": IDS, "attention_mask": MASK}, MASK.bool()
     for cache in None, static(model.config):
         found = in_steps(model, batch, [4, 5, 6, 8, 9], cache)
         assert_close(found[real], model(**batch).logits[real])
-
-
-@every_switch
-def test_cached_equals_uncached_with_every_switch(settings: dict) -> None:
-    """Also without a mask, where positions go on from the cache."""
-    model = CAUSAL_LM.model(**settings)
-    batch, expected = {"input_ids": IDS, "attention_mask": torch.ones_like(MASK)}, model(IDS).logits
-    assert_close(in_steps(model, batch, [3, 4, 9], static(model.config)), expected)
     cache = DynamicCache(config=model.config)
-    found = [model(ids, past_key_values=cache, use_cache=True).logits for ids in (IDS[:, :5], IDS[:, 5:])]
-    assert_close(torch.cat(found, dim=1), expected)
+    pieces = [model(ids, past_key_values=cache, use_cache=True).logits for ids in (IDS[:, :5], IDS[:, 5:])]
+    assert_close(torch.cat(pieces, dim=1), model(IDS).logits)
 
 
 TWO_TEXTS = torch.tensor([[0, 1, 2, 3, 0, 1, 2, 3, 4]])
@@ -187,13 +164,14 @@ def test_each_packed_sequence_is_one_text_to_classify() -> None:
 @engines
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_the_loss_is_that_of_the_texts_one_by_one(side: str) -> None:
-    """Labels at padding are ignored, and padding predicts nothing: not even the first token of a text."""
+    """Whatever labels padding has, they are ignored, and it predicts nothing: not even the first token of a text."""
     model = CAUSAL_LM.model()
     batch = padded(texts(), side, 11)
     labels = torch.where(batch["attention_mask"].bool(), batch["input_ids"], -100)
     total = sum(next_tokens(model(row[None]).logits, row[None]) for row in texts() if len(row) > 1)
     count = sum(LENGTHS) - len(LENGTHS)
-    assert_close(model(**batch, labels=labels).loss, total / count)
+    for given in labels, batch["input_ids"]:
+        assert_close(model(**batch, labels=given).loss, total / count)
     items = (labels[:, 1:] != -100).sum()  # by Trainer, which also counts a first token behind padding
     for given in items, int(items):
         assert_close(model(**batch, labels=labels, num_items_in_batch=given).loss, total / items)
@@ -208,22 +186,6 @@ def test_boundaries_that_do_not_cover_the_rows_are_refused(bounds: list[int]) ->
     rows = IDS[:1] if bounds[-1] == 7 else IDS[:2]
     with pytest.raises(ValueError, match=r"cu_seq_lens_q \[.*\]: has to rise from 0, with the end of each row, \[9"):
         CAUSAL_LM.model()(rows, cu_seq_lens_q=torch.tensor(bounds))
-
-
-@engines
-@pytest.mark.parametrize("side", ["left", "right"])
-def test_no_token_learns_to_predict_padding_that_has_a_label(side: str) -> None:
-    model, texts_of_two = CAUSAL_LM.model(), texts()[:2]
-    batch = padded(texts_of_two, side, 11)
-    marked = torch.where(batch["attention_mask"].bool(), batch["input_ids"], -100)
-    assert_close(model(**batch, labels=batch["input_ids"]).loss, model(**batch, labels=marked).loss)
-
-
-def test_a_mask_of_the_wrong_length_is_refused_with_a_static_cache_too() -> None:
-    model = CAUSAL_LM.model()
-    cache = model(IDS[:, :5], past_key_values=static(model.config), use_cache=True).past_key_values
-    with pytest.raises(ValueError, match=r"attention_mask \(3, 4\): has to be \(3, 9\)"):
-        model(IDS[:, 5:], torch.ones(3, 4, dtype=torch.long), past_key_values=cache)
 
 
 def test_labels_are_shifted_once() -> None:

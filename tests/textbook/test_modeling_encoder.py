@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Encoders: padding changes nothing, texts do not see each other, and losses are what the literature says."""
+"""Padding changes nothing in models of one stack, and encoders compute for the tokens alone that somebody reads."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from conftest import watch
 from model_cases import (
-    ENCODER,
+    DECODERS,
     ENCODERS,
     HEADS,
     MASK,
@@ -18,7 +18,6 @@ from model_cases import (
     Case,
     assert_close,
     engines,
-    every_position,
     in_turn,
     of_real_tokens,
     padded,
@@ -27,7 +26,9 @@ from model_cases import (
 
 
 @engines
-@in_turn(ENCODERS, POSITIONS)
+@pytest.mark.parametrize(
+    ("case", "settings"), [*in_turn(ENCODERS, POSITIONS).args[1], *in_turn(DECODERS, POSITIONS).args[1]]
+)
 def test_padding_changes_nothing(case: Case, settings: dict) -> None:
     """A batch equals its texts one by one, whichever side is padded, however far and with whatever."""
     model = case.model(**settings)
@@ -38,32 +39,6 @@ def test_padding_changes_nothing(case: Case, settings: dict) -> None:
             of_tokens = value.shape[:2] == batch["attention_mask"].shape
             expected = torch.cat([single[name][0] if of_tokens else single[name] for single in singles])
             assert_close(of_real_tokens(value, batch["attention_mask"]), expected)
-
-
-@engines
-@in_turn(HEADS)
-def test_the_loss_does_not_see_padding(case: Case, settings: dict) -> None:
-    """Neither what stands there nor, for labels that are found by place, how much of it follows."""
-    model = case.model(**settings)
-    batch = case.batch()
-    expected = model(**batch).loss
-    noisy = {**batch, "input_ids": torch.where(MASK.bool(), batch["input_ids"], 5)}
-    longer = {
-        name: F.pad(value, (0, 3), value=-100 if name == "labels" else 0) if value.ndim == 2 else value
-        for name, value in batch.items()
-    }
-    for other in noisy, longer:
-        torch.testing.assert_close(model(**other).loss, expected, atol=1e-6, rtol=0)
-
-
-@every_position
-def test_order_matters_where_there_are_positions(settings: dict) -> None:
-    """Of ALiBi, a bidirectional model knows the distance alone: a text and its reverse are the same to it."""
-    model = ENCODER.model(**settings)
-    row = texts()[0][None]
-    found, turned = model(row).last_hidden_state, model(row.flip(-1)).last_hidden_state.flip(1)
-    assert_close(model(row, position_ids=torch.arange(row.shape[1])[None]).last_hidden_state, found)
-    assert torch.allclose(found, turned, atol=1e-4) == (settings["position_type"] in ("none", "alibi"))
 
 
 @engines
@@ -95,16 +70,6 @@ def test_sparse_prediction_sends_the_labelled_tokens_alone_through_the_head() ->
     unlabelled = {name: value for name, value in batch.items() if name != "labels"}
     assert sparse(**unlabelled).logits.shape[:2] == labelled.shape
     assert sparse(**unlabelled, labels=torch.full_like(batch["labels"], -100)).loss == 0
-
-
-@pytest.mark.parametrize("case", [TEXTS, MASKED_LM], ids=["texts", "masked_lm"])
-def test_what_is_spared_comes_back_where_all_hidden_states_are_asked_for(case: Case) -> None:
-    model = case.model(sparse_prediction=True, classifier_pooling="first").eval()
-    batch = case.batch()
-    spared, whole = model(**batch), model(**batch, output_hidden_states=True)
-    torch.testing.assert_close(spared.logits, whole.logits)
-    torch.testing.assert_close(spared.loss, whole.loss)
-    assert whole.hidden_states[-1].shape[:2] == batch["input_ids"].shape
 
 
 def test_where_one_token_asks_weights_are_dropped_as_anywhere() -> None:

@@ -214,24 +214,19 @@ def test_languages_are_named_in_the_text_and_in_the_answer(of_many_languages: Tr
     assert len(set(answers.values())) == 3
 
 
-def test_languages_that_are_missing_or_unknown_are_refused(of_many_languages: TranslationPipeline) -> None:
-    """The tokenizer by itself would make its unknown token of them."""
-    for languages in {"src_lang": "en_XX", "tgt_lang": "de"}, {"src_lang": "en", "tgt_lang": "de_DE"}:
-        with pytest.raises(ValueError, match="unknown to the tokenizer"):
-            of_many_languages(TEXTS[0], **languages)
-    with pytest.raises(ValueError, match="src_lang"):
-        of_many_languages(TEXTS[0], tgt_lang="de_DE")
-
-
 def test_the_name_of_the_task_holds_the_languages_and_a_call_can_name_others(
     of_many_languages: TranslationPipeline, bart: Any, tokenizer: Any
 ) -> None:
+    """Those that are missing or unknown are refused: the tokenizer would make its unknown token of them."""
     model, several = of_many_languages.model, of_many_languages.tokenizer
     settings = {"max_new_tokens": 6, "do_sample": False, "task": "translation_en_XX_to_de_DE"}
     serve = TranslationPipeline(model=model, tokenizer=several, **settings)
     for changed in {}, {"tgt_lang": "ro_RO"}, {"src_lang": "fr_XX"}:
         languages = {"src_lang": "en_XX", "tgt_lang": "de_DE", **changed}
         assert serve(TEXTS[0], **changed) == of_many_languages(TEXTS[0], **languages)
+    for source, target, fault in ("en_XX", "de", "unknown to"), ("en", "de_DE", "unknown to"), (None, "de_DE", "src_"):
+        with pytest.raises(ValueError, match=fault):
+            of_many_languages(TEXTS[0], src_lang=source, tgt_lang=target)
     plain = TranslationPipeline(model=bart, tokenizer=tokenizer)  # of one language, and it says nothing of others
     assert plain(TEXTS[0], tgt_lang="de", **OPTIONS) == plain(TEXTS[0], **OPTIONS)
 
@@ -269,18 +264,18 @@ def test_settings_of_a_task_come_from_the_config_as_t5_has_them(tokenizer: Any, 
 
 def test_what_cannot_be_is_refused(model: Any, tokenizer: Any) -> None:
     serve: Pipeline = Text2TextGenerationPipeline(model=model, tokenizer=tokenizer)
-    with pytest.raises(ValueError, match="int '3' is no text"):
-        serve(3)
-    with pytest.raises(ValueError, match="exclude each other"):
-        serve("a", return_text=True, return_tensors=True)
-    with pytest.raises(ValueError, match="no_such_option"):
-        serve("a", no_such_option=1)
-    with pytest.raises(ValueError, match="max_new_tokens"):
-        serve("a", max_new_tokens=0)
+    bare = train_bpe_tokenizer(TEXTS, 270, style="gpt", show_progress=False)
+    for options, fault in (
+        ({"inputs": 3}, "int '3' is no text"),
+        ({"return_text": True, "return_tensors": True}, "exclude each other"),
+        ({"no_such_option": 1}, "no_such_option"),
+        ({"max_new_tokens": 0}, "max_new_tokens"),
+    ):
+        with pytest.raises(ValueError, match=fault):
+            serve(**{"inputs": "a", **options})
     assert serve([], **OPTIONS) == []
-    without_special_tokens = train_bpe_tokenizer(TEXTS, 270, style="gpt", show_progress=False)
     with pytest.raises(ValueError, match="'' gives no tokens"):
-        Text2TextGenerationPipeline(model=model, tokenizer=without_special_tokens)("", **OPTIONS)
+        Text2TextGenerationPipeline(model=model, tokenizer=bare)("", **OPTIONS)
     config = ScratchSeq2SeqConfig(**SIZES, vocab_size=40, decoder_vocab_size=30, share_encoder_decoder_embeddings=False)
     with pytest.raises(ValueError, match="give target_tokenizer"):
         Text2TextGenerationPipeline(model=ScratchSeq2SeqForConditionalGeneration(config), tokenizer=tokenizer)

@@ -1,11 +1,11 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The stack is torch's own encoder and, twice, its Transformer: weight for weight, gradient for gradient."""
+"""Two stacks are torch's own Transformer: weight for weight, gradient for gradient."""
 
 from typing import Any
 
 import pytest
 import torch
-from model_cases import ENCODER, MASK, SEQ2SEQ, TINY, assert_close, backends, draw_ids, engines, tiny
+from model_cases import MASK, SEQ2SEQ, TINY, assert_close, backends, draw_ids, engines, tiny
 from torch import Tensor, nn
 
 from modeling_scratch.stack import Stack
@@ -44,23 +44,13 @@ def renamed(weights: dict[str, Tensor]) -> dict[str, Tensor]:
     return found
 
 
-def options_of(config: Any) -> dict[str, Any]:
-    return {
-        "dim_feedforward": config.intermediate_size, "dropout": 0.0, "activation": config.hidden_act,
-        "layer_norm_eps": config.norm_eps, "batch_first": True, "norm_first": config.norm_position == "pre",
-    }  # fmt: skip
-
-
-def encoder_of_torch(config: Any) -> nn.TransformerEncoder:
-    layer = nn.TransformerEncoderLayer(config.hidden_size, config.num_attention_heads, **options_of(config))
-    norm = nn.LayerNorm(config.hidden_size, config.norm_eps) if config.norm_position == "pre" else None
-    return nn.TransformerEncoder(layer, config.num_hidden_layers, norm, enable_nested_tensor=False)
-
-
 def transformer_of_torch(config: Any) -> nn.Transformer:
     """It would end in a norm even where every block does."""
-    layers = config.num_hidden_layers, config.decoder_layers
-    other = nn.Transformer(config.hidden_size, config.num_attention_heads, *layers, **options_of(config))
+    other = nn.Transformer(
+        config.hidden_size, config.num_attention_heads, config.num_hidden_layers, config.decoder_layers,
+        config.intermediate_size, dropout=0.0, activation=config.hidden_act, layer_norm_eps=config.norm_eps,
+        batch_first=True, norm_first=config.norm_position == "pre",
+    )  # fmt: skip
     if config.norm_position == "post":
         other.encoder.norm = other.decoder.norm = None
     other.encoder.enable_nested_tensor = False
@@ -78,25 +68,9 @@ def assert_same(model: nn.Module, other: nn.Module, found: Tensor, expected: Ten
         assert_close(gradients[name], parameter.grad)
 
 
-every_kind = pytest.mark.parametrize(("norm_position", "hidden_act"), [("post", "relu"), ("pre", "gelu")])
-
-
 @engines
 @backends
-@every_kind
-def test_it_is_the_encoder_of_torch(norm_position: str, hidden_act: str, backend: str) -> None:
-    settings = {"norm_position": norm_position, "hidden_act": hidden_act}
-    model = ENCODER.model(**settings, embedding_scale=True, attn_implementation=backend)
-    other = encoder_of_torch(model.config)
-    other.load_state_dict(renamed(model.state_dict()))
-    embedded = model.embeddings(IDS, MASK.cumsum(-1) - 1).detach()
-    expected = other(embedded, src_key_padding_mask=~REAL)[REAL]
-    assert_same(model, other, model(IDS, MASK).last_hidden_state[REAL], expected)
-
-
-@engines
-@backends
-@every_kind
+@pytest.mark.parametrize(("norm_position", "hidden_act"), [("post", "relu"), ("pre", "gelu")])
 def test_it_is_the_transformer_of_torch(norm_position: str, hidden_act: str, backend: str) -> None:
     """The base model of 2017, with padding on both sides and no look ahead."""
     settings = {"norm_position": norm_position, "hidden_act": hidden_act, "decoder_layers": 3, "use_cache": False}

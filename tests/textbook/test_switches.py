@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from conftest import redraw
 from model_cases import CAUSAL_LM, ENCODER, MASK, MASKED_LM, assert_close, draw_ids, engines
-from transformers import BertConfig, BertModel, LlamaConfig, LlamaForCausalLM, RobertaConfig, RobertaModel
+from transformers import BertConfig, BertModel, RobertaConfig, RobertaModel
 
 from modeling_scratch import export_pretrained, load_pretrained
 
@@ -60,20 +60,6 @@ def test_a_head_may_be_wider_than_the_embeddings(case: Any, tmp_path: Any) -> No
     model.save_pretrained(tmp_path)
     again = type(model).from_pretrained(tmp_path).eval()
     assert torch.equal(again(IDS, MASK).logits, model(IDS, MASK).logits)
-
-
-YARN = {"rope_type": "yarn", "rope_theta": 10_000.0, "factor": 4.0, "original_max_position_embeddings": 16}
-
-
-def test_a_llama_with_yarn_comes_and_goes(tmp_path: Any) -> None:
-    config = LlamaConfig(**SIZES, num_key_value_heads=2, rope_parameters=YARN)
-    reference = redraw(LlamaForCausalLM(config)).eval()
-    reference.save_pretrained(tmp_path / "theirs")
-    ours = load_pretrained(tmp_path / "theirs")
-    ids = IDS[:1] % SIZES["vocab_size"]
-    assert_close(ours(ids).logits, reference(ids).logits)
-    export_pretrained(ours, tmp_path / "back")
-    assert LlamaForCausalLM.from_pretrained(tmp_path / "back").config.rope_parameters == config.rope_parameters
 
 
 def test_no_native_class_turns_a_share_of_a_head(tmp_path: Any) -> None:

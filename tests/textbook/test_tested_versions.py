@@ -5,7 +5,6 @@ import re
 from configparser import ConfigParser
 from pathlib import Path
 
-import pytest
 from fresh_process import run_fresh
 from model_cases import TEXTS
 from transformers import __version__
@@ -31,33 +30,21 @@ def opened(where, *folders):
 """
 
 
-@pytest.fixture(scope="module")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Folders whose code states the range of others, beside one as it is saved."""
-    ranges = {"as it is": TESTED, "of long ago": ((4, 9), (5, 0)), "to come": ((98, 0), (99, 10))}
-    folders = {name: str(tmp_path_factory.mktemp("model") / name.replace(" ", "_")) for name in ranges}
-    for name, folder in folders.items():
-        TEXTS.model().save_pretrained(folder)
-        path = Path(folder, "configuration_scratch.py")
-        code, count = re.subn("(?m)^TESTED = .*", f"TESTED = {ranges[name]}", path.read_text(encoding="utf-8"))
+def test_an_older_version_is_refused_and_a_newer_one_warned_of_once(tmp_path: Path) -> None:
+    """In one line that names both; a version within the range is taken in silence."""
+    folders = {}
+    for name, tested in {"as_it_is": TESTED, "of_long_ago": ((4, 9), (5, 0)), "to_come": ((98, 0), (99, 10))}.items():
+        folders[name] = str(tmp_path / name)
+        TEXTS.model().save_pretrained(folders[name])
+        path = tmp_path / name / "configuration_scratch.py"
+        code, count = re.subn("(?m)^TESTED = .*", f"TESTED = {tested}", path.read_text(encoding="utf-8"))
         assert count == 1
         path.write_text(code, encoding="utf-8")
-    return folders
-
-
-def test_a_version_within_the_range_is_taken_in_silence(folders: dict[str, str]) -> None:
-    assert run_fresh(OPEN, [("there", "opened", folders["as it is"])]) == [[]]
-
-
-def test_an_older_version_is_refused_in_one_line_that_names_both(folders: dict[str, str]) -> None:
-    (lines,) = run_fresh(OPEN, [("there", "opened", folders["to come"])])
-    assert len(lines) == 2  # the config and the model
-    assert set(lines) == {f"transformers {__version__} is too old for this model, which needs 98.0."}
-
-
-def test_a_newer_version_is_warned_of_once(folders: dict[str, str]) -> None:
-    (lines,) = run_fresh(OPEN, [("there", "opened", folders["of long ago"], folders["of long ago"])])
-    assert lines == [f"transformers {__version__} is newer than 5.0, up to which this model was tested."]
+    rows = [[folders["as_it_is"]], [folders["to_come"]], [folders["of_long_ago"]] * 2]
+    silent, refused, warned = run_fresh(OPEN, [("there", "opened", *row) for row in rows])
+    assert silent == []
+    assert refused == [f"transformers {__version__} is too old for this model, which needs 98.0."] * 2  # config, model
+    assert warned == [f"transformers {__version__} is newer than 5.0, up to which this model was tested."]
 
 
 def test_the_range_is_that_of_the_installation() -> None:
