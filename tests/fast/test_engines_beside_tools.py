@@ -15,7 +15,6 @@ from model_cases import (
     DECODER,
     ENCODER,
     MASKED_LM,
-    SEQ2SEQ_LM,
     TEXTS,
     Case,
     low_thresholds,  # noqa: F401  (a fixture)
@@ -111,22 +110,6 @@ def test_attention_of_a_user_computes_every_block(case: Case, registered: bool) 
     with fast.disabled():
         expected = model(**inputs, **asked)[0]
     assert_same(model(**inputs, **asked)[0], expected)
-
-
-@parametrize_cases((MASKED_LM, SEQ2SEQ_LM))
-def test_labels_at_padding_count_as_they_do_in_the_textbook(case: Case) -> None:
-    model, batch = case.model(sparse_prediction=True).train(), case.batch()
-    batch["labels"] = batch["input_ids"] % 3
-    with fast.disabled():
-        expected = step(model, batch)
-    assert_same(step(model, batch), expected)
-
-
-def test_a_pooler_reads_its_token_whatever_else_is_read() -> None:
-    model = ENCODER.model(pooler=True)
-    inputs = ENCODER.inputs()
-    expected = model(**inputs).pooler_output
-    assert_same(model(**inputs, token_indices=torch.tensor([4, 20])).pooler_output, expected)
 
 
 def test_threads_share_a_model() -> None:

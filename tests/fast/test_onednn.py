@@ -62,14 +62,6 @@ def test_the_answer_and_its_gradients_are_those_of_torch(
         assert found.is_contiguous()
 
 
-def test_it_is_made_by_onednn_forward_and_backward() -> None:
-    states, weight, bias = make((9,), 24, 40)
-    assert uses_onednn(linear, states, weight, bias)
-    answer = linear(states.requires_grad_(), weight, bias).sum()
-    assert uses_onednn(answer.backward)
-    assert not uses_onednn(F.linear, states, weight, bias)
-
-
 @pytest.mark.parametrize("rows", [(30,), (5, 6)], ids=str)
 def test_the_answer_may_be_changed_in_place(rows: tuple[int, ...]) -> None:
     """As adapters do that serve several tasks in one batch."""

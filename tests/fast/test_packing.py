@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 from conftest import redraw
-from model_cases import TINY, backends, boundaries, engines, restarting
+from model_cases import TINY, boundaries, engines, restarting
 from torch import Tensor, nn
 from transformers import AttentionInterface
 
@@ -120,19 +120,6 @@ def test_asked_for_its_insides_a_packed_batch_keeps_its_sequences_apart(asked: s
 
 
 @engines
-@backends
-def test_rows_hold_several_sequences(backend: str) -> None:
-    model = make(backend=backend)
-    rows = [[12, 20, 16], [1, 1, 46], [48], [24, 24]]
-    position_ids, ids = torch.cat([restarting(row) for row in rows]), IDS[: len(rows)]
-    expected = [
-        torch.cat([model(part[None]).last_hidden_state[0] for part in row_ids.split(row)])
-        for row_ids, row in zip(ids, rows, strict=True)
-    ]
-    assert_close(model(ids, position_ids=position_ids).last_hidden_state, torch.stack(expected))
-
-
-@engines
 @pytest.mark.parametrize("pooling", ["first", "mean", "max"])
 def test_each_packed_sequence_is_one_text_to_classify(pooling: str) -> None:
     model = make(ScratchEncoderForSequenceClassification, classifier_pooling=pooling)
@@ -146,13 +133,6 @@ def test_each_packed_sequence_is_one_text_to_classify(pooling: str) -> None:
 
 
 # Graphs: nothing may depend on what a traced tensor holds
-
-
-@pytest.mark.slow
-def test_compiled_in_one_graph_sequences_stay_apart() -> None:
-    model = make(num_hidden_layers=1)
-    compiled = torch.compile(model, backend="eager", fullgraph=True)
-    assert_close(compiled(PACKED_IDS, **by_both()).last_hidden_state[0], one_by_one(model))
 
 
 def test_exported_with_one_sequence_several_stay_apart() -> None:

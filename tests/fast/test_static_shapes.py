@@ -86,12 +86,6 @@ def test_a_filled_batch_has_the_size_and_keeps_each_text(lengths: list[int], typ
         assert filled["position_ids"][0, start:end].tolist() == list(range(end - start))
 
 
-@pytest.mark.parametrize("lengths", [[16] * 9, [1] * 23, [17]], ids=["tokens", "texts", "longest"])
-def test_a_batch_that_no_size_holds_stays_as_it_is(lengths: list[int]) -> None:
-    batch = flat(lengths)
-    assert fill(batch, SIZES[:1], PAD) == batch
-
-
 @pytest.mark.parametrize("head", HEADS)
 @pytest.mark.parametrize("lengths", [[5, 9, 3], [16, 16, 16, 16], [1]], ids=str)
 def test_a_filled_batch_has_the_same_loss_and_gradients(head: str, lengths: list[int], engine: str) -> None:
@@ -168,26 +162,21 @@ def test_what_a_batch_lacks_is_not_needed_and_numbers_stay() -> None:
     assert filled["input_ids"].shape == (1, SIZES[0].tokens)
 
 
+def test_a_batch_that_no_size_holds_and_labels_without_one_to_ignore_stay_as_they_are() -> None:
+    for lengths in [16] * 9, [1] * 23, [17]:  # too many tokens, too many texts, a text that is too long
+        batch = flat(lengths)
+        assert fill(batch, SIZES[:1], PAD) == batch
+    for labels in torch.zeros(2, 3), torch.zeros(2, 3, dtype=torch.long), torch.ones(2):  # no class numbers
+        batch = {**flat([3, 4]), "labels": labels}
+        assert fill(batch, SIZES, PAD) == batch
+
+
 @pytest.mark.parametrize(
-    "labels",
-    [torch.zeros(2, 3), torch.zeros(2, 3, dtype=torch.long), torch.ones(2)],
-    ids=["several", "several, whole", "regression"],
+    ("lengths", "batch_size", "count"), [([3], 2, 0), ([3], 2, MOST_SIZES + 1), ([], 2, 4), ([0, 0], 2, 4), ([3], 0, 4)]
 )
-def test_labels_that_are_no_class_numbers_have_none_to_ignore(labels: Tensor) -> None:
-    batch = {**flat([3, 4]), "labels": labels}
-    assert fill(batch, SIZES, PAD) == batch
-
-
-@pytest.mark.parametrize("count", [0, MOST_SIZES + 1])
-def test_a_number_of_sizes_out_of_bounds_is_refused(count: int) -> None:
-    with pytest.raises(ValueError, match=f"count {count}: a training has 1 to {MOST_SIZES} sizes"):
-        choose_sizes([3], 2, count)
-
-
-@pytest.mark.parametrize(("lengths", "batch_size"), [([], 2), ([0, 0], 2), ([3], 0)])
-def test_sizes_of_nothing_are_refused(lengths: list[int], batch_size: int) -> None:
-    with pytest.raises(ValueError, match=r"there is no text|batch_size 0: has to be at least 1"):
-        choose_sizes(lengths, batch_size)
+def test_sizes_of_nothing_and_too_many_are_refused(lengths: list[int], batch_size: int, count: int) -> None:
+    with pytest.raises(ValueError, match=r"there is no text|batch_size 0: has to be|count \d: a training has 1 to"):
+        choose_sizes(lengths, batch_size, count)
 
 
 @pytest.mark.parametrize("dtype", [None, torch.bfloat16])

@@ -98,11 +98,14 @@ def test_the_kernels_are_asked_for_what_the_other_backends_do(
     if kernel is KERNELS[0]:  # which in truth takes numbers of 16 bits alone
         monkeypatch.setattr(varlen, "HALVES", (torch.float32,))
         monkeypatch.setattr(torch.backends.cuda, "is_flash_attention_available", lambda: True)
-    with TextByText() as kernels:
-        outputs = model(**inputs)
-    assert kernels.asked == {kernel}
-    torch.testing.assert_close(outputs.logits, expected.logits, atol=1e-5, rtol=0)
-    torch.testing.assert_close(outputs.loss, expected.loss, atol=1e-5, rtol=0)
+    of_texts = {name: inputs[name] for name in ("input_ids", "labels")}
+    positions, boundaries = ({name: inputs[name]} for name in ("position_ids", "cu_seq_lens_q"))
+    for told in inputs, positions, boundaries:  # any of them says enough
+        with TextByText() as kernels:
+            outputs = model(**of_texts | told)
+        assert kernels.asked == {kernel}
+        torch.testing.assert_close(outputs.logits, expected.logits, atol=1e-5, rtol=0)
+        torch.testing.assert_close(outputs.loss, expected.loss, atol=1e-5, rtol=0)
 
 
 @torch.no_grad()
@@ -161,15 +164,3 @@ def test_what_the_encoder_read_is_not_cut_where_the_targets_end(monkeypatch: pyt
     with TextByText() as kernels:
         torch.testing.assert_close(model(**inputs, use_cache=False).logits, expected)
     assert not kernels.asked
-
-
-@torch.no_grad()
-def test_positions_alone_or_boundaries_alone_tell_the_kernels_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    model, whole = CAUSAL_LM.model(**SIZES), packed(CAUSAL_LM)
-    expected = model(**whole).logits
-    monkeypatch.setattr(varlen, "DEVICES", "cpu")
-    for names in (["position_ids"], ["cu_seq_lens_q"]):
-        with TextByText() as kernels:
-            found = model(input_ids=whole["input_ids"], **{name: whole[name] for name in names}).logits
-        torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
-        assert kernels.asked == {KERNELS[1]}

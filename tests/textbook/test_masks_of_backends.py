@@ -125,10 +125,13 @@ def test_a_backend_without_mask_function_gets_the_masks_of_eager_attention(famil
 
 
 @pytest.mark.parametrize("position_type", ["alibi", "relative"])
-def test_a_backend_that_may_ignore_biases_is_refused(position_type: str) -> None:
+def test_who_may_ignore_biases_is_refused(position_type: str) -> None:
+    """A backend of the user, and continuous batching."""
     AttentionInterface.register("plain", plain)
     with pytest.raises(ValueError, match=f"position_type='{position_type}': plain attention"):
         read(make("decoder", "plain", position_type=position_type), None)
+    with pytest.raises(ValueError, match=f"position_type='{position_type}'"):
+        read(make("decoder", "sdpa", position_type=position_type), None, cache=object())
 
 
 @pytest.mark.parametrize("backend", ["eager", "sdpa"])
@@ -143,9 +146,3 @@ def test_masks_by_type_of_layer_are_those_that_the_layers_make(backend: str) -> 
     assert (read(model, dict(zip(masks, reversed(masks.values())))) - read(model, None)).abs().max() > 0.01
     with pytest.raises(TypeError, match="attention_mask: a dict is no tensor"):
         read(model, {"attention_mask": PADDED})
-
-
-def test_continuous_batching_refuses_biases() -> None:
-    model = make("decoder", "sdpa", position_type="alibi")
-    with pytest.raises(ValueError, match="position_type='alibi'"):
-        read(model, None, cache=object())

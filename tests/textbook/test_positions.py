@@ -10,20 +10,15 @@ from model_cases import BACKENDS, DECODER, ENCODER, TINY, Case, assert_close, en
 from transformers import LlamaConfig
 from transformers.models.bloom.modeling_bloom import build_alibi_tensor
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding, apply_rotary_pos_emb
-from transformers.models.stablelm import StableLmConfig
-from transformers.models.stablelm.modeling_stablelm import StableLmRotaryEmbedding
-from transformers.models.t5.modeling_t5 import T5Attention
 
 from modeling_scratch.masks import rotary_angles
 from modeling_scratch.positions import (
     Alibi,
     alibi_slopes,
     positions_from_mask,
-    relative_buckets,
     rotary,
     rotate,
     sinusoidal,
-    sinusoidal_halves,
 )
 
 LIMIT = 64
@@ -61,14 +56,6 @@ def test_sinusoids_are_those_of_the_paper(size: int) -> None:
     assert (values - expected).abs().max() <= 3e-7  # as exact far behind as at the start
 
 
-def test_halves_hold_the_same_sinusoids_side_by_side() -> None:
-    position_ids = torch.tensor([[3, 0, 9], [1, 2, 100]])
-    interleaved = sinusoidal(position_ids, 8)
-    assert torch.equal(
-        sinusoidal_halves(position_ids, 8), torch.cat((interleaved[..., ::2], interleaved[..., 1::2]), -1)
-    )
-
-
 @pytest.mark.parametrize("rope", ROPES, ids=str)
 def test_rotary_positions_are_those_of_llama(rope: dict[str, Any]) -> None:
     for theta, length in (10_000.0, 5), (500_000.0, LIMIT + 1), (10_000.0, 40 * LIMIT):
@@ -82,18 +69,6 @@ def test_rotary_positions_are_those_of_llama(rope: dict[str, Any]) -> None:
         states = torch.randn(1, length, 3, 32, generator=torch.Generator().manual_seed(0))
         reference, _ = apply_rotary_pos_emb(states, states, *expected, unsqueeze_dim=2)
         assert_close(rotate(states, *found), reference)
-
-
-@pytest.mark.parametrize("share", [0.25, 0.5])
-def test_a_share_of_each_head_turns_as_in_stablelm(share: float) -> None:
-    rope = {"rope_type": "default", "rope_theta": 10_000.0, "partial_rotary_factor": share}
-    config = StableLmConfig(hidden_size=64, num_attention_heads=4, rope_parameters=rope)
-    position_ids = torch.arange(40)[None]
-    cos, sin = StableLmRotaryEmbedding(config)(torch.zeros(1), position_ids)
-    states = torch.randn(1, 40, 3, 16, generator=torch.Generator().manual_seed(0))
-    turned, rest = states.split((cos.shape[-1], 16 - cos.shape[-1]), dim=-1)
-    expected, _ = apply_rotary_pos_emb(turned, turned, cos, sin, unsqueeze_dim=2)
-    assert_close(rotate(states, *rotary(position_ids, 16, rope, 64, torch.float32)), torch.cat((expected, rest), -1))
 
 
 COUNTED = (
@@ -121,14 +96,6 @@ def test_alibi_falls_with_the_distance_on_both_sides() -> None:
     distances = torch.arange(5) - torch.arange(5)[:, None]
     bias = Alibi(tiny(num_attention_heads=2), is_causal=False)(distances)
     assert torch.equal(bias, -distances.abs() * torch.tensor([2.0**-4, 2.0**-8])[:, None, None])
-
-
-@pytest.mark.parametrize("is_causal", [False, True])
-@pytest.mark.parametrize(("count", "furthest"), [(32, 128), (8, 16), (12, 40)])
-def test_relative_positions_have_the_buckets_of_t5(count: int, furthest: int, is_causal: bool) -> None:
-    distances = torch.arange(-300, 301)
-    expected = T5Attention._relative_position_bucket(distances, not is_causal, count, furthest)
-    assert torch.equal(relative_buckets(distances, count, furthest, is_causal), expected)
 
 
 @engines
