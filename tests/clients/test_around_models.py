@@ -87,16 +87,6 @@ def test_lighteval(model_type: str, tmp_path: Path) -> None:
     assert found[1][1] == found[0][1]
 
 
-@client("evaluate", "none", "fails for any model: it asks Transformers 5 for TFPreTrainedModel; metrics work")
-def test_evaluate() -> None:
-    """The `evaluator` of text classification"""
-    evaluator = import_module("evaluate").evaluator("text-classification")
-    rows = Dataset.from_dict({"text": TEXTS, "label": LABELS})
-    for pipe in classifiers(pair("bert", LABEL)):
-        with pytest.raises(AttributeError, match="TFPreTrainedModel"):
-            evaluator.compute(pipe, data=rows, metric="accuracy")
-
-
 @client("shap", "BERT")
 def test_shap() -> None:
     """`Explainer` of a pipeline: the share of each token in each label"""

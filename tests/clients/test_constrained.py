@@ -39,13 +39,6 @@ def test_xgrammar(model_type: str) -> None:
     assert all(re.fullmatch(PATTERN, text) for text in ours)
 
 
-@client("lm-format-enforcer", "none", "fails for any model: it imports a module that Transformers 5 does not have")
-def test_lm_format_enforcer() -> None:
-    """A regular expression as `prefix_allowed_tokens_fn`"""
-    with pytest.raises(ImportError):
-        import_module("lmformatenforcer.integrations.transformers")
-
-
 @client("outlines", "GPT-2, Llama")
 @WRITERS
 def test_outlines(model_type: str) -> None:

@@ -21,7 +21,7 @@ import torch
 from own_process import in_own_process
 from processes import refusal
 
-from modeling_scratch.benchmark.gpu_accuracy import mask_words, rehearsed_recipe, streams
+from modeling_scratch.benchmark.gpu_accuracy import mask_words, streams
 from modeling_scratch.benchmark.gpu_parts import PARTS, Part, Session, has_failed, run_parts
 from modeling_scratch.benchmark.gpu_tokens import FILES, UNLABELLED, Tokens, demo_tokens, prepare_tokens, read_tokens
 from modeling_scratch.utils.errors import DataError
@@ -281,8 +281,3 @@ def test_masked_words_are_a_constant_share_of_ordinary_tokens() -> None:
     assert kept.item() == pytest.approx(0.1 + 0.1 / 45, abs=0.04)
     assert (shown[indices] >= mask).all()
     assert not mask_words(ids, special, vocab_size, 0.25)[0].equal(shown)
-
-
-def test_the_recipe_is_a_config_of_the_book(tokens: Tokens) -> None:
-    config = rehearsed_recipe(torch.device("cpu")).config(tokens)
-    assert (config.vocab_size, config.position_type, config.classifier_pooling) == (tokens.vocab_size, "rotary", "mean")

@@ -9,8 +9,7 @@ import pytest
 import torch
 from processes import refusal
 
-from modeling_scratch.benchmark.history import append, check_is_new, read_history, today
-from modeling_scratch.figures.speed_history import speed_history
+from modeling_scratch.benchmark.history import append, check_is_new, read_history
 from modeling_scratch.utils.errors import DataError
 
 TRACKED = Path(__file__).parents[2] / "docs" / "measurements" / "history.jsonl"
@@ -74,25 +73,6 @@ def test_the_benchmark_adds_a_line_and_refuses_a_second_before_it_measures(
     assert f"it has a line for {entry['version']}, " in refusal(capsys, benchmark.main, arguments)
     assert "--quick exclude each other" in refusal(capsys, benchmark.main, [*arguments, "--quick"])
     assert len(path.read_text(encoding="utf-8").splitlines()) == 1
-
-
-def test_the_processor_is_named_without_its_threads() -> None:
-    assert today("1", "A CPU with 4 cores, 1 thread", 1)["processor"] == "A CPU with 4 cores"
-
-
-def test_a_figure_has_a_row_for_each_workload_and_a_colour_for_each_line() -> None:
-    faster = {**ROWS[0], "ratio": 4.0, "ratio_range": [3.5, 4.5]}
-    figure = speed_history([{**FIRST, "rows": ROWS}, {**FIRST, "version": "1.1.0", "rows": [faster]}])
-    rates, others = figure.axes
-    assert [label.get_text() for axes in figure.axes for label in axes.get_yticklabels()] == [
-        "mlm: $rows",
-        "load: folder",
-    ]
-    dots = [line for line in rates.lines if line.get_marker() == "o" and len(line.get_xdata())]
-    assert [line.get_xdata()[0] for line in dots] == [3.128, 4.0]
-    assert dots[0].get_color() != dots[1].get_color()
-    assert [line.get_xdata()[0] for line in others.lines if line.get_marker() == "o"] == [0.94]
-    assert [text.get_text()[:17] for text in figure.legends[0].texts] == ["1.0.0, 2026-01-02", "1.1.0, 2026-01-02"]
 
 
 def test_the_tracked_history_is_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
