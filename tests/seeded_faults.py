@@ -3,7 +3,6 @@
 
     python tests/seeded_faults.py                            all of them
     python tests/seeded_faults.py --only rotation_turns_back another_name
-    python tests/seeded_faults.py --sample 10 --seed 1       ten of textbook and engine, against their first tests
     python tests/seeded_faults.py --list
 
 Each fault is one line that a slip of the hand could have made, and that would change an answer, a loss, a gradient or
@@ -17,7 +16,6 @@ are here, and those of the other rooms, whose own tests alone run for them, in s
 import argparse
 import ast
 import os
-import random
 import re
 import shutil
 import subprocess
@@ -355,15 +353,15 @@ TESTS = (
 FIRST = {
     "positions": ("positions", "textbook", "embeddings", "packing", "modeling_decoder"),
     "layers": ("layers", "textbook"),
-    "attention": ("attention", "modeling_decoder", "modeling_seq2seq"),
-    "embeddings": ("embeddings", "textbook", "packing"),
+    "attention": ("attention", "modeling_decoder", "modeling_seq2seq", "dropout"),
+    "embeddings": ("embeddings", "textbook", "packing", "conversion"),
     "stack": ("stack", "textbook"),
     "heads": ("heads", "packing", "modeling_decoder", "engines"),
     "masks": ("modeling_decoder", "packing", "varlen"),
     "inputs": ("embeddings", "textbook", "packing", "modeling_decoder"),
     "rope_scaling": ("positions", "textbook"),
     "base_models": ("textbook", "modeling_decoder"),
-    "modeling_encoder": ("heads", "textbook", "modeling_encoder"),
+    "modeling_encoder": ("textbook", "modeling_encoder", "conversion"),
     "modeling_decoder": ("textbook", "modeling_decoder"),
     "modeling_seq2seq": ("modeling_seq2seq", "stack"),
     "configuration_scratch": ("configuration", "textbook", "presets"),
@@ -434,14 +432,14 @@ def changed(fault: Fault) -> str:
     return before + source.replace(fault.old, fault.new) + after
 
 
-def files_for(subject: str, without: Iterable[str] = (), first_alone: bool = False) -> list[str]:
+def files_for(subject: str, without: Iterable[str] = ()) -> list[str]:
     """The test files of a subject, in the order in which they run: FIRST, then those of its room."""
     found = sorted((ROOT / "tests").rglob("test_*.py"))
     paths = {path.stem.removeprefix("test_"): path.relative_to(ROOT).as_posix() for path in found}
     room = subject.rpartition("/")[0]
     of_room = [name for name, path in paths.items() if path.startswith(f"tests/{room}/")]
     others = of_room if subject in FIRST_IN_ROOMS else TESTS
-    names = dict.fromkeys((*FIRST[subject], *(() if first_alone else others)))
+    names = dict.fromkeys((*FIRST[subject], *others))
     return [paths[name] for name in names if name not in set(without)]
 
 
@@ -510,40 +508,21 @@ def try_out(fault: Fault, folder: Path, tests: Sequence[str]) -> bool:
 
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", nargs="+", metavar="NAME", default=[], help="these faults")
-    parser.add_argument(
-        "--sample", type=int, metavar="N", help="N faults of textbook and engine, their FIRST tests alone"
-    )
-    parser.add_argument("--seed", type=int, default=0, help="which faults are in the sample")
+    parser.add_argument("--only", nargs="+", metavar="NAME", choices=[fault.name for fault in FAULTS])
     parser.add_argument("--without", nargs="+", default=[], metavar="TESTS", help="test files left out, as: packing")
     parser.add_argument("--unchecked", action="store_true", help="do not run the tests without a fault first")
     parser.add_argument("--list", action="store_true", help="say what there is, and run nothing")
-    arguments = parser.parse_args()
-    if unknown := set(arguments.only) - {fault.name for fault in FAULTS}:
-        parser.error(f"no such fault: {', '.join(sorted(unknown))}")
-    if arguments.only and arguments.sample is not None:
-        parser.error("--sample excludes --only")
-    if arguments.sample is not None and not 0 < arguments.sample <= (most := len(TEXTBOOK + ENGINE)):
-        parser.error(f"--sample {arguments.sample}: has to be between 1 and {most}")
-    return arguments
-
-
-def chosen(names: Sequence[str], sample: int | None, seed: int) -> list[Fault]:
-    """The faults of these names, or a random sample; all of them if there is neither."""
-    if sample is not None:
-        return random.Random(seed).sample(TEXTBOOK + ENGINE, sample)
-    return [fault for fault in FAULTS if fault.name in (names or [each.name for each in FAULTS])]
+    return parser.parse_args()
 
 
 def main() -> int:
-    arguments = parse_arguments()
-    faults = chosen(arguments.only, arguments.sample, arguments.seed)
+    arguments, start = parse_arguments(), time.monotonic()
+    faults = [fault for fault in FAULTS if arguments.only is None or fault.name in arguments.only]
     if arguments.list:
         for fault in faults:
             print(f"{fault.name} ({place_of(fault).file}, {fault.definition}): {fault.what}")
         return 0
-    is_sample, start = arguments.sample is not None, time.monotonic()
-    tests = {fault.name: files_for(fault.subject, arguments.without, first_alone=is_sample) for fault in faults}
+    tests = {fault.name: files_for(fault.subject, arguments.without) for fault in faults}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         copy_to(folder)

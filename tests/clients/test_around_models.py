@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Libraries that evaluate, explain, merge, serve, log and distribute models."""
+"""Libraries that evaluate, explain, merge and distribute models."""
 
 import copy
 import json
@@ -20,7 +20,6 @@ from client_pairs import (
     Pair,
     assert_same,
     client,
-    folders,
     losses,
     pair,
     steps,
@@ -61,32 +60,6 @@ def test_lm_eval(model_type: str, tmp_path: Path) -> None:
     assert found[1][1] == found[0][1]
 
 
-@client("lighteval", "GPT-2, Llama")
-@pytest.mark.parametrize("model_type", ["gpt2", "llama"])
-def test_lighteval(model_type: str, tmp_path: Path) -> None:
-    """TransformersModel, loaded by name: log-likelihoods of choices and generated texts"""
-    with torch.no_grad():  # its import turns gradients off, for good
-        library = import_module("lighteval.models.transformers.transformers_model")
-        requests = import_module("lighteval.tasks.requests")
-
-        def ask(method: str, **asked: Any) -> list[Any]:
-            shared = {"gold_index": 0, "task_name": "reviews|0", "sampling_methods": [requests.SamplingMethod[method]]}
-            return [requests.Doc(query=text, id=str(i), **shared, **asked) for i, text in enumerate(TEXTS)]
-
-        found = []
-        for name in folders(pair(model_type, WRITE), tmp_path):
-            config = library.TransformersModelConfig(
-                model_name=name, dtype="float32", batch_size=2, max_length=32, model_parallel=False,
-                cache_dir=str(tmp_path / "cache"),
-            )  # fmt: skip
-            judged = library.TransformersModel(config)
-            likely = judged.loglikelihood(ask("LOGPROBS", choices=[" good", " bad film"]))
-            texts = judged.greedy_until(ask("GENERATIVE", choices=[], generation_size=6, stop_sequences=["bad"]))
-            found.append((torch.tensor([answer.logprobs for answer in likely]), [answer.text for answer in texts]))
-    assert_same(found[1][0], found[0][0])
-    assert found[1][1] == found[0][1]
-
-
 @client("shap", "BERT")
 def test_shap() -> None:
     """`Explainer` of a pipeline: the share of each token in each label"""
@@ -95,30 +68,6 @@ def test_shap() -> None:
     found = [shap.Explainer(pipe, seed=0)(TEXTS[3:4], max_evals=12) for pipe in classifiers(models)]
     for theirs, ours in zip(found[0].values, found[1].values):
         assert_same(torch.tensor(ours), torch.tensor(theirs))
-
-
-@client("skorch", "BERT", needs="scikit-learn")
-def test_skorch() -> None:
-    """`NeuralNetClassifier` as an estimator of scikit-learn: probabilities after training"""
-    skorch = import_module("skorch")
-    models = pair("bert", LABEL)
-    batch = dict(models.tokenizer(TEXTS, padding=True, return_tensors="pt"))
-
-    class Logits(torch.nn.Module):
-        def __init__(self, model: Any) -> None:
-            super().__init__()
-            self.model = model
-
-        def forward(self, **inputs: Any) -> Any:
-            return self.model(**inputs).logits
-
-    found = []
-    for model in models:
-        options = {"max_epochs": 2, "lr": 0.01, "batch_size": 4, "train_split": None, "verbose": 0}
-        net = skorch.NeuralNetClassifier(Logits(model), criterion=torch.nn.CrossEntropyLoss, **options)
-        torch.manual_seed(0)
-        found.append(torch.tensor(net.fit(batch, torch.tensor(LABELS)).predict_proba(batch)))
-    assert_same(found[1], found[0], atol=1e-4)
 
 
 @client("mergekit", "Llama")
@@ -169,45 +118,6 @@ def test_seq2seq_trainer(tmp_path: Path) -> None:
     assert_same(found[1][0], found[0][0], atol=1e-3)
     assert_same(found[1][1], found[0][1], atol=1e-3)
     assert torch.equal(found[1][2], found[0][2])
-
-
-@client("litserve", "BERT", needs="httpx")
-def test_litserve() -> None:
-    """LitAPI with batches, behind FastAPI: scores"""
-    serve = import_module("litserve")
-    models = pair("bert", LABEL)
-
-    class Classifier(serve.LitAPI):
-        def setup(self, device: str) -> None:
-            pass
-
-        def predict(self, texts: list[str]) -> list[Any]:
-            return self.pipe(texts)
-
-        def unbatch(self, answers: list[Any]) -> list[Any]:
-            return answers
-
-    found = []
-    for pipe in classifiers(models):
-        api = Classifier(max_batch_size=4)
-        api.pipe = pipe
-        found.append([[entry["score"] for entry in answer] for answer in api.unbatch(api.predict(api.batch(TEXTS)))])
-    assert_same(torch.tensor(found[1]), torch.tensor(found[0]))
-
-
-@client("mlflow", "BERT")
-def test_mlflow(tmp_path: Path) -> None:
-    """`mlflow.transformers`: a logged pipeline, loaded again, gives the same labels and scores"""
-    mlflow = import_module("mlflow")
-    mlflow.set_tracking_uri(f"sqlite:///{tmp_path / 'runs.db'}")
-    models = pair("bert", LABEL)
-    found = []
-    for number, pipe in enumerate(classifiers(models)):
-        path = str(tmp_path / f"model{number}")
-        mlflow.transformers.save_model(pipe, path, pip_requirements=["torch"])
-        loaded = mlflow.transformers.load_model(path)
-        found.append([[entry["score"] for entry in sorted(answer, key=str)] for answer in loaded(TEXTS, top_k=None)])
-    assert_same(torch.tensor(found[1]), torch.tensor(found[0]))
 
 
 ZERO = {"gradient_accumulation_steps": "auto", "train_batch_size": "auto", "train_micro_batch_size_per_gpu": "auto"}

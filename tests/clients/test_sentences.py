@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Sentence embeddings: Sentence Transformers, SetFit and MTEB."""
+"""Sentence embeddings: Sentence Transformers and SetFit."""
 
 from importlib import import_module
 from pathlib import Path
@@ -75,38 +75,3 @@ def test_setfit(tmp_path: Path) -> None:
         setfit.Trainer(model=model, args=arguments, train_dataset=rows).train()
         found.append(torch.as_tensor(model.predict_proba(TEXTS)))
     assert_same(found[1], found[0], atol=1e-3)
-
-
-@client("mteb", "BERT", needs="sentence-transformers")
-def test_mteb(tmp_path: Path) -> None:
-    """A classification task of texts at hand: accuracy and average precision"""
-    mteb = import_module("mteb")
-    scores = []
-    for model in embedders(tmp_path):
-        results = mteb.evaluate(model, reviews_task(mteb), cache=None, encode_kwargs={"batch_size": 4})
-        (scored,) = results.task_results[0].scores["test"]
-        scores.append([scored["accuracy"], scored["ap"]])
-    assert_same(torch.tensor(scores[1]), torch.tensor(scores[0]))
-
-
-def reviews_task(mteb: Any) -> Any:
-    """A task of MTEB that downloads nothing."""
-    classification = import_module("mteb.abstasks").AbsTaskClassification
-    rows = {"text": TEXTS * 4, "label": [label for _, label in REVIEWS] * 4}
-
-    class Reviews(classification):
-        metadata = mteb.TaskMetadata(
-            name="Reviews", description="Reviews", reference=None, dataset={"path": "none", "revision": "none"},
-            type="Classification", category="t2c", modalities=["text"], eval_splits=["test"], eval_langs=["eng-Latn"],
-            main_score="accuracy", date=("2026-01-01", "2026-01-02"), domains=["Reviews"], task_subtypes=[],
-            license="apache-2.0", annotations_creators="derived", dialect=[], sample_creation="created",
-            bibtex_citation="",
-        )  # fmt: skip
-        samples_per_label = 4
-        n_experiments = 2
-
-        def load_data(self, **_: Any) -> None:
-            self.dataset = {split: Dataset.from_dict(rows) for split in ("train", "test")}
-            self.data_loaded = True
-
-    return Reviews()

@@ -108,11 +108,10 @@ def test_compiled_code_meets_its_shapes_again(head: str, backend: str) -> None:
     batches = [flat([5, 9, 3]), flat([16] * 5), flat([1, 2]), flat([7] * 10)]
     torch._dynamo.reset()
     compiled = torch.compile(model, dynamic=False, backend=backend)
-    for batch in batches[:2]:  # one of each size
-        loss_and_gradients(model, fill(batch, SIZES, PAD), compiled)
+    loss_and_gradients(model, fill(batches[0], SIZES[1:], PAD), compiled)
     for batch in batches:
         with torch.compiler.set_stance("fail_on_recompile"):
-            found = loss_and_gradients(model, fill(batch, SIZES, PAD), compiled)
+            found = loss_and_gradients(model, fill(batch, SIZES[1:], PAD), compiled)
         torch.testing.assert_close(found, loss_and_gradients(model, batch), rtol=1e-4, atol=1e-5)
 
 

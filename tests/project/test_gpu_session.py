@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +20,8 @@ import torch
 from own_process import in_own_process
 from processes import refusal
 
-from modeling_scratch.benchmark.gpu_accuracy import mask_words, streams
 from modeling_scratch.benchmark.gpu_parts import PARTS, Part, Session, has_failed, run_parts
-from modeling_scratch.benchmark.gpu_tokens import FILES, UNLABELLED, Tokens, demo_tokens, prepare_tokens, read_tokens
+from modeling_scratch.benchmark.gpu_tokens import FILES, UNLABELLED, Tokens, prepare_tokens, read_tokens
 from modeling_scratch.utils.errors import DataError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,11 +35,6 @@ def rehearse(folder: Path, *options: str) -> tuple[str, dict[str, Any]]:
     )
     assert process.returncode == 0, process.stderr
     return process.stdout, json.loads((folder / "results.json").read_text())
-
-
-@pytest.fixture(scope="module")
-def tokens() -> Tokens:
-    return demo_tokens()
 
 
 @in_own_process
@@ -172,16 +165,13 @@ def test_a_part_ends_with_the_program(tmp_path: Path, end: signal.Signals) -> No
     assert "before" in json.loads((tmp_path / "results.json").read_text())["checks"]
 
 
-@pytest.mark.parametrize("minutes", ["0", "-1", "nan", "inf", "many"])
-def test_minutes_are_above_0(minutes: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "--minutes" in refusal(capsys, gpu.main, ["--rehearse", "--minutes", minutes])
-
-
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
-def test_without_a_gpu_it_is_one_line_and_nothing_is_forgotten(
+def test_wrong_minutes_or_no_gpu_are_one_line_and_nothing_is_forgotten(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "results.json").write_text("{}")
+    for minutes in "0", "-1", "nan", "inf", "many":
+        assert "--minutes" in refusal(capsys, gpu.main, ["--rehearse", "--minutes", minutes])
     refusal(capsys, gpu.main, ["--overwrite", "--output", str(tmp_path)])
     assert (tmp_path / "results.json").exists()
     message = refusal(capsys, gpu.main, ["--output", str(tmp_path / "out")])
@@ -251,33 +241,3 @@ def test_another_file_is_refused(tmp_path: Path, content: bytes) -> None:
         read_tokens(file)
     with pytest.raises(DataError, match="no file of tokens"):
         read_tokens(tmp_path / "missing.xz")
-
-
-def test_an_epoch_has_every_text_once(tokens: Tokens) -> None:
-    splits = [tokens.texts["imdb-train"], tokens.texts["imdb-unlabelled"]]
-    room, everything = 512, sorted(split.text(n).tolist() for split in splits for n in range(len(split)))
-    batches, seen = streams(splits, room, seed=0), []
-    while len(seen) < len(everything):
-        batch = next(batches)
-        assert 0 < sum(map(len, batch)) <= room
-        seen += [text.tolist() for text in batch]
-    assert sorted(seen[: len(everything)]) == everything
-    again = list(islice(streams(splits, room, seed=0), 3))
-    assert [[text.tolist() for text in one] for one in again] == [
-        [text.tolist() for text in one] for one in islice(streams(splits, room, seed=0), 3)
-    ]
-
-
-def test_masked_words_are_a_constant_share_of_ordinary_tokens() -> None:
-    special, vocab_size, mask = (0, 4, 1, 3, 2), 50, 4
-    ids = torch.randint(0, vocab_size, (4000,), generator=torch.Generator().manual_seed(0))
-    shown, indices = mask_words(ids, special, vocab_size, 0.25)
-    assert len(indices) == len(indices.unique()) == 1000
-    assert (ids[indices] > max(special)).all()
-    others = torch.ones_like(ids, dtype=torch.bool).index_fill(0, indices, False)
-    assert shown[others].equal(ids[others])
-    masks, kept = (shown[indices] == mask).float().mean(), (shown[indices] == ids[indices]).float().mean()
-    assert masks.item() == pytest.approx(0.8, abs=0.05)
-    assert kept.item() == pytest.approx(0.1 + 0.1 / 45, abs=0.04)
-    assert (shown[indices] >= mask).all()
-    assert not mask_words(ids, special, vocab_size, 0.25)[0].equal(shown)

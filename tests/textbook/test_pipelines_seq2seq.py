@@ -117,26 +117,22 @@ def test_an_answer_ends_where_it_ends_alone(model: Any, tokenizer: Any, ends_as_
         assert [one["score"], other["score"]] == pytest.approx([by_hand] * 2, abs=1e-5)
 
 
-def test_an_answer_of_which_nobody_says_the_length_ends_where_the_positions_end(
-    tokenizer: PreTrainedTokenizerFast,
-) -> None:
-    ids = {"vocab_size": len(tokenizer), **special_token_ids(tokenizer)}
-    positions = {"position_type": "learned", "max_position_embeddings": 32}
-    short = lively(ScratchSeq2SeqForConditionalGeneration(ScratchSeq2SeqConfig(**SIZES, **ids, **positions)))
+def test_an_answer_of_which_nobody_says_the_length_ends_where_the_positions_end(tokenizer: Any) -> None:
+    ids, limit = {"vocab_size": len(tokenizer), **special_token_ids(tokenizer)}, 32
+    config = ScratchSeq2SeqConfig(**SIZES, **ids, position_type="learned", max_position_embeddings=limit)
+    short = lively(ScratchSeq2SeqForConditionalGeneration(config))
     serve = Text2TextGenerationPipeline(model=short, tokenizer=tokenizer, do_sample=False, eos_token_id=None)
     own = GenerationConfig(**{**short.generation_config.to_diff_dict(), "num_beams": 2})
     for options in {}, {"generation_config": own}:
-        ids_of_answer = serve(TEXTS[1], return_tensors=True, **options)[0]["generated_token_ids"]
-        assert len(ids_of_answer) == 1 + positions["max_position_embeddings"]
+        assert len(serve(TEXTS[1], return_tensors=True, **options)[0]["generated_token_ids"]) == 1 + limit
     limited = GenerationConfig(**{**own.to_diff_dict(), "max_new_tokens": 5})
+    options = {"generation_config": limited, "return_scores": True, "return_tensors": True}
     with library_messages() as messages:
-        answer = TranslationPipeline(model=short, tokenizer=tokenizer)(
-            TEXTS[1], generation_config=limited, return_scores=True, return_tensors=True
-        )
-    assert len(answer[0]["translation_token_ids"]) <= 6
-    assert answer[0]["score"] < 0
+        (answer,) = TranslationPipeline(model=short, tokenizer=tokenizer)(TEXTS[1], **options)
+    assert len(answer["translation_token_ids"]) <= 6
+    assert answer["score"] < 0
     assert not [message for message in messages if "generation_config" in message]
-    assert limited.output_scores is not True
+    assert limited.output_scores is not True  # the user's own stays as it was
 
 
 def with_two_vocabularies(

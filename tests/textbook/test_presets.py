@@ -5,18 +5,9 @@ from collections.abc import Callable
 
 import pytest
 import torch
+import transformers
 from conftest import redraw
 from model_cases import assert_close
-from transformers import (
-    BartConfig,
-    BertConfig,
-    DistilBertConfig,
-    GPT2Config,
-    LlamaConfig,
-    LlamaForCausalLM,
-    MarianConfig,
-    RobertaConfig,
-)
 
 from modeling_scratch import (
     ScratchConfig,
@@ -68,13 +59,15 @@ def test_overrides_win_and_unknown_ones_are_refused_with_the_closest_name(preset
 
 
 NATIVE = {
-    "bert": BertConfig(),
-    "roberta": RobertaConfig(vocab_size=50_265, max_position_embeddings=514, type_vocab_size=1, layer_norm_eps=1e-5),
-    "distilbert": DistilBertConfig(),
-    "gpt2": GPT2Config(),
-    "llama": LlamaConfig(),
-    "bart": BartConfig(num_labels=2, **bart_sizes(768, 6, 3072, 12)),
-    "marian": MarianConfig(
+    "bert": transformers.BertConfig(),
+    "roberta": transformers.RobertaConfig(
+        vocab_size=50_265, max_position_embeddings=514, type_vocab_size=1, layer_norm_eps=1e-5
+    ),
+    "distilbert": transformers.DistilBertConfig(),
+    "gpt2": transformers.GPT2Config(),
+    "llama": transformers.LlamaConfig(),
+    "bart": transformers.BartConfig(num_labels=2, **bart_sizes(768, 6, 3072, 12)),
+    "marian": transformers.MarianConfig(
         num_labels=2, scale_embedding=True, activation_function="swish", max_position_embeddings=512,
         **bart_sizes(512, 6, 2048, 8),
     ),
@@ -97,8 +90,8 @@ def test_llama_goes_on_from_a_cache_as_llama_does(rope_type: str) -> None:
     """Dynamic frequencies change beyond the trained length, and cached keys keep the angles that they had."""
     rope = {"rope_type": rope_type, "rope_theta": 10_000.0, "factor": 2.0}
     sizes = {"vocab_size": 50, "hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4, "num_labels": 2}
-    config = LlamaConfig(**sizes, num_key_value_heads=2, max_position_embeddings=8, rope_parameters=rope)
-    reference = redraw(LlamaForCausalLM(config)).eval()
+    config = transformers.LlamaConfig(**sizes, num_key_value_heads=2, max_position_embeddings=8, rope_parameters=rope)
+    reference = redraw(transformers.LlamaForCausalLM(config)).eval()
     model = ScratchDecoderForCausalLM(convert_config(config)).eval()
     model.load_state_dict(convert_state_dict(reference.state_dict(), config, type(model)))
     ids = torch.randint(4, 50, (3, 16), generator=torch.Generator().manual_seed(1))
