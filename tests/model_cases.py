@@ -173,7 +173,6 @@ POSITIONS: dict[str, dict[str, Any]] = {
         "position_type": "rotary", "rope_parameters": {**_llama3, "original_max_position_embeddings": 16},
     },
 }  # fmt: skip
-every_position = pytest.mark.parametrize("settings", POSITIONS.values(), ids=POSITIONS)
 BACKENDS = "eager", "sdpa"
 backends = pytest.mark.parametrize("backend", BACKENDS)
 engines = pytest.mark.usefixtures("engine")

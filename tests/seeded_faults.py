@@ -348,7 +348,7 @@ TESTS = (
     "layers", "attention", "positions", "embeddings", "stack", "heads", "engines", "modeling_encoder",
     "modeling_decoder", "modeling_seq2seq", "textbook", "configuration", "gradients", "packing", "presets",
     "generation", "dropout", "onednn", "bin_packing", "beam_search", "varlen", "conversion", "hf_behaviour",
-    "seen_inside", "text_classification",
+    "engines_beside_tools", "text_classification",
 )  # fmt: skip
 FIRST = {
     "positions": ("positions", "textbook", "embeddings", "packing", "modeling_decoder"),
