@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The engine beside tools that shard, checkpoint, compile, adapt or replace parts of a model: the textbook's numbers."""
+"""The engine beside tools that shard, checkpoint, compile, adapt or replace parts of it: the textbook's numbers."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +16,10 @@ from model_cases import (
     DECODER_TEXTS,
     ENCODER,
     MASKED_LM,
+    SEQ2SEQ_LM,
+    SPANS,
     TEXTS,
+    TOKENS,
     Case,
     low_thresholds,  # noqa: F401  (a fixture)
     parametrize_cases,
