@@ -6,12 +6,10 @@ from typing import Any
 
 import pytest
 import torch
-from conftest import redraw
-from model_cases import TINY, boundaries, engines, restarting
+from model_cases import ENCODER, TEXTS, TINY, Case, assert_close, boundaries, engines, restarting
 from torch import Tensor, nn
 from transformers import AttentionInterface
 
-from modeling_scratch import ScratchEncoderConfig, ScratchEncoderForSequenceClassification, ScratchEncoderModel
 from modeling_scratch.fast.packing import packing_from_mask
 
 LENGTH = 48
@@ -41,22 +39,23 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-def make(model_class: Any = ScratchEncoderModel, backend: str = "sdpa", **settings: Any) -> Any:
-    settings = {**TINY, "max_position_embeddings": LENGTH, "attn_implementation": backend, **settings}
-    return redraw(model_class(ScratchEncoderConfig(**settings))).eval()
+def make(case: Case = ENCODER, backend: str = "sdpa", **settings: Any) -> Any:
+    return case.model(max_position_embeddings=LENGTH, attn_implementation=backend, **settings)
 
 
-def sequences() -> list[Tensor]:
-    return [ids[real] for ids, real in zip(IDS, REAL) if real.any()]
+SEQUENCES = [ids[real] for ids, real in zip(IDS, REAL) if real.any()]
+PACKED_IDS = torch.cat(SEQUENCES)[None]
+BY_POSITIONS = {"position_ids": restarting(LENGTHS)}
+BY_BOUNDARIES = boundaries(torch.tensor(LENGTHS))
+# As for compiled kernels, which want as many boundaries in each batch.
+MORE_ENDS = nn.functional.pad(BY_BOUNDARIES["cu_seq_lens_q"], (0, 3), value=sum(LENGTHS))
+BY_PADDED_BOUNDARIES = {"cu_seq_lens_q": MORE_ENDS, "cu_seq_lens_k": MORE_ENDS}
+FORMS = BY_POSITIONS, BY_BOUNDARIES, BY_POSITIONS | BY_BOUNDARIES, BY_PADDED_BOUNDARIES
 
 
 def one_by_one(model: nn.Module) -> Tensor:
     """The states (tokens, hidden) of each sequence on its own, unpadded and unpacked."""
-    return torch.cat([model(ids[None]).last_hidden_state[0] for ids in sequences()])
-
-
-def assert_close(found: Tensor, expected: Tensor) -> None:
-    torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
+    return torch.cat([model(ids[None]).last_hidden_state[0] for ids in SEQUENCES])
 
 
 def visible_backend(
@@ -74,29 +73,7 @@ def test_texts_stay_apart_where_nobody_makes_masks() -> None:
     AttentionInterface.register("visible", visible_backend)
     model, expected = make(backend="visible"), one_by_one(make())
     assert_close(model(IDS, MASK).last_hidden_state[REAL], expected)
-    assert_close(model(PACKED_IDS, **by_positions()).last_hidden_state[0], expected)
-
-
-def by_positions() -> dict[str, Any]:
-    return {"position_ids": restarting([len(ids) for ids in sequences()])}
-
-
-def by_boundaries() -> dict[str, Any]:
-    return boundaries(torch.tensor([len(ids) for ids in sequences()]))
-
-
-def by_both() -> dict[str, Any]:
-    return by_positions() | by_boundaries()
-
-
-def by_padded_boundaries() -> dict[str, Any]:
-    """As for compiled kernels, which want as many boundaries in each batch."""
-    ends = nn.functional.pad(by_boundaries()["cu_seq_lens_q"], (0, 3), value=sum(LENGTHS))
-    return {"cu_seq_lens_q": ends, "cu_seq_lens_k": ends}
-
-
-FORMS = by_positions, by_boundaries, by_both, by_padded_boundaries
-PACKED_IDS = torch.cat(sequences())[None]
+    assert_close(model(PACKED_IDS, **BY_POSITIONS).last_hidden_state[0], expected)
 
 
 @engines
@@ -105,16 +82,16 @@ def test_a_batch_that_arrives_packed_equals_each_sequence_on_its_own(settings: d
     model = make(backend=backend, **settings)
     expected = one_by_one(model)
     for form in FORMS:
-        assert_close(model(PACKED_IDS, **form()).last_hidden_state[0], expected)
+        assert_close(model(PACKED_IDS, **form).last_hidden_state[0], expected)
 
 
 @pytest.mark.parametrize(("asked", "backend"), [("output_attentions", "eager"), ("output_hidden_states", "sdpa")])
 def test_asked_for_its_insides_a_packed_batch_keeps_its_sequences_apart(asked: str, backend: str) -> None:
     model = make(backend=backend)
-    same = torch.block_diag(*[torch.ones(len(ids), len(ids)) for ids in sequences()]).bool()
+    same = torch.block_diag(*[torch.ones(len(ids), len(ids)) for ids in SEQUENCES]).bool()
     expected = one_by_one(model)
     for form in FORMS:
-        outputs = model(PACKED_IDS, **form(), **{asked: True})
+        outputs = model(PACKED_IDS, **form, **{asked: True})
         assert_close(outputs.last_hidden_state[0], expected)
         assert all((weights[..., ~same] == 0).all() for weights in outputs.get("attentions", ()))
 
@@ -122,11 +99,11 @@ def test_asked_for_its_insides_a_packed_batch_keeps_its_sequences_apart(asked: s
 @engines
 @pytest.mark.parametrize("pooling", ["first", "mean", "max"])
 def test_each_packed_sequence_is_one_text_to_classify(pooling: str) -> None:
-    model = make(ScratchEncoderForSequenceClassification, classifier_pooling=pooling)
+    model = make(TEXTS, classifier_pooling=pooling)
     labels = torch.tensor([0, 2, 1, 1, 0, 2])
     expected = model(IDS[: len(LENGTHS)], MASK[: len(LENGTHS)], labels=labels)
     for form in FORMS:
-        outputs = model(PACKED_IDS, **form(), labels=labels if form is not by_padded_boundaries else None)
+        outputs = model(PACKED_IDS, **form, labels=labels if form is not BY_PADDED_BOUNDARIES else None)
         assert_close(outputs.logits[: len(LENGTHS)], expected.logits)
         if outputs.loss is not None:
             assert_close(outputs.loss, expected.loss)
@@ -140,7 +117,7 @@ def test_exported_with_one_sequence_several_stay_apart() -> None:
     example = {"input_ids": torch.ones(2, 8, dtype=torch.long), "position_ids": torch.arange(8).expand(2, 8)}
     sizes = {0: torch.export.Dim("rows", min=1), 1: torch.export.Dim("tokens", min=2)}
     program = torch.export.export(model, (), example, dynamic_shapes=dict.fromkeys(example, sizes)).module()
-    states = program(input_ids=PACKED_IDS, **by_positions()).last_hidden_state
+    states = program(input_ids=PACKED_IDS, **BY_POSITIONS).last_hidden_state
     assert_close(states[0], one_by_one(model))
 
 

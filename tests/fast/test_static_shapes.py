@@ -7,32 +7,24 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from conftest import redraw
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from model_cases import CLASSES, TINY, WHOLE
+from model_cases import CLASSES, DECODER_TEXTS, TEXTS, TINY, TOKENS, WHOLE, Case
 from torch import Tensor, nn
 
-import modeling_scratch as scratch
 from modeling_scratch.data.collators import FlatBatches
 from modeling_scratch.fast.static_shapes import MOST_SIZES, MULTIPLE, Size, activation_bytes, choose_sizes, fill
 
 PAD, VOCABULARY = 0, int(TINY["vocab_size"])
 SIZES = [Size(64, 14, 16), Size(128, 22, 16)]
 LENGTHS = st.lists(st.integers(1, 16), min_size=1, max_size=9)
-HEADS = {
-    "first": (scratch.ScratchEncoderForSequenceClassification, {}),
-    "mean, rotary": (
-        scratch.ScratchEncoderForSequenceClassification,
-        {"classifier_pooling": "mean", "position_type": "rotary", "norm_position": "pre"},
-    ),
-    "max, learned": (
-        scratch.ScratchEncoderForSequenceClassification,
-        {"classifier_pooling": "max", "position_type": "learned", "type_vocab_size": 2},
-    ),
-    "tokens": (scratch.ScratchEncoderForTokenClassification, {}),
-    "decoder": (scratch.ScratchDecoderForSequenceClassification, {"position_type": "rotary"}),
-}  # fmt: skip
+HEADS: dict[str, tuple[Case, dict[str, Any]]] = {
+    "first": (TEXTS, {}),
+    "mean, rotary": (TEXTS, {"classifier_pooling": "mean", "position_type": "rotary", "norm_position": "pre"}),
+    "max, learned": (TEXTS, {"classifier_pooling": "max", "position_type": "learned", "type_vocab_size": 2}),
+    "tokens": (TOKENS, {}),
+    "decoder": (DECODER_TEXTS, {"position_type": "rotary"}),
+}
 
 
 def flat(lengths: list[int], seed: int = 0, types: bool = False) -> dict[str, Any]:
@@ -45,12 +37,11 @@ def flat(lengths: list[int], seed: int = 0, types: bool = False) -> dict[str, An
 
 
 def model_and_batch(head: str, lengths: list[int]) -> tuple[Any, dict[str, Any]]:
-    model_class, changes = HEADS[head]
-    config: Any = model_class.config_class(**{**TINY, **WHOLE, **CLASSES, "attention_dropout": 0.0, **changes})
+    case, changes = HEADS[head]
     batch = flat(lengths, types="type_vocab_size" in changes)
-    if head == "tokens":
+    if case is TOKENS:
         batch["labels"] = batch["input_ids"] % 3
-    return redraw(model_class(config)).train(), batch
+    return case.model(**WHOLE, **CLASSES, attention_dropout=0.0, **changes).train(), batch
 
 
 def loss_and_gradients(model: nn.Module, batch: dict[str, Any], call: Any = None) -> dict[str, Tensor]:

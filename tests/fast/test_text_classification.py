@@ -6,11 +6,9 @@ from typing import Any
 
 import pytest
 import torch
-from conftest import redraw
-from model_cases import TINY
+from model_cases import TEXTS as CLASSIFIER
 from transformers import TextClassificationPipeline, pipeline
 
-from modeling_scratch import ScratchEncoderConfig, ScratchEncoderForSequenceClassification
 from modeling_scratch.fast.text_classification import CPU_TOKENS, SortingTextClassificationPipeline, batches_by_length
 from tokenization import train_wordlevel_tokenizer
 
@@ -22,9 +20,8 @@ QUIET: Any = {"truncation": True}
 DEVICES = "cpu", "cuda"  # to ask what they would get
 
 
-def make(**settings: Any) -> ScratchEncoderForSequenceClassification:
-    fields = {**TINY, "vocab_size": len(TOKENIZER), "max_position_embeddings": 16, "num_labels": 3, **settings}
-    return redraw(ScratchEncoderForSequenceClassification(ScratchEncoderConfig(**fields))).eval()
+def make(**settings: Any) -> Any:
+    return CLASSIFIER.model(**{"vocab_size": len(TOKENIZER), "max_position_embeddings": 16, **settings})
 
 
 def sorting(model: Any, tokenizer: Any = TOKENIZER) -> Any:

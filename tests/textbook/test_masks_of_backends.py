@@ -6,12 +6,11 @@ from typing import Any
 import pytest
 import torch
 from conftest import lively
+from model_cases import DECODER, ENCODER, SEQ2SEQ
 from torch import Tensor
 from transformers import AttentionInterface
 
-from modeling_scratch import ScratchDecoderModel, ScratchEncoderModel, ScratchSeq2SeqModel
-
-FAMILIES = {"encoder": ScratchEncoderModel, "decoder": ScratchDecoderModel, "encoder-decoder": ScratchSeq2SeqModel}
+FAMILIES = {"encoder": ENCODER, "decoder": DECODER, "encoder-decoder": SEQ2SEQ}
 TEXTS, LENGTH, HEADS = 3, 20, 2
 PADDED = (torch.arange(LENGTH) < torch.tensor([LENGTH, 7, 12])[:, None]).long()
 PAIRS = torch.rand(TEXTS, 1, LENGTH, LENGTH, generator=torch.Generator().manual_seed(0)) < 0.5
@@ -24,10 +23,7 @@ families = pytest.mark.parametrize("family", FAMILIES)
 
 
 def make(family: str, backend: str, **settings: Any) -> Any:
-    sizes = {"vocab_size": 50, "hidden_size": 16, "num_attention_heads": HEADS, "intermediate_size": 16}
-    config = FAMILIES[family].config_class(**{**sizes, "num_hidden_layers": 1, **settings})
-    torch.manual_seed(0)
-    model = lively(FAMILIES[family](config))
+    model = lively(FAMILIES[family].model(**{"num_attention_heads": HEADS, "num_hidden_layers": 1, **settings}))
     model.config._attn_implementation = backend  # set_attn_implementation asks for what is installed
     for part in model.modules():
         if hasattr(part, "config"):

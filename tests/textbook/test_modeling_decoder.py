@@ -12,6 +12,7 @@ from model_cases import (
     LENGTHS,
     MASK,
     POSITIONS,
+    SEQ2SEQ_LM,
     SWITCHES,
     TINY,
     Case,
@@ -21,6 +22,7 @@ from model_cases import (
     engines,
     in_turn,
     padded,
+    parametrize_cases,
     restarting,
     texts,
 )
@@ -110,12 +112,14 @@ def changed_after(t: int) -> Tensor:
 
 
 @pytest.mark.parametrize("backend", ["eager", "sdpa", pytest.param("flex_attention", marks=pytest.mark.slow)])
+@parametrize_cases((CAUSAL_LM, SEQ2SEQ_LM))
 @torch.no_grad()
-def test_the_future_changes_nothing(backend: str) -> None:
-    model = CAUSAL_LM.model(position_type="rotary", attn_implementation=backend)
-    before = model(IDS).logits
+def test_the_future_changes_nothing(case: Case, backend: str) -> None:
+    model = case.model(position_type="rotary", attn_implementation=backend)
+    name = "decoder_input_ids" if case is SEQ2SEQ_LM else "input_ids"
+    before = model(**{"input_ids": IDS, name: IDS}).logits
     for t in 0, 3, LENGTH - 2:
-        after = model(changed_after(t)).logits
+        after = model(**{"input_ids": IDS, name: changed_after(t)}).logits
         assert_close(after[:, : t + 1], before[:, : t + 1])
         assert not torch.allclose(after[:, t + 1], before[:, t + 1], atol=1e-3)
 

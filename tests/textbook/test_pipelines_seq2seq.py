@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 from conftest import lively
-from model_cases import library_messages
+from model_cases import SEQ2SEQ_LM, library_messages
 from transformers import (
     BartConfig,
     BartForConditionalGeneration,
@@ -22,7 +22,6 @@ from transformers import (
     pipeline,
 )
 
-from modeling_scratch import ScratchSeq2SeqConfig, ScratchSeq2SeqForConditionalGeneration
 from modeling_scratch.pipelines import SummarizationPipeline, Text2TextGenerationPipeline, TranslationPipeline
 from tokenization import special_token_ids, train_bpe_tokenizer
 
@@ -32,10 +31,7 @@ TASKS = {
     "seq2seq-summarization": (SummarizationPipeline, "summary"),
     "seq2seq-translation": (TranslationPipeline, "translation"),
 }
-SIZES = {
-    "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 24,
-    "norm_position": "pre",
-}  # fmt: skip
+SIZES = {"num_hidden_layers": 1, "num_attention_heads": 2, "norm_position": "pre", "use_cache": True}
 BART_SIZES = {
     "d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_attention_heads": 2,
     "decoder_attention_heads": 2, "encoder_ffn_dim": 24, "decoder_ffn_dim": 24, "max_position_embeddings": 80,
@@ -47,10 +43,14 @@ def tokenizer() -> PreTrainedTokenizerFast:
     return train_bpe_tokenizer(TEXTS * 3, 300, style="marian", model_max_length=64, show_progress=False)
 
 
-@pytest.fixture(scope="module")
-def model(tokenizer: PreTrainedTokenizerFast) -> ScratchSeq2SeqForConditionalGeneration:
+def build(tokenizer: PreTrainedTokenizerFast, **settings: Any) -> Any:
     ids = {"vocab_size": len(tokenizer), **special_token_ids(tokenizer)}
-    return lively(ScratchSeq2SeqForConditionalGeneration(ScratchSeq2SeqConfig(**SIZES, **ids)))
+    return lively(SEQ2SEQ_LM.model(**{**SIZES, **ids, **settings}))
+
+
+@pytest.fixture(scope="module")
+def model(tokenizer: PreTrainedTokenizerFast) -> Any:
+    return build(tokenizer)
 
 
 @pytest.fixture(scope="module")
@@ -118,9 +118,8 @@ def test_an_answer_ends_where_it_ends_alone(model: Any, tokenizer: Any, ends_as_
 
 
 def test_an_answer_of_which_nobody_says_the_length_ends_where_the_positions_end(tokenizer: Any) -> None:
-    ids, limit = {"vocab_size": len(tokenizer), **special_token_ids(tokenizer)}, 32
-    config = ScratchSeq2SeqConfig(**SIZES, **ids, position_type="learned", max_position_embeddings=limit)
-    short = lively(ScratchSeq2SeqForConditionalGeneration(config))
+    limit = 32
+    short = build(tokenizer, position_type="learned", max_position_embeddings=limit)
     serve = Text2TextGenerationPipeline(model=short, tokenizer=tokenizer, do_sample=False, eos_token_id=None)
     own = GenerationConfig(**{**short.generation_config.to_diff_dict(), "num_beams": 2})
     for options in {}, {"generation_config": own}:
@@ -137,14 +136,11 @@ def test_an_answer_of_which_nobody_says_the_length_ends_where_the_positions_end(
 
 def with_two_vocabularies(
     folder: Path, tokenizer: PreTrainedTokenizerFast, german: str
-) -> tuple[ScratchSeq2SeqForConditionalGeneration, PreTrainedTokenizerFast]:
+) -> tuple[Any, PreTrainedTokenizerFast]:
     """A model of that folder, and the tokenizer of what it writes."""
     target = train_bpe_tokenizer([german] * 5, 280, style="marian", show_progress=False)
-    config = ScratchSeq2SeqConfig(
-        **SIZES, vocab_size=len(tokenizer), decoder_vocab_size=len(target), share_encoder_decoder_embeddings=False,
-        **special_token_ids(target),
-    )  # fmt: skip
-    model = lively(ScratchSeq2SeqForConditionalGeneration(config))
+    own = {"decoder_vocab_size": len(target), "share_encoder_decoder_embeddings": False, **special_token_ids(target)}
+    model = build(tokenizer, **own)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     target.save_pretrained(folder / "target_tokenizer")
@@ -272,6 +268,6 @@ def test_what_cannot_be_is_refused(model: Any, tokenizer: Any) -> None:
     assert serve([], **OPTIONS) == []
     with pytest.raises(ValueError, match="'' gives no tokens"):
         Text2TextGenerationPipeline(model=model, tokenizer=bare)("", **OPTIONS)
-    config = ScratchSeq2SeqConfig(**SIZES, vocab_size=40, decoder_vocab_size=30, share_encoder_decoder_embeddings=False)
+    two = SEQ2SEQ_LM.model(decoder_vocab_size=30, share_encoder_decoder_embeddings=False)
     with pytest.raises(ValueError, match="give target_tokenizer"):
-        Text2TextGenerationPipeline(model=ScratchSeq2SeqForConditionalGeneration(config), tokenizer=tokenizer)
+        Text2TextGenerationPipeline(model=two, tokenizer=tokenizer)

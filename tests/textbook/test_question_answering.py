@@ -10,14 +10,11 @@ from typing import Any
 import pytest
 import torch
 from conftest import redraw
+from model_cases import SPANS
 from tokenizers import normalizers, pre_tokenizers
 from transformers import ByT5Tokenizer, PreTrainedTokenizerFast, pipeline
 
-from modeling_scratch import (
-    ScratchEncoderConfig,
-    ScratchEncoderForQuestionAnswering,
-    ScratchEncoderForSequenceClassification,
-)
+from modeling_scratch import ScratchEncoderForQuestionAnswering, ScratchEncoderForSequenceClassification
 from modeling_scratch.question_answering import QuestionAnsweringPipeline
 from tokenization import train_bpe_tokenizer, train_wordlevel_tokenizer
 
@@ -36,12 +33,9 @@ TOKENIZERS: dict[str, Any] = {
 WINDOWS = {"max_seq_len": 48, "doc_stride": 16}
 
 
-def build(tokenizer: PreTrainedTokenizerFast) -> ScratchEncoderForQuestionAnswering:
-    config = ScratchEncoderConfig(
-        vocab_size=len(tokenizer), hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=24,
-        type_vocab_size=2, position_type="rotary", pad_token_id=tokenizer.pad_token_id,
-    )  # fmt: skip
-    return redraw(ScratchEncoderForQuestionAnswering(config), 0.5).eval()
+def build(tokenizer: PreTrainedTokenizerFast, **settings: Any) -> Any:
+    ids = {"vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id}
+    return redraw(SPANS.model(**{**ids, "type_vocab_size": 2, "position_type": "rotary", **settings}), 0.5)
 
 
 @pytest.fixture(scope="module", params=TOKENIZERS)
@@ -214,9 +208,7 @@ def test_a_folder_names_the_pipelines_that_serve_its_head_and_those_of_its_user(
 
 
 def test_windows_have_as_many_tokens_as_there_are_learned_positions(serve: QuestionAnsweringPipeline) -> None:
-    config = ScratchEncoderConfig(**{**serve.model.config.to_dict(), "position_type": "learned",
-                                     "max_position_embeddings": 24})  # fmt: skip
-    model = redraw(ScratchEncoderForQuestionAnswering(config), 0.5).eval()
+    model = build(serve.tokenizer, position_type="learned", max_position_embeddings=24)
     short = QuestionAnsweringPipeline(model=model, tokenizer=serve.tokenizer)
     named = {"question": "who ?", "context": CONTEXT, "doc_stride": 4, "top_k": 3}
     assert short(**named) == short(**named, max_seq_len=24)
