@@ -15,10 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from transformers import Cache
-from transformers.masking_utils import (
-    ALL_MASK_ATTENTION_FUNCTIONS,
-    packed_sequence_mask_function,
-)
+from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, packed_sequence_mask_function
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 from transformers.utils import is_tracing
 
@@ -166,9 +163,12 @@ def _pack(
     backend, device = config._attn_implementation, inputs.read.device
     if "flash" in backend or (backend == "flex_attention" and device.type != "cpu"):
         return None  # flex_attention skips masked blocks by itself, and compiles a kernel for each new shape
+    has_masks = backend in ALL_MASK_ATTENTION_FUNCTIONS
+    if not has_masks and (model.is_causal or "sliding_attention" in model.stack.attention_types):
+        return None  # a backend of the user's, which would see the future or beyond its window
     options: dict[str, Any] = {
         "make_masks": partial(_group_masks, model, config, device),
-        "shares": backend in ALL_MASK_ATTENTION_FUNCTIONS,  # otherwise there is no mask function
+        "shares": has_masks,
         "weights": config.hidden_size * config.intermediate_size,
     }
     if lengths is not None:

@@ -105,11 +105,13 @@ def plain(module: Any, query: Tensor, key: Tensor, value: Tensor, mask: Any, sca
 @families
 @pytest.mark.parametrize("mask", [None, PADDED], ids=["whole", "padded"])
 def test_a_backend_without_mask_function_gets_the_masks_of_eager_attention(family: str, mask: Any) -> None:
-    """In a decoder they hide the future."""
+    """In a decoder they hide the future, and where there is a window what is beyond it."""
     AttentionInterface.register("plain", plain)
     is_real = slice(None) if mask is None else mask.bool()
-    expected, found = (read(make(family, backend), mask)[is_real] for backend in ("eager", "plain"))
-    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
+    for window in {}, {"sliding_window": 4}:
+        if family != "encoder-decoder" or not window:
+            expected, found = (read(make(family, backend, **window), mask)[is_real] for backend in ("eager", "plain"))
+            torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("position_type", ["alibi", "relative"])
