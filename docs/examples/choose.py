@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 from transformers import AutoModelForSequenceClassification, DataCollatorWithPadding, TextClassificationPipeline
 
-from ..data.questions import QuestionData, QuestionDataArguments, asked, file_rows, load_questions
+from ..data.questions import QuestionData, QuestionDataArguments, asked, load_questions, question_rows
 from ..data.text_pairs import TextPair
 from ..inference.arguments import PredictArguments
 from ..inference.loading import load_head, set_length
@@ -131,8 +131,8 @@ class Choosing(Task):
         return Chooser(TextClassificationPipeline(model=model, tokenizer=tokenizer), batch_size=arguments.batch_size)
 
     def rows(self, arguments: PredictArguments) -> Iterator[FileRow]:
-        for number, where, row in file_rows(Path(arguments.input), arguments.form):
-            yield number, dict(zip(FIELDS, asked(row, where).pair.parts)), {}
+        for row in question_rows(Path(arguments.input), arguments.form):
+            yield row.number, dict(zip(FIELDS, asked(row).pair.parts)), {}
 
 
 TASK = Choosing()

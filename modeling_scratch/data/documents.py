@@ -16,10 +16,9 @@ from ..utils.errors import DataError, counted
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, file_digest, rows_digest
 from ..utils.options import option
 from .columns import is_missing, parse_text, read_texts
-from .held_out import overlaps
-from .rows import READERS, files_in
-from .splits import FileSource, HubSource, Source, check_sources, open_folder, open_hub
-from .tables import FOUND, TableForm
+from .held_out import overlap_notes
+from .splits import DatasetSource, FileSource, Source, check_sources, open_folder, open_hub
+from .tables import FOUND, READERS, TableForm, files_in
 from .text_files import format_of
 
 DocumentKind = Literal["file", "paragraph", "line"]
@@ -111,7 +110,9 @@ def load_documents(arguments: DocumentArguments) -> Documents:
         train = list(train)
     if "validation" in sources:
         validation, what = list(read_documents(sources["validation"], arguments)), OWN_SPLIT
-        notes += overlaps({"train": train, "validation": validation}, "documents") if isinstance(train, list) else []
+        notes += (
+            overlap_notes({"train": train, "validation": validation}, "documents") if isinstance(train, list) else []
+        )
     elif arguments.streaming:
         train, validation, what = _divide_stream(train, arguments)
     else:
@@ -139,7 +140,7 @@ def _is_plain_text(path: Path) -> bool:
 
 def read_documents(source: Source, arguments: DocumentArguments) -> Iterator[str]:
     """Stream the non-blank documents of a split. Raises `DataError` for unreadable input."""
-    if isinstance(source, HubSource):
+    if isinstance(source, DatasetSource):
         texts = read_column(source, arguments.text_column)
     else:
         texts = (text for path in source.paths for text in _read_file(path, arguments, source.form))
@@ -175,14 +176,14 @@ def read_plain_text(path: Path, document: DocumentKind, form: TableForm = FOUND)
 def read_column(source: Source, column: str | None) -> Iterator[str]:
     """Stream the texts of `column`, by default the only column of strings. A missing text is ""."""
     if column is None:
-        _, first = next(source.rows(), ("", {}))
-        strings = [name for name, value in first.items() if isinstance(value, str)]
+        first = next(iter(source.rows()), None)
+        strings = [name for name, value in first.values.items() if isinstance(value, str)] if first else []
         if len(strings) != 1:
             names = ", ".join(map(repr, strings)) or "no column"
             raise DataError(f"{source}: cannot infer the text column; candidates: {names}; choose with --text_column")
         column = strings[0]
-    for where, values in source.rows([column]):
-        yield parse_text(values[column], column, where) or ""
+    for row in source.rows([column]):
+        yield parse_text(row.values[column], column, row.where)
 
 
 def _draw(text: str, seed: int) -> float:

@@ -4,7 +4,7 @@
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, count
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +15,21 @@ from ..configuration_scratch import ProblemType
 from ..utils.errors import DataError, one_line
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, check_inputs
 from ..utils.options import option
-from .labels import DROP_LABELS_HELP, LABEL_MAP_HELP, parse_label_map
-from .rows import READERS, is_review_folder, missing_column, read_rows, refuse_links_out
-from .tables import DELIMITER_HELP, ENCODING_HELP, FOUND, SHEET_HELP, Row, TableForm, delimiter_notes
+from .label_map import DROP_LABELS_HELP, LABEL_MAP_HELP, parse_label_map
+from .tables import (
+    DELIMITER_HELP,
+    ENCODING_HELP,
+    FOUND,
+    READERS,
+    SHEET_HELP,
+    Row,
+    TableForm,
+    delimiter_notes,
+    is_review_folder,
+    missing_column,
+    read_rows,
+    refuse_links_out,
+)
 from .text_files import COMPRESSIONS, TEXT_FORMATS, format_of
 from .text_pairs import TEXT_COLUMN_HELP, TextColumns, as_recorded, column_names
 
@@ -209,6 +221,9 @@ class DataArguments(SplitArguments):
         return not (self.dataset_name or self.data_dir or self.train_file)
 
 
+# Sources of rows
+
+
 @dataclass(frozen=True)
 class FileSource:
     """One split in one file or in its shards."""
@@ -219,11 +234,9 @@ class FileSource:
     def __str__(self) -> str:
         return str(self.paths[0])
 
-    def rows(self, columns: Sequence[str] | None = None) -> Iterator[tuple[str, Row]]:
-        """Stream `(location, values)`. Raises `DataError` as `read_rows` does."""
-        for path in self.paths:
-            for row, values in read_rows(path, columns, self.form):
-                yield f"{path.name}, row {row}", values
+    def rows(self, columns: Sequence[str] | None = None) -> Iterator[Row]:
+        """Stream the rows. Raises `DataError` as `read_rows` does."""
+        return chain.from_iterable(read_rows(path, columns, self.form) for path in self.paths)
 
     def class_names(self, column: str) -> list[str] | None:
         """Return the class names of a label column, which the Hub's Parquet files store in their schema."""
@@ -240,8 +253,8 @@ class FileSource:
 
 
 @dataclass(frozen=True)
-class HubSource:
-    """One split of a data set on the Hub."""
+class DatasetSource:
+    """One split as a `datasets.Dataset`, or a stream of one."""
 
     name: str
     dataset: "datasets.Dataset | datasets.IterableDataset"
@@ -249,27 +262,23 @@ class HubSource:
     def __str__(self) -> str:
         return self.name
 
-    def rows(self, columns: Sequence[str] | None = None) -> Iterator[tuple[str, Row]]:
-        """Stream `(location, values)`. Raises `DataError` for a missing column."""
-        available = self._columns()
+    def rows(self, columns: Sequence[str] | None = None) -> Iterator[Row]:
+        """Stream the rows. Raises `DataError` for a missing column."""
+        # streamed text and CSV files declare no columns, so take them from the first row
+        available = list(self.dataset.column_names or next(iter(self.dataset), {}))
         for column in columns or ():
             if column not in available:
                 raise missing_column(column, available, self.name)
-        row = count(1)
-        for batch in self.dataset.select_columns(list(columns or available)).iter(batch_size=1_000):
-            for values in zip(*batch.values()):
-                yield f"{self.name}, row {next(row)}", dict(zip(batch, values))
-
-    def _columns(self) -> list[str]:
-        """Return the column names. Streamed text and CSV files declare none, so take them from the first row."""
-        return list(self.dataset.column_names or next(iter(self.dataset), {}))
+        batches = self.dataset.select_columns(list(columns or available)).iter(batch_size=1_000)
+        rows = (dict(zip(batch, values)) for batch in batches for values in zip(*batch.values()))
+        return (Row(number, values, f"{self.name}, row {number}") for number, values in enumerate(rows, 1))
 
     def class_names(self, column: str) -> list[str] | None:
         """Return the class names of a label column if it is a `datasets.ClassLabel`."""
         return _class_names((self.dataset.features or {}).get(column))
 
 
-Source = FileSource | HubSource
+Source = FileSource | DatasetSource
 
 
 def _class_names(feature: Any) -> list[str] | None:
@@ -328,7 +337,7 @@ def open_hub(name: str, config_name: str | None = None, streaming: bool = False)
                 f"data set {title!r}: two splits are both candidates for {split}; name a file of one of them"
             )
         if split is not None:
-            splits[split] = HubSource(f"{title} {name_there}", rows)
+            splits[split] = DatasetSource(f"{title} {name_there}", rows)
     others = sorted(set(dataset) - set(SPLIT_NAMES))
     if "train" not in splits:
         raise DataError(f"data set {title!r} has no train split; its splits: {', '.join(map(str, dataset))}")

@@ -14,15 +14,14 @@ from typing import Any, NamedTuple
 from ..utils.errors import DataError, counted
 from ..utils.files import rows_digest
 from ..utils.options import option
-from .columns import MAX_CLASSES
-from .held_out import by_key, complete_splits, missing_splits, overlaps, sampled
-from .rows import READERS, Row, missing_column
+from .held_out import complete_splits, missing_splits, overlap_notes, sampled
+from .labels import MAX_CLASSES
 from .splits import FileSource, Source, SplitArguments, find_splits, open_hub
-from .tables import FOUND
-from .text_files import COMPRESSIONS, format_of
+from .tables import FOUND, Values, missing_column
+from .text_files import CONLL, format_of, unknown_format
 
 LISTS = (".jsonl", ".json", ".parquet")
-CONLL = (".conll", ".conllu", ".bio", ".iob", ".iob2", ".txt", ".tsv")
+COLUMNS = (*CONLL, ".txt", ".tsv")
 CONLLU = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
 WORD_NAMES = ("tokens", "words")
 LABEL_NAMES = ("labels", "ner_tags", "tags")
@@ -95,12 +94,14 @@ class ConllSource:
     def sentences(self) -> Iterator[Sentence]:
         """Stream the sentences. Raises `DataError` that names the file and the line."""
         for path in self.paths:
-            columns: tuple[int, int] | None = None
-            width = 0
+            columns, width = (0, 0), 0
             for block in _blocks(path):
-                if columns is None:
-                    columns, width = self._columns(path, *block[0]), len(block[0][1])
-                yield _sentence(path, block, columns, width)
+                # a comment before a sentence has other columns than its words
+                lines = [line for line in block if not line.values[0].startswith("#") or len(line.values) == width]
+                if lines and not width:
+                    columns, width = self._columns(path, *lines[0]), len(lines[0].values)
+                if lines:
+                    yield _sentence(path, lines, columns, width)
 
     def _columns(self, path: Path, line: int, first: list[str]) -> tuple[int, int]:
         names = CONLLU if format_of(path) == ".conllu" else ()
@@ -125,10 +126,15 @@ def _integer(text: str) -> int | None:
     return int(text) if re.fullmatch("-?[0-9]{1,4}", text) else None
 
 
-def _blocks(path: Path) -> Iterator[list[tuple[int, list[str]]]]:
-    """Stream each sentence as a list of (line, columns)."""
+class _Line(NamedTuple):
+    number: int
+    values: list[str]  # of the columns
+
+
+def _blocks(path: Path) -> Iterator[list[_Line]]:
+    """Stream the lines of each sentence."""
     is_conllu = format_of(path) == ".conllu"
-    block: list[tuple[int, list[str]]] = []
+    block: list[_Line] = []
     for number, line in enumerate(FOUND.lines(path), 1):
         line = line.rstrip("\r\n")
         columns = line.split("\t") if "\t" in line else re.split(" +", line.strip(" "))
@@ -137,12 +143,12 @@ def _blocks(path: Path) -> Iterator[list[tuple[int, list[str]]]]:
                 yield block
             block = []
         elif not (is_conllu and (line.startswith("#") or not columns[0].isdecimal())):
-            block.append((number, columns))
+            block.append(_Line(number, columns))
     if block:
         yield block
 
 
-def _sentence(path: Path, block: Sequence[tuple[int, list[str]]], columns: tuple[int, int], width: int) -> Sentence:
+def _sentence(path: Path, block: Sequence[_Line], columns: tuple[int, int], width: int) -> Sentence:
     for line, values in block:
         if len(values) != width:
             raise DataError(
@@ -172,18 +178,19 @@ class ListSource:
 
     def sentences(self) -> Iterator[Sentence]:
         """Stream the sentences. Raises `DataError` that names the file and the row."""
-        _, first = next(iter(self.table.rows()))
+        first = next(iter(self.table.rows())).values
         words = self.word_column or _only(first, WORD_NAMES, "word", str(self))
         labels = self.label_column or _only(first, LABEL_NAMES, "label", str(self))
         names = self.table.class_names(labels) if labels in first else None
-        for where, values in self.table.rows((words, labels)):
-            row = Sentence(_strings(values, words, where), _strings(values, labels, where, names), where)
-            if len(row.words) != len(row.labels):
-                raise DataError(f"{where}: {len(row.words)} words, but {len(row.labels)} labels")
-            yield row
+        for row in self.table.rows((words, labels)):
+            words_of_row = _strings(row.values, words, row.where)
+            sentence = Sentence(words_of_row, _strings(row.values, labels, row.where, names), row.where)
+            if len(sentence.words) != len(sentence.labels):
+                raise DataError(f"{row.where}: {len(sentence.words)} words, but {len(sentence.labels)} labels")
+            yield sentence
 
 
-def _only(row: Row, names: Sequence[str], kind: str, where: str) -> str:
+def _only(row: Values, names: Sequence[str], kind: str, where: str) -> str:
     found = [name for name in names if name in row]
     if len(found) > 1:
         raise DataError(f"{where}: {' and '.join(found)} could be the {kind}s; choose one with --{kind}_column")
@@ -192,7 +199,7 @@ def _only(row: Row, names: Sequence[str], kind: str, where: str) -> str:
     return found[0]
 
 
-def _strings(values: Row, column: str, where: str, names: Sequence[str] | None = None) -> tuple[str, ...]:
+def _strings(values: Values, column: str, where: str, names: Sequence[str] | None = None) -> tuple[str, ...]:
     """Return the strings of a list, or those that the class names give to its integers."""
     items: Any = values[column]
     if not isinstance(items, list | tuple):
@@ -254,7 +261,7 @@ class TaggedDataArguments(SplitArguments):
     """The source of labelled words, and their columns."""
 
     data_dir: str | None = option(
-        None, f"A folder with train.*, validation.* and test.* ({', '.join((*CONLL, *LISTS))})."
+        None, f"A folder with train.*, validation.* and test.* ({', '.join((*COLUMNS, *LISTS))})."
     )
     train_file: str | None = option(
         None, "Training data: jsonl or parquet with a list of words and one of labels; others are CoNLL."
@@ -310,13 +317,13 @@ def load_tagged(arguments: TaggedDataArguments) -> TaggedData:
     counts = _check_labels(splits["train"])
     if is_bio := are_entities(counts):
         splits = {split: _bio(split, rows, notes) for split, rows in splits.items()}
-    draw = by_key(attrgetter("text"), arguments)
-    splits = complete_splits(splits, missing_splits(splits), draw, arguments, "sentences", notes)
+    text_of = attrgetter("text")
+    splits = complete_splits(splits, missing_splits(splits), text_of, arguments, "sentences", notes)
     splits = sampled(splits, arguments, "sentences", notes)
     used = {label for sentence in splits["train"] for label in sentence.labels}
     names = sorted(used | set(map(inside, used)), key=_by_type) if is_bio else sorted(used)
-    words = {split: [sentence.words for sentence in rows] for split, rows in splits.items()}
-    notes += [*_unseen(splits, used), *overlaps(words, "sentences")]
+    texts = {split: list(map(text_of, rows)) for split, rows in splits.items()}
+    notes += [*_unseen(splits, used), *overlap_notes(texts, "sentences")]
     return TaggedData(splits, names, is_bio, notes)
 
 
@@ -326,12 +333,10 @@ def _open(arguments: TaggedDataArguments) -> dict[str, ConllSource | ListSource]
         tables, _ = open_hub(arguments.dataset_name, arguments.dataset_config_name)
         return {split: ListSource(table, *columns) for split, table in tables.items()}
     folder = arguments.data_dir
-    files = find_splits(Path(folder), (*CONLL, *LISTS)) if folder else arguments.files
-    for first in (paths[0] for paths in files.values()):
-        if format_of(first) in (*READERS, *COMPRESSIONS) and format_of(first) not in (*CONLL, *LISTS):
-            formats = f"a CoNLL file ({', '.join(CONLL)}) or one of {', '.join(LISTS)}"
-            remedy = "decompress it" if first.suffix.lower() in COMPRESSIONS else f"give {formats}"
-            raise DataError(f"{first}: not a format of tagged sentences; {remedy}")
+    files = find_splits(Path(folder), (*COLUMNS, *LISTS)) if folder else arguments.files
+    for paths in files.values():
+        if format_of(paths[0]) not in (*COLUMNS, *LISTS) and paths[0].exists():
+            raise unknown_format(paths[0], (*COLUMNS, *LISTS))
     return {
         split: ListSource(FileSource(paths), *columns) if format_of(paths[0]) in LISTS else ConllSource(paths, *columns)
         for split, paths in files.items()

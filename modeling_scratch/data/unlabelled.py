@@ -64,8 +64,8 @@ def evaluation_texts(data: ReviewData, arguments: DataArguments) -> frozenset[st
     found = {normalised(part) for text in texts for part in parts_of(text)}
     sources = open_sources(arguments)[0] if data.text_columns else {}
     for split in sources.keys() - {"train"}:
-        for _, values in sources[split].rows():
-            cells = (values.get(column) for column in data.text_columns)
+        for row in sources[split].rows():
+            cells = (row.values.get(column) for column in data.text_columns)
             found |= {normalised(str(cell)) for cell in cells if cell is not None}
     return frozenset(found)
 

@@ -16,9 +16,8 @@ from transformers import AutoModelForQuestionAnswering, DataCollatorWithPadding,
 
 from ..bridges.model_sources import position_limit
 from ..data.columns import is_missing, read_lines
-from ..data.questions import Answer, Question, QuestionData, QuestionDataArguments, asked, file_rows, load_questions
-from ..data.rows import Row, missing_column, parse_json
-from ..data.tables import delimiter_notes
+from ..data.questions import Answer, Question, QuestionData, QuestionDataArguments, asked, load_questions, question_rows
+from ..data.tables import Row, delimiter_notes, parse_json, select
 from ..data.text_pairs import TextPair
 from ..fast.text_classification import batches_by_length
 from ..inference.answers import ALL
@@ -382,8 +381,8 @@ def kind_table(evaluation: Mapping[str, Any]) -> str:
 # Files of questions
 
 
-def typed_rows(arguments: PredictArguments) -> Iterator[tuple[int, str, Row]]:
-    """Stream (row, location, fields) of standard input, whose lines are objects in JSON."""
+def typed_rows(arguments: PredictArguments) -> Iterator[Row]:
+    """Stream the rows of standard input, whose lines are objects in JSON."""
     for number, line in read_lines(sys.stdin.buffer, "--input -", arguments.form):
         where = f"--input -, line {number}"
         if is_missing(line):
@@ -394,7 +393,7 @@ def typed_rows(arguments: PredictArguments) -> Iterator[tuple[int, str, Row]]:
             raise DataError(f"{where}: invalid JSON: {error}; expected one object per line") from error
         if not isinstance(values, dict):
             raise DataError(f'{where}: expected an object with "question" and "context"')
-        yield number, where, values
+        yield Row(number, values, where)
 
 
 class QuestionAnswering(Task):
@@ -513,13 +512,10 @@ class QuestionAnswering(Task):
     def rows(self, arguments: PredictArguments) -> Iterator[FileRow]:
         """Stream (row, its texts, question, kept columns). Raises `DataError` that names the entry and the field."""
         path, kept = Path(arguments.input), arguments.kept
-        found = typed_rows(arguments) if arguments.input == "-" else file_rows(path, arguments.form)
-        for number, where, values in found:
-            question = asked(values, where)
-            for name in kept.values():
-                if name not in values:
-                    raise missing_column(name, values, where)
-            yield number, question.pair, question, {new: values[name] for new, name in kept.items()}
+        found = typed_rows(arguments) if arguments.input == "-" else question_rows(path, arguments.form)
+        for row in found:
+            question, values = asked(row), select(row.values, kept.values(), row.where)
+            yield row.number, question.pair, question, {new: values[name] for new, name in kept.items()}
 
     def answer(self, answerer: Reader, rows: Sequence[FileRow]) -> Iterable[dict[str, Any]]:
         windows = [answerer.windows_of(question) for _, _, question, _ in rows]

@@ -19,8 +19,8 @@ from processes import in_child
 from small_runs import data, made, run, saved
 
 from modeling_scratch.data.columns import read_texts
-from modeling_scratch.data.rows import read_rows
 from modeling_scratch.data.splits import find_splits
+from modeling_scratch.data.tables import read_rows
 from modeling_scratch.run.checkpoints import checkpoints_in, seal
 from modeling_scratch.utils.errors import DataError
 
@@ -100,7 +100,7 @@ def test_lists_and_members_are_read_as_they_were_written(tmp_path: Path) -> None
         "m": pa.map_(texts, pa.list_(pa.int64())), "n": pa.int64(),
     }  # fmt: skip
     pq.write_table(pa.Table.from_pylist(rows, pa.schema(kinds)), tmp_path / "nested.parquet")
-    assert [dict(row) for _, row in read_rows(tmp_path / "nested.parquet")] == rows
+    assert [dict(row.values) for row in read_rows(tmp_path / "nested.parquet")] == rows
 
 
 def assert_read_or_refused(read: Callable[[Path], Iterator], path: Path) -> None:

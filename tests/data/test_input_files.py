@@ -19,7 +19,7 @@ import train_translation
 from processes import refusal
 
 from modeling_scratch.data.columns import read_lines
-from modeling_scratch.data.rows import read_rows
+from modeling_scratch.data.tables import read_rows
 from modeling_scratch.utils.errors import DataError
 
 PROGRAMS: dict[str, tuple[Callable[..., Any], str]] = {

@@ -9,7 +9,7 @@ import datasets
 import pytest
 from text_samples import fault, load, reviews, write
 
-from modeling_scratch.data.labels import proposed_label_map
+from modeling_scratch.data.label_map import proposed_label_map
 
 ALIKE = {
     "blanks": ("very good", " very  good\t"),
@@ -34,8 +34,8 @@ def test_spellings_of_a_label_are_one_class(tmp_path: Path, label: str, variant:
         data.label_names.index(label): 12,
     }
     assert data.splits["test"]["label"] == [data.label_names.index(name) for name in ("neg", label)]
-    assert f"train: the label {variant!a} of 4 rows is read as {label!r}" in data.notes
-    assert f"test: the label {variant!a} of 1 row is read as {label!r}" in data.notes
+    assert f"train: labels that are read as others: {variant!a} (4 rows) as {label!r}" in data.notes
+    assert f"test: labels that are read as others: {variant!a} (1 row) as {label!r}" in data.notes
 
 
 def test_invisible_labels_are_missing(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_the_proposed_map_is_taken(tmp_path: Path) -> None:
     assert data.label_names == ["billing", "login", "spam"]
     assert Counter(data.splits["train"]["label"]) == {0: 41, 1: 21, 2: 1}
     both = "'Biling' (1 row) as 'billing', 'log in' (1 row) as 'login'"
-    assert f"train: 2 labels were merged into others (--label_map): {both}" in data.notes
+    assert f"train: labels that are read as others: {both}" in data.notes
     assert [warning for warning in data.warnings if "one class" in warning] == []
 
 

@@ -83,6 +83,12 @@ def test_universal_dependencies(tmp_path: Path) -> None:
     assert lemmas.splits["train"][0].labels == ("1", "2", "3")
 
 
+def test_comments_before_sentences_are_no_words(tmp_path: Path) -> None:
+    text = f"# id 1 of 2\n{conll(WORDS, LABELS)}\n# id 2 of 2\n# O\nAnna B-PER\n"
+    first, second = read(tmp_path / "train.conll", text).splits["train"]
+    assert (first.words, second.words) == (tuple(WORDS), ("#", "Anna"))
+
+
 @pytest.mark.parametrize("scheme", ["BIES", "BILU"])
 def test_other_schemes_mark_the_same_entities(tmp_path: Path, scheme: str) -> None:
     end, single = scheme[2:] if scheme == "BIES" else ("L", "U")
@@ -145,13 +151,14 @@ def test_wrong_options_are_errors(tmp_path: Path) -> None:
         load(path, label_column="7")
     with fault("--label_column UPOS"):
         load(path, label_column="UPOS")
-    with fault("train.csv", "not a format of tagged sentences", ".tsv"):
+    (tmp_path / "train.csv").touch()
+    with fault("train.csv: unknown format", ".tsv"):
         load(tmp_path / "train.csv")
     with fault("gone.conll: file not found"):
         load(tmp_path / "gone.conll")
     with fault("no data source"):
         TaggedDataArguments()
-    with fault("different rows are too few to hold out"):
+    with fault("different sentences are too few to hold out"):
         read_two = tmp_path / "two.conll"
         read_two.write_text(conll(WORDS, LABELS), encoding="utf-8")
         load(read_two)
@@ -170,9 +177,5 @@ def test_compressed_files_are_read_as_the_plain_ones(name: str, tmp_path: Path) 
         plain.write_text("".join(json.dumps(row) + "\n" for row in rows))
     packed = tmp_path / f"{name}.gz"
     packed.write_bytes(gzip.compress(plain.read_bytes()))
-    if name.endswith(".jsonl"):
-        found, expected = ([(row.words, row.labels) for row in load(path).splits["train"]] for path in (packed, plain))
-        assert found == expected
-    else:  # text formats alone are unpacked
-        with fault("not a format of tagged sentences", "decompress it"):
-            load(packed)
+    found, expected = ([(row.words, row.labels) for row in load(path).splits["train"]] for path in (packed, plain))
+    assert found == expected

@@ -63,7 +63,7 @@ def test_unpacked_imdb_is_read_in_one_order_everywhere(tmp_path: Path) -> None:
     assert data.splits["test"].to_dict() == {"text": texts["test"], "label": [0, 0, 0, 1, 1, 1]}
     assert sorted([*data.splits["train"]["text"], *data.splits["validation"]["text"]]) == sorted(texts["train"])
     (tmp_path / "train" / "pos" / "1_7.txt").write_bytes(b"caf\xe9")
-    with fault(str(tmp_path / "train" / "pos" / "1_7.txt"), "byte 3", "--encoding cp1252"):
+    with fault(str(tmp_path / "train" / "pos" / "1_7.txt"), "character 3", "--encoding cp1252"):
         load(tmp_path)
 
 
