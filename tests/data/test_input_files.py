@@ -88,14 +88,6 @@ def test_texts_of_a_conversion_come_from_a_regular_file(tmp_path: Path, capsys: 
     assert "texts.txt: not a regular file" in refusal(capsys, convert_checkpoint.main, options.split())
 
 
-def test_a_review_may_not_be_a_pipe(tmp_path: Path) -> None:
-    for name in ("neg", "pos"):
-        (tmp_path / name).mkdir()
-    os.mkfifo(tmp_path / "neg" / "1.txt")
-    with pytest.raises(DataError, match=r"1\.txt: not a regular file"):
-        list(read_rows(tmp_path))
-
-
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl"])
 def test_a_line_without_an_end_is_not_read_whole(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"file{suffix}"
