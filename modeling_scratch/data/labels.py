@@ -303,5 +303,5 @@ def name_classes(
 
 
 def _numbers_first(label: Class) -> tuple[float, bool, str]:
-    is_text = isinstance(label, str)
-    return float(label) if not is_text or NUMBER.fullmatch(label) else math.inf, is_text, str(label)
+    number = float(label) if NUMBER.fullmatch(str(label)) else math.inf
+    return number, isinstance(label, str), str(label)

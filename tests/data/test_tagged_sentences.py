@@ -116,8 +116,8 @@ def test_labels_that_train_lacks_are_reported_and_kept(tmp_path: Path) -> None:
 
 ROWS = {
     '{"tokens": ["a"], "labels": ["O", "O"]}': "line 1: 1 words, but 2 labels",
-    '{"tokens": ["a", " "], "labels": ["O", "O"]}': "column 'tokens', word 2: ' ' is empty",
-    '{"tokens": ["a", "b"], "labels": ["O", null]}': "column 'labels', word 2: None is empty or not text",
+    '{"tokens": ["a", " "], "labels": ["O", "O"]}': "word 2, column 'tokens': ' ' is empty",
+    '{"tokens": ["a", "b"], "labels": ["O", null]}': "word 2, column 'labels': None is empty or not text",
     '{"tokens": "a b", "labels": "O O"}': "column 'tokens': str, but expected a list",
     '{"tokens": ["a"], "labels": ["O"], "tags": ["O"]}': "labels and tags could be the labels",
     '{"tokens": ["a"], "label": ["O"]}': "no column 'labels'",
@@ -125,7 +125,7 @@ ROWS = {
 }
 FILES = {
     "a O\nb\n": "line 2: 1 columns, but the first line has 2",
-    "a O\nb\t\n": "line 2: the label in column 1 is empty",
+    "a O\nb\t\n": "line 2, column '1': '' is empty or not text",
     "a\nb\n": "line 1: column 0 cannot be both the word and the label",
     "a O\nb O\n": "line 1: all words of the train split have one label, 'O'",
     "": "the train split has no words",
@@ -147,7 +147,7 @@ def test_a_line_that_cannot_be_read_is_named(tmp_path: Path, text: str, told: st
 
 def test_wrong_options_are_errors(tmp_path: Path) -> None:
     path = write_conll(tmp_path / "train.conll", 30, 0)
-    with fault("--label_column 7", "line 3", "0 to 3"):
+    with fault("--label_column 7", "line 3", "'0', '1', '2', '3'"):
         load(path, label_column="7")
     with fault("--label_column UPOS"):
         load(path, label_column="UPOS")
