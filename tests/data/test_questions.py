@@ -148,19 +148,6 @@ def test_a_fault_is_told_with_its_place(tmp_path: Path, name: str) -> None:
         load(path)
 
 
-def test_a_file_that_is_no_json_is_told_with_the_line(tmp_path: Path) -> None:
-    path = tmp_path / "squad.json"
-    path.write_text('{"data": [\n{"paragraphs" []}]}', encoding="utf-8")
-    with fault(f"{path}, line 2, column 15: invalid JSON"):
-        load(path)
-    path.write_text(f"{json.dumps({**ENTRY, 'context': CONTEXT})}\n{{\n", encoding="utf-8")
-    with fault("line 2: invalid JSON"):
-        load(path)
-    path.write_bytes(b'{"data": "\xff"}')
-    with fault("not valid UTF-8"):
-        load(path)
-
-
 def test_an_answer_moves_to_its_nearest_occurrence(tmp_path: Path) -> None:
     path = tmp_path / "train.jsonl"
     table = rows(12, 0)
