@@ -147,14 +147,6 @@ def _is_integral(value: object) -> bool:
     return isinstance(value, float) and value.is_integer()
 
 
-def number_warnings(texts: Sequence[str]) -> list[str]:
-    """Return a warning if most texts are numbers: another column was meant."""
-    numbers = [text for text in texts if NUMBER.fullmatch(text.strip())]
-    if 2 * len(numbers) <= len(texts):
-        return []
-    return [f"{len(numbers):,} of {len(texts):,} texts are numbers, such as {numbers[0]!r}: check --text_column"]
-
-
 # Texts
 
 

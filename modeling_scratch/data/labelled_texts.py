@@ -18,7 +18,7 @@ import numpy as np
 from ..configuration_scratch import ProblemType
 from ..utils.errors import DataError, counted, quoted
 from ..utils.files import rows_digest
-from .columns import SAMPLE_ROWS, choose_columns, is_missing, label_key, normalised, number_warnings, parse_texts
+from .columns import SAMPLE_ROWS, choose_columns, is_missing, label_key, normalised, parse_texts
 from .held_out import complete_splits, missing_splits, overlaps, sampled
 from .label_map import (
     RARE_RATIO,
@@ -83,11 +83,8 @@ class ReviewData:
         """Build the splits from pairs of a text and its stored label: an index into label_names, or that of `kind`."""
         tables = {}
         for split, pairs in splits.items():
-            columns: dict[str, Any] = dict(zip(TEXT_FIELDS, text_lists([text for text, _ in pairs])))
-            strings = dict.fromkeys(columns, datasets.Value("string"))
-            features = datasets.Features({**strings, "label": kind.feature(label_names)})
-            columns["label"] = [label for _, label in pairs]
-            tables[split] = datasets.Dataset.from_dict(columns, features=features)
+            columns = dict(zip(TEXT_FIELDS, text_lists([text for text, _ in pairs])))
+            tables[split] = datasets.Dataset.from_dict({**columns, "label": [label for _, label in pairs]})
         return cls(datasets.DatasetDict(tables), label_names, notes, warnings, kind)
 
     def with_splits(self, splits: datasets.DatasetDict) -> "ReviewData":
@@ -164,8 +161,7 @@ def load_splits(arguments: DataArguments) -> ReviewData:
     splits, names = reader.read(sources, train)
     counts, conflicts = _counts(splits["train"]), _conflicts(splits)
     proposed = proposed_label_map(counts)
-    warnings = number_warnings([row.text for row in splits["train"]])
-    warnings += joined_label_warnings(cells) if isinstance(kind, OneClass) and not arguments.problem_type else []
+    warnings = joined_label_warnings(cells) if isinstance(kind, OneClass) and not arguments.problem_type else []
     warnings += label_warnings(counts, proposed, isinstance(kind, OneClass)) if counts else []
     splits = complete_splits(splits, missing_splits(splits), _key, arguments, "rows", notes, reader.strata)
     check_learned(splits, counts)

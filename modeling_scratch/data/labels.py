@@ -76,11 +76,6 @@ class OneClass:
     def stored(self, label: Any, ids: Mapping[Class, int]) -> Any:
         return ids[label[0]]
 
-    def feature(self, names: Sequence[str]) -> Any:
-        import datasets
-
-        return datasets.ClassLabel(names=list(names))
-
     def array(self, column: Sequence[Any]) -> np.ndarray:
         """Return the stored labels as an array: (N,) of class indices."""
         return np.asarray(column)
@@ -129,11 +124,6 @@ class ClassSet:
         row[[ids[part] for part in label]] = 1
         return row
 
-    def feature(self, names: Sequence[str]) -> Any:
-        import datasets
-
-        return datasets.List(datasets.Value("float32"), length=len(names))
-
     def array(self, column: Sequence[Any]) -> np.ndarray:
         """(N, C) of 0.0 and 1.0."""
         return np.asarray(column, dtype=np.float32)
@@ -177,11 +167,6 @@ class Number:
 
     def stored(self, label: Any, ids: Mapping[Class, int]) -> Any:
         return label
-
-    def feature(self, names: Sequence[str]) -> Any:
-        import datasets
-
-        return datasets.Value("float64")
 
     def array(self, column: Sequence[Any]) -> np.ndarray:
         """(N,) of numbers."""

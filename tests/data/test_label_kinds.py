@@ -108,11 +108,6 @@ def test_ratings_are_classes_with_a_note(other: str, option: str, tmp_path: Path
     assert any(f"if they are ratings, --problem_type {option} predicts" in note for note in load(tmp_path).notes)
 
 
-def test_texts_that_are_numbers_are_warned_of(tmp_path: Path) -> None:
-    write(tmp_path / "train.csv", {"stars": [f"{row / 2}" for row in range(12)], "label": ["a", "b"] * 6})
-    assert any("12 of 12 texts are numbers" in each for each in load(tmp_path, text_column="stars").warnings)
-
-
 @pytest.mark.parametrize(
     ("labels", "arguments", "pieces"),
     [
