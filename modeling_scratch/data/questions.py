@@ -2,7 +2,8 @@
 """Load questions on contexts and their answers, pieces of the contexts: SQuAD's nested JSON, or a question a row."""
 
 import re
-from collections.abc import Iterable, Iterator
+import sys
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
@@ -12,10 +13,10 @@ from ..utils.errors import DataError
 from ..utils.files import rows_digest
 from ..utils.markdown import excerpt
 from ..utils.options import option
-from .columns import is_missing, normalised
+from .columns import is_missing, normalised, read_lines
 from .held_out import complete_splits, missing_splits, overlap_notes, sampled
 from .splits import SplitArguments, find_splits, open_hub
-from .tables import FOUND, READERS, Row, TableForm, objects, parse_json, read_rows, select
+from .tables import FOUND, READERS, Row, TableForm, json_object, objects, parse_json, read_rows, select
 from .text_pairs import TextPair
 
 FIELDS = "question", "context", "answers"
@@ -63,6 +64,26 @@ def question_rows(path: Path, form: TableForm = FOUND) -> Iterator[Row]:
             shared, entries = select(paragraph, ["context", "qas"], place).values()
             for where, entry in objects(entries, f"{place}.qas"):
                 yield Row(next(numbers), {"context": shared, **entry}, where)
+
+
+def asked_rows(
+    source: str, form: TableForm, kept: Mapping[str, str] = {}
+) -> Iterator[tuple[int, Question, dict[str, Any]]]:
+    """Stream (row, question without answers, kept columns) of a file, or of standard input: "-".
+
+    kept: the columns by their new names. Raises `DataError` that names the entry and the field.
+    """
+    for row in _typed_rows(form) if source == "-" else question_rows(Path(source), form):
+        question, chosen = asked(row), select(row.values, kept.values(), row.where)
+        yield row.number, question, {new: chosen[name] for new, name in kept.items()}
+
+
+def _typed_rows(form: TableForm) -> Iterator[Row]:
+    """Stream the rows of standard input, whose lines are objects in JSON."""
+    for number, line in read_lines(sys.stdin.buffer, "--input -", form):
+        where = f"--input -, line {number}"
+        if not is_missing(line):
+            yield Row(number, json_object(line, where), where)
 
 
 # Fields

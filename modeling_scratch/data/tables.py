@@ -345,15 +345,19 @@ def objects(values: Any, where: str) -> Iterator[tuple[str, dict[str, Any]]]:
 def _read_json_lines(path: Path, columns: Sequence[str] | None, form: TableForm) -> Numbered:
     for number, line in enumerate(form.lines(path), 1):
         if line.strip():
-            try:
-                values = parse_json(line)
-            except (ValueError, RecursionError) as error:
-                where = f"{path}, line {number}"
-                raise DataError(f"{where}: invalid JSON: {error}; expected one object per line") from error
-            if not isinstance(values, dict):
-                what = f"a JSON {type(values).__name__}, but expected one object per line"
-                raise DataError(f"{path}, line {number}: {what}; name a file of one document .json")
-            yield number, values
+            yield number, json_object(line, f"{path}, line {number}")
+
+
+def json_object(line: str, where: str) -> dict[str, Any]:
+    """Return the object of a line of JSON lines. Raises `DataError` for anything else."""
+    try:
+        values = parse_json(line)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{where}: invalid JSON: {error}; expected one object per line") from error
+    if not isinstance(values, dict):
+        what = f"a JSON {type(values).__name__}, but expected one object per line"
+        raise DataError(f"{where}: {what}; name a file of one document .json")
+    return values
 
 
 def parse_json(text: str) -> Any:

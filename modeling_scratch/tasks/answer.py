@@ -15,9 +15,8 @@ import torch
 from transformers import AutoModelForQuestionAnswering, DataCollatorWithPadding, EvalPrediction
 
 from ..bridges.model_sources import position_limit
-from ..data.columns import is_missing, read_lines
-from ..data.questions import Answer, Question, QuestionData, QuestionDataArguments, asked, load_questions, question_rows
-from ..data.tables import Row, delimiter_notes, parse_json, select
+from ..data.questions import Answer, Question, QuestionData, QuestionDataArguments, asked_rows, load_questions
+from ..data.tables import delimiter_notes
 from ..data.text_pairs import TextPair
 from ..fast.text_classification import batches_by_length
 from ..inference.answers import ALL
@@ -378,24 +377,6 @@ def kind_table(evaluation: Mapping[str, Any]) -> str:
     return table(["questions", "number", "exact match", "F1"], rows)
 
 
-# Files of questions
-
-
-def typed_rows(arguments: PredictArguments) -> Iterator[Row]:
-    """Stream the rows of standard input, whose lines are objects in JSON."""
-    for number, line in read_lines(sys.stdin.buffer, "--input -", arguments.form):
-        where = f"--input -, line {number}"
-        if is_missing(line):
-            continue
-        try:
-            values = parse_json(line)
-        except (ValueError, RecursionError) as error:
-            raise DataError(f"{where}: invalid JSON: {error}; expected one object per line") from error
-        if not isinstance(values, dict):
-            raise DataError(f'{where}: expected an object with "question" and "context"')
-        yield Row(number, values, where)
-
-
 class QuestionAnswering(Task):
     name = ANSWER
     arguments = ReaderModelArguments, QuestionDataArguments, ReaderTrainingArguments
@@ -511,11 +492,8 @@ class QuestionAnswering(Task):
 
     def rows(self, arguments: PredictArguments) -> Iterator[FileRow]:
         """Stream (row, its texts, question, kept columns). Raises `DataError` that names the entry and the field."""
-        path, kept = Path(arguments.input), arguments.kept
-        found = typed_rows(arguments) if arguments.input == "-" else question_rows(path, arguments.form)
-        for row in found:
-            question, values = asked(row), select(row.values, kept.values(), row.where)
-            yield row.number, question.pair, question, {new: values[name] for new, name in kept.items()}
+        for number, question, kept in asked_rows(arguments.input, arguments.form, arguments.kept):
+            yield number, question.pair, question, kept
 
     def answer(self, answerer: Reader, rows: Sequence[FileRow]) -> Iterable[dict[str, Any]]:
         windows = [answerer.windows_of(question) for _, _, question, _ in rows]
