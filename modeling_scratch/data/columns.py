@@ -86,7 +86,8 @@ def choose_columns(
     label_column = label_column or _label_by_name(columns, text_columns, where)
     text_columns = text_columns or [_text_by_look(columns, label_column, where)]
     if label_column is None:
-        candidates = [name for name, values in columns.items() if name not in text_columns and _repeats(values)]
+        others = {name: values for name, values in columns.items() if name not in text_columns}
+        candidates = [name for name, values in others.items() if _repeats(values) or _are_lists(values)]
         label_column = _only(candidates, "label", columns, where)
     if label_column in text_columns:
         raise DataError(f"{where}: column {label_column!r} cannot be both the text and the label")
@@ -139,12 +140,12 @@ def _are_texts(values: Sequence[object]) -> bool:
 
 def _repeats(values: Sequence[object]) -> bool:
     """Return whether the values repeat like labels do, unlike texts and row numbers."""
-    could_be_labels = all(isinstance(value, int | str) or _is_integral(value) for value in values)
+    could_be_labels = all(isinstance(value, int | str | float) for value in values)
     return could_be_labels and 0 < 2 * len(set(values)) <= len(values)
 
 
-def _is_integral(value: object) -> bool:
-    return isinstance(value, float) and value.is_integer()
+def _are_lists(values: Sequence[object]) -> bool:
+    return len(values) > 0 and all(isinstance(value, list) for value in values)
 
 
 # Texts

@@ -108,7 +108,8 @@ def load_documents(arguments: DocumentArguments) -> Documents:
     if not arguments.streaming:
         train = list(train)
     if "validation" in sources:
-        validation, what = list(read_documents(sources["validation"], arguments)), OWN_SPLIT
+        read = list(read_documents(sources["validation"], arguments))
+        validation, what = read[: arguments.max_validation_documents], OWN_SPLIT  # what is evaluated
         notes += (
             overlap_notes({"train": train, "validation": validation}, "documents") if isinstance(train, list) else []
         )

@@ -71,6 +71,12 @@ def complete_splits(
         f"{arguments.validation_fraction}, --split_seed {arguments.split_seed})"
         for split in missing
     ]
+    notes += [
+        f"WARNING: {split}: only {len(complete[split]):,} of {len(items):,} {what} are held out, as equal ones share a "
+        "split and the frequent ones are in train; name a file of your own"
+        for split in missing
+        if 2 * len(complete[split]) < arguments.validation_fraction * len(items)
+    ]
     return {split: complete[split] for split in ("train", "validation", "test") if split in complete}
 
 

@@ -271,12 +271,13 @@ class _Reader:
         unknown = {label: row.where for row in reversed(examples) for label in row.label if label not in names}
         if not unknown:
             return
-        *_, (label, where) = unknown.items()
+        label, *others = reversed(unknown)
         counts = dict.fromkeys(names, RARE_RATIO) | dict.fromkeys(map(label_key, islice(unknown, MOST_PROPOSED)), 1)
         proposed = {label: name for label, name in proposed_label_map(counts).items() if label not in names}
         advice = f"read it as another one ({as_options(proposed)})" if proposed else "correct it"
+        also = f" (nor do {', '.join(map(repr, others[:MOST_PROPOSED]))})" if others else ""
         raise DataError(
-            f"{where}, column {self.columns[-1]!r}: the label {label!r} does not occur in train: "
+            f"{unknown[label]}, column {self.columns[-1]!r}: the label {label!r} does not occur in train{also}: "
             f"{', '.join(map(repr, names))}; {advice}, or add train rows with this label"
         )
 

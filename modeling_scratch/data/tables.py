@@ -235,7 +235,7 @@ def _records(path: Path, form: TableForm, delimiter: str, quoting: Quoting = csv
 
 
 def _rows(records: Iterator[Record], path: Path) -> Numbered:
-    header = next(records, Record("", [])).fields
+    header = [name.strip() for name in next(records, Record("", [])).fields]
     _refuse_duplicates(header, path)
     for number, (place, fields) in enumerate(records, 1):
         if len(fields) != len(header):

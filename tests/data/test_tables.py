@@ -144,6 +144,7 @@ def test_the_delimiter_is_found_and_can_be_set(tmp_path: Path, delimiter: str) -
         ("a;b|c\n1;2|3\n", ["a;b|c"]),  # two others
         ('"a;b",c\n"1;2",3\n', ["a;b", "c"]),  # quoted
         ('"a,b";c\n"1,2";3\n', ["a,b", "c"]),
+        ("text ;\tlabel\na;b\n", ["text", "label"]),  # without blanks at their ends
         ("a;b\n1,5;2,5\n", ["a", "b"]),
     ],
 )
