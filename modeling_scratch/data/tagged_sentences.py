@@ -27,6 +27,7 @@ WORD_NAMES = ("tokens", "words", "FORM")
 LABEL_NAMES = ("labels", "ner_tags", "tags", "UPOS")
 LINES = "line"  # the column of the line numbers of a CoNLL file
 DOCUMENT = "-DOCSTART-"
+MOSTLY = 0.9  # of the labels mark entities; the others are slips
 
 
 Span = tuple[int, int]
@@ -194,25 +195,23 @@ def are_entities(labels: Mapping[str, int]) -> bool:
     return bool(others) and all(_ENTITY.fullmatch(label) for label in others)
 
 
-def as_bio(label: str) -> str:
-    """Return the label of BIO: the only one of the schemes that the library's pipeline groups."""
-    found = _ENTITY.fullmatch(label)
-    return f"{TO_BIO[found['prefix']]}-{found['kind']}" if found else label
+def as_bio(labels: Sequence[str]) -> list[str]:
+    """Return the labels of a sentence in BIO, the only one of the schemes that the library's pipeline groups.
+
+    An entity begins with B-, also where it begins with I- (IOB1, of CoNLL 2003) or ends in a label of its own.
+    """
+    read: list[str] = []
+    for label in labels:
+        if found := _ENTITY.fullmatch(label):
+            goes_on = TO_BIO[found["prefix"]] == "I" and read and read[-1][1:] == f"-{found['kind']}"
+            label = f"{'I' if goes_on else 'B'}-{found['kind']}"
+        read.append(label)
+    return read
 
 
 def inside(label: str) -> str:
     """Return the label of a further token of a word: I- for B-, or else the same."""
     return f"I-{label[2:]}" if label.startswith("B-") else label
-
-
-def without_beginning(sentence: Sentence) -> list[int]:
-    """Return the indices of labels that continue an entity which no label before them has begun or continued."""
-    faults = []
-    for index, (before, label) in enumerate(zip((OUTSIDE, *sentence.labels), sentence.labels)):
-        goes_on = label[:2] in ("I-", "E-", "L-")
-        if goes_on and before not in (f"B-{label[2:]}", f"I-{label[2:]}"):
-            faults.append(index)
-    return faults
 
 
 # Splits
@@ -277,7 +276,7 @@ def load_tagged(arguments: TaggedDataArguments) -> TaggedData:
     notes: list[str] = []
     splits = {split: _read(split, source, arguments, notes) for split, source in _open(arguments).items()}
     counts = _check_labels(splits["train"])
-    if is_bio := are_entities(counts):
+    if is_bio := _are_mostly_entities(counts):
         splits = {split: _bio(split, rows, notes) for split, rows in splits.items()}
     text_of = attrgetter("text")
     splits = complete_splits(splits, missing_splits(splits), text_of, arguments, "sentences", notes)
@@ -328,25 +327,30 @@ def _check_labels(train: Sequence[Sentence]) -> Counter[str]:
     return counts
 
 
+def _are_mostly_entities(counts: Mapping[str, int]) -> bool:
+    """Return whether labels mark entities, but for a few slips, which `_bio` refuses."""
+    marking = {label for label in counts if _ENTITY.fullmatch(label)}
+    marked = sum(count for label, count in counts.items() if label in {OUTSIDE, *marking})
+    return bool(marking) and marked >= MOSTLY * sum(counts.values())
+
+
 def _bio(split: str, sentences: list[Sentence], notes: list[str]) -> list[Sentence]:
-    """Return the sentences with labels of BIO. Note what is invalid; raise `DataError` for a label of another kind."""
-    faults, changed = [], set()
+    """Return the sentences with labels of BIO. Note what changes; raise `DataError` for a label of another kind."""
+    read, changed = [], []
     for sentence in sentences:
-        for index, label in enumerate(sentence.labels):
+        labels = tuple(as_bio(sentence.labels))
+        for index, (label, new) in enumerate(zip(sentence.labels, labels)):
             if label != OUTSIDE and not _ENTITY.fullmatch(label):
-                raise DataError(f"{sentence.where(index)}: the label {label!r} is neither O nor B- or I- with a type")
-            changed |= {label[:2]} if as_bio(label) != label else set()
-        faults += [(sentence, index) for index in without_beginning(sentence)]
-    if faults:
-        sentence, index = faults[0]
-        before = sentence.labels[index - 1] if index else "the start of the sentence"
-        notes.append(
-            f"WARNING: {split}: {len(faults):,} labels continue an entity that has not begun, first "
-            f"{sentence.where(index)}: {sentence.labels[index]} after {before}; scores count them as its beginning"
-        )
+                raise DataError(
+                    f"{sentence.where(index)}: the label {label!r} is neither O nor B- or I- with a type, as most are; "
+                    "correct it"
+                )
+            if label != new:
+                changed.append(f"{sentence.where(index)}: {label} as {new}")
+        read.append(sentence._replace(labels=labels))
     if changed:
-        notes.append(f"{split}: labels with {' and '.join(sorted(changed))} are read as those of BIO")
-    return [sentence._replace(labels=tuple(map(as_bio, sentence.labels))) for sentence in sentences]
+        notes.append(f"{split}: {counted(len(changed), 'label')} read as those of BIO, first {changed[0]}")
+    return read
 
 
 def _by_type(label: str) -> tuple[bool, str, str]:

@@ -89,20 +89,30 @@ def test_comments_before_sentences_are_no_words(tmp_path: Path) -> None:
     assert (first.words, second.words) == (tuple(WORDS), ("#", "Anna"))
 
 
-@pytest.mark.parametrize("scheme", ["BIES", "BILU"])
-def test_other_schemes_mark_the_same_entities(tmp_path: Path, scheme: str) -> None:
-    end, single = scheme[2:] if scheme == "BIES" else ("L", "U")
-    labels = ["B-PER", f"{end}-PER", "O", "O", f"{single}-LOC", "O", "B-ORG", "I-ORG", f"{end}-ORG"]
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ["B-PER", "E-PER", "O", "O", "S-LOC", "O", "B-ORG", "I-ORG", "E-ORG"],
+        ["B-PER", "L-PER", "O", "O", "U-LOC", "O", "B-ORG", "I-ORG", "L-ORG"],
+        ["I-PER", "I-PER", "O", "O", "I-LOC", "O", "I-ORG", "I-ORG", "I-ORG"],  # IOB1, as in CoNLL 2003
+    ],
+)
+def test_other_schemes_mark_the_same_entities(tmp_path: Path, labels: list[str]) -> None:
     data = read(tmp_path / "train.iob", conll([*WORDS, "a", "b", "c"], labels))
     assert list(data.splits["test"][0].labels) == [*LABELS, "B-ORG", "I-ORG", "I-ORG"]
-    assert not any("WARNING: test: 1 label" in note for note in data.notes)
+    assert any("train: 3 labels read as those of BIO, first train.iob, line" in note for note in data.notes)
 
 
-def test_invalid_sequences_are_reported_with_their_line(tmp_path: Path) -> None:
-    text = conll(WORDS, LABELS) + "\n" + conll(WORDS, ["I-PER", "I-PER", "O", "I-LOC", "I-PER", "O"])
-    notes = read(tmp_path / "train.conll", text).notes
-    told = "train: 3 labels continue an entity that has not begun, first train.conll, line 8: I-PER after the start"
-    assert any(told in note for note in notes)
+def test_neighbours_are_two_entities_where_the_second_begins(tmp_path: Path) -> None:
+    data = read(tmp_path / "train.iob", conll(WORDS, ["I-PER", "B-PER", "O", "I-LOC", "I-PER", "O"]))
+    assert data.splits["test"][0].labels == ("B-PER", "B-PER", "O", "B-LOC", "B-PER", "O")
+
+
+@pytest.mark.parametrize("slip", ["0", "NER", "b-PER"])
+def test_a_slip_among_entities_is_named_with_its_line(tmp_path: Path, slip: str) -> None:
+    text = f"{conll(WORDS, LABELS)}\n" * 9
+    with fault(f"train.conll, line 64: the label {slip!r} is neither O nor B- or I-"):
+        read(tmp_path / "train.conll", text + f"slip {slip}\n")
 
 
 def test_labels_that_train_lacks_are_reported_and_kept(tmp_path: Path) -> None:

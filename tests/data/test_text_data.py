@@ -118,16 +118,6 @@ def test_missing_splits_are_held_out_of_train(tmp_path: Path, has_test: bool) ->
     assert data.warnings == []
 
 
-def test_rows_of_one_text_are_held_out_together(tmp_path: Path) -> None:
-    """Otherwise a repeated text would leak from train into the split that we made ourselves."""
-    columns = {"text": [f"text {row % 50}" for row in range(150)], "label": [row % 50 % 2 for row in range(150)]}
-    write(tmp_path / "train.csv", columns)
-    data = load(tmp_path)
-    assert {split: rows.num_rows for split, rows in data.splits.items()} == {"train": 120, "validation": 15, "test": 15}
-    assert sum(len(set(rows["text"])) for rows in data.splits.values()) == 50
-    assert any("kept 100 rows with the text of an earlier row" in note for note in data.notes)
-
-
 def test_too_little_to_hold_out_is_said(tmp_path: Path) -> None:
     write(tmp_path / "train.csv", reviews(2))
     with fault("2 different rows are too few", "validation and test", "validation file"):
