@@ -14,6 +14,7 @@ from .tables import FOUND, TableForm, Values, missing_column, read_rows
 from .text_files import text_lines
 from .text_pairs import TextColumns, column_names, of_parts
 
+Label = int | str  # a class, as the files have it
 NumberedText = tuple[int, str]  # row or line number from 1, text
 KeptText = tuple[int, str, Values]  # with the values of other columns
 

@@ -18,20 +18,10 @@ import numpy as np
 from ..configuration_scratch import ProblemType
 from ..utils.errors import DataError, counted, quoted
 from ..utils.files import rows_digest
-from .columns import SAMPLE_ROWS, choose_columns, is_missing, label_key, normalised, parse_texts
+from .columns import SAMPLE_ROWS, Label, choose_columns, is_missing, label_key, normalised, parse_texts
 from .held_out import complete_splits, missing_splits, overlaps, sampled
-from .label_map import (
-    RARE_RATIO,
-    LabelMap,
-    as_options,
-    joined_label_warnings,
-    label_warnings,
-    parse_label_map,
-    proposed_label_map,
-)
-from .labels import (
+from .label_kinds import (
     SENTIMENT_NAMES,
-    Class,
     LabelKind,
     Number,
     OneClass,
@@ -40,6 +30,15 @@ from .labels import (
     name_classes,
     number_key,
     parse_class,
+)
+from .labels import (
+    RARE_RATIO,
+    LabelMap,
+    as_options,
+    joined_label_warnings,
+    label_warnings,
+    parse_label_map,
+    proposed_label_map,
 )
 from .splits import SPLITS, DataArguments, Source, open_sources
 from .tables import Row
@@ -66,8 +65,8 @@ class ReviewData:
     warnings: list[str]
     kind: LabelKind = ONE_CLASS
     places: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    conflicts: Sequence[Mapping[str, str]] = ()
-    proposed: Mapping[Class, Class] = field(default_factory=dict)
+    conflicts: Sequence[Mapping[Any, str]] = ()
+    proposed: Mapping[Label, Label] = field(default_factory=dict)
     text_columns: Sequence[str] = ()
     held_out: Sequence[str] = ()
 
@@ -136,7 +135,7 @@ class Example(NamedTuple):
     label: Any
     where: str
 
-    def with_classes(self, read_as: Mapping[Class, Class]) -> "Example":
+    def with_classes(self, read_as: Mapping[Label, Label]) -> "Example":
         """Return the example with other classes in place of its own, without those that are not given."""
         return self._replace(label=tuple(dict.fromkeys(read_as[each] for each in self.label if each in read_as)))
 
@@ -204,7 +203,7 @@ class _Reader:
 
     def read(
         self, sources: Mapping[str, Source], train: Iterable[Row]
-    ) -> tuple[dict[str, list[Example]], dict[Class, str]]:
+    ) -> tuple[dict[str, list[Example]], dict[Label, str]]:
         """Return the examples of each split that has labels, and the name of each class; none for numbers."""
         splits = {"train": self.examples("train", sources["train"], train)}
         names = self.names(splits["train"], self.map.applied(sources["train"].class_names(self.columns[-1])))
@@ -252,7 +251,7 @@ class _Reader:
         )
         return examples
 
-    def evaluation(self, split: str, source: Source, names: Mapping[Class, str]) -> list[Example]:
+    def evaluation(self, split: str, source: Source, names: Mapping[Label, str]) -> list[Example]:
         """Return the checked examples of a split, or none if its labels are withheld and the file was not named."""
         named = bool(self.arguments.train_file)
         unlabelled = split == "test" and not named and self.columns[-1] not in next(iter(source.rows())).values
@@ -266,7 +265,7 @@ class _Reader:
             self.check_classes(examples, names)
         return examples
 
-    def check_classes(self, examples: Sequence[Example], names: Mapping[Class, str]) -> None:
+    def check_classes(self, examples: Sequence[Example], names: Mapping[Label, str]) -> None:
         """Raise `DataError` for a class that train does not have."""
         unknown = {label: row.where for row in reversed(examples) for label in row.label if label not in names}
         if not unknown:
@@ -281,7 +280,7 @@ class _Reader:
             f"{', '.join(map(repr, names))}; {advice}, or add train rows with this label"
         )
 
-    def names(self, train: Sequence[Example], declared: Sequence[str] | None) -> dict[Class, str]:
+    def names(self, train: Sequence[Example], declared: Sequence[str] | None) -> dict[Label, str]:
         """Return the name of each class, in the order of the class ids; none for numbers."""
         given = self.arguments.class_names
         if isinstance(self.kind, Number):
@@ -315,7 +314,7 @@ def _reader(arguments: DataArguments, columns: tuple[str, ...], kind: LabelKind,
     return _Reader(arguments, columns, Number(keys), LabelMap(dropped=keys), notes)
 
 
-def check_learned(splits: Splits, counts: Mapping[Class, int]) -> None:
+def check_learned(splits: Splits, counts: Mapping[Label, int]) -> None:
     """Raise `DataError` if splits that were held out leave train without a text of a class. counts: those before."""
     if lost := sorted(map(str, counts.keys() - _counts(splits["train"]).keys())):
         raise DataError(
@@ -327,29 +326,26 @@ def check_learned(splits: Splits, counts: Mapping[Class, int]) -> None:
 # Findings
 
 
-def _counts(examples: Sequence[Example]) -> dict[Class, int]:
+def _counts(examples: Sequence[Example]) -> dict[Label, int]:
     """Return the number of texts of each class, the most frequent first; none for numbers."""
     labels = (example.label for example in examples if isinstance(example.label, tuple))
     return dict(Counter(chain.from_iterable(labels)).most_common())
 
 
-def _conflicts(splits: Splits) -> list[dict[str, str]]:
-    """Return of each text that occurs with different labels the place of each label."""
+def _conflicts(splits: Splits) -> list[dict[Any, str]]:
+    """Return of each text that occurs with different labels the place of each label; of sets of them, tuples."""
     places: dict[str, dict[Any, str]] = {}
     for example in chain.from_iterable(splits.values()):
-        places.setdefault(example.text, {}).setdefault(example.label, example.where)
-    return [{_shown(label): where for label, where in labels.items()} for labels in places.values() if len(labels) > 1]
+        is_class = isinstance(example.label, tuple) and len(example.label) == 1
+        label = example.label[0] if is_class else example.label
+        places.setdefault(example.text, {}).setdefault(label, example.where)
+    return [labels for labels in places.values() if len(labels) > 1]
 
 
-def _shown(label: Any) -> str:
-    """Return the number, or the classes, in one text."""
-    return (" | ".join(map(quoted, label)) or "no label") if isinstance(label, tuple) else quoted(label)
-
-
-def _conflict_warnings(conflicts: Sequence[Mapping[str, str]], most: int = 3) -> list[str]:
+def _conflict_warnings(conflicts: Sequence[Mapping[Any, str]], most: int = 3) -> list[str]:
     """Return a warning on texts that occur with different labels, with the first `most` of them."""
     if not conflicts:
         return []
-    first = ["; ".join(f"{where}: {label}" for label, where in labels.items()) for labels in conflicts[:most]]
+    first = ["; ".join(f"{where}: {quoted(label)}" for label, where in labels.items()) for labels in conflicts[:most]]
     more = ["..."] if len(conflicts) > most else []
     return [f"{counted(len(conflicts), 'text')} with different labels, all kept: {' | '.join([*first, *more])}"]

@@ -1,292 +1,248 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Labels: one class per text, any number of classes per text, or a number per text, and the names of the classes.
+"""Labels that are probably one class: warn of them, propose a mapping, and apply the one that is given."""
 
-While data is read, a label is a tuple of its classes, or a number. Shapes: N texts, C classes.
-"""
-
-import json
-import math
+import difflib
+import re
 import shlex
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
-import numpy as np
+from ..utils.errors import DataError, counted, quoted
+from ..utils.files import write_csv
+from .columns import Label, is_missing, label_key, normalised
+from .label_kinds import MAX_CLASSES, parse_class
+from .tables import did_you_mean, read_rows
 
-from ..configuration_scratch import ProblemType
-from ..utils.errors import DataError
-from .columns import FRACTION, INTEGER, NUMBER, is_missing, label_key
+LABEL_MAP_HELP = (
+    'Labels to read as another one: source=target, e.g. Biling=billing "log in=login", or a csv file with the columns '
+    "source and target."
+)
+DROP_LABELS_HELP = "Placeholder labels such as N/A, whose rows are left out."
+PLACEHOLDERS = {"n/a", "na", "nan", "none", "null", "nil", "unknown", "undefined", "tbd", "-", "?"}
+LABEL_MAP_COLUMNS = "source", "target"
+RARE_RATIO = 10  # a typo is at least so many times rarer than the label that was meant
+MOST_TYPOS = 20  # rows with the same one; a label of more rows is meant
+TYPO_SIMILARITY = 0.8  # of difflib's ratio
+LEAST_ROWS = 5  # of a class that can be learned
+IMBALANCE = 9  # a greater ratio of class sizes is high (Fernández et al. 2018, Learning from Imbalanced Data Sets)
+NEGATION = re.compile("(un|in|im|il|ir|dis|non|not|no)[ -]?")
+LONGEST_LABEL = 40  # longer ones are texts, and compared by case alone
+SEPARATORS = "|;,"  # of labels in a cell, as tables have them
+_BETWEEN_LETTERS = re.compile(r"(?<=[^\W\d_])[\s_-]+(?=[^\W\d_])")
 
-Class = int | str  # as the files have it
-Classes = tuple[Class, ...]
 
-SENTIMENT_NAMES = ["NEGATIVE", "POSITIVE"]
-MAX_CLASSES = 1_000
-SHOWN_CLASSES = 10
-COMMON_SET = 10  # rows with the same set of labels that are a stratum of their own
-QUANTILES = 10  # strata of a number
-MOSTLY = 0.8  # of the cells are numbers, the others placeholders such as N/A
+# The map that is given
 
 
-def parse_class(value: object, where: str, keeps_text: bool = False) -> Class | None:
-    """Return a class as an integer or a string, independent of the file format, or None if it is missing.
+def parse_label_map(pairs: Sequence[str]) -> dict[Label, Label]:
+    """Return {key of a source label: target label} of `source=target` pairs, or of files with such pairs.
 
-    "1", 1.0 and "1.0" (pandas' form of integers in a column with gaps) become 1. True becomes "True", as in CSV.
-    keeps_text: "1.0" stays a text, and fractions in text are texts, too. Raises `DataError` for other fractions, which
-    are regression targets, and for lists and other types.
+    Raises `DataError` for a pair without two sides, for a source with two targets, and for a target that is a source.
     """
-    key = label_key(value)
-    if is_missing(key):
-        return None
-    if isinstance(value, str):
-        integral = key if keeps_text else key.removesuffix(".0")
-        if INTEGER.fullmatch(integral):
-            return int(integral)
-        if keeps_text or not FRACTION.fullmatch(integral):
-            return value
-    elif isinstance(value, bool):
-        return str(value)
-    elif isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
-        return int(value)
-    fault = "is a fraction, not a class label" if isinstance(value, str | float) else "is not a label"
-    remedy = "name the label column with --label_column, or the kind of its labels with --problem_type"
-    raise DataError(f"{where}: {type(value).__name__} {value!r:.40} {fault}; {remedy}")
+    parsed: dict[Label, Label] = {}
+    for where, sides in _sides(pairs):
+        labels = [parse_class(side, f"--label_map {where}") for side in sides]
+        if len(labels) != 2 or None in labels:
+            what = "must be source=target, with a label on each side of one '='; or a csv file without '=' in its name"
+            raise DataError(f"--label_map {where}: {what}")
+        source = label_key(labels[0])
+        if parsed.setdefault(source, labels[1]) != labels[1]:
+            raise DataError(f"--label_map {where}: {source!r} is already read as {parsed[source]!r}")
+    for source, target in parsed.items():
+        if (key := label_key(target)) in parsed:
+            raise DataError(f"--label_map: {source!r} is read as {target!r}, which is itself read as {parsed[key]!r}")
+    return parsed
 
 
-@dataclass(frozen=True)
-class OneClass:
-    """Each text has one class. It is stored as its index.
-
-    keeps_text: of labels that are texts, spellings of one number are different classes, as in versions 1.1 and 1.10.
-    """
-
-    keeps_text: bool = False
-    problem_type: ClassVar[ProblemType] = "single_label_classification"
-
-    def parse(self, value: object, where: str) -> Any:
-        """Return the label of a cell, or None if it is missing. Raises `DataError` for what is no label."""
-        found = parse_class(value, where, self.keeps_text)
-        return None if found is None else (found,)
-
-    def strata(self, labels: Sequence[Any]) -> list:
-        """Return the stratum of each row."""
-        return list(labels)
-
-    def stored(self, label: Any, ids: Mapping[Class, int]) -> Any:
-        return ids[label[0]]
-
-    def array(self, column: Sequence[Any]) -> np.ndarray:
-        """Return the stored labels as an array: (N,) of class indices."""
-        return np.asarray(column)
-
-    def shown(self, stored: Any, names: Sequence[str]) -> str:
-        """Return a text that is different for different labels."""
-        return names[stored]
-
-    def summary(self, column: Sequence[Any], names: Sequence[str]) -> str:
-        """Return the number of texts of each class."""
-        return _counts(Counter(column), names)
+def _sides(pairs: Sequence[str]) -> Iterator[tuple[str, Sequence[object]]]:
+    """Yield each pair with its place."""
+    for pair in pairs:
+        if "=" in pair or not pair.lower().endswith(".csv"):
+            yield repr(pair), pair.split("=")
+            continue
+        for row in read_rows(Path(pair), LABEL_MAP_COLUMNS):
+            yield row.where, list(row.values.values())
 
 
-@dataclass(frozen=True)
-class ClassSet:
-    """Each text has any number of classes, none included. They are stored as C floats, 1 for a class that it has.
+def write_label_map(path: Path, mapping: Mapping[Label, Label]) -> None:
+    """Write a file for `--label_map`."""
+    write_csv(path, [LABEL_MAP_COLUMNS, *mapping.items()])
 
-    separator: that of the classes in a cell of text; None: cells are lists.
+
+@dataclass
+class LabelMap:
+    """The class that each class is read as, in all splits: that of `--label_map`, then its usual spelling.
+
+    dropped: the keys of classes that mean that there is none. seen: the spelling of each key that a split has.
     """
 
-    separator: str | None = None
-    problem_type: ClassVar[ProblemType] = "multi_label_classification"
+    targets: dict[Label, Label] = field(default_factory=dict)
+    dropped: Collection[Label] = ()
+    spellings: dict[Label, Label] = field(default_factory=dict)
+    seen: dict[Label, Label] = field(default_factory=dict)
 
-    def parse(self, value: object, where: str) -> Any:
-        """Return the classes, each once. An empty list or cell has no class; a null or a gap is a missing label."""
-        if isinstance(value, str) and self.separator:
-            value = [part.strip() for part in value.split(self.separator) if not is_missing(part)]
-        if not isinstance(value, list | tuple):
-            if is_missing(value):
-                return None
-            advice = "give --label_separator if a character separates them"
-            raise DataError(f"{where}: {value!r:.40} is not a list of labels; {advice}")
-        classes = {parse_class(part, where) for part in value}
-        if None in classes:
-            raise DataError(f"{where}: the list has an empty label; remove it")
-        return tuple(sorted(classes, key=str))
+    def read(
+        self, split: str, counts: Mapping[Label, int], declared: Sequence[str], notes: list[str]
+    ) -> dict[Label, Label]:
+        """Return what each class of a split is read as, without those that are left out. Notes tell of both.
 
-    def strata(self, labels: Sequence[Any]) -> list:
-        """Return the set of classes of each row. Rows with a rare set are stratified by their rarest class."""
-        sets, classes = Counter(labels), Counter(part for label in labels for part in label)
-        rarest = {label: min(label, key=lambda part: (classes[part], str(part)), default=None) for label in sets}
-        return [label if sets[label] >= COMMON_SET else rarest[label] for label in labels]
+        counts: of the classes, the most frequent first. declared: names of classes, which keep their spelling.
+        """
+        read_as: dict[Label, Label] = {}
+        for name in declared:
+            self.spellings.setdefault(label_key(name), name)
+        for label, count in counts.items():
+            self.seen.setdefault(label_key(label), label)
+            target = self.targets.get(label_key(label), label)
+            if self.is_dropped(label):
+                notes.append(f"{split}: left out the label {quoted(label)} of {counted(count, 'row')} (--drop_labels)")
+            else:
+                spelling = self.spellings.setdefault(label_key(target), target)
+                read_as[label] = target if target in declared else spelling
+        changed = [
+            f"{_counted(label, counts)} as {quoted(target)}" for label, target in read_as.items() if label != target
+        ]
+        if changed:
+            notes.append(f"{split}: labels that are read as others: {', '.join(changed)}")
+        return read_as
 
-    def stored(self, label: Any, ids: Mapping[Class, int]) -> Any:
-        row = np.zeros(len(ids), dtype=np.float32)
-        row[[ids[part] for part in label]] = 1
-        return row
+    def is_dropped(self, label: Label) -> bool:
+        """Return whether the class, or the one that it is read as, is left out."""
+        target = self.targets.get(label_key(label), label)
+        return label_key(label) in self.dropped or label_key(target) in self.dropped
 
-    def array(self, column: Sequence[Any]) -> np.ndarray:
-        """(N, C) of 0.0 and 1.0."""
-        return np.asarray(column, dtype=np.float32)
-
-    def shown(self, stored: Any, names: Sequence[str]) -> str:
-        return json.dumps([name for name, has in zip(names, stored) if has])
-
-    def summary(self, column: Sequence[Any], names: Sequence[str]) -> str:
-        """Return the number of texts that have each class, and of those that have none."""
-        array = self.array(column)
-        none = int((array.sum(-1) == 0).sum())
-        counts = _counts(dict(enumerate(array.sum(0).astype(int).tolist())), names)
-        return f"{counts}; {none:,} without a label" if none else counts
-
-
-@dataclass(frozen=True)
-class Number:
-    """Each text has a number, which is stored as a float.
-
-    dropped: the keys of cells that stand for a missing number, as `number_key` gives them: N/A, or -1.
-    """
-
-    dropped: frozenset[Any] = frozenset()
-    problem_type: ClassVar[ProblemType] = "regression"
-
-    def parse(self, value: object, where: str) -> Any:
-        """Return the number. Raises `DataError` for what is none, and for infinity."""
-        if is_missing(value) or (not isinstance(value, list | dict) and number_key(value) in self.dropped):
+    def applied(self, declared: Sequence[str] | None) -> list[str] | None:
+        """Return the declared class names without those that are dropped, or read as another one."""
+        if declared is None:
             return None
-        if not _is_number(value):
-            raise DataError(
-                f"{where}: {value!r:.40} is not a finite number, as a regression needs; correct it, leave such rows "
-                "out by --drop_labels, or choose another --label_column or --problem_type"
-            )
-        return float(value)  # type: ignore[arg-type]
+        kept = (name for name in declared if not self.is_dropped(name))
+        return list(dict.fromkeys(str(self.targets.get(label_key(name), name)) for name in kept))
 
-    def strata(self, labels: Sequence[Any]) -> list:
-        """Return the quantile bin of each row; equal numbers share a bin."""
-        edges = np.quantile(labels, np.arange(1, QUANTILES) / QUANTILES) if len(labels) else []
-        return np.searchsorted(edges, labels, side="right").tolist()
-
-    def stored(self, label: Any, ids: Mapping[Class, int]) -> Any:
-        return label
-
-    def array(self, column: Sequence[Any]) -> np.ndarray:
-        """(N,) of numbers."""
-        return np.asarray(column, dtype=np.float64)
-
-    def shown(self, stored: Any, names: Sequence[str]) -> str:
-        return repr(float(stored))
-
-    def summary(self, column: Sequence[Any], names: Sequence[str]) -> str:
-        """Return the mean and the range."""
-        array = self.array(column)
-        return f"{names[0]}: mean {array.mean():.4g}, from {array.min():.4g} to {array.max():.4g}"
+    def check_used(self) -> None:
+        """Raise `DataError` if `--label_map` or `--drop_labels` names a label that no split has."""
+        given = {**dict.fromkeys(self.targets, "--label_map"), **dict.fromkeys(self.dropped, "--drop_labels")}
+        for source, option in given.items():
+            if source not in self.seen:
+                known = list(map(str, self.seen.values()))
+                names = f"{', '.join(map(repr, known[:20]))}{did_you_mean(source, known)}"
+                raise DataError(f"{option}: no row has the label {source!r}; labels: {names}")
 
 
-LabelKind = OneClass | ClassSet | Number
+# The map that is proposed
 
 
-def _counts(counts: Mapping[int, int], names: Sequence[str]) -> str:
-    shown = [f"{names[label]} {number:,}" for label, number in sorted(counts.items())[:SHOWN_CLASSES]]
-    return ", ".join([*shown, *(["..."] if len(counts) > len(shown) else [])])
+def proposed_label_map(counts: Mapping[Label, int]) -> dict[Label, Label]:
+    """Return {label: the label that it probably stands for}, without chains.
 
-
-def number_key(value: Any) -> Any:
-    """Return what all spellings of a cell share: a number, or else the key of its text."""
-    return float(value) if _is_number(value) else label_key(value)
-
-
-def _is_number(value: Any) -> bool:
-    try:
-        return not isinstance(value, bool) and math.isfinite(float(value))
-    except (TypeError, ValueError):
-        return False
-
-
-def choose_kind(
-    problem_type: ProblemType | None, separator: str | None, cells: Sequence[object], notes: list[str]
-) -> LabelKind:
-    """Return the kind of the labels, given or inferred from the cells of train, and note what was inferred.
-
-    Lists and a separator mean sets of classes; fractions mean numbers, where most cells are numbers. Integers are
-    classes, and so are texts of which two spell one number.
+    Labels that differ only by case, by compatibility characters, or by blanks, hyphens and underscores between letters
+    stand for the most frequent of them. A label of at most 20 rows that is ten times rarer than another is probably a
+    typo of it if at least 80 % of their characters match. Integers, digits in a label, and negations (relevant,
+    irrelevant) are no typos.
     """
-    present = [value for value in cells if not is_missing(value)]
-    numbers = [float(value) for value in present if _is_number(value)]  # type: ignore[arg-type]
-    texts = {label_key(value) for value in present if isinstance(value, str)}
-    has_fractions = any(not number.is_integer() for number in numbers)
-    are_texts = len({number_key(text) for text in texts}) < len(texts) or (has_fractions and problem_type is not None)
-    one_class = OneClass(keeps_text=are_texts and bool(texts))
-    if problem_type is not None:
-        kinds: dict[str, LabelKind] = {kind.problem_type: kind for kind in (one_class, ClassSet(separator), Number())}
-        return kinds[problem_type]
-    inferred: LabelKind = one_class
-    if separator:
-        inferred, reason = ClassSet(separator), f"--label_separator {separator!r} is given"
-    elif any(isinstance(value, list | tuple) for value in present):
-        inferred, reason = ClassSet(), "the labels are lists"
-    elif has_fractions and len(numbers) > MOSTLY * len(present) and not are_texts:
-        inferred, reason = Number(), "some labels are fractions"
-    elif are_texts:
-        reason = "several labels spell one number: they are read as texts"
-    else:
-        notes += _rating_notes(numbers, present)
-        return one_class
-    notes.append(f"problem type: {inferred.problem_type}, as {reason}; set --problem_type to change this")
-    return inferred
+    strings = sorted((label for label in counts if isinstance(label, str)), key=lambda label: (-counts[label], label))
+    groups: dict[str, list[str]] = {}
+    for label in strings:
+        groups.setdefault(_folded(label), []).append(label)
+    totals = {folded: sum(counts[label] for label in group) for folded, group in groups.items()}
+    kept: list[str] = []
+    proposed: dict[Label, Label] = {}
+    for folded in sorted(groups, key=lambda folded: -totals[folded]):
+        meant = _meant_by(folded, totals, kept) if len(groups) <= MAX_CLASSES else None
+        target = groups[meant or folded][0]
+        kept += [] if meant else [folded]
+        proposed.update((label, target) for label in groups[folded] if label != target)
+    return proposed
 
 
-def _rating_notes(numbers: Sequence[float], cells: Sequence[object]) -> list[str]:
-    """Return a note if the labels are integers that could be ratings, 1 to 3 or more; a few may be placeholders."""
-    values = set(numbers)
-    if len(values) < 3 or values != set(range(1, len(values) + 1)) or len(numbers) <= MOSTLY * len(cells):
-        return []
-    others = list(dict.fromkeys(str(value) for value in cells if not _is_number(value)))
-    option = f"--problem_type regression{f' --drop_labels {shlex.join(others[:5])}' if others else ''}"
-    return [f"integer labels are read as classes; if they are ratings, {option} predicts a number"]
+def _folded(label: str) -> str:
+    return _BETWEEN_LETTERS.sub("", normalised(label_key(label)))
 
 
-def check_numbers(numbers: Sequence[float], names: Sequence[str] | None) -> None:
-    """Raise `DataError` for numbers of the train split that are all equal, and for more than one name."""
-    if len(set(numbers)) < 2:
-        raise DataError(f"all labels of the train split are {numbers[0]:g}; a regression needs different numbers")
-    if names and len(names) != 1:
-        raise DataError(f"--class_names {' '.join(names)}: a regression has one number; give one name for it")
+def _meant_by(rare: str, totals: Mapping[str, int], kept: Sequence[str]) -> str | None:
+    """Return the label that a rare one is probably a typo of."""
+    if totals[rare] > MOST_TYPOS or len(rare) > LONGEST_LABEL:
+        return None
+    frequent = [other for other in kept if totals[other] >= RARE_RATIO * totals[rare] and _may_be_typo(rare, other)]
+    return next(iter(difflib.get_close_matches(rare, frequent, 1, TYPO_SIMILARITY)), None)
 
 
-def name_classes(
-    labels: Collection[Class], given: Sequence[str] | None = None, declared: Sequence[str] | None = None
-) -> dict[Class, str]:
-    """Return the name of each class, in the order of the class ids: from `given`, or else the class itself.
+def _may_be_typo(rare: str, frequent: str) -> bool:
+    shorter, longer = sorted((rare, frequent), key=len)
+    digits = [[*filter(str.isdigit, label)] for label in (rare, frequent)]
+    is_other_word = len(longer) > len(shorter) * 4 / 3 or NEGATION.fullmatch(longer.removesuffix(shorter))
+    return not is_other_word and digits[0] == digits[1]  # male and female are similar, too
 
-    `labels` are those of all rows of the train split; `declared` is the order that the data set declares. Without
-    it, integers are in numeric order (0 and 1 alone become NEGATIVE and POSITIVE) and strings are sorted. `given`
-    renames integers and class ids by position; string labels keep their names and take its order.
-    Raises `DataError` if the labels are not classes, or if `given` does not match them.
+
+def as_pairs(mapping: Mapping[Label, Label]) -> list[str]:
+    """Return a mapping as the values of `--label_map`, without the labels with "=", which cannot be written."""
+    return [f"{source}={target}" for source, target in mapping.items() if "=" not in f"{source}{target}"]
+
+
+def as_options(mapping: Mapping[Label, Label]) -> str:
+    """Return a mapping as an option of the command line, quoted for a shell; "" if no label of it can be written."""
+    pairs = as_pairs(mapping)
+    return " ".join(["--label_map", *map(shlex.quote, pairs)]) if pairs else ""
+
+
+# Warnings
+
+
+def label_warnings(counts: Mapping[Label, int], proposed: Mapping[Label, Label], is_one_class: bool) -> Iterator[str]:
+    """Yield warnings on placeholders, probable variants of one class, small classes, and classes of very unlike sizes.
+
+    counts: the rows of each class of train. is_one_class: a text has one.
     """
-    distinct = set(labels)
-    if len(distinct) < 2:
-        raise DataError(
-            f"the train split has only one class, {distinct.pop()!r}, and a classifier needs two: add rows of "
-            "another class, or name the column of the labels with --label_column"
+    if found := [label for label in counts if str(label_key(label)).casefold() in PLACEHOLDERS]:
+        listed = ", ".join(_counted(label, counts) for label in found)
+        option = " ".join(["--drop_labels", *(shlex.quote(str(label)) for label in found)])
+        yield f"labels that are probably placeholders: {listed}; if they are, add {option}"
+    if proposed:
+        listed = "; ".join(f"{_counted(source, counts)} of {_counted(to, counts)}" for source, to in proposed.items())
+        yield f"labels that are probably variants of one class: {listed}; if they are, add {as_options(proposed)}"
+    joined = Counter[Label]()
+    for label, count in counts.items():
+        joined[proposed.get(label, label)] += count  # so that typos are not told again as rare classes
+    if small := [
+        f"{quoted(label)} ({count})" for label, count in sorted(joined.items(), key=str) if count < LEAST_ROWS
+    ]:
+        yield f"classes with fewer than {LEAST_ROWS} rows can hardly be learned: {', '.join(small)}"
+    sizes = _learnable(joined)
+    frequent, rare = max(sizes, key=sizes.__getitem__), min(sizes, key=sizes.__getitem__)
+    if is_one_class and (ratio := sizes[frequent] / sizes[rare]) > IMBALANCE:
+        what = f"{quoted(frequent)} has {ratio:,.0f} times as many rows as {quoted(rare)}"
+        yield (
+            f"imbalanced classes: {what}; if the training split is imbalanced, macro F1 decides, and --class_weights "
+            "balanced makes rare classes count more"
         )
-    if len(distinct) > MAX_CLASSES or len(distinct) == len(labels) > 2:
-        raise DataError(
-            f"{len(labels)} rows of the train split have {len(distinct)} different labels: probably the wrong column; "
-            "choose the label column with --label_column"
-        )
-    order: list[Class] = [*declared] if declared else sorted(distinct, key=_numbers_first)
-    if given is None:
-        return dict(zip(order, SENTIMENT_NAMES if order == [0, 1] else map(str, order)))
-    label_of = {label_key(str(label)): label for label in order}
-    if {label_key(name) for name in given} == set(label_of):
-        return {label_of[label_key(name)]: name for name in given}
-    may_rename = bool(declared) or not any(isinstance(label, str) for label in order)
-    if not may_rename or len(set(given)) != len(order) or len(given) != len(order):
-        raise DataError(
-            f"--class_names {' '.join(given)} does not match the labels of the train split: {', '.join(label_of)}"
-        )
-    return dict(zip(order, given))
 
 
-def _numbers_first(label: Class) -> tuple[float, bool, str]:
-    number = float(label) if NUMBER.fullmatch(str(label)) else math.inf
-    return number, isinstance(label, str), str(label)
+def _counted(label: Label, counts: Mapping[Label, int]) -> str:
+    return f"{quoted(label)} ({counted(counts[label], 'row')})"
+
+
+def is_imbalanced(labels: Iterable[Any]) -> bool:
+    """Return whether the most frequent class has more than nine times as many rows as the rarest one.
+
+    Classes of fewer rows than `LEAST_ROWS`, such as typos, do not count where there are two others.
+    """
+    sizes = _learnable(Counter(labels)).values()
+    return max(sizes) > IMBALANCE * min(sizes)
+
+
+def _learnable(counts: Mapping[Label, int]) -> Mapping[Label, int]:
+    large = {label: count for label, count in counts.items() if count >= LEAST_ROWS}
+    return large if len(large) > 1 else counts
+
+
+def joined_label_warnings(cells: Sequence[object]) -> list[str]:
+    """Return a warning if cells are few labels in many combinations, with a separator between them."""
+    texts = [value for value in cells if isinstance(value, str) and not is_missing(value)]
+    for separator in SEPARATORS:
+        joined = [text for text in texts if separator in text]
+        parts = {part.strip() for text in texts for part in text.split(separator)}
+        if len(joined) > len(texts) / 10 and len(parts) < len(set(texts)):
+            return [f"labels such as {joined[0]!r} look like several: if they are, set --label_separator {separator!r}"]
+    return []

@@ -15,7 +15,7 @@ from ..configuration_scratch import ProblemType
 from ..utils.errors import DataError, one_line
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, check_inputs
 from ..utils.options import option
-from .label_map import DROP_LABELS_HELP, LABEL_MAP_HELP, parse_label_map
+from .labels import DROP_LABELS_HELP, LABEL_MAP_HELP, parse_label_map
 from .tables import (
     DELIMITER_HELP,
     ENCODING_HELP,

@@ -15,7 +15,7 @@ from ..utils.errors import DataError, counted
 from ..utils.files import rows_digest
 from ..utils.options import option
 from .held_out import complete_splits, missing_splits, overlap_notes, sampled
-from .labels import MAX_CLASSES
+from .label_kinds import MAX_CLASSES
 from .splits import FileSource, Source, SplitArguments, find_splits, open_hub
 from .tables import FOUND, Row, missing_column, select
 from .text_files import CONLL, format_of, unknown_format

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..data.label_map import is_imbalanced
+from ..data.labels import is_imbalanced
 from ..data.tables import MAX_FIELD_CHARACTERS
 from ..data.text_pairs import from_fields
 from ..run.layout import EVALUATION, MISCLASSIFIED, PREDICTIONS, RECORD

@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 
 from .. import presets
-from ..data.label_map import as_pairs, parse_label_map, write_label_map
+from ..data.columns import Label
+from ..data.label_kinds import ClassSet, Number
 from ..data.labelled_texts import ReviewData, load_splits
-from ..data.labels import Class, ClassSet, Number
+from ..data.labels import as_pairs, parse_label_map, write_label_map
 from ..data.splits import DataArguments
 from ..data.text_pairs import parts_of
 from ..tasks import every
-from ..utils.errors import DataError, counted
+from ..utils.errors import DataError, counted, quoted
 from ..utils.files import check_output, write_text
 from ..utils.markdown import excerpt
 from .doubtful_labels import SHOWN, DoubtfulLabels, find_doubtful_labels
@@ -154,7 +155,7 @@ def _labels(data: ReviewData) -> list[list[str]]:
 def _conflicts(data: ReviewData) -> list[list[str]]:
     """Return the labels and places of each text with different labels; the texts are left to the files."""
     places = [
-        ["; ".join(f"{label} in {where}" for label, where in labels.items())]
+        ["; ".join(f"{quoted(label)} in {where}" for label, where in labels.items())]
         for labels in data.conflicts[:MOST_CONFLICTS]
     ]
     more = len(data.conflicts) - MOST_CONFLICTS
@@ -220,7 +221,7 @@ def _map_option(arguments: DataReportArguments, data: ReviewData) -> list[str]:
     return [arguments.write_label_map] if arguments.write_label_map else as_pairs(joined_map(arguments, data))
 
 
-def joined_map(arguments: DataReportArguments, data: ReviewData) -> dict[Class, Class]:
+def joined_map(arguments: DataReportArguments, data: ReviewData) -> dict[Label, Label]:
     """Return the given map of labels, and the proposed one, to whose targets it leads."""
     given = parse_label_map(arguments.label_map or ())
     return {source: data.proposed.get(target, target) for source, target in given.items()} | dict(data.proposed)

@@ -15,7 +15,7 @@ from scipy.stats import rankdata
 from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 from transformers import EvalPrediction
 
-from ..data.label_map import is_imbalanced
+from ..data.labels import is_imbalanced
 from ..utils.errors import DivergedError
 from ..utils.markdown import percent, table
 from .significance import ROUNDING, Score, ratio, with_intervals

@@ -9,7 +9,7 @@ import datasets
 import pytest
 from text_samples import fault, load, reviews, write
 
-from modeling_scratch.data.label_map import proposed_label_map
+from modeling_scratch.data.labels import proposed_label_map
 
 ALIKE = {
     "blanks": ("very good", " very  good\t"),
