@@ -23,7 +23,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..utils.errors import DataError, one_line
-from .text_files import allowed_bytes, check_readable, expands, format_of, open_bytes, text_lines, unknown_format
+from .text_files import (
+    allowed_bytes,
+    check_readable,
+    expands,
+    format_of,
+    open_bytes,
+    refuse_other_bytes,
+    text_lines,
+    unknown_format,
+)
 
 Values = Mapping[str, Any]  # of a row, by the names of the columns
 Quoting = Literal[0, 3]  # csv.QUOTE_MINIMAL, csv.QUOTE_NONE
@@ -74,6 +83,7 @@ class TableForm:
         """Stream the decoded lines of a file with their ends. Raises `DataError` for what cannot be read."""
         size = 0
         with open_bytes(path) as handle:
+            refuse_other_bytes(handle, path)
             allowed = allowed_bytes(path)
             for line in text_lines(handle, str(path), self.codec, newline, **options):
                 size += len(line)
@@ -167,10 +177,12 @@ def _quoting_of_tsv(path: Path, form: TableForm) -> Quoting:
     They enclose fields if that divides the whole file into equally many fields, unless it takes in lines that have
     as many fields by themselves.
     """
-    enclosing, literal = (_lengths(path, form, "\t", quoting) for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_NONE))
-    if enclosing == [0] or len(set(enclosing)) > 1 or (len(set(literal)) == 1 and len(literal) > len(enclosing)):
+    enclosing = _lengths(path, form, "\t", csv.QUOTE_MINIMAL)
+    if enclosing == [0] or len(set(enclosing)) > 1:
         return csv.QUOTE_NONE
-    return csv.QUOTE_MINIMAL
+    literal = _lengths(path, form, "\t", csv.QUOTE_NONE)
+    takes_in_rows = len(set(literal)) == 1 and len(literal) > len(enclosing)
+    return csv.QUOTE_NONE if takes_in_rows else csv.QUOTE_MINIMAL
 
 
 def find_delimiter(path: Path, form: TableForm = FOUND) -> str:

@@ -20,6 +20,11 @@ COMPRESSIONS = (".gz", ".zip")
 MAX_CHARACTERS = 40_000_000  # of a line; a longer one would exhaust memory
 FREE_BYTES = 256_000_000  # decompressed size that is always allowed
 MAX_RATIO = 300  # above FREE_BYTES: limit of decompressed to on-disk size; text compresses by a factor of 2 to 10
+OTHER_BYTES = {
+    b"PAR1": "a Parquet file", b"PK\x03\x04": "a workbook or a zip archive", b"\x1f\x8b": "a gzip archive",
+    b"%PDF": "a PDF document", b"\x89PNG": "a picture", b"\xff\xd8\xff": "a picture", b"GIF8": "a picture",
+    b"\xd0\xcf\x11\xe0": "a file of old Office versions",
+}  # fmt: skip
 DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile, RuntimeError, NotImplementedError)
 
 
@@ -110,6 +115,13 @@ def allowed_bytes(path: Path) -> int:
 def expands(path: Path, allowed: float) -> DataError:
     """Return the error for a file that expands to more than is allowed."""
     return DataError(f"{path}: expands to more than {allowed / 1e6:,.0f} MB, implausible for its size on disk")
+
+
+def refuse_other_bytes(handle: Any, path: Path) -> None:
+    """Raise `DataError` for a file that begins as one of another format does."""
+    start = handle.peek(4)
+    if found := next((what for magic, what in OTHER_BYTES.items() if start.startswith(magic)), None):
+        raise DataError(f"{path}: the bytes are those of {found}, and not of a text; rename it, or name the text file")
 
 
 def text_lines(

@@ -336,8 +336,10 @@ def test_excel_that_cannot_be_read_is_refused(tmp_path: Path, monkeypatch: pytes
         ("a.json", b'[{"text": "ok"}, 3]', ["a.json[1]: int, but expected an object"]),
         ("a.json", b'[{"text": "ok"},\n', ["line 2, column 1", "invalid JSON"]),
         ("a.parquet", b"text,label\nok,1\n", ["a.parquet", "not Parquet"]),
+        ("a.csv", b"PAR1\x15\x04\x15", ["the bytes are those of a Parquet file"]),
+        ("a.jsonl", b"\x89PNG\r\n\x1a\n", ["the bytes are those of a picture"]),
     ],
-    ids=range(25),
+    ids=range(27),
 )
 def test_a_broken_file_is_refused_with_the_place(tmp_path: Path, name: str, content: bytes, pieces: list[str]) -> None:
     path = write_text(tmp_path / name, content)
