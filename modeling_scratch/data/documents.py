@@ -17,7 +17,7 @@ from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, file_digest, rows_d
 from ..utils.options import option
 from .columns import is_missing, parse_text, read_texts
 from .held_out import overlap_notes
-from .splits import DatasetSource, FileSource, Source, check_sources, open_folder, open_hub
+from .splits import DatasetSource, Source, check_sources, named_files, open_splits
 from .tables import FOUND, READERS, TableForm
 from .text_files import format_of
 
@@ -58,6 +58,11 @@ class DocumentArguments:
         if self.max_validation_documents is not None and self.max_validation_documents < 1:
             raise DataError(f"--max_validation_documents {self.max_validation_documents}: must be at least 1")
         check_sources(self.data_dir, self.max_file_size, self.train_file, self.validation_file)
+
+    @property
+    def files(self) -> dict[str, list[Path]]:
+        """The files that the options name, by split."""
+        return named_files(train=self.train_file, validation=self.validation_file)
 
 
 @dataclass(frozen=True)
@@ -100,7 +105,8 @@ def _size(documents: Sequence[str]) -> str:
 
 def load_documents(arguments: DocumentArguments) -> Documents:
     """Load and split the documents that `arguments` select. Raises `DataError` for invalid data."""
-    sources, notes = _open_sources(arguments)
+    suffixes, opened = (".txt", *READERS), ("train", "validation")
+    sources, notes = open_splits(arguments, FOUND, suffixes, opened, arguments.streaming)
     files = getattr(sources["train"], "paths", ())
     if arguments.streaming and arguments.document == "file" and any(map(_is_plain_text, files)):
         raise DataError("--streaming cannot read a whole txt file as one document: set --document to line or paragraph")
@@ -123,15 +129,6 @@ def load_documents(arguments: DocumentArguments) -> Documents:
         )
     notes += ["test: never opened; pretraining reads only train and validation", f"validation: {what}"]
     return Documents(train, validation[: arguments.max_validation_documents], notes)
-
-
-def _open_sources(arguments: DocumentArguments) -> tuple[dict[str, Source], list[str]]:
-    if arguments.dataset_name:
-        return open_hub(arguments.dataset_name, arguments.dataset_config_name, arguments.streaming)
-    if arguments.data_dir:
-        return open_folder(Path(arguments.data_dir), FOUND, (".txt", *READERS), ("train", "validation"))
-    files = {"train": arguments.train_file, "validation": arguments.validation_file}
-    return {split: FileSource(list(map(Path, names))) for split, names in files.items() if names}, []
 
 
 def _is_plain_text(path: Path) -> bool:

@@ -40,7 +40,7 @@ from .labels import (
     parse_label_map,
     proposed_label_map,
 )
-from .splits import SPLITS, DataArguments, Source, open_sources
+from .splits import SPLITS, DataArguments, Source, open_splits
 from .tables import Row
 from .text_pairs import TEXT_FIELDS, parts_of, text_lists, texts_of
 
@@ -149,7 +149,7 @@ def load_splits(arguments: DataArguments) -> ReviewData:
     The train split defines the classes. If validation and test are both missing, both are held out of train. If only
     validation is missing, only validation is held out. A missing test split alone stays missing.
     """
-    sources, notes = open_sources(arguments)
+    sources, notes = open_splits(arguments, arguments.table_form)
     sample = [row.values for row in islice(sources["train"].rows(), SAMPLE_ROWS)]
     columns = choose_columns(sample, str(sources["train"]), arguments.text_column, arguments.label_column)
     notes.append(_columns_note(columns))

@@ -5,7 +5,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain, count
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,8 +15,8 @@ from ..utils.markdown import excerpt
 from ..utils.options import option
 from .columns import is_missing, normalised, read_lines
 from .held_out import complete_splits, missing_splits, overlap_notes, sampled
-from .splits import SplitArguments, find_splits, open_hub
-from .tables import FOUND, READERS, Row, TableForm, json_object, objects, parse_json, read_rows, select
+from .splits import SplitArguments, open_splits
+from .tables import READERS, Row, TableForm, json_object, objects, parse_json, read_rows, select
 from .text_pairs import TextPair
 
 FIELDS = "question", "context", "answers"
@@ -50,13 +50,13 @@ class Question(NamedTuple):
         return TextPair(self.question, self.context)
 
 
-def question_rows(path: Path, form: TableForm = FOUND) -> Iterator[Row]:
-    """Stream the row of each question in a file: those of a table, or those in the paragraphs of SQuAD's articles.
+def question_rows(rows: Iterable[Row]) -> Iterator[Row]:
+    """Stream the row of each question: the rows of a table, or those in the paragraphs of SQuAD's articles.
 
     Raises `DataError` that names the file and the entry.
     """
     numbers = count(1)
-    for row in read_rows(path, form=form):
+    for row in rows:
         if "paragraphs" not in row.values:
             yield row
             continue
@@ -73,7 +73,7 @@ def asked_rows(
 
     kept: the columns by their new names. Raises `DataError` that names the entry and the field.
     """
-    for row in _typed_rows(form) if source == "-" else question_rows(Path(source), form):
+    for row in _typed_rows(form) if source == "-" else question_rows(read_rows(Path(source), form=form)):
         question, chosen = asked(row), select(row.values, kept.values(), row.where)
         yield row.number, question, {new: chosen[name] for new, name in kept.items()}
 
@@ -216,8 +216,8 @@ def load_questions(arguments: QuestionDataArguments) -> QuestionData:
 
     Missing splits are held out of train. All questions on a context share a split.
     """
-    notes: list[str] = []
-    splits = {split: _read(split, source, arguments, notes) for split, source in _open(arguments).items()}
+    sources, notes = open_splits(arguments)
+    splits = {split: _read(split, source.rows(), arguments, notes) for split, source in sources.items()}
     splits = complete_splits(splits, missing_splits(splits), _context_of, arguments, "questions", notes)
     splits = sampled(splits, arguments, "questions", notes)
     data = QuestionData(splits, notes)
@@ -233,18 +233,9 @@ def _context_of(question: Question) -> str:
     return normalised(question.context)
 
 
-def _open(arguments: QuestionDataArguments) -> dict[str, Iterable[Row]]:
-    """Return the rows of each split."""
-    if arguments.dataset_name:
-        tables, _ = open_hub(arguments.dataset_name, arguments.dataset_config_name)
-        return {split: table.rows() for split, table in tables.items()}
-    files = find_splits(Path(arguments.data_dir)) if arguments.data_dir else arguments.files
-    return {split: chain.from_iterable(map(question_rows, paths)) for split, paths in files.items()}
-
-
 def _read(split: str, rows: Iterable[Row], arguments: QuestionDataArguments, notes: list[str]) -> list[Question]:
     fixed: list[str] | None = [] if arguments.fix_offsets else None
-    questions = [answered(row, fixed) for row in rows]
+    questions = [answered(row, fixed) for row in question_rows(rows)]
     if not questions:
         raise DataError(f"the {split} split has no questions")
     if fixed:

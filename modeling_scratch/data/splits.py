@@ -28,7 +28,7 @@ from .tables import (
     missing_column,
     read_rows,
 )
-from .text_files import COMPRESSIONS, TEXT_FORMATS, format_of
+from .text_files import COMPRESSIONS, TEXT_FORMATS, format_of, unknown_format
 from .text_pairs import TEXT_COLUMN_HELP, TextColumns, as_recorded, column_names
 
 if TYPE_CHECKING:  # who names files needs no such library, and waits a second for it
@@ -133,6 +133,12 @@ def check_sources(folder: str | None, gigabytes: float, *names: str | list[str] 
     check_inputs([*named, *found], gigabytes)
 
 
+def named_files(**names: str | list[str] | None) -> dict[str, list[Path]]:
+    """Return the files of each split that has any."""
+    lists = {split: [name] if isinstance(name, str) else name or [] for split, name in names.items()}
+    return {split: list(map(Path, files)) for split, files in lists.items() if files}
+
+
 HUB_ALIASES = {"sst2": ("nyu-mll/glue", "sst2"), "imdb": ("stanfordnlp/imdb", None)}
 
 
@@ -178,9 +184,7 @@ class SplitArguments:
     @property
     def files(self) -> dict[str, list[Path]]:
         """The files that the options name, by split; none for a folder and for a data set on the Hub."""
-        names = {"train": self.train_file, "validation": self.validation_file, "test": self.test_file}
-        lists = {split: [name] if isinstance(name, str) else name or [] for split, name in names.items()}
-        return {split: list(map(Path, files)) for split, files in lists.items() if files}
+        return named_files(train=self.train_file, validation=self.validation_file, test=self.test_file)
 
 
 @dataclass
@@ -297,13 +301,10 @@ def _class_names(feature: Any) -> list[str] | None:
     return list(feature.names) if isinstance(feature, ClassLabel) else None
 
 
-def open_folder(
-    folder: Path, form: TableForm = FOUND, suffixes: Collection[str] = tuple(READERS), opened: Collection[str] = SPLITS
+def _open_folder(
+    folder: Path, form: TableForm, suffixes: Collection[str], opened: Collection[str]
 ) -> tuple[dict[str, Source], list[str]]:
-    """Return the splits that `find_splits` finds, and notes on ignored data files and on delimiters.
-
-    opened: the splits to return; files of others are not opened.
-    """
+    """Return the splits that `find_splits` finds, and notes on ignored data files and on delimiters."""
     found = find_splits(folder, suffixes)
     unlabelled = sorted(path.name for path in unlabelled_files(folder))
     used = {path.name for paths in found.values() for path in paths}
@@ -352,14 +353,25 @@ def open_hub(name: str, config_name: str | None = None, streaming: bool = False)
     return splits, _ignored(others)
 
 
-def open_sources(arguments: DataArguments) -> tuple[dict[str, Source], list[str]]:
-    """Return the splits that `arguments` select, and notes on ignored files or splits."""
-    form = arguments.table_form
+def open_splits(
+    arguments: Any,
+    form: TableForm = FOUND,
+    suffixes: Collection[str] = tuple(READERS),
+    opened: Collection[str] = SPLITS,
+    streaming: bool = False,
+) -> tuple[dict[str, Source], list[str]]:
+    """Return the splits that the arguments of a data set select, and notes on ignored files or splits.
+
+    suffixes: of the formats. opened: the splits to return; files of others are not opened.
+    """
     if arguments.dataset_name:
-        return open_hub(arguments.dataset_name, arguments.dataset_config_name)
+        return open_hub(arguments.dataset_name, arguments.dataset_config_name, streaming)
     if arguments.data_dir:
-        return open_folder(Path(arguments.data_dir), form)
+        return _open_folder(Path(arguments.data_dir), form, suffixes, opened)
     if not arguments.files:
         raise DataError("no data source; give --data_dir, --train_file or --dataset_name")
+    for path in chain.from_iterable(arguments.files.values()):
+        if path.exists() and format_of(path) not in suffixes:
+            raise unknown_format(path, suffixes)
     notes = delimiter_notes(chain.from_iterable(arguments.files.values()), form)
     return {split: FileSource(paths, form) for split, paths in arguments.files.items()}, notes

@@ -16,9 +16,9 @@ from ..utils.files import rows_digest
 from ..utils.options import option
 from .held_out import complete_splits, missing_splits, overlap_notes, sampled
 from .label_kinds import MAX_CLASSES
-from .splits import FileSource, Source, SplitArguments, find_splits, open_hub
+from .splits import DatasetSource, Source, SplitArguments, open_splits
 from .tables import FOUND, Row, missing_column, select
-from .text_files import CONLL, format_of, unknown_format
+from .text_files import CONLL, format_of
 
 LISTS = (".jsonl", ".json", ".parquet")
 COLUMNS = (*CONLL, ".txt", ".tsv")
@@ -273,8 +273,8 @@ def load_tagged(arguments: TaggedDataArguments) -> TaggedData:
     The train split defines the labels. If validation and test are both missing, both are held out of train. If only
     validation is missing, only validation is held out.
     """
-    notes: list[str] = []
-    splits = {split: _read(split, source, arguments, notes) for split, source in _open(arguments).items()}
+    sources, notes = open_splits(arguments, suffixes=(*COLUMNS, *LISTS))
+    splits = {split: _read(split, _as_conll(source), arguments, notes) for split, source in sources.items()}
     counts = _check_labels(splits["train"])
     if is_bio := _are_mostly_entities(counts):
         splits = {split: _bio(split, rows, notes) for split, rows in splits.items()}
@@ -288,18 +288,11 @@ def load_tagged(arguments: TaggedDataArguments) -> TaggedData:
     return TaggedData(splits, names, is_bio, notes)
 
 
-def _open(arguments: TaggedDataArguments) -> Mapping[str, Source | ConllSource]:
-    if arguments.dataset_name:
-        return open_hub(arguments.dataset_name, arguments.dataset_config_name)[0]
-    folder = arguments.data_dir
-    files = find_splits(Path(folder), (*COLUMNS, *LISTS)) if folder else arguments.files
-    for paths in files.values():
-        if format_of(paths[0]) not in (*COLUMNS, *LISTS) and paths[0].exists():
-            raise unknown_format(paths[0], (*COLUMNS, *LISTS))
-    return {
-        split: FileSource(paths) if format_of(paths[0]) in LISTS else ConllSource(paths)
-        for split, paths in files.items()
-    }
+def _as_conll(source: Source) -> Source | ConllSource:
+    """Return the reader of a source: of CoNLL, but for tables with lists."""
+    if isinstance(source, DatasetSource) or format_of(source.paths[0]) in LISTS:
+        return source
+    return ConllSource(source.paths)
 
 
 def _read(split: str, source: Source | ConllSource, arguments: TaggedDataArguments, notes: list[str]) -> list[Sentence]:

@@ -14,7 +14,7 @@ from ..utils.files import rows_digest
 from ..utils.options import option
 from .columns import parse_text
 from .held_out import complete_splits, overlap_notes, sampled
-from .splits import SPLIT_NAMES, FileSource, Source, SplitArguments, open_folder, open_hub
+from .splits import SPLIT_NAMES, FileSource, Source, SplitArguments, open_splits
 from .tables import FOUND, READERS, Row, Values, select
 from .text_files import format_of
 
@@ -168,12 +168,11 @@ def _tokenised(splits: Mapping[str, Sequence[Pair]], columns: tuple[str, str]) -
 
 
 def _open(arguments: TranslationDataArguments) -> tuple[Mapping[str, Source | LinePairs], list[str]]:
-    if arguments.dataset_name:
-        return open_hub(arguments.dataset_name, arguments.dataset_config_name)
     if arguments.data_dir:
-        folder = Path(arguments.data_dir)
-        lines = find_line_pairs(folder, arguments.source_column, arguments.target_column)
-        return (lines, []) if lines else open_folder(folder)
+        lines = find_line_pairs(Path(arguments.data_dir), arguments.source_column, arguments.target_column)
+        return (lines, []) if lines else open_splits(arguments)
+    if arguments.dataset_name:
+        return open_splits(arguments)
     return {split: _open_files(split, paths) for split, paths in arguments.files.items()}, []
 
 
