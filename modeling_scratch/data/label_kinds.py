@@ -53,8 +53,38 @@ def parse_class(value: object, where: str, keeps_text: bool = False) -> Label | 
     raise DataError(f"{where}: {type(value).__name__} {value!r:.40} {fault}; {remedy}")
 
 
+class LabelKind:
+    """What a text has: how cells are parsed, rows stratified, and labels stored."""
+
+    problem_type: ClassVar[ProblemType]
+    dtype: ClassVar[str]
+
+    def array(self, column: Sequence[Any]) -> np.ndarray:
+        """Return the stored labels as an array: (N,) of class indices or numbers, or (N, C) of 0.0 and 1.0."""
+        return np.asarray(column, dtype=self.dtype)
+
+    def parse(self, value: object, where: str) -> Any:
+        """Return the label of a cell, or None if it is missing. Raises `DataError` for what is no label."""
+        raise NotImplementedError
+
+    def strata(self, labels: Sequence[Any]) -> list:
+        """Return the stratum of each row."""
+        return list(labels)
+
+    def stored(self, label: Any, ids: Mapping[Label, int]) -> Any:
+        return label
+
+    def shown(self, stored: Any, names: Sequence[str]) -> str:
+        """Return a text that is different for different labels."""
+        raise NotImplementedError
+
+    def summary(self, column: Sequence[Any], names: Sequence[str]) -> str:
+        """Return the number of texts of each class, or the mean and the range."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
-class OneClass:
+class OneClass(LabelKind):
     """Each text has one class. It is stored as its index.
 
     keeps_text: of labels that are texts, spellings of one number are different classes, as in versions 1.1 and 1.10.
@@ -62,34 +92,24 @@ class OneClass:
 
     keeps_text: bool = False
     problem_type: ClassVar[ProblemType] = "single_label_classification"
+    dtype: ClassVar[str] = "int64"
 
     def parse(self, value: object, where: str) -> Any:
-        """Return the label of a cell, or None if it is missing. Raises `DataError` for what is no label."""
         found = parse_class(value, where, self.keeps_text)
         return None if found is None else (found,)
-
-    def strata(self, labels: Sequence[Any]) -> list:
-        """Return the stratum of each row."""
-        return list(labels)
 
     def stored(self, label: Any, ids: Mapping[Label, int]) -> Any:
         return ids[label[0]]
 
-    def array(self, column: Sequence[Any]) -> np.ndarray:
-        """Return the stored labels as an array: (N,) of class indices."""
-        return np.asarray(column)
-
     def shown(self, stored: Any, names: Sequence[str]) -> str:
-        """Return a text that is different for different labels."""
         return names[stored]
 
     def summary(self, column: Sequence[Any], names: Sequence[str]) -> str:
-        """Return the number of texts of each class."""
         return _counts(Counter(column), names)
 
 
 @dataclass(frozen=True)
-class ClassSet:
+class ClassSet(LabelKind):
     """Each text has any number of classes, none included. They are stored as C floats, 1 for a class that it has.
 
     separator: that of the classes in a cell of text; None: cells are lists.
@@ -97,6 +117,7 @@ class ClassSet:
 
     separator: str | None = None
     problem_type: ClassVar[ProblemType] = "multi_label_classification"
+    dtype: ClassVar[str] = "float32"
 
     def parse(self, value: object, where: str) -> Any:
         """Return the classes, each once. An empty list or cell has no class; a null or a gap is a missing label."""
@@ -123,10 +144,6 @@ class ClassSet:
         row[[ids[part] for part in label]] = 1
         return row
 
-    def array(self, column: Sequence[Any]) -> np.ndarray:
-        """(N, C) of 0.0 and 1.0."""
-        return np.asarray(column, dtype=np.float32)
-
     def shown(self, stored: Any, names: Sequence[str]) -> str:
         return json.dumps([name for name, has in zip(names, stored) if has])
 
@@ -139,7 +156,7 @@ class ClassSet:
 
 
 @dataclass(frozen=True)
-class Number:
+class Number(LabelKind):
     """Each text has a number, which is stored as a float.
 
     dropped: the keys of cells that stand for a missing number, as `number_key` gives them: N/A, or -1.
@@ -147,6 +164,7 @@ class Number:
 
     dropped: frozenset[Any] = frozenset()
     problem_type: ClassVar[ProblemType] = "regression"
+    dtype: ClassVar[str] = "float64"
 
     def parse(self, value: object, where: str) -> Any:
         """Return the number. Raises `DataError` for what is none, and for infinity."""
@@ -164,13 +182,6 @@ class Number:
         edges = np.quantile(labels, np.arange(1, QUANTILES) / QUANTILES) if len(labels) else []
         return np.searchsorted(edges, labels, side="right").tolist()
 
-    def stored(self, label: Any, ids: Mapping[Label, int]) -> Any:
-        return label
-
-    def array(self, column: Sequence[Any]) -> np.ndarray:
-        """(N,) of numbers."""
-        return np.asarray(column, dtype=np.float64)
-
     def shown(self, stored: Any, names: Sequence[str]) -> str:
         return repr(float(stored))
 
@@ -178,9 +189,6 @@ class Number:
         """Return the mean and the range."""
         array = self.array(column)
         return f"{names[0]}: mean {array.mean():.4g}, from {array.min():.4g} to {array.max():.4g}"
-
-
-LabelKind = OneClass | ClassSet | Number
 
 
 def _counts(counts: Mapping[int, int], names: Sequence[str]) -> str:
