@@ -6,9 +6,8 @@ from functools import partial
 
 from transformers import PreTrainedTokenizerFast
 
-from .characters import train_character_tokenizer
 from .special_tokens import STYLES, SpecialTokens, special_token_ids
-from .training import train_bpe_tokenizer, train_wordlevel_tokenizer
+from .training import train_bpe_tokenizer, train_character_tokenizer, train_wordlevel_tokenizer
 
 # The kinds by name, for command lines.
 KINDS: dict[str, Callable[..., PreTrainedTokenizerFast]] = {

@@ -7,7 +7,6 @@ The data are those of question answering. A context has the choices, one a line 
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import datasets
@@ -16,7 +15,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 from transformers import AutoModelForSequenceClassification, DataCollatorWithPadding, TextClassificationPipeline
 
-from ..data.questions import QuestionData, QuestionDataArguments, asked, file_rows, load_questions
+from ..data.questions import QuestionData, QuestionDataArguments, asked_rows, load_questions
 from ..data.text_pairs import TextPair
 from ..inference.arguments import PredictArguments
 from ..inference.loading import load_head, set_length
@@ -131,8 +130,8 @@ class Choosing(Task):
         return Chooser(TextClassificationPipeline(model=model, tokenizer=tokenizer), batch_size=arguments.batch_size)
 
     def rows(self, arguments: PredictArguments) -> Iterator[FileRow]:
-        for number, where, row in file_rows(Path(arguments.input), arguments.form):
-            yield number, dict(zip(FIELDS, asked(row, where).pair.parts)), {}
+        for number, question, kept in asked_rows(arguments.input, arguments.form, arguments.kept):
+            yield number, dict(zip(FIELDS, question.pair.parts)), kept
 
 
 TASK = Choosing()

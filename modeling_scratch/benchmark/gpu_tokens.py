@@ -19,7 +19,7 @@ from transformers import PreTrainedTokenizerBase
 from tokenization import train_bpe_tokenizer
 
 from ..data.demo_reviews import Split, generate
-from ..data.rows import read_rows
+from ..data.tables import read_rows
 from ..utils.errors import DataError
 from ..utils.files import file_digest, replacing
 
@@ -76,7 +76,7 @@ def prepare_tokens(folder: Path, output: Path) -> Tokens:
     labels: dict[str, list[int]] = {}
     for name, (file, column) in FILES.items():
         columns = [column] if name.endswith("unlabelled") else [column, "label"]
-        rows = [row for _, row in read_rows(folder / file, columns)]
+        rows = [row.values for row in read_rows(folder / file, columns)]
         texts[name] = [LINE_BREAK.sub(" ", row[column]) for row in rows]
         labels[name] = [int(row.get("label", UNLABELLED)) for row in rows]
     tokens = _tokenised(texts, labels, VOCAB_SIZE)

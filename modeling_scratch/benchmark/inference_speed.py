@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from transformers import pipeline
 
-from ..data.rows import read_rows
+from ..data.tables import read_rows
 from ..fast import SortingTextClassificationPipeline
 from ..modeling_base import ScratchPreTrainedModel
 from ..utils.errors import DataError
@@ -174,8 +174,8 @@ def _labelled(settings: Settings) -> tuple[list[str], list[Any]]:
         raise DataError(f"precision: requires --data_folder with {NAME}/validation.parquet")
     columns = [TEXTS[NAME][0], "label"]
     rows = [
-        [row[name] for name in columns]
-        for _, row in read_rows(settings.data_folder / NAME / "validation.parquet", columns)
+        [row.values[name] for name in columns]
+        for row in read_rows(settings.data_folder / NAME / "validation.parquet", columns)
     ]
     return [str(text) for text, _ in rows], [label for _, label in rows]
 

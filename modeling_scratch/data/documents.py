@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
-from itertools import chain, groupby, islice
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,10 +16,9 @@ from ..utils.errors import DataError, counted
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, file_digest, rows_digest
 from ..utils.options import option
 from .columns import is_missing, parse_text, read_texts
-from .held_out import overlaps
-from .rows import READERS, files_in
-from .splits import FileSource, HubSource, Source, check_sources, open_folder, open_hub
-from .tables import FOUND, TableForm
+from .held_out import overlap_notes
+from .splits import DatasetSource, Source, check_sources, named_files, open_splits
+from .tables import FOUND, READERS, TableForm
 from .text_files import format_of
 
 DocumentKind = Literal["file", "paragraph", "line"]
@@ -60,6 +59,11 @@ class DocumentArguments:
             raise DataError(f"--max_validation_documents {self.max_validation_documents}: must be at least 1")
         check_sources(self.data_dir, self.max_file_size, self.train_file, self.validation_file)
 
+    @property
+    def files(self) -> dict[str, list[Path]]:
+        """The files that the options name, by split."""
+        return named_files(train=self.train_file, validation=self.validation_file)
+
 
 @dataclass(frozen=True)
 class Stream:
@@ -91,8 +95,7 @@ class Documents:
 
 def _digest(texts: Iterable[str]) -> str | None:
     if isinstance(texts, Stream):
-        files = chain.from_iterable(map(files_in, texts.files))
-        return rows_digest([map(file_digest, files)]) if texts.files else None
+        return rows_digest([map(file_digest, texts.files)]) if texts.files else None
     return rows_digest([texts])
 
 
@@ -102,7 +105,8 @@ def _size(documents: Sequence[str]) -> str:
 
 def load_documents(arguments: DocumentArguments) -> Documents:
     """Load and split the documents that `arguments` select. Raises `DataError` for invalid data."""
-    sources, notes = _open_sources(arguments)
+    suffixes, opened = (".txt", *READERS), ("train", "validation")
+    sources, notes = open_splits(arguments, FOUND, suffixes, opened, arguments.streaming)
     files = getattr(sources["train"], "paths", ())
     if arguments.streaming and arguments.document == "file" and any(map(_is_plain_text, files)):
         raise DataError("--streaming cannot read a whole txt file as one document: set --document to line or paragraph")
@@ -110,8 +114,11 @@ def load_documents(arguments: DocumentArguments) -> Documents:
     if not arguments.streaming:
         train = list(train)
     if "validation" in sources:
-        validation, what = list(read_documents(sources["validation"], arguments)), OWN_SPLIT
-        notes += overlaps({"train": train, "validation": validation}, "documents") if isinstance(train, list) else []
+        read = list(read_documents(sources["validation"], arguments))
+        validation, what = read[: arguments.max_validation_documents], OWN_SPLIT  # what is evaluated
+        notes += (
+            overlap_notes({"train": train, "validation": validation}, "documents") if isinstance(train, list) else []
+        )
     elif arguments.streaming:
         train, validation, what = _divide_stream(train, arguments)
     else:
@@ -124,22 +131,13 @@ def load_documents(arguments: DocumentArguments) -> Documents:
     return Documents(train, validation[: arguments.max_validation_documents], notes)
 
 
-def _open_sources(arguments: DocumentArguments) -> tuple[dict[str, Source], list[str]]:
-    if arguments.dataset_name:
-        return open_hub(arguments.dataset_name, arguments.dataset_config_name, arguments.streaming)
-    if arguments.data_dir:
-        return open_folder(Path(arguments.data_dir), FOUND, (".txt", *READERS), ("train", "validation"))
-    files = {"train": arguments.train_file, "validation": arguments.validation_file}
-    return {split: FileSource(list(map(Path, names))) for split, names in files.items() if names}, []
-
-
 def _is_plain_text(path: Path) -> bool:
     return format_of(path) == ".txt"
 
 
 def read_documents(source: Source, arguments: DocumentArguments) -> Iterator[str]:
     """Stream the non-blank documents of a split. Raises `DataError` for unreadable input."""
-    if isinstance(source, HubSource):
+    if isinstance(source, DatasetSource):
         texts = read_column(source, arguments.text_column)
     else:
         texts = (text for path in source.paths for text in _read_file(path, arguments, source.form))
@@ -175,14 +173,14 @@ def read_plain_text(path: Path, document: DocumentKind, form: TableForm = FOUND)
 def read_column(source: Source, column: str | None) -> Iterator[str]:
     """Stream the texts of `column`, by default the only column of strings. A missing text is ""."""
     if column is None:
-        _, first = next(source.rows(), ("", {}))
-        strings = [name for name, value in first.items() if isinstance(value, str)]
+        first = next(iter(source.rows()), None)
+        strings = [name for name, value in first.values.items() if isinstance(value, str)] if first else []
         if len(strings) != 1:
             names = ", ".join(map(repr, strings)) or "no column"
             raise DataError(f"{source}: cannot infer the text column; candidates: {names}; choose with --text_column")
         column = strings[0]
-    for where, values in source.rows([column]):
-        yield parse_text(values[column], column, where) or ""
+    for row in source.rows([column]):
+        yield parse_text(row.values[column], column, row.where)
 
 
 def _draw(text: str, seed: int) -> float:

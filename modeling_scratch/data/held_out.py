@@ -2,38 +2,35 @@
 """Hold out the splits that a data set lacks, draw samples of large ones, and count what occurs in two of them."""
 
 import random
+from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TypeVar
 
 from ..utils.errors import DataError
+from .columns import normalised
 from .splits import SplitArguments
 
 Item = TypeVar("Item")  # of a split: a text with its label, a sentence, a question, a pair
-Draw = Callable[[Sequence[Item], Sequence[str]], Sequence[str]]  # rows, missing splits -> the split of each row
-ALSO_IN_TRAIN = "also occur in train, inflating scores"
+Strata = Callable[[Sequence[Item]], Sequence[Hashable]]  # the stratum of each item
 
 
-def by_key(key: Callable[[Item], Hashable], arguments: SplitArguments) -> Draw[Item]:
-    """Return a function that draws rows at random. Rows with equal keys share a split, to avoid leakage."""
-    return lambda rows, missing: assign_splits(
-        [key(row) for row in rows], missing, arguments.validation_fraction, arguments.split_seed
-    )
+def _one_stratum(items: Sequence[Item]) -> Sequence[Hashable]:
+    return [None] * len(items)
 
 
-def assign_splits(keys: Sequence[Hashable], splits: Sequence[str], fraction: float, seed: int) -> list[str]:
-    """Return the split of each row: one of `splits`, each with a fraction of the distinct keys, or else "train".
+def stratified_order(strata: Sequence[Hashable], seed: int) -> list[int]:
+    """Return the rows in a random order in which every section has the overall proportions of the strata.
 
-    Raises `DataError` if there are too few for every split.
+    Row k of the n shuffled rows of its stratum has the relative position (k + 1/2) / n.
     """
-    distinct = list(dict.fromkeys(keys))
-    size = max(1, round(fraction * len(distinct)))
-    if size * len(splits) >= len(distinct):
-        raise DataError(
-            f"{len(distinct)} different rows are too few to hold out {' and '.join(splits)}; add rows or files"
-        )
-    random.Random(seed).shuffle(distinct)
-    chosen = {key: split for n, split in enumerate(splits) for key in distinct[n * size : (n + 1) * size]}
-    return [chosen.get(key, "train") for key in keys]
+    rows = list(range(len(strata)))
+    random.Random(seed).shuffle(rows)
+    sizes, counts = Counter(strata), Counter[Hashable]()
+    position = {}
+    for row in rows:
+        position[row] = (counts[strata[row]] + 0.5) / sizes[strata[row]]
+        counts[strata[row]] += 1
+    return sorted(rows, key=position.__getitem__)
 
 
 def missing_splits(splits: Mapping[str, object]) -> list[str]:
@@ -44,23 +41,41 @@ def missing_splits(splits: Mapping[str, object]) -> list[str]:
 def complete_splits(
     splits: Mapping[str, list[Item]],
     missing: Sequence[str],
-    draw: Draw[Item],
+    key: Callable[[Item], Hashable],
     arguments: SplitArguments,
     what: str,
     notes: list[str],
+    strata: Strata = _one_stratum,
 ) -> dict[str, list[Item]]:
     """Return train, validation and test, those that are missing held out of train, and add notes on them.
 
-    what: the name of the items, for the notes.
+    Each has a fraction of the distinct keys. Items with equal keys share a split, to avoid leakage. what: the name of
+    the items. Raises `DataError` if there are too few for every split.
     """
-    complete, rows = dict(splits), splits["train"]
-    if missing:
-        chosen = draw(rows, missing)
-        complete |= {split: [row for row, name in zip(rows, chosen) if name == split] for split in ("train", *missing)}
+    complete, items = dict(splits), splits["train"]
+    keys = [key(item) for item in items] if missing else []
+    first = dict(zip(reversed(keys), reversed(items)))  # the first item of each key
+    distinct = list(dict.fromkeys(keys))
+    size = max(1, round(arguments.validation_fraction * len(distinct)))
+    if missing and size * len(missing) >= len(distinct):
+        raise DataError(
+            f"{len(distinct)} different {what} are too few to hold out {' and '.join(missing)}; add {what}, or a "
+            "validation file"
+        )
+    order = stratified_order(strata([first[each] for each in distinct]), arguments.split_seed)
+    split_of = {distinct[row]: split for n, split in enumerate(missing) for row in order[n * size : (n + 1) * size]}
+    for split in ("train", *missing) if missing else ():
+        complete[split] = [item for item, each in zip(items, keys) if split_of.get(each, "train") == split]
     notes += [
         f"{split}: not in the data; {len(complete[split]):,} {what} held out of train (--validation_fraction "
         f"{arguments.validation_fraction}, --split_seed {arguments.split_seed})"
         for split in missing
+    ]
+    notes += [
+        f"WARNING: {split}: only {len(complete[split]):,} of {len(items):,} {what} are held out, as equal ones share a "
+        "split and the frequent ones are in train; name a file of your own"
+        for split in missing
+        if 2 * len(complete[split]) < arguments.validation_fraction * len(items)
     ]
     return {split: complete[split] for split in ("train", "validation", "test") if split in complete}
 
@@ -70,30 +85,31 @@ def sampled(
     arguments: SplitArguments,
     what: str,
     notes: list[str],
-    order: Callable[[list[Item]], list[int]] | None = None,
+    strata: Strata = _one_stratum,
 ) -> dict[str, list[Item]]:
-    """Return the splits, of those above the maximum size a sample, in the order of its rows, with a note.
-
-    order: rows -> their numbers in the order in which they are taken; by default, a random one.
-    """
+    """Return the splits, of those above the maximum size a sample, in the order of its rows, with a note."""
     chosen = dict(splits)
     for split, items in splits.items():
         limit = arguments.max_train_samples if split == "train" else arguments.max_eval_samples
         if limit is not None and limit < len(items):
-            how = "stratified by label" if order else "drawn at random (--split_seed)"
+            how = "drawn at random (--split_seed)" if strata is _one_stratum else "stratified by label"
             notes.append(f"{split}: {limit:,} of {len(items):,} {what} used, {how}")
-            generator = random.Random(arguments.split_seed)
-            drawn = order(items)[:limit] if order else generator.sample(range(len(items)), limit)
+            drawn = stratified_order(strata(items), arguments.split_seed)[:limit]
             chosen[split] = [items[row] for row in sorted(drawn)]
     return chosen
 
 
-def overlaps(splits: Mapping[str, Sequence[Hashable]], what: str) -> list[str]:
-    """Return a warning for each split with items that train has, too. what: the name of the items."""
-    train = set(splits["train"])
-    counts = {split: sum(one in train for one in rows) for split, rows in splits.items() if split != "train"}
-    return [
-        f"WARNING: {split}: {count:,} of its {len(splits[split]):,} {what} {ALSO_IN_TRAIN}"
-        for split, count in counts.items()
-        if count
-    ]
+def overlaps(splits: Mapping[str, Sequence[str]], what: str) -> list[str]:
+    """Return a warning for each split with texts that train has, too. what: the name of the texts."""
+    train, warnings = set(map(normalised, splits["train"])), []
+    for split, texts in splits.items():
+        count = sum(normalised(text) in train for text in texts) if split != "train" else 0
+        if count:
+            found = f"{count:,} of its {len(texts):,} {what} also occur in train, inflating scores"
+            warnings.append(f"{split}: {found} (apart from case, white space and compatibility characters); all kept")
+    return warnings
+
+
+def overlap_notes(splits: Mapping[str, Sequence[str]], what: str) -> list[str]:
+    """Return the warnings of `overlaps` as notes."""
+    return [f"WARNING: {warning}" for warning in overlaps(splits, what)]

@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The kinds of labels: one class per text, any number of classes per text, or a number per text.
+"""Labels: one class per text, any number of classes per text, or a number per text, and the names of the classes.
 
-A kind parses cells, stratifies rows and stores labels. Shapes: N texts, C classes.
+While data is read, a label is a tuple of its classes, or a number. Shapes: N texts, C classes.
 """
 
 import json
@@ -12,66 +12,104 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import datasets
 import numpy as np
 
 from ..configuration_scratch import ProblemType
 from ..utils.errors import DataError
-from .columns import is_fraction, is_missing, label_key, parse_label
+from .columns import FRACTION, INTEGER, NUMBER, Label, is_missing, label_key
 
+Classes = tuple[Label, ...]
+
+SENTIMENT_NAMES = ["NEGATIVE", "POSITIVE"]
+MAX_CLASSES = 1_000
 SHOWN_CLASSES = 10
 COMMON_SET = 10  # rows with the same set of labels that are a stratum of their own
 QUANTILES = 10  # strata of a number
 MOSTLY = 0.8  # of the cells are numbers, the others placeholders such as N/A
-SEPARATORS = "|;,"  # of labels in a cell, as tables have them
 
 
-@dataclass(frozen=True)
-class OneClass:
-    """Each text has one class, an integer or a string. A class is stored as its index."""
+def parse_class(value: object, where: str, keeps_text: bool = False) -> Label | None:
+    """Return a class as an integer or a string, independent of the file format, or None if it is missing.
 
-    problem_type: ClassVar[ProblemType] = "single_label_classification"
+    "1", 1.0 and "1.0" (pandas' form of integers in a column with gaps) become 1. True becomes "True", as in CSV.
+    keeps_text: "1.0" stays a text, and fractions in text are texts, too. Raises `DataError` for other fractions, which
+    are regression targets, and for lists and other types.
+    """
+    key = label_key(value)
+    if is_missing(key):
+        return None
+    if isinstance(value, str):
+        integral = key if keeps_text else key.removesuffix(".0")
+        if INTEGER.fullmatch(integral):
+            return int(integral)
+        if keeps_text or not FRACTION.fullmatch(integral):
+            return value
+    elif isinstance(value, bool):
+        return str(value)
+    elif isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
+        return int(value)
+    fault = "is a fraction, not a class label" if isinstance(value, str | float) else "is not a label"
+    remedy = "name the label column with --label_column, or the kind of its labels with --problem_type"
+    raise DataError(f"{where}: {type(value).__name__} {value!r:.40} {fault}; {remedy}")
 
-    def parse(self, value: object, column: str, where: str) -> Any:
+
+class LabelKind:
+    """What a text has: how cells are parsed, rows stratified, and labels stored."""
+
+    problem_type: ClassVar[ProblemType]
+    dtype: ClassVar[str]
+
+    def array(self, column: Sequence[Any]) -> np.ndarray:
+        """Return the stored labels as an array: (N,) of class indices or numbers, or (N, C) of 0.0 and 1.0."""
+        return np.asarray(column, dtype=self.dtype)
+
+    def parse(self, value: object, where: str) -> Any:
         """Return the label of a cell, or None if it is missing. Raises `DataError` for what is no label."""
-        return parse_label(value, column, where)
-
-    def classes(self, label: Any) -> tuple:
-        """Return the classes of a label."""
-        return (label,)
-
-    def renamed(self, label: Any, names: Mapping[Any, Any]) -> Any:
-        return names.get(label, label)
-
-    def without(self, label: Any, dropped: Collection[Any]) -> Any:
-        """Return the label without the classes with these keys; None if there is no label left."""
-        return None if label_key(label) in dropped else label
+        raise NotImplementedError
 
     def strata(self, labels: Sequence[Any]) -> list:
         """Return the stratum of each row."""
         return list(labels)
 
-    def stored(self, label: Any, ids: Mapping[Any, int]) -> Any:
-        return ids[label]
-
-    def feature(self, names: Sequence[str]) -> Any:
-        return datasets.ClassLabel(names=list(names))
-
-    def array(self, column: Sequence[Any]) -> np.ndarray:
-        """Return the stored labels as an array: (N,) of class indices."""
-        return np.asarray(column)
+    def stored(self, label: Any, ids: Mapping[Label, int]) -> Any:
+        return label
 
     def shown(self, stored: Any, names: Sequence[str]) -> str:
         """Return a text that is different for different labels."""
+        raise NotImplementedError
+
+    def summary(self, column: Sequence[Any], names: Sequence[str]) -> str:
+        """Return the number of texts of each class, or the mean and the range."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class OneClass(LabelKind):
+    """Each text has one class. It is stored as its index.
+
+    keeps_text: of labels that are texts, spellings of one number are different classes, as in versions 1.1 and 1.10.
+    """
+
+    keeps_text: bool = False
+    problem_type: ClassVar[ProblemType] = "single_label_classification"
+    dtype: ClassVar[str] = "int64"
+
+    def parse(self, value: object, where: str) -> Any:
+        found = parse_class(value, where, self.keeps_text)
+        return None if found is None else (found,)
+
+    def stored(self, label: Any, ids: Mapping[Label, int]) -> Any:
+        return ids[label[0]]
+
+    def shown(self, stored: Any, names: Sequence[str]) -> str:
         return names[stored]
 
     def summary(self, column: Sequence[Any], names: Sequence[str]) -> str:
-        """Return the number of texts of each class."""
         return _counts(Counter(column), names)
 
 
 @dataclass(frozen=True)
-class ClassSet:
+class ClassSet(LabelKind):
     """Each text has any number of classes, none included. They are stored as C floats, 1 for a class that it has.
 
     separator: that of the classes in a cell of text; None: cells are lists.
@@ -79,55 +117,32 @@ class ClassSet:
 
     separator: str | None = None
     problem_type: ClassVar[ProblemType] = "multi_label_classification"
+    dtype: ClassVar[str] = "float32"
 
-    def parse(self, value: object, column: str, where: str) -> Any:
+    def parse(self, value: object, where: str) -> Any:
         """Return the classes, each once. An empty list or cell has no class; a null or a gap is a missing label."""
         if isinstance(value, str) and self.separator:
             value = [part.strip() for part in value.split(self.separator) if not is_missing(part)]
         if not isinstance(value, list | tuple):
             if is_missing(value):
                 return None
-            raise DataError(
-                f"{where}, column {column!r}: {value!r:.40} is not a list of labels; give --label_separator "
-                "if a character separates them"
-            )
-        classes = {parse_label(part, column, where) for part in value}
+            advice = "give --label_separator if a character separates them"
+            raise DataError(f"{where}: {value!r:.40} is not a list of labels; {advice}")
+        classes = {parse_class(part, where) for part in value}
         if None in classes:
-            raise DataError(f"{where}, column {column!r}: the list has an empty label; remove it")
+            raise DataError(f"{where}: the list has an empty label; remove it")
         return tuple(sorted(classes, key=str))
-
-    def classes(self, label: Any) -> tuple:
-        return label
-
-    def renamed(self, label: Any, names: Mapping[Any, Any]) -> Any:
-        return tuple(dict.fromkeys(names.get(part, part) for part in label))
-
-    def without(self, label: Any, dropped: Collection[Any]) -> Any:
-        return tuple(part for part in label if label_key(part) not in dropped)
 
     def strata(self, labels: Sequence[Any]) -> list:
         """Return the set of classes of each row. Rows with a rare set are stratified by their rarest class."""
-        sets = Counter(map(frozenset, labels))
-        classes = Counter(part for label in labels for part in label)
+        sets, classes = Counter(labels), Counter(part for label in labels for part in label)
+        rarest = {label: min(label, key=lambda part: (classes[part], str(part)), default=None) for label in sets}
+        return [label if sets[label] >= COMMON_SET else rarest[label] for label in labels]
 
-        def stratum(label: tuple) -> Any:
-            if sets[frozenset(label)] >= COMMON_SET or not label:
-                return frozenset(label)
-            return min(label, key=lambda part: (classes[part], str(part)))
-
-        return [stratum(label) for label in labels]
-
-    def stored(self, label: Any, ids: Mapping[Any, int]) -> Any:
+    def stored(self, label: Any, ids: Mapping[Label, int]) -> Any:
         row = np.zeros(len(ids), dtype=np.float32)
         row[[ids[part] for part in label]] = 1
         return row
-
-    def feature(self, names: Sequence[str]) -> Any:
-        return datasets.List(datasets.Value("float32"), length=len(names))
-
-    def array(self, column: Sequence[Any]) -> np.ndarray:
-        """(N, C) of 0.0 and 1.0."""
-        return np.asarray(column, dtype=np.float32)
 
     def shown(self, stored: Any, names: Sequence[str]) -> str:
         return json.dumps([name for name, has in zip(names, stored) if has])
@@ -141,7 +156,7 @@ class ClassSet:
 
 
 @dataclass(frozen=True)
-class Number:
+class Number(LabelKind):
     """Each text has a number, which is stored as a float.
 
     dropped: the keys of cells that stand for a missing number, as `number_key` gives them: N/A, or -1.
@@ -149,39 +164,23 @@ class Number:
 
     dropped: frozenset[Any] = frozenset()
     problem_type: ClassVar[ProblemType] = "regression"
+    dtype: ClassVar[str] = "float64"
 
-    def parse(self, value: object, column: str, where: str) -> Any:
+    def parse(self, value: object, where: str) -> Any:
         """Return the number. Raises `DataError` for what is none, and for infinity."""
-        is_number = _is_number(value)
-        if is_missing(value) or ((is_number or isinstance(value, str)) and number_key(value) in self.dropped):
+        if is_missing(value) or (not isinstance(value, list | dict) and number_key(value) in self.dropped):
             return None
-        if not is_number:
+        if not _is_number(value):
             raise DataError(
-                f"{where}, column {column!r}: {value!r:.40} is not a finite number, as a regression needs; correct it, "
-                "leave such rows out by --drop_labels, or choose another --label_column or --problem_type"
+                f"{where}: {value!r:.40} is not a finite number, as a regression needs; correct it, leave such rows "
+                "out by --drop_labels, or choose another --label_column or --problem_type"
             )
         return float(value)  # type: ignore[arg-type]
-
-    def classes(self, label: Any) -> tuple:
-        return ()
-
-    def renamed(self, label: Any, names: Mapping[Any, Any]) -> Any:
-        return label
 
     def strata(self, labels: Sequence[Any]) -> list:
         """Return the quantile bin of each row; equal numbers share a bin."""
         edges = np.quantile(labels, np.arange(1, QUANTILES) / QUANTILES) if len(labels) else []
         return np.searchsorted(edges, labels, side="right").tolist()
-
-    def stored(self, label: Any, ids: Mapping[Any, int]) -> Any:
-        return label
-
-    def feature(self, names: Sequence[str]) -> Any:
-        return datasets.Value("float64")
-
-    def array(self, column: Sequence[Any]) -> np.ndarray:
-        """(N,) of numbers."""
-        return np.asarray(column, dtype=np.float64)
 
     def shown(self, stored: Any, names: Sequence[str]) -> str:
         return repr(float(stored))
@@ -192,13 +191,64 @@ class Number:
         return f"{names[0]}: mean {array.mean():.4g}, from {array.min():.4g} to {array.max():.4g}"
 
 
-LabelKind = OneClass | ClassSet | Number
-ONE_CLASS = OneClass()
+def _counts(counts: Mapping[int, int], names: Sequence[str]) -> str:
+    shown = [f"{names[label]} {number:,}" for label, number in sorted(counts.items())[:SHOWN_CLASSES]]
+    return ", ".join([*shown, *(["..."] if len(counts) > len(shown) else [])])
 
 
 def number_key(value: Any) -> Any:
     """Return what all spellings of a cell share: a number, or else the key of its text."""
     return float(value) if _is_number(value) else label_key(value)
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        return not isinstance(value, bool) and math.isfinite(float(value))
+    except (TypeError, ValueError):
+        return False
+
+
+def choose_kind(
+    problem_type: ProblemType | None, separator: str | None, cells: Sequence[object], notes: list[str]
+) -> LabelKind:
+    """Return the kind of the labels, given or inferred from the cells of train, and note what was inferred.
+
+    Lists and a separator mean sets of classes; fractions mean numbers, where most cells are numbers. Integers are
+    classes, and so are texts of which two spell one number.
+    """
+    present = [value for value in cells if not is_missing(value)]
+    numbers = [float(value) for value in present if _is_number(value)]  # type: ignore[arg-type]
+    texts = {label_key(value) for value in present if isinstance(value, str)}
+    has_fractions = any(not number.is_integer() for number in numbers)
+    are_texts = len({number_key(text) for text in texts}) < len(texts) or (has_fractions and problem_type is not None)
+    one_class = OneClass(keeps_text=are_texts and bool(texts))
+    if problem_type is not None:
+        kinds: dict[str, LabelKind] = {kind.problem_type: kind for kind in (one_class, ClassSet(separator), Number())}
+        return kinds[problem_type]
+    inferred: LabelKind = one_class
+    if separator:
+        inferred, reason = ClassSet(separator), f"--label_separator {separator!r} is given"
+    elif any(isinstance(value, list | tuple) for value in present):
+        inferred, reason = ClassSet(), "the labels are lists"
+    elif has_fractions and len(numbers) > MOSTLY * len(present) and not are_texts:
+        inferred, reason = Number(), "some labels are fractions"
+    elif are_texts:
+        reason = "several labels spell one number: they are read as texts"
+    else:
+        notes += _rating_notes(numbers, present)
+        return one_class
+    notes.append(f"problem type: {inferred.problem_type}, as {reason}; set --problem_type to change this")
+    return inferred
+
+
+def _rating_notes(numbers: Sequence[float], cells: Sequence[object]) -> list[str]:
+    """Return a note if the labels are integers that could be ratings, 1 to 3 or more; a few may be placeholders."""
+    values = set(numbers)
+    if len(values) < 3 or values != set(range(1, len(values) + 1)) or len(numbers) <= MOSTLY * len(cells):
+        return []
+    others = list(dict.fromkeys(str(value) for value in cells if not _is_number(value)))
+    option = f"--problem_type regression{f' --drop_labels {shlex.join(others[:5])}' if others else ''}"
+    return [f"integer labels are read as classes; if they are ratings, {option} predicts a number"]
 
 
 def check_numbers(numbers: Sequence[float], names: Sequence[str] | None) -> None:
@@ -209,61 +259,41 @@ def check_numbers(numbers: Sequence[float], names: Sequence[str] | None) -> None
         raise DataError(f"--class_names {' '.join(names)}: a regression has one number; give one name for it")
 
 
-def _counts(counts: Mapping[int, int], names: Sequence[str]) -> str:
-    shown = [f"{names[label]} {number:,}" for label, number in sorted(counts.items())[:SHOWN_CLASSES]]
-    return ", ".join([*shown, *(["..."] if len(counts) > len(shown) else [])])
+def name_classes(
+    labels: Collection[Label], given: Sequence[str] | None = None, declared: Sequence[str] | None = None
+) -> dict[Label, str]:
+    """Return the name of each class, in the order of the class ids: from `given`, or else the class itself.
 
-
-def choose_kind(
-    problem_type: ProblemType | None, separator: str | None, sample: Sequence[object]
-) -> tuple[LabelKind, list[str]]:
-    """Return the kind of the labels, given or inferred from the cells of a sample, and a note on what was inferred.
-
-    Lists and a separator mean sets of classes; fractions mean numbers, where most cells are numbers. Integers are
-    classes.
+    `labels` are those of all rows of the train split; `declared` is the order that the data set declares. Without
+    it, integers are in numeric order (0 and 1 alone become NEGATIVE and POSITIVE) and strings are sorted. `given`
+    renames integers and class ids by position; string labels keep their names and take its order.
+    Raises `DataError` if the labels are not classes, or if `given` does not match them.
     """
-    if problem_type is not None:
-        kinds: dict[str, LabelKind] = {kind.problem_type: kind for kind in (ONE_CLASS, ClassSet(separator), Number())}
-        return kinds[problem_type], []
-    if separator:
-        return ClassSet(separator), [_note(ClassSet, f"--label_separator {separator!r} is given")]
-    present = [value for value in sample if not is_missing(value)]
-    if any(isinstance(value, list | tuple) for value in present):
-        return ClassSet(), [_note(ClassSet, "the labels are lists")]
-    if any(map(is_fraction, present)) and sum(map(_is_number, present)) > MOSTLY * len(present):
-        return Number(), [_note(Number, "some labels are fractions")]
-    return ONE_CLASS, _notes_on_integers(present)
+    distinct = set(labels)
+    if len(distinct) < 2:
+        raise DataError(
+            f"the train split has only one class, {distinct.pop()!r}, and a classifier needs two: add rows of "
+            "another class, or name the column of the labels with --label_column"
+        )
+    if len(distinct) > MAX_CLASSES or len(distinct) == len(labels) > 2:
+        raise DataError(
+            f"{len(labels)} rows of the train split have {len(distinct)} different labels: probably the wrong column; "
+            "choose the label column with --label_column"
+        )
+    order: list[Label] = [*declared] if declared else sorted(distinct, key=_numbers_first)
+    if given is None:
+        return dict(zip(order, SENTIMENT_NAMES if order == [0, 1] else map(str, order)))
+    label_of = {label_key(str(label)): label for label in order}
+    if {label_key(name) for name in given} == set(label_of):
+        return {label_of[label_key(name)]: name for name in given}
+    may_rename = bool(declared) or not any(isinstance(label, str) for label in order)
+    if not may_rename or len(set(given)) != len(order) or len(given) != len(order):
+        raise DataError(
+            f"--class_names {' '.join(given)} does not match the labels of the train split: {', '.join(label_of)}"
+        )
+    return dict(zip(order, given))
 
 
-def _notes_on_integers(cells: Sequence[object]) -> list[str]:
-    """Return a note if the labels are integers that could be ratings, 1 to 3 or more; a few may be placeholders."""
-    numbers = [float(value) for value in cells if _is_number(value)]  # type: ignore[arg-type]
-    others = list(dict.fromkeys(str(value) for value in cells if not _is_number(value)))
-    values = set(numbers)
-    if len(values) < 3 or values != set(range(1, len(values) + 1)) or len(numbers) <= MOSTLY * len(cells):
-        return []
-    without = f" --drop_labels {shlex.join(others[:5])}" if others else ""
-    option = f"--problem_type regression{without}"
-    return [f"integer labels are read as classes; if they are ratings, {option} predicts a number"]
-
-
-def joined_label_warnings(sample: Sequence[object]) -> list[str]:
-    """Return a warning if cells are few labels in many combinations, with a separator between them."""
-    cells = [value for value in sample if isinstance(value, str) and not is_missing(value)]
-    for separator in SEPARATORS:
-        joined = [cell for cell in cells if separator in cell]
-        parts = {part.strip() for cell in cells for part in cell.split(separator)}
-        if len(joined) > len(cells) / 10 and len(parts) < len(set(cells)):
-            return [f"labels such as {joined[0]!r} look like several: if they are, set --label_separator {separator!r}"]
-    return []
-
-
-def _note(kind: type[LabelKind], reason: str) -> str:
-    return f"problem type: {kind.problem_type}, as {reason}; set --problem_type to change this"
-
-
-def _is_number(value: object) -> bool:
-    try:
-        return not isinstance(value, bool) and math.isfinite(float(value))  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        return False
+def _numbers_first(label: Label) -> tuple[float, bool, str]:
+    number = float(label) if NUMBER.fullmatch(str(label)) else math.inf
+    return number, isinstance(label, str), str(label)

@@ -1,28 +1,26 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Labels that are probably one class: find them, propose a mapping, and apply the one that is given."""
+"""Labels that are probably one class: warn of them, propose a mapping, and apply the one that is given."""
 
 import difflib
-import math
 import re
 import shlex
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ..utils.errors import DataError, counted, quoted
 from ..utils.files import write_csv
-from .columns import MAX_CLASSES, Label, label_key, normalised, parse_label
-from .rows import did_you_mean, read_rows
+from .columns import Label, is_missing, label_key, normalised
+from .label_kinds import MAX_CLASSES, parse_class
+from .tables import did_you_mean, read_rows
 
 LABEL_MAP_HELP = (
     'Labels to read as another one: source=target, e.g. Biling=billing "log in=login", or a csv file with the columns '
     "source and target."
 )
 DROP_LABELS_HELP = "Placeholder labels such as N/A, whose rows are left out."
-SENTIMENT_NAMES = ["NEGATIVE", "POSITIVE"]
 PLACEHOLDERS = {"n/a", "na", "nan", "none", "null", "nil", "unknown", "undefined", "tbd", "-", "?"}
 LABEL_MAP_COLUMNS = "source", "target"
 RARE_RATIO = 10  # a typo is at least so many times rarer than the label that was meant
@@ -32,7 +30,11 @@ LEAST_ROWS = 5  # of a class that can be learned
 IMBALANCE = 9  # a greater ratio of class sizes is high (Fernández et al. 2018, Learning from Imbalanced Data Sets)
 NEGATION = re.compile("(un|in|im|il|ir|dis|non|not|no)[ -]?")
 LONGEST_LABEL = 40  # longer ones are texts, and compared by case alone
+SEPARATORS = "|;,"  # of labels in a cell, as tables have them
 _BETWEEN_LETTERS = re.compile(r"(?<=[^\W\d_])[\s_-]+(?=[^\W\d_])")
+
+
+# The map that is given
 
 
 def parse_label_map(pairs: Sequence[str]) -> dict[Label, Label]:
@@ -42,7 +44,7 @@ def parse_label_map(pairs: Sequence[str]) -> dict[Label, Label]:
     """
     parsed: dict[Label, Label] = {}
     for where, sides in _sides(pairs):
-        labels = [parse_label(side, "label", f"--label_map {where}") for side in sides]
+        labels = [parse_class(side, f"--label_map {where}") for side in sides]
         if len(labels) != 2 or None in labels:
             what = "must be source=target, with a label on each side of one '='; or a csv file without '=' in its name"
             raise DataError(f"--label_map {where}: {what}")
@@ -61,8 +63,8 @@ def _sides(pairs: Sequence[str]) -> Iterator[tuple[str, Sequence[object]]]:
         if "=" in pair or not pair.lower().endswith(".csv"):
             yield repr(pair), pair.split("=")
             continue
-        for row, values in read_rows(Path(pair), LABEL_MAP_COLUMNS):
-            yield f"{Path(pair).name}, row {row}", list(values.values())
+        for row in read_rows(Path(pair), LABEL_MAP_COLUMNS):
+            yield row.where, list(row.values.values())
 
 
 def write_label_map(path: Path, mapping: Mapping[Label, Label]) -> None:
@@ -70,17 +72,11 @@ def write_label_map(path: Path, mapping: Mapping[Label, Label]) -> None:
     write_csv(path, [LABEL_MAP_COLUMNS, *mapping.items()])
 
 
-def dropped_keys(labels: Sequence[str]) -> set[Label]:
-    """Return the keys of the labels of `--drop_labels`. Raises `DataError` for one that is no label."""
-    parsed = [parse_label(label, "label", f"--drop_labels {label}") for label in labels]
-    return {label_key(label) for label in parsed if label is not None}
-
-
 @dataclass
 class LabelMap:
-    """The label that each label is read as, in all splits: that of `--label_map`, then its usual spelling.
+    """The class that each class is read as, in all splits: that of `--label_map`, then its usual spelling.
 
-    dropped: the keys of labels that mean that there is none.
+    dropped: the keys of classes that mean that there is none. seen: the spelling of each key that a split has.
     """
 
     targets: dict[Label, Label] = field(default_factory=dict)
@@ -88,41 +84,41 @@ class LabelMap:
     spellings: dict[Label, Label] = field(default_factory=dict)
     seen: dict[Label, Label] = field(default_factory=dict)
 
-    @property
-    def left_out(self) -> set[Label]:
-        """The keys of dropped labels, and of those that are read as one."""
-        return {*self.dropped, *(key for key, target in self.targets.items() if label_key(target) in self.dropped)}
-
-    def see(self, labels: Iterable[Label]) -> None:
-        """Note the labels that a split has, the most frequent first."""
-        for label in labels:
-            self.seen.setdefault(label_key(label), label)
-
     def read(
         self, split: str, counts: Mapping[Label, int], declared: Sequence[str], notes: list[str]
     ) -> dict[Label, Label]:
-        """Return what each label of a split is read as. Notes tell of those that change.
+        """Return what each class of a split is read as, without those that are left out. Notes tell of both.
 
-        counts: those of the labels, the most frequent first. declared: class names, which keep their spelling.
+        counts: of the classes, the most frequent first. declared: names of classes, which keep their spelling.
         """
-        mapped = {label: self.targets.get(label_key(label), label) for label in counts}
-        for label in [*declared, *mapped.values()]:
-            self.spellings.setdefault(label_key(label), label)
-        read_as = {
-            label: target if target in declared else self.spellings[label_key(target)]
-            for label, target in mapped.items()
-        }
-        changed = {label: target for label, target in read_as.items() if label != target}
-        given = {label: target for label, target in changed.items() if label_key(label) in self.targets}
-        others = {label: target for label, target in changed.items() if label not in given}
-        notes += _reading_notes(split, given, counts, " (--label_map)") + _reading_notes(split, others, counts)
+        read_as: dict[Label, Label] = {}
+        for name in declared:
+            self.spellings.setdefault(label_key(name), name)
+        for label, count in counts.items():
+            self.seen.setdefault(label_key(label), label)
+            target = self.targets.get(label_key(label), label)
+            if self.is_dropped(label):
+                notes.append(f"{split}: left out the label {quoted(label)} of {counted(count, 'row')} (--drop_labels)")
+            else:
+                spelling = self.spellings.setdefault(label_key(target), target)
+                read_as[label] = target if target in declared else spelling
+        changed = [
+            f"{_counted(label, counts)} as {quoted(target)}" for label, target in read_as.items() if label != target
+        ]
+        if changed:
+            notes.append(f"{split}: labels that are read as others: {', '.join(changed)}")
         return read_as
+
+    def is_dropped(self, label: Label) -> bool:
+        """Return whether the class, or the one that it is read as, is left out."""
+        target = self.targets.get(label_key(label), label)
+        return label_key(label) in self.dropped or label_key(target) in self.dropped
 
     def applied(self, declared: Sequence[str] | None) -> list[str] | None:
         """Return the declared class names without those that are dropped, or read as another one."""
         if declared is None:
             return None
-        kept = (name for name in declared if label_key(name) not in self.left_out)
+        kept = (name for name in declared if not self.is_dropped(name))
         return list(dict.fromkeys(str(self.targets.get(label_key(name), name)) for name in kept))
 
     def check_used(self) -> None:
@@ -135,59 +131,7 @@ class LabelMap:
                 raise DataError(f"{option}: no row has the label {source!r}; labels: {names}")
 
 
-def _reading_notes(split: str, read_as: Mapping[Label, Label], counts: Mapping[Label, int], why: str = "") -> list[str]:
-    """Return one note on the labels of a split that are read as others."""
-    if not read_as:
-        return []
-    if len(read_as) == 1:
-        [(label, target)] = read_as.items()
-        return [
-            f"{split}: the label {quoted(label)} of {counted(counts[label], 'row')} is read as {quoted(target)}{why}"
-        ]
-    listed = ", ".join(f"{_counted(label, counts)} as {quoted(target)}" for label, target in read_as.items())
-    return [f"{split}: {len(read_as)} labels were merged into others{why}: {listed}"]
-
-
-def name_labels(
-    labels: Collection[Label], given: Sequence[str] | None = None, class_names: Sequence[str] | None = None
-) -> dict[Label, str]:
-    """Return the name of each label, in the order of the class ids: from `given`, or else the label itself.
-
-    `labels` are those of all rows of the train split; `class_names` is the order that the data set declares. Without
-    it, integers are in numeric order (0 and 1 alone become NEGATIVE and POSITIVE) and strings are sorted. `given`
-    renames integers and class ids by position; string labels keep their names and take its order.
-    Raises `DataError` if the labels are not classes, or if `given` does not match them.
-    """
-    distinct = set(labels)
-    if len(distinct) < 2:
-        raise DataError(
-            f"the train split has only one class, {distinct.pop()!r}, and a classifier needs two: add rows of "
-            "another class, or name the column of the labels with --label_column"
-        )
-    if len(distinct) > MAX_CLASSES or len(distinct) == len(labels) > 2:
-        raise DataError(
-            f"{len(labels)} rows of the train split have {len(distinct)} different labels: probably the wrong column; "
-            "choose the label column with --label_column"
-        )
-    order: list[Label] = [*class_names] if class_names else sorted(distinct, key=_numbers_first)
-    if given is not None:
-        return _given_names(order, given, may_rename=bool(class_names) or not any(isinstance(x, str) for x in order))
-    return dict(zip(order, SENTIMENT_NAMES if order == [0, 1] else map(str, order)))
-
-
-def _numbers_first(label: Label) -> tuple[float, str]:
-    return (math.inf, label) if isinstance(label, str) else (label, "")
-
-
-def _given_names(order: Sequence[Label], given: Sequence[str], may_rename: bool) -> dict[Label, str]:
-    label_of = {label_key(str(label)): label for label in order}
-    if {label_key(name) for name in given} == set(label_of):
-        return {label_of[label_key(name)]: name for name in given}
-    if not may_rename or len(set(given)) != len(order) or len(given) != len(order):
-        raise DataError(
-            f"--class_names {' '.join(given)} does not match the labels of the train split: {', '.join(label_of)}"
-        )
-    return dict(zip(order, given))
+# The map that is proposed
 
 
 def proposed_label_map(counts: Mapping[Label, int]) -> dict[Label, Label]:
@@ -206,9 +150,8 @@ def proposed_label_map(counts: Mapping[Label, int]) -> dict[Label, Label]:
     kept: list[str] = []
     proposed: dict[Label, Label] = {}
     for folded in sorted(groups, key=lambda folded: -totals[folded]):
-        rivals = kept if totals[folded] <= MOST_TYPOS and len(groups) <= MAX_CLASSES else []  # each with each other
-        meant = [other for other in rivals if totals[other] >= RARE_RATIO * totals[folded] and _is_typo(folded, other)]
-        target = groups[max(meant, key=partial(_similarity, folded)) if meant else folded][0]
+        meant = _meant_by(folded, totals, kept) if len(groups) <= MAX_CLASSES else None
+        target = groups[meant or folded][0]
         kept += [] if meant else [folded]
         proposed.update((label, target) for label in groups[folded] if label != target)
     return proposed
@@ -218,19 +161,19 @@ def _folded(label: str) -> str:
     return _BETWEEN_LETTERS.sub("", normalised(label_key(label)))
 
 
-def _is_typo(rare: str, frequent: str) -> bool:
+def _meant_by(rare: str, totals: Mapping[str, int], kept: Sequence[str]) -> str | None:
+    """Return the label that a rare one is probably a typo of."""
+    if totals[rare] > MOST_TYPOS or len(rare) > LONGEST_LABEL:
+        return None
+    frequent = [other for other in kept if totals[other] >= RARE_RATIO * totals[rare] and _may_be_typo(rare, other)]
+    return next(iter(difflib.get_close_matches(rare, frequent, 1, TYPO_SIMILARITY)), None)
+
+
+def _may_be_typo(rare: str, frequent: str) -> bool:
     shorter, longer = sorted((rare, frequent), key=len)
-    if len(longer) > LONGEST_LABEL or len(longer) > len(shorter) * 4 / 3 or _digits(rare) != _digits(frequent):
-        return False  # male and female are similar, too
-    return not NEGATION.fullmatch(longer.removesuffix(shorter)) and _similarity(rare, frequent) >= TYPO_SIMILARITY
-
-
-def _similarity(first: str, second: str) -> float:
-    return difflib.SequenceMatcher(None, first, second, autojunk=False).ratio()
-
-
-def _digits(label: str) -> str:
-    return "".join(filter(str.isdigit, label))
+    digits = [[*filter(str.isdigit, label)] for label in (rare, frequent)]
+    is_other_word = len(longer) > len(shorter) * 4 / 3 or NEGATION.fullmatch(longer.removesuffix(shorter))
+    return not is_other_word and digits[0] == digits[1]  # male and female are similar, too
 
 
 def as_pairs(mapping: Mapping[Label, Label]) -> list[str]:
@@ -244,32 +187,40 @@ def as_options(mapping: Mapping[Label, Label]) -> str:
     return " ".join(["--label_map", *map(shlex.quote, pairs)]) if pairs else ""
 
 
-def similar_label_warnings(counts: Mapping[Label, int], proposed: Mapping[Label, Label]) -> list[str]:
-    """Return a warning on the labels that are probably one class, with the proposed mapping that makes them one."""
-    if not proposed:
-        return []
-    listed = "; ".join(f"{_counted(source, counts)} of {_counted(to, counts)}" for source, to in proposed.items())
-    return [f"labels that are probably variants of one class: {listed}; if they are, add {as_options(proposed)}"]
+# Warnings
+
+
+def label_warnings(counts: Mapping[Label, int], proposed: Mapping[Label, Label], is_one_class: bool) -> Iterator[str]:
+    """Yield warnings on placeholders, probable variants of one class, small classes, and classes of very unlike sizes.
+
+    counts: the rows of each class of train. is_one_class: a text has one.
+    """
+    if found := [label for label in counts if str(label_key(label)).casefold() in PLACEHOLDERS]:
+        listed = ", ".join(_counted(label, counts) for label in found)
+        option = " ".join(["--drop_labels", *(shlex.quote(str(label)) for label in found)])
+        yield f"labels that are probably placeholders: {listed}; if they are, add {option}"
+    if proposed:
+        listed = "; ".join(f"{_counted(source, counts)} of {_counted(to, counts)}" for source, to in proposed.items())
+        yield f"labels that are probably variants of one class: {listed}; if they are, add {as_options(proposed)}"
+    joined = Counter[Label]()
+    for label, count in counts.items():
+        joined[proposed.get(label, label)] += count  # so that typos are not told again as rare classes
+    if small := [
+        f"{quoted(label)} ({count})" for label, count in sorted(joined.items(), key=str) if count < LEAST_ROWS
+    ]:
+        yield f"classes with fewer than {LEAST_ROWS} rows can hardly be learned: {', '.join(small)}"
+    sizes = _learnable(joined)
+    frequent, rare = max(sizes, key=sizes.__getitem__), min(sizes, key=sizes.__getitem__)
+    if is_one_class and (ratio := sizes[frequent] / sizes[rare]) > IMBALANCE:
+        what = f"{quoted(frequent)} has {ratio:,.0f} times as many rows as {quoted(rare)}"
+        yield (
+            f"imbalanced classes: {what}; if the training split is imbalanced, macro F1 decides, and --class_weights "
+            "balanced makes rare classes count more"
+        )
 
 
 def _counted(label: Label, counts: Mapping[Label, int]) -> str:
     return f"{quoted(label)} ({counted(counts[label], 'row')})"
-
-
-def placeholder_warnings(counts: Mapping[Label, int]) -> list[str]:
-    """Return a warning on placeholder labels such as N/A."""
-    found = [label for label in counts if str(label_key(label)).casefold() in PLACEHOLDERS]
-    if not found:
-        return []
-    listed = ", ".join(_counted(label, counts) for label in found)
-    option = " ".join(["--drop_labels", *(shlex.quote(str(label)) for label in found)])
-    return [f"labels that are probably placeholders: {listed}; if they are, add {option}"]
-
-
-def small_class_warnings(counts: Mapping[Label, int]) -> list[str]:
-    """Return a warning on classes of fewer rows than `LEAST_ROWS`."""
-    small = [f"{quoted(label)} ({count})" for label, count in sorted(counts.items(), key=str) if count < LEAST_ROWS]
-    return [f"classes with fewer than {LEAST_ROWS} rows can hardly be learned: {', '.join(small)}"] if small else []
 
 
 def is_imbalanced(labels: Iterable[Any]) -> bool:
@@ -286,13 +237,12 @@ def _learnable(counts: Mapping[Label, int]) -> Mapping[Label, int]:
     return large if len(large) > 1 else counts
 
 
-def imbalance_warnings(counts: Mapping[Label, int]) -> list[str]:
-    """Return a warning on classes of very different sizes, as `is_imbalanced` tells."""
-    sizes = _learnable(counts)
-    frequent, rare = max(sizes, key=sizes.__getitem__), min(sizes, key=sizes.__getitem__)
-    if (ratio := sizes[frequent] / sizes[rare]) <= IMBALANCE:
-        return []
-    return [
-        f"imbalanced classes: {quoted(frequent)} has {ratio:,.0f} times as many rows as {quoted(rare)}; if the "
-        "training split is imbalanced, macro F1 decides, and --class_weights balanced makes rare classes count more"
-    ]
+def joined_label_warnings(cells: Sequence[object]) -> list[str]:
+    """Return a warning if cells are few labels in many combinations, with a separator between them."""
+    texts = [value for value in cells if isinstance(value, str) and not is_missing(value)]
+    for separator in SEPARATORS:
+        joined = [text for text in texts if separator in text]
+        parts = {part.strip() for text in texts for part in text.split(separator)}
+        if len(joined) > len(texts) / 10 and len(parts) < len(set(texts)):
+            return [f"labels such as {joined[0]!r} look like several: if they are, set --label_separator {separator!r}"]
+    return []

@@ -143,11 +143,6 @@ class NumberedRows(Dataset, ABC):
     def ids(self) -> np.ndarray:
         """All tokens of the documents, without padding."""
 
-    @property
-    @abstractmethod
-    def starts(self) -> np.ndarray:
-        """True where a document or a piece of one begins: (tokens,)."""
-
     def tokens_per_row(self) -> float:
         return len(self.ids) / len(self)
 
@@ -177,10 +172,6 @@ class PackedRows(NumberedRows):
     @property
     def ids(self) -> np.ndarray:
         return self.tokens.ids[: -self.padding - 1]
-
-    @property
-    def starts(self) -> np.ndarray:
-        return self.tokens.documents[: -self.padding - 1]
 
     def __str__(self) -> str:
         waste = self.padding / (len(self) * self.block_size)
@@ -220,10 +211,6 @@ class Pieces(NumberedRows):
         return np.concatenate(self.pieces)
 
     @property
-    def starts(self) -> np.ndarray:
-        return starts_of(self.lengths)
-
-    @property
     def lengths(self) -> np.ndarray:
         return np.array([len(piece) for piece in self.pieces])
 
@@ -235,13 +222,6 @@ class Pieces(NumberedRows):
         """Yield the same pieces from a stream of documents."""
         for document in documents:
             yield from ({"input_ids": torch.from_numpy(piece)} for piece in _even_pieces(document, longest))
-
-
-def starts_of(lengths: np.ndarray) -> np.ndarray:
-    """[2, 3] -> [True, False, True, False, False]."""
-    starts = np.zeros(lengths.sum(), dtype=bool)
-    starts[lengths.cumsum() - lengths] = True
-    return starts
 
 
 def _even_pieces(document: Tokens, longest: int) -> list[np.ndarray]:

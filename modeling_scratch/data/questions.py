@@ -1,10 +1,11 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Load questions on contexts and their answers, pieces of the contexts: SQuAD's nested JSON, or a question a row."""
 
-import json
 import re
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,12 +13,10 @@ from ..utils.errors import DataError
 from ..utils.files import rows_digest
 from ..utils.markdown import excerpt
 from ..utils.options import option
-from .columns import is_missing
-from .held_out import by_key, complete_splits, missing_splits, overlaps, sampled
-from .rows import READERS, Row, missing_column, parse_json, read_rows, select
-from .splits import SplitArguments, find_splits, open_hub
-from .tables import FOUND, TableForm
-from .text_files import format_of, unknown_format
+from .columns import is_missing, normalised, read_lines
+from .held_out import complete_splits, missing_splits, overlap_notes, sampled
+from .splits import SplitArguments, open_splits
+from .tables import READERS, Row, TableForm, json_object, objects, parse_json, read_rows, select
 from .text_pairs import TextPair
 
 FIELDS = "question", "context", "answers"
@@ -51,61 +50,40 @@ class Question(NamedTuple):
         return TextPair(self.question, self.context)
 
 
-# Files
+def question_rows(rows: Iterable[Row]) -> Iterator[Row]:
+    """Stream the row of each question: the rows of a table, or those in the paragraphs of SQuAD's articles.
 
-
-def file_rows(path: Path, form: TableForm = FOUND) -> Iterator[tuple[int, str, Row]]:
-    """Stream (row, location, fields) of each question in a file. Rows are those of `read_rows`, or questions from 1.
-
-    A .json file has SQuAD's nested data, a list of rows, or a row a line; other files are tables. Raises `DataError`
-    that names the file and the entry.
+    Raises `DataError` that names the file and the entry.
     """
-    if format_of(path) not in READERS and path.exists():
-        raise unknown_format(path, READERS)
-    document = _read_document(path, form) if format_of(path) == ".json" else None
-    if document is None:
-        return ((row, f"{path.name}, row {row}", values) for row, values in read_rows(path, form=form))
-    if isinstance(document, dict) and "data" in document:
-        entries = _nested(document["data"], f"{path.name}, data")
-    else:
-        entries = _items(document if isinstance(document, list) else [document], path.name)
-    return ((number, *entry) for number, entry in enumerate(entries, 1))
-
-
-def _read_document(path: Path, form: TableForm) -> Any:
-    """Return the JSON document in a file, or None if it has several: JSON lines."""
-    text = form.text(path)
-    try:
-        return parse_json(text)
-    except json.JSONDecodeError as error:
-        if error.msg == "Extra data" or not text.strip():
-            return None  # the reader of lines finds and reports their faults
-        raise DataError(f"{path}, line {error.lineno}, column {error.colno}: invalid JSON: {error.msg}") from error
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{path}: invalid JSON: {error}") from error
-
-
-def _nested(data: Any, where: str) -> Iterator[tuple[str, Row]]:
-    """Stream the questions of SQuAD's articles and paragraphs; an article can also be a row."""
-    for place, article in _items(data, where):
-        if "paragraphs" not in article:
-            yield place, article
+    numbers = count(1)
+    for row in rows:
+        if "paragraphs" not in row.values:
+            yield row
             continue
-        for place_of_paragraph, paragraph in _items(article["paragraphs"], f"{place}.paragraphs"):
-            if "qas" not in paragraph:
-                raise missing_column("qas", paragraph, place_of_paragraph)
-            shared = {name: value for name, value in paragraph.items() if name == "context"}
-            for place_of_question, entry in _items(paragraph["qas"], f"{place_of_paragraph}.qas"):
-                yield place_of_question, {**shared, **entry}
+        for place, paragraph in objects(row.values["paragraphs"], f"{row.where}, paragraphs"):
+            shared, entries = select(paragraph, ["context", "qas"], place).values()
+            for where, entry in objects(entries, f"{place}.qas"):
+                yield Row(next(numbers), {"context": shared, **entry}, where)
 
 
-def _items(values: Any, where: str) -> Iterator[tuple[str, Row]]:
-    if not isinstance(values, list):
-        raise DataError(f"{where}: {type(values).__name__}, but expected a list of objects")
-    for number, value in enumerate(values):
-        if not isinstance(value, dict):
-            raise DataError(f"{where}[{number}]: {type(value).__name__}, but expected an object")
-        yield f"{where}[{number}]", value
+def asked_rows(
+    source: str, form: TableForm, kept: Mapping[str, str] = {}
+) -> Iterator[tuple[int, Question, dict[str, Any]]]:
+    """Stream (row, question without answers, kept columns) of a file, or of standard input: "-".
+
+    kept: the columns by their new names. Raises `DataError` that names the entry and the field.
+    """
+    for row in _typed_rows(form) if source == "-" else question_rows(read_rows(Path(source), form=form)):
+        question, chosen = asked(row), select(row.values, kept.values(), row.where)
+        yield row.number, question, {new: chosen[name] for new, name in kept.items()}
+
+
+def _typed_rows(form: TableForm) -> Iterator[Row]:
+    """Stream the rows of standard input, whose lines are objects in JSON."""
+    for number, line in read_lines(sys.stdin.buffer, "--input -", form):
+        where = f"--input -, line {number}"
+        if not is_missing(line):
+            yield Row(number, json_object(line, where), where)
 
 
 # Fields
@@ -116,25 +94,25 @@ def _check_text(text: Any, where: str) -> None:
         raise DataError(f"{where}: {str(text)[:SHOWN]!r} is empty or not text")
 
 
-def asked(row: Row, where: str) -> Question:
+def asked(row: Row) -> Question:
     """Return the question of a row without its answers. Raises `DataError` that names the field."""
-    for name, text in select(row, FIELDS[:2], where).items():
-        _check_text(text, f"{where}, {name}")
-    known = None if is_missing(row.get("id")) else str(row["id"])
-    return Question(row["question"], row["context"], id=known, where=where)
+    for name, text in select(row.values, FIELDS[:2], row.where).items():
+        _check_text(text, f"{row.where}, {name}")
+    known = None if is_missing(row.values.get("id")) else str(row.values["id"])
+    return Question(row.values["question"], row.values["context"], id=known, where=row.where)
 
 
-def answered(row: Row, where: str, fixed: list[str] | None = None) -> Question:
+def answered(row: Row, fixed: list[str] | None = None) -> Question:
     """Return the question of a row with its answers. Raises `DataError` that names the field, and proposes an offset.
 
     fixed: if given, answers move to their nearest occurrence in the context, and their locations are added here.
     """
-    question = asked(row, where)
+    question = asked(row)
     if question.id:
-        question = question._replace(where=f"{where} (id {question.id[:SHOWN]})")
-    (given,) = select(row, FIELDS[2:], question.where).values()
+        question = question._replace(where=f"{row.where} (id {question.id[:SHOWN]})")
+    (given,) = select(row.values, FIELDS[2:], question.where).values()
     pairs = _answer_fields(given, f"{question.where}, answers")
-    impossible = str(row.get("is_impossible")).strip().lower()  # a table has it as text
+    impossible = str(row.values.get("is_impossible")).strip().lower()  # a table has it as text
     if (impossible in ("true", "1") and pairs) or (impossible in ("false", "0") and not pairs):
         state = "has answers, and is_impossible is true" if pairs else "has no answer, and is_impossible is false"
         raise DataError(f"{question.where}: {state}; correct one of the two")
@@ -159,7 +137,7 @@ def _answer_fields(value: Any, where: str) -> list[tuple[Any, ...]]:
         if not all(isinstance(each, list) for each in lists) or len(lists[0] or ()) != len(lists[1] or ()):
             raise DataError(f"{where}: expected the lists text and answer_start, of equal length")
         return list(zip(*lists))
-    return [tuple(select(each, PARTS, place).values()) for place, each in _items(value, where)]
+    return [tuple(select(each, PARTS, place).values()) for place, each in objects(value, where)]
 
 
 def _located(text: Any, start: Any, context: str, where: str, fixed: list[str] | None) -> Answer:
@@ -238,43 +216,26 @@ def load_questions(arguments: QuestionDataArguments) -> QuestionData:
 
     Missing splits are held out of train. All questions on a context share a split.
     """
-    notes: list[str] = []
-    splits = {split: _read(split, rows, arguments, notes) for split, rows in _open(arguments).items()}
-    draw = by_key(_context_of, arguments)
-    splits = complete_splits(splits, missing_splits(splits), draw, arguments, "questions", notes)
+    sources, notes = open_splits(arguments)
+    splits = {split: _read(split, source.rows(), arguments, notes) for split, source in sources.items()}
+    splits = complete_splits(splits, missing_splits(splits), _context_of, arguments, "questions", notes)
     splits = sampled(splits, arguments, "questions", notes)
     data = QuestionData(splits, notes)
     if not any(question.answers for question in splits["train"]):
         raise DataError(f"{splits['train'][0].where}: no question of the train split has an answer")
     contexts = {split: list(dict.fromkeys(map(_context_of, rows))) for split, rows in splits.items()}
-    notes += [*_unlearned(data), *overlaps(contexts, "contexts")]
+    notes += [*_unlearned(data), *overlap_notes(contexts, "contexts")]
     return data
 
 
 def _context_of(question: Question) -> str:
     """Return the context, equal for those that differ only by case and white space."""
-    return " ".join(question.context.split()).casefold()
+    return normalised(question.context)
 
 
-def _open(arguments: QuestionDataArguments) -> dict[str, Iterator[tuple[str, Row]]]:
-    """Return streams of the rows of each split."""
-    if arguments.dataset_name:
-        tables, _ = open_hub(arguments.dataset_name, arguments.dataset_config_name)
-        return {split: table.rows() for split, table in tables.items()}
-    files = find_splits(Path(arguments.data_dir)) if arguments.data_dir else arguments.files
-    return {split: _rows_of(paths) for split, paths in files.items()}
-
-
-def _rows_of(paths: list[Path]) -> Iterator[tuple[str, Row]]:
-    for path in paths:
-        yield from ((where, values) for _, where, values in file_rows(path))
-
-
-def _read(
-    split: str, rows: Iterator[tuple[str, Row]], arguments: QuestionDataArguments, notes: list[str]
-) -> list[Question]:
+def _read(split: str, rows: Iterable[Row], arguments: QuestionDataArguments, notes: list[str]) -> list[Question]:
     fixed: list[str] | None = [] if arguments.fix_offsets else None
-    questions = [answered(row, where, fixed) for where, row in rows]
+    questions = [answered(row, fixed) for row in question_rows(rows)]
     if not questions:
         raise DataError(f"the {split} split has no questions")
     if fixed:
@@ -284,11 +245,9 @@ def _read(
 
 def _unlearned(data: QuestionData) -> list[str]:
     """Return a note on questions without an answer in other splits, if train has none of them."""
-    if data.has_unanswerable:
-        return []
     counts = {split: sum(not one.answers for one in rows) for split, rows in data.splits.items()}
     return [
         f"{split}: {count:,} questions have no answer and count as errors, as train has no such question"
         for split, count in counts.items()
-        if count
+        if count and not data.has_unanswerable
     ]

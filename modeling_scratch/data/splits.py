@@ -2,9 +2,9 @@
 """Find the train, validation and test splits in a folder's files or in a data set on the Hub."""
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, count
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +16,19 @@ from ..utils.errors import DataError, one_line
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, check_inputs
 from ..utils.options import option
 from .labels import DROP_LABELS_HELP, LABEL_MAP_HELP, parse_label_map
-from .rows import READERS, is_review_folder, missing_column, read_rows, refuse_links_out
-from .tables import DELIMITER_HELP, ENCODING_HELP, FOUND, SHEET_HELP, Row, TableForm, delimiter_notes
-from .text_files import COMPRESSIONS, TEXT_FORMATS, format_of
+from .tables import (
+    DELIMITER_HELP,
+    ENCODING_HELP,
+    FOUND,
+    READERS,
+    SHEET_HELP,
+    Row,
+    TableForm,
+    delimiter_notes,
+    missing_column,
+    read_rows,
+)
+from .text_files import COMPRESSIONS, TEXT_FORMATS, format_of, unknown_format
 from .text_pairs import TEXT_COLUMN_HELP, TextColumns, as_recorded, column_names
 
 if TYPE_CHECKING:  # who names files needs no such library, and waits a second for it
@@ -58,9 +68,8 @@ def unlabelled_files(folder: Path) -> list[Path]:
 def find_splits(folder: Path, suffixes: Collection[str] = tuple(READERS)) -> dict[str, list[Path]]:
     """Find the files of each split in `folder` by name: train, validation (valid, val, dev) and test.
 
-    A split is `train.csv`, shards such as `train-00000-of-00002.parquet`, or a folder `train/` with neg/ and pos/.
-    suffixes: of the formats. Other names are ignored. Raises `DataError` if a split has two candidates or lacks a
-    shard, or if train is missing.
+    A split is `train.csv`, or shards such as `train-00000-of-00002.parquet`. suffixes: of the formats. Other names are
+    ignored. Raises `DataError` if a split has two candidates or lacks a shard, or if train is missing.
     """
     if folder.is_file():
         raise DataError(f"{folder}: a file; name a folder, or give the file as --train_file")
@@ -72,13 +81,12 @@ def find_splits(folder: Path, suffixes: Collection[str] = tuple(READERS)) -> dic
         if match and _is_of(match, suffixes) and path.is_file():
             one_set = f"{match['split']} {match['shards']} {match['suffix']}"
             candidates.setdefault(SPLIT_NAMES[match["split"]], {}).setdefault(one_set, []).append(path)
-        elif path.name in ("train", "test") and is_review_folder(path):
-            candidates.setdefault(path.name, {})[path.name] = [path]
     if "train" not in candidates:
         names = ", ".join(sorted(path.name for path in folder.iterdir())[:10]) or "nothing"
         raise DataError(
             f"{folder}: no train file ({', '.join('train' + s for s in suffixes)}, "
             f"or shards such as train-00000-of-00002.parquet); it contains {names}"
+            f"{'; folders of texts are not read: use --dataset_name imdb, or a table' * (folder / 'train').is_dir()}"
         )
     chosen = {split: _only_candidate(split, list(files.values())) for split, files in candidates.items()}
     refuse_links_out(folder, [path for paths in chosen.values() for path in paths])
@@ -103,12 +111,32 @@ def _only_candidate(split: str, candidates: list[list[Path]]) -> list[Path]:
     return files
 
 
+def refuse_links_out(folder: Path, paths: Iterable[Path]) -> None:
+    """Reject symbolic links that leave the folder, except into blobs/, the Hub cache's own store.
+
+    An untrusted folder must not make the reader load its local files.
+    """
+    homes = (folder.resolve(), folder.resolve().parent.parent / "blobs")
+    for path in paths:
+        if not any(path.resolve().is_relative_to(home) for home in homes):
+            raise DataError(
+                f"{path} is a link out of its folder, to {path.resolve()}; if this is intended, name the file: "
+                "--train_file, --validation_file, --test_file"
+            )
+
+
 def check_sources(folder: str | None, gigabytes: float, *names: str | list[str] | None) -> None:
     """Apply `check_inputs` to the files that a data set's options name, and to those of splits in a folder."""
     named = [name for each in names for name in (each if isinstance(each, list) else [each])]
     present = Path(folder).glob("*.*") if folder else ()
     found = [path for path in present if path.name.lower().partition(".")[0].split("-")[0] in SPLIT_NAMES]
     check_inputs([*named, *found], gigabytes)
+
+
+def named_files(**names: str | list[str] | None) -> dict[str, list[Path]]:
+    """Return the files of each split that has any."""
+    lists = {split: [name] if isinstance(name, str) else name or [] for split, name in names.items()}
+    return {split: list(map(Path, files)) for split, files in lists.items() if files}
 
 
 HUB_ALIASES = {"sst2": ("nyu-mll/glue", "sst2"), "imdb": ("stanfordnlp/imdb", None)}
@@ -156,9 +184,7 @@ class SplitArguments:
     @property
     def files(self) -> dict[str, list[Path]]:
         """The files that the options name, by split; none for a folder and for a data set on the Hub."""
-        names = {"train": self.train_file, "validation": self.validation_file, "test": self.test_file}
-        lists = {split: [name] if isinstance(name, str) else name or [] for split, name in names.items()}
-        return {split: list(map(Path, files)) for split, files in lists.items() if files}
+        return named_files(train=self.train_file, validation=self.validation_file, test=self.test_file)
 
 
 @dataclass
@@ -166,9 +192,7 @@ class DataArguments(SplitArguments):
     """The source of labelled text: at most one of `dataset_name`, `data_dir` and `train_file`."""
 
     dataset_name: str | None = option(None, "A data set on the Hub; sst2 and imdb are short names.")
-    data_dir: str | None = option(
-        None, "A folder with train.*, validation.* and test.* (csv, jsonl, parquet, ...), or aclImdb."
-    )
+    data_dir: str | None = option(None, "A folder with train.*, validation.* and test.* (csv, jsonl, parquet, ...).")
     train_file: str | None = option(None, "Training data: csv, tsv, jsonl, parquet or xlsx.")
     delimiter: str | None = option(None, DELIMITER_HELP)
     sheet: str | None = option(None, SHEET_HELP)
@@ -209,6 +233,9 @@ class DataArguments(SplitArguments):
         return not (self.dataset_name or self.data_dir or self.train_file)
 
 
+# Sources of rows
+
+
 @dataclass(frozen=True)
 class FileSource:
     """One split in one file or in its shards."""
@@ -219,11 +246,9 @@ class FileSource:
     def __str__(self) -> str:
         return str(self.paths[0])
 
-    def rows(self, columns: Sequence[str] | None = None) -> Iterator[tuple[str, Row]]:
-        """Stream `(location, values)`. Raises `DataError` as `read_rows` does."""
-        for path in self.paths:
-            for row, values in read_rows(path, columns, self.form):
-                yield f"{path.name}, row {row}", values
+    def rows(self, columns: Sequence[str] | None = None) -> Iterator[Row]:
+        """Stream the rows. Raises `DataError` as `read_rows` does."""
+        return chain.from_iterable(read_rows(path, columns, self.form) for path in self.paths)
 
     def class_names(self, column: str) -> list[str] | None:
         """Return the class names of a label column, which the Hub's Parquet files store in their schema."""
@@ -240,8 +265,8 @@ class FileSource:
 
 
 @dataclass(frozen=True)
-class HubSource:
-    """One split of a data set on the Hub."""
+class DatasetSource:
+    """One split as a `datasets.Dataset`, or a stream of one."""
 
     name: str
     dataset: "datasets.Dataset | datasets.IterableDataset"
@@ -249,27 +274,23 @@ class HubSource:
     def __str__(self) -> str:
         return self.name
 
-    def rows(self, columns: Sequence[str] | None = None) -> Iterator[tuple[str, Row]]:
-        """Stream `(location, values)`. Raises `DataError` for a missing column."""
-        available = self._columns()
+    def rows(self, columns: Sequence[str] | None = None) -> Iterator[Row]:
+        """Stream the rows. Raises `DataError` for a missing column."""
+        # streamed text and CSV files declare no columns, so take them from the first row
+        available = list(self.dataset.column_names or next(iter(self.dataset), {}))
         for column in columns or ():
             if column not in available:
                 raise missing_column(column, available, self.name)
-        row = count(1)
-        for batch in self.dataset.select_columns(list(columns or available)).iter(batch_size=1_000):
-            for values in zip(*batch.values()):
-                yield f"{self.name}, row {next(row)}", dict(zip(batch, values))
-
-    def _columns(self) -> list[str]:
-        """Return the column names. Streamed text and CSV files declare none, so take them from the first row."""
-        return list(self.dataset.column_names or next(iter(self.dataset), {}))
+        batches = self.dataset.select_columns(list(columns or available)).iter(batch_size=1_000)
+        rows = (dict(zip(batch, values)) for batch in batches for values in zip(*batch.values()))
+        return (Row(number, values, f"{self.name}, row {number}") for number, values in enumerate(rows, 1))
 
     def class_names(self, column: str) -> list[str] | None:
         """Return the class names of a label column if it is a `datasets.ClassLabel`."""
         return _class_names((self.dataset.features or {}).get(column))
 
 
-Source = FileSource | HubSource
+Source = FileSource | DatasetSource
 
 
 def _class_names(feature: Any) -> list[str] | None:
@@ -280,13 +301,10 @@ def _class_names(feature: Any) -> list[str] | None:
     return list(feature.names) if isinstance(feature, ClassLabel) else None
 
 
-def open_folder(
-    folder: Path, form: TableForm = FOUND, suffixes: Collection[str] = tuple(READERS), opened: Collection[str] = SPLITS
+def _open_folder(
+    folder: Path, form: TableForm, suffixes: Collection[str], opened: Collection[str]
 ) -> tuple[dict[str, Source], list[str]]:
-    """Return the splits that `find_splits` finds, and notes on ignored data files and on delimiters.
-
-    opened: the splits to return; files of others are not opened.
-    """
+    """Return the splits that `find_splits` finds, and notes on ignored data files and on delimiters."""
     found = find_splits(folder, suffixes)
     unlabelled = sorted(path.name for path in unlabelled_files(folder))
     used = {path.name for paths in found.values() for path in paths}
@@ -328,21 +346,32 @@ def open_hub(name: str, config_name: str | None = None, streaming: bool = False)
                 f"data set {title!r}: two splits are both candidates for {split}; name a file of one of them"
             )
         if split is not None:
-            splits[split] = HubSource(f"{title} {name_there}", rows)
+            splits[split] = DatasetSource(f"{title} {name_there}", rows)
     others = sorted(set(dataset) - set(SPLIT_NAMES))
     if "train" not in splits:
         raise DataError(f"data set {title!r} has no train split; its splits: {', '.join(map(str, dataset))}")
     return splits, _ignored(others)
 
 
-def open_sources(arguments: DataArguments) -> tuple[dict[str, Source], list[str]]:
-    """Return the splits that `arguments` select, and notes on ignored files or splits."""
-    form = arguments.table_form
+def open_splits(
+    arguments: Any,
+    form: TableForm = FOUND,
+    suffixes: Collection[str] = tuple(READERS),
+    opened: Collection[str] = SPLITS,
+    streaming: bool = False,
+) -> tuple[dict[str, Source], list[str]]:
+    """Return the splits that the arguments of a data set select, and notes on ignored files or splits.
+
+    suffixes: of the formats. opened: the splits to return; files of others are not opened.
+    """
     if arguments.dataset_name:
-        return open_hub(arguments.dataset_name, arguments.dataset_config_name)
+        return open_hub(arguments.dataset_name, arguments.dataset_config_name, streaming)
     if arguments.data_dir:
-        return open_folder(Path(arguments.data_dir), form)
+        return _open_folder(Path(arguments.data_dir), form, suffixes, opened)
     if not arguments.files:
         raise DataError("no data source; give --data_dir, --train_file or --dataset_name")
+    for path in chain.from_iterable(arguments.files.values()):
+        if path.exists() and format_of(path) not in suffixes:
+            raise unknown_format(path, suffixes)
     notes = delimiter_notes(chain.from_iterable(arguments.files.values()), form)
     return {split: FileSource(paths, form) for split, paths in arguments.files.items()}, notes

@@ -1,36 +1,59 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Read tables: CSV with any delimiter, TSV, and sheets of Excel workbooks. Their values are strings.
+"""Stream the rows of a table: CSV with any delimiter, TSV, Excel, JSON, JSON lines and Parquet. Errors name the row.
 
-The first record has the column names. Blank records are skipped.
+A value of a CSV file, of a TSV file or of a sheet is a string; JSON and Parquet keep their types.
 """
 
 import codecs
 import csv
-import io
+import difflib
+import json
 import math
 import warnings
 import zipfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, time
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from ..utils.errors import DataError, one_line
-from .text_files import allowed_bytes, expands, format_of, open_bytes, text_lines
+from .text_files import (
+    allowed_bytes,
+    check_readable,
+    expands,
+    format_of,
+    open_bytes,
+    refuse_other_bytes,
+    text_lines,
+    unknown_format,
+)
 
-Row = dict[str, Any]
-Record = tuple[str, list[str]]  # location, fields
+Values = Mapping[str, Any]  # of a row, by the names of the columns
+Quoting = Literal[0, 3]  # csv.QUOTE_MINIMAL, csv.QUOTE_NONE
+Numbered = Iterator[tuple[int, dict[str, Any]]]
 
 # Python's default of 131,072 characters rejects long documents. Without a limit, an unclosed quote exhausts memory.
 MAX_FIELD_CHARACTERS = 10_000_000
 DELIMITERS = (",", ";", "\t", "|")
 SAMPLE_RECORDS = 100
+BATCH_ROWS = 1_000
 DELIMITER_HELP = "The delimiter of csv files: one character or the word tab; found by default."
 ENCODING_HELP = "The encoding of text files, such as cp1252; UTF-8 by default."
 SHEET_HELP = "The sheet of an Excel workbook; the first by default."
+
+
+class Row(NamedTuple):
+    """A row of data. number: from 1, as pandas counts from 0; in JSON lines, the line. where: its file and number."""
+
+    number: int
+    values: Values
+    where: str
 
 
 @dataclass(frozen=True)
@@ -50,29 +73,116 @@ class TableForm:
         if given is not None and given != "tab" and (len(given) != 1 or given.isalnum() or given in '"\r\n\0'):
             raise DataError(f"--delimiter {given!r}: must be one character, such as ';', or the word tab")
 
-    def delimiter_of(self, path: Path) -> str:
-        """Return the delimiter of a CSV file: the given one, or else the one that its first records have."""
-        if self.delimiter:
-            return "\t" if self.delimiter == "tab" else self.delimiter
-        return find_delimiter(path, self)
-
     @property
     def codec(self) -> str | None:
         """The encoding; None for UTF-8, which is read with or without a byte order mark."""
         is_utf8 = self.encoding is None or codecs.lookup(self.encoding).name == "utf-8"
         return None if is_utf8 else self.encoding
 
-    def lines(self, path: Path) -> Iterator[str]:
+    def lines(self, path: Path, newline: str | None = "\n", **options: int) -> Iterator[str]:
         """Stream the decoded lines of a file with their ends. Raises `DataError` for what cannot be read."""
+        size = 0
         with open_bytes(path) as handle:
-            yield from text_lines(handle, str(path), self.codec, allowed_bytes(path))
+            refuse_other_bytes(handle, path)
+            allowed = allowed_bytes(path)
+            for line in text_lines(handle, str(path), self.codec, newline, **options):
+                size += len(line)
+                if size > allowed:
+                    raise expands(path, allowed)
+                yield line
 
     def text(self, path: Path) -> str:
         """Return the whole text of a file, whose lines end in "\\n"."""
-        return io.StringIO("".join(self.lines(path)), newline=None).read()
+        check_readable(path)
+        return "".join(self.lines(path, newline=None, longest=allowed_bytes(path)))
 
 
 FOUND = TableForm()
+
+
+def read_rows(path: Path, columns: Sequence[str] | None = None, form: TableForm = FOUND) -> Iterator[Row]:
+    """Stream the rows of one file. columns: only these; Parquet does not decode the others.
+
+    The suffix gives the format: .csv, .tsv, .jsonl, .json (an object a line, or one document), .parquet or .xlsx; .gz
+    or .zip may follow that of a text format. Raises `DataError` during iteration if the input cannot be read.
+    """
+    number = 0
+    try:
+        for number, values in _reader_of(path)(path, columns, form):
+            where = f"{path.name}, row {number}"
+            yield Row(number, select(values, columns, f"{path}, row {number}") if columns else values, where)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or one_line(error)}") from error
+    if number == 0:
+        raise DataError(f"{path}: the file has no rows")
+
+
+def _reader_of(path: Path) -> Callable[[Path, Sequence[str] | None, TableForm], Numbered]:
+    check_readable(path)
+    if format_of(path) not in READERS:
+        raise unknown_format(path, READERS)
+    return READERS[format_of(path)]
+
+
+# Columns
+
+
+def missing_column(name: str, columns: Iterable[str], where: str) -> DataError:
+    """Return the error for a missing column. It lists the available columns and suggests the closest name."""
+    listed = ", ".join(map(repr, columns := list(columns)))
+    return DataError(f"{where}: no column {name!r}; available columns: {listed}{did_you_mean(name, columns)}")
+
+
+def did_you_mean(name: object, known: Iterable[object]) -> str:
+    """Return a suggestion for an unknown name: the closest of those that are known, if one is close."""
+    close = difflib.get_close_matches(str(name), map(str, known), n=1, cutoff=0.5)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def select(values: Values, columns: Iterable[str], where: str) -> dict[str, Any]:
+    """Return the values of these columns. Raises `DataError` for one that is missing."""
+    for name in columns:
+        if name not in values:
+            raise missing_column(name, values, where)
+    return {name: values[name] for name in columns}
+
+
+def _refuse_duplicates(names: Sequence[str], path: Path) -> None:
+    if repeated := sorted(name for name, count in Counter(names).items() if count > 1):
+        raise DataError(f"{path}: duplicate column names: {', '.join(map(repr, repeated))}; rename one")
+
+
+# CSV and TSV
+
+
+class Record(NamedTuple):
+    """The fields of a header or of a row. place: of the row in its file."""
+
+    place: str
+    fields: list[str]
+
+
+def _read_csv(path: Path, columns: Sequence[str] | None, form: TableForm) -> Numbered:
+    delimiter = "\t" if form.delimiter == "tab" else form.delimiter or find_delimiter(path, form)
+    return _rows(_records(path, form, delimiter), path)
+
+
+def _read_tsv(path: Path, columns: Sequence[str] | None, form: TableForm) -> Numbered:
+    return _rows(_records(path, form, "\t", _quoting_of_tsv(path, form)), path)
+
+
+def _quoting_of_tsv(path: Path, form: TableForm) -> Quoting:
+    """Return whether quotes enclose fields, as pandas writes them, or are literal, as in GLUE's unbalanced ones.
+
+    They enclose fields if that divides the whole file into equally many fields, unless it takes in lines that have
+    as many fields by themselves.
+    """
+    enclosing = _lengths(path, form, "\t", csv.QUOTE_MINIMAL)
+    if enclosing == [0] or len(set(enclosing)) > 1:
+        return csv.QUOTE_NONE
+    literal = _lengths(path, form, "\t", csv.QUOTE_NONE)
+    takes_in_rows = len(set(literal)) == 1 and len(literal) > len(enclosing)
+    return csv.QUOTE_NONE if takes_in_rows else csv.QUOTE_MINIMAL
 
 
 def find_delimiter(path: Path, form: TableForm = FOUND) -> str:
@@ -81,20 +191,27 @@ def find_delimiter(path: Path, form: TableForm = FOUND) -> str:
     If none does, it is the only one in the header and in a record, so that a row of another length is named. Otherwise,
     it is the comma.
     """
-    lengths = {delimiter: _lengths(path, delimiter, form) for delimiter in DELIMITERS}
-    divides = [delimiter for delimiter, (header, *_) in lengths.items() if header > 1]
-    fitting = [delimiter for delimiter in divides if len({*lengths[delimiter]}) == 1]
-    fitting = fitting or [delimiter for delimiter in divides if max(lengths[delimiter][1:]) > 1]
+    lengths = {delimiter: _lengths(path, form, delimiter, most=SAMPLE_RECORDS + 1) for delimiter in DELIMITERS}
+    dividing = [delimiter for delimiter, (header, *_) in lengths.items() if header > 1]
+    fitting = [delimiter for delimiter in dividing if len(set(lengths[delimiter])) == 1]
+    fitting = fitting or [delimiter for delimiter in dividing if max(lengths[delimiter][1:]) > 1]
     return fitting[0] if len(fitting) == 1 else ","
 
 
-def _lengths(path: Path, delimiter: str, form: TableForm) -> list[int]:
+def _lengths(
+    path: Path, form: TableForm, delimiter: str, quoting: Quoting = csv.QUOTE_MINIMAL, most: int | None = None
+) -> list[int]:
     """Return the number of fields in the header and in each of the first records, or [0] if a quote is not closed."""
-    records = islice(filter(None, _reader(path, form, delimiter=delimiter, strict=True)), SAMPLE_RECORDS + 1)
     try:
-        return list(map(len, records)) or [0]
+        return list(map(len, islice(filter(None, _reader(path, form, delimiter, quoting)), most))) or [0]
     except csv.Error:
         return [0]
+
+
+def _reader(path: Path, form: TableForm, delimiter: str, quoting: Quoting) -> Any:
+    csv.field_size_limit(MAX_FIELD_CHARACTERS)
+    lines: Any = form.lines(path, newline="")
+    return csv.reader(lines, delimiter=delimiter, quoting=quoting, strict=True)
 
 
 def delimiter_notes(paths: Iterable[Path], form: TableForm) -> list[str]:
@@ -108,77 +225,50 @@ def delimiter_notes(paths: Iterable[Path], form: TableForm) -> list[str]:
     ]
 
 
-def refuse_duplicates(names: Sequence[str], path: Path) -> None:
-    """Raise `DataError` if two columns have one name."""
-    if repeated := sorted(name for name, count in Counter(names).items() if count > 1):
-        raise DataError(f"{path}: duplicate column names: {', '.join(map(repr, repeated))}; rename one")
+def _records(path: Path, form: TableForm, delimiter: str, quoting: Quoting = csv.QUOTE_MINIMAL) -> Iterator[Record]:
+    """Yield each record that is not blank, starting with the header.
 
-
-def read_csv(path: Path, columns: Sequence[str] | None, form: TableForm) -> Iterator[tuple[int, Row]]:
-    """Stream `(row, values)`."""
-    return _rows(_records(_reader(path, form, delimiter=form.delimiter_of(path), strict=True), path), path)
-
-
-def read_tsv(path: Path, columns: Sequence[str] | None, form: TableForm) -> Iterator[tuple[int, Row]]:
-    """Stream `(row, values)`. Quotes are literal characters: GLUE's files contain unbalanced quotes and no escapes."""
-    return _rows(_records(_reader(path, form, delimiter="\t", quoting=csv.QUOTE_NONE), path), path)
-
-
-def _reader(path: Path, form: TableForm, **dialect: Any) -> Any:
-    csv.field_size_limit(MAX_FIELD_CHARACTERS)
-    return csv.reader(_with_old_line_ends(form.lines(path)), **dialect)
-
-
-def _with_old_line_ends(lines: Iterable[str]) -> Iterator[str]:
-    """Divide lines at a lone carriage return, too, which ended the lines of old versions of Excel."""
-    for line in lines:
-        if "\r" in line.removesuffix("\r\n"):
-            yield from io.StringIO(line, newline="")
-        else:
-            yield line
-
-
-def _rows(records: Iterator[Record], path: Path) -> Iterator[tuple[int, Row]]:
-    header: list[str] = next(records, ("", []))[1]
-    refuse_duplicates(header, path)
-    for row, (where, fields) in enumerate(records, 1):
-        if len(fields) != len(header):
-            advice = ", or set --delimiter" if len(header) == 1 else ""
-            raise DataError(
-                f"{where}: {len(fields)} fields, but the header has {len(header)}; quote fields that contain a "
-                f"delimiter or a line break{advice}"
-            )
-        yield row, dict(zip(header, fields))
-
-
-def _records(reader: Any, path: Path) -> Iterator[Record]:
-    """Yield `(location, fields)` for each non-blank record, starting with the header.
-
-    The location gives both row and line: they differ after a quoted field with a line break.
+    The place has both row and line: they differ after a quoted field with a line break.
     """
-    row = 0
+    reader, row = _reader(path, form, delimiter, quoting), 0
     while True:
-        where = f"{path}, row {row} (line {reader.line_num + 1})" if row else f"{path}, header"
+        place = f"{path}, row {row} (line {reader.line_num + 1})" if row else f"{path}, header"
         try:
             fields = next(reader)
         except StopIteration:
             return
         except csv.Error as error:
-            raise DataError(f"{where}: {error}; check for an unclosed or undoubled quote") from error
+            raise DataError(f"{place}: {error}; check for an unclosed or undoubled quote") from error
         if any("\0" in field for field in fields):
-            raise DataError(f"{where}: contains a NUL byte; if this is a text file, remove it: tr -d '\\000'")
+            raise DataError(f"{place}: contains a NUL byte; if this is a text file, remove it: tr -d '\\000'")
         if fields:
-            yield where, fields
+            yield Record(place, fields)
             row += 1
 
 
-def read_excel(path: Path, columns: Sequence[str] | None, form: TableForm) -> Iterator[tuple[int, Row]]:
-    """Stream `(row, values)` of a sheet. Numbers and dates become strings, as in a CSV file; formulas their results."""
+def _rows(records: Iterator[Record], path: Path) -> Numbered:
+    header = [name.strip() for name in next(records, Record("", [])).fields]
+    _refuse_duplicates(header, path)
+    for number, (place, fields) in enumerate(records, 1):
+        if len(fields) != len(header):
+            advice = ", or set --delimiter" if len(header) == 1 else ""
+            raise DataError(
+                f"{place}: {len(fields)} fields, but the header has {len(header)}; quote fields that contain a "
+                f"delimiter or a line break{advice}"
+            )
+        yield number, dict(zip(header, fields))
+
+
+# Excel
+
+
+def _read_excel(path: Path, columns: Sequence[str] | None, form: TableForm) -> Numbered:
+    """Numbers and dates become strings, as in a CSV file; formulas their results."""
     try:
         import openpyxl  # noqa: F401, which pandas would miss after it has opened the file
         import pandas
 
-        check_members(path)
+        _check_parts(path)
         with warnings.catch_warnings(), pandas.ExcelFile(path, engine="openpyxl") as book:
             warnings.simplefilter("ignore")  # on styles and other parts that are not read
             if form.sheet is not None and form.sheet not in book.sheet_names:
@@ -191,29 +281,21 @@ def read_excel(path: Path, columns: Sequence[str] | None, form: TableForm) -> It
         raise
     except Exception as error:  # of an archive, of XML and of openpyxl: of many types
         raise DataError(f"{path}: damaged or not an Excel workbook: {one_line(error)}; save it again") from error
-    yield from _rows(_sheet_records(cells.itertuples(index=False), path), path)
+    return _rows(_sheet_records(cells.itertuples(index=False), path), path)
 
 
 def _sheet_records(rows: Iterable[Iterable[object]], path: Path) -> Iterator[Record]:
-    """Yield `(location, fields)`, from the first column that the header names."""
+    """Yield the header and every row below it, blank ones too, from the first column that the header names."""
     start = columns = 0
-    for number, cells in enumerate(rows, 1):
+    for line, cells in enumerate(rows, 1):
         fields = [_as_text(cell) for cell in cells]
-        while fields and not fields[-1]:
+        while len(fields) > columns and not fields[-1]:
             fields.pop()
-        if not fields:
+        if not columns and not fields:
             continue
         if not columns:
             start, columns = next(place for place, name in enumerate(fields) if name), len(fields)
-        fields += [""] * (columns - len(fields))
-        yield f"{path}, line {number} of the sheet", fields if any(fields[:start]) else fields[start:]
-
-
-def check_members(path: Path) -> None:
-    """Raise `DataError` for a workbook whose parts expand to more than is plausible; it is read as a whole."""
-    with zipfile.ZipFile(path) as archive:
-        if sum(member.file_size for member in archive.infolist()) > allowed_bytes(path):
-            raise expands(path, allowed_bytes(path))
+        yield Record(f"{path}, line {line} of the sheet", fields if any(fields[:start]) else fields[start:])
 
 
 def _as_text(cell: object) -> str:
@@ -222,3 +304,120 @@ def _as_text(cell: object) -> str:
     if isinstance(cell, datetime):
         return cell.date().isoformat() if cell.time() == time() else cell.isoformat(" ")
     return str(cell)
+
+
+def _check_parts(path: Path) -> None:
+    """Raise `DataError` for a workbook whose parts expand to more than is plausible; it is read as a whole."""
+    with zipfile.ZipFile(path) as archive:
+        if sum(member.file_size for member in archive.infolist()) > (allowed := allowed_bytes(path)):
+            raise expands(path, allowed)
+
+
+# JSON
+
+
+def _read_json(path: Path, columns: Sequence[str] | None, form: TableForm) -> Numbered:
+    """Read one document: a list of objects, {"data": such a list}, or columns, as pandas writes them by default.
+
+    A file of several documents, or of one object, has an object a line.
+    """
+    text = form.text(path)
+    try:
+        document = parse_json(text)
+    except json.JSONDecodeError as error:
+        if error.msg == "Extra data" or not text.strip():
+            return _read_json_lines(path, columns, form)
+        raise DataError(f"{path}, line {error.lineno}, column {error.colno}: invalid JSON: {error.msg}") from error
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path}: invalid JSON: {error}") from error
+    if isinstance(document, dict):
+        document = document["data"] if isinstance(document.get("data"), list) else _rows_of_columns(document)
+    return ((number, values) for number, (_, values) in enumerate(objects(document, str(path)), 1))
+
+
+def _rows_of_columns(document: dict[str, Any]) -> Any:
+    """Return the rows of {"text": {"0": "first", "1": "second"}, ...}; of any other object, itself as a row."""
+    first = next(iter(document.values()), None)
+    is_table = isinstance(first, dict) and first and all(each.isdecimal() for each in first)
+    if not is_table or any(not isinstance(each, dict) or each.keys() != first.keys() for each in document.values()):
+        return [document]
+    return [{name: column[index] for name, column in document.items()} for index in first]
+
+
+def objects(values: Any, where: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Stream the place and the content of each object in a list. Raises `DataError` for anything else."""
+    if not isinstance(values, list):
+        raise DataError(f"{where}: {type(values).__name__}, but expected a list of objects")
+    for number, value in enumerate(values):
+        if not isinstance(value, dict):
+            raise DataError(f"{where}[{number}]: {type(value).__name__}, but expected an object")
+        yield f"{where}[{number}]", value
+
+
+def _read_json_lines(path: Path, columns: Sequence[str] | None, form: TableForm) -> Numbered:
+    for number, line in enumerate(form.lines(path), 1):
+        if line.strip():
+            yield number, json_object(line, f"{path}, line {number}")
+
+
+def json_object(line: str, where: str) -> dict[str, Any]:
+    """Return the object of a line of JSON lines. Raises `DataError` for anything else."""
+    try:
+        values = parse_json(line)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{where}: invalid JSON: {error}; expected one object per line") from error
+    if not isinstance(values, dict):
+        what = f"a JSON {type(values).__name__}, but expected one object per line"
+        raise DataError(f"{where}: {what}; name a file of one document .json")
+    return values
+
+
+def parse_json(text: str) -> Any:
+    """Return a JSON value. Raises ValueError, also for an object with equal keys, and for what is not valid text."""
+    value = json.loads(text, object_pairs_hook=_unique_keys)
+    if "\\ud" in text.lower():  # a lone surrogate is legal JSON but not valid text
+        json.dumps(value, ensure_ascii=False).encode()
+    return value
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        repeated = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
+        raise ValueError(f"duplicate key {repeated!r}")
+    return values
+
+
+# Parquet
+
+
+def _read_parquet(path: Path, columns: Sequence[str] | None, form: TableForm) -> Numbered:
+    row = 0
+    try:
+        with pq.ParquetFile(path) as file:
+            names = file.schema_arrow.names
+            _refuse_duplicates(names, path)
+            select(dict.fromkeys(names), columns or (), str(path))
+            groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
+            if sum(group.total_byte_size for group in groups) > (allowed := allowed_bytes(path)):
+                raise expands(path, allowed)
+            batches = file.iter_batches(BATCH_ROWS, columns=columns)
+            for row, values in enumerate(chain.from_iterable(batch.to_pylist() for batch in batches), 1):
+                yield row, values
+    except (DataError, PermissionError):
+        raise
+    except (pa.ArrowException, OSError, ValueError) as error:
+        place = f"{path}, after row {row}" if row else str(path)
+        raise DataError(
+            f"{place}: damaged or not Parquet: {one_line(error)}; download or write the file again"
+        ) from error
+
+
+READERS: dict[str, Callable[[Path, Sequence[str] | None, TableForm], Numbered]] = {
+    ".csv": _read_csv,
+    ".tsv": _read_tsv,
+    ".jsonl": _read_json_lines,
+    ".json": _read_json,
+    ".parquet": _read_parquet,
+    ".xlsx": _read_excel,
+}

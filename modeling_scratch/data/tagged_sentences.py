@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, chain, count, groupby
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,19 +14,20 @@ from typing import Any, NamedTuple
 from ..utils.errors import DataError, counted
 from ..utils.files import rows_digest
 from ..utils.options import option
-from .columns import MAX_CLASSES
-from .held_out import by_key, complete_splits, missing_splits, overlaps, sampled
-from .rows import READERS, Row, missing_column
-from .splits import FileSource, Source, SplitArguments, find_splits, open_hub
-from .tables import FOUND
-from .text_files import COMPRESSIONS, format_of
+from .held_out import complete_splits, missing_splits, overlap_notes, sampled
+from .label_kinds import MAX_CLASSES
+from .splits import DatasetSource, Source, SplitArguments, open_splits
+from .tables import FOUND, Row, missing_column, select
+from .text_files import CONLL, format_of
 
 LISTS = (".jsonl", ".json", ".parquet")
-CONLL = (".conll", ".conllu", ".bio", ".iob", ".iob2", ".txt", ".tsv")
+COLUMNS = (*CONLL, ".txt", ".tsv")
 CONLLU = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
-WORD_NAMES = ("tokens", "words")
-LABEL_NAMES = ("labels", "ner_tags", "tags")
+WORD_NAMES = ("tokens", "words", "FORM")
+LABEL_NAMES = ("labels", "ner_tags", "tags", "UPOS")
+LINES = "line"  # the column of the line numbers of a CoNLL file
 DOCUMENT = "-DOCSTART-"
+MOSTLY = 0.9  # of the labels mark entities; the others are slips
 
 
 Span = tuple[int, int]
@@ -75,138 +76,107 @@ def words_of_tokens(
     return found
 
 
-# CoNLL files
+# Rows of words
 
 
 @dataclass(frozen=True)
 class ConllSource:
-    """One split in CoNLL files: a word a line, columns between tabs or blanks, an empty line after each sentence.
-
-    In a .conllu file (Universal Dependencies), comments and lines of several words or of none are skipped.
-    """
+    """One split in CoNLL files. Its rows are sentences, whose columns are lists as in a table of lists."""
 
     paths: Sequence[Path]
-    word_column: str | None = None
-    label_column: str | None = None
 
     def __str__(self) -> str:
         return str(self.paths[0])
 
-    def sentences(self) -> Iterator[Sentence]:
-        """Stream the sentences. Raises `DataError` that names the file and the line."""
-        for path in self.paths:
-            columns: tuple[int, int] | None = None
-            width = 0
-            for block in _blocks(path):
-                if columns is None:
-                    columns, width = self._columns(path, *block[0]), len(block[0][1])
-                yield _sentence(path, block, columns, width)
+    def rows(self, columns: Sequence[str] | None = None) -> Iterator[Row]:
+        return chain.from_iterable(map(conll_rows, self.paths))
 
-    def _columns(self, path: Path, line: int, first: list[str]) -> tuple[int, int]:
-        names = CONLLU if format_of(path) == ".conllu" else ()
-        word, label = ("FORM", "UPOS") if names else ("0", "-1")
-        chosen = {"word": self.word_column or word, "label": self.label_column or label}
-        found = []
-        for kind, name in chosen.items():
-            index = names.index(name) if name in names else _integer(name)
-            if index is None or not -len(first) <= index < len(first):
-                known = f"0 to {len(first) - 1}, or from the end -1 to -{len(first)}" + "".join(f", {n}" for n in names)
-                raise DataError(f"--{kind}_column {name}: {path}, line {line}: the columns are {known}")
-            found.append(index % len(first))
-        if found[0] == found[1]:
-            raise DataError(
-                f"{path}, line {line}: column {found[0]} cannot be both the word and the label; "
-                "choose with --word_column and --label_column"
-            )
-        return found[0], found[1]
+    def class_names(self, column: str) -> None:
+        return None
 
 
-def _integer(text: str) -> int | None:
-    return int(text) if re.fullmatch("-?[0-9]{1,4}", text) else None
+def conll_rows(path: Path) -> Iterator[Row]:
+    """Stream the sentences of a file: a word a line, columns between tabs or blanks, an empty line after each sentence.
+
+    Columns have numbers from 0, or the names of CoNLL-U, and `LINES` has those of the lines. Comments before a
+    sentence, which have other columns than its words, are skipped. So are lines of several words or of none in a
+    .conllu file (Universal Dependencies). Raises `DataError` that names the line.
+    """
+    is_conllu, width, numbers = format_of(path) == ".conllu", 0, count(1)
+    lines = enumerate(map(_columns_of, FOUND.lines(path)), 1)
+    for _, block in groupby(lines, key=lambda line: bool(line[1])):
+        words = [(number, columns) for number, columns in block if columns and not _is_comment(columns, width)]
+        words = [(number, columns) for number, columns in words if not is_conllu or columns[0].isdecimal()]
+        width = width or (len(words[0][1]) if words else 0)
+        for number, columns in words:
+            if len(columns) != width:
+                raise DataError(
+                    f"{path}, line {number}: {len(columns)} columns, but the first line has {width}; a line is one "
+                    "word and its columns, and an empty line ends a sentence"
+                )
+        if words:
+            names = CONLLU if is_conllu and width == len(CONLLU) else map(str, range(width))
+            places, values = zip(*words)
+            lists = {**dict(zip(names, zip(*values))), LINES: places}
+            yield Row(next(numbers), lists, f"{path.name}, line {places[0]}")
 
 
-def _blocks(path: Path) -> Iterator[list[tuple[int, list[str]]]]:
-    """Stream each sentence as a list of (line, columns)."""
-    is_conllu = format_of(path) == ".conllu"
-    block: list[tuple[int, list[str]]] = []
-    for number, line in enumerate(FOUND.lines(path), 1):
-        line = line.rstrip("\r\n")
-        columns = line.split("\t") if "\t" in line else re.split(" +", line.strip(" "))
-        if not line.strip() or columns[0] == DOCUMENT:
-            if block:
-                yield block
-            block = []
-        elif not (is_conllu and (line.startswith("#") or not columns[0].isdecimal())):
-            block.append((number, columns))
-    if block:
-        yield block
+def _columns_of(line: str) -> list[str]:
+    """Return the columns of a line; none of an empty line, and of one between documents."""
+    line = line.rstrip("\r\n")
+    columns = line.split("\t") if "\t" in line else re.split(" +", line.strip(" "))
+    return columns if line.strip() and columns[0] != DOCUMENT else []
 
 
-def _sentence(path: Path, block: Sequence[tuple[int, list[str]]], columns: tuple[int, int], width: int) -> Sentence:
-    for line, values in block:
-        if len(values) != width:
-            raise DataError(
-                f"{path}, line {line}: {len(values)} columns, but the first line has {width}; a line is one word and "
-                "its columns, and an empty line ends a sentence"
-            )
-        for kind, column in zip(("word", "label"), columns):
-            if not values[column].strip():
-                raise DataError(f"{path}, line {line}: the {kind} in column {column} is empty")
-    words, labels = (tuple(values[column].strip() for _, values in block) for column in columns)
-    return Sentence(words, labels, path.name, tuple(line for line, _ in block))
+def _is_comment(columns: Sequence[str], width: int) -> bool:
+    return columns[0].startswith("#") and len(columns) != width
 
 
-# Tables with lists
+def _choose_columns(first: Row, arguments: "TaggedDataArguments") -> tuple[str, str]:
+    """Return the columns of the words and of the labels: those given, by name or number, or those of usual names."""
+    names = [name for name in first.values if name != LINES]
+    numbers = dict(zip(map(str, range(-len(names), len(names))), names * 2)) if LINES in first.values else {}
+    chosen = []
+    for kind, usual, end in (("word", WORD_NAMES, "0"), ("label", LABEL_NAMES, "-1")):
+        given = getattr(arguments, f"{kind}_column")
+        found = [name for name in usual if name in names]
+        if len(found) > 1 and not given:
+            where = f"{first.where}: {' and '.join(found)} could be the {kind}s"
+            raise DataError(f"{where}; choose one with --{kind}_column")
+        column = given or (found[0] if found else numbers.get(end, usual[0]))
+        if column not in names and column not in numbers:
+            option = f"--{kind}_column {given}: " if given else ""
+            raise missing_column(column, names, f"{option}{first.where}")
+        chosen.append(column if column in names else numbers[column])
+    if chosen[0] == chosen[1]:
+        what = f"column {chosen[0]} cannot be both the word and the label"
+        raise DataError(f"{first.where}: {what}; choose with --word_column and --label_column")
+    return chosen[0], chosen[1]
 
 
-@dataclass(frozen=True)
-class ListSource:
-    """One split in a table with a column of words and a column of labels, each value a list."""
-
-    table: Source
-    word_column: str | None = None
-    label_column: str | None = None
-
-    def __str__(self) -> str:
-        return str(self.table)
-
-    def sentences(self) -> Iterator[Sentence]:
-        """Stream the sentences. Raises `DataError` that names the file and the row."""
-        _, first = next(iter(self.table.rows()))
-        words = self.word_column or _only(first, WORD_NAMES, "word", str(self))
-        labels = self.label_column or _only(first, LABEL_NAMES, "label", str(self))
-        names = self.table.class_names(labels) if labels in first else None
-        for where, values in self.table.rows((words, labels)):
-            row = Sentence(_strings(values, words, where), _strings(values, labels, where, names), where)
-            if len(row.words) != len(row.labels):
-                raise DataError(f"{where}: {len(row.words)} words, but {len(row.labels)} labels")
-            yield row
+def _sentence(row: Row, word_column: str, label_column: str, class_names: Sequence[str] | None) -> Sentence:
+    words, labels = _strings(row, word_column), _strings(row, label_column, class_names)
+    if len(words) != len(labels):
+        raise DataError(f"{row.where}: {len(words)} words, but {len(labels)} labels")
+    lines = row.values.get(LINES, ())
+    return Sentence(words, labels, row.where.rpartition(", line ")[0] if lines else row.where, tuple(lines))
 
 
-def _only(row: Row, names: Sequence[str], kind: str, where: str) -> str:
-    found = [name for name in names if name in row]
-    if len(found) > 1:
-        raise DataError(f"{where}: {' and '.join(found)} could be the {kind}s; choose one with --{kind}_column")
-    if not found:
-        raise missing_column(names[0], row, where)
-    return found[0]
-
-
-def _strings(values: Row, column: str, where: str, names: Sequence[str] | None = None) -> tuple[str, ...]:
+def _strings(row: Row, column: str, names: Sequence[str] | None = None) -> tuple[str, ...]:
     """Return the strings of a list, or those that the class names give to its integers."""
-    items: Any = values[column]
+    items: Any = select(row.values, [column], row.where)[column]
     if not isinstance(items, list | tuple):
-        raise DataError(
-            f"{where}, column {column!r}: {type(items).__name__}, but expected a list with one value a word"
-        )
-    strings = []
+        what = f"{type(items).__name__}, but expected a list with one value a word"
+        raise DataError(f"{row.where}, column {column!r}: {what}")
+    strings, lines = [], row.values.get(LINES)
     for number, item in enumerate(items, 1):
+        place = f"{row.where.rpartition(', ')[0]}, line {lines[number - 1]}" if lines else f"{row.where}, word {number}"
         is_index = isinstance(item, int) and not isinstance(item, bool)
         if is_index and names and not 0 <= item < len(names):
-            raise DataError(f"{where}, column {column!r}, word {number}: {item} is no index of the {len(names)} labels")
+            raise DataError(f"{place}, column {column!r}: {item} is no index of the {len(names)} labels")
         text = (names[item] if names else str(item)) if is_index else item
         if not isinstance(text, str) or not text.strip():
-            raise DataError(f"{where}, column {column!r}, word {number}: {item!r} is empty or not text")
+            raise DataError(f"{place}, column {column!r}: {item!r} is empty or not text")
         strings.append(text.strip())
     return tuple(strings)
 
@@ -225,25 +195,23 @@ def are_entities(labels: Mapping[str, int]) -> bool:
     return bool(others) and all(_ENTITY.fullmatch(label) for label in others)
 
 
-def as_bio(label: str) -> str:
-    """Return the label of BIO: the only one of the schemes that the library's pipeline groups."""
-    found = _ENTITY.fullmatch(label)
-    return f"{TO_BIO[found['prefix']]}-{found['kind']}" if found else label
+def as_bio(labels: Sequence[str]) -> list[str]:
+    """Return the labels of a sentence in BIO, the only one of the schemes that the library's pipeline groups.
+
+    An entity begins with B-, also where it begins with I- (IOB1, of CoNLL 2003) or ends in a label of its own.
+    """
+    read: list[str] = []
+    for label in labels:
+        if found := _ENTITY.fullmatch(label):
+            goes_on = TO_BIO[found["prefix"]] == "I" and read and read[-1][1:] == f"-{found['kind']}"
+            label = f"{'I' if goes_on else 'B'}-{found['kind']}"
+        read.append(label)
+    return read
 
 
 def inside(label: str) -> str:
     """Return the label of a further token of a word: I- for B-, or else the same."""
     return f"I-{label[2:]}" if label.startswith("B-") else label
-
-
-def without_beginning(sentence: Sentence) -> list[int]:
-    """Return the indices of labels that continue an entity which no label before them has begun or continued."""
-    faults = []
-    for index, (before, label) in enumerate(zip((OUTSIDE, *sentence.labels), sentence.labels)):
-        goes_on = label[:2] in ("I-", "E-", "L-")
-        if goes_on and before not in (f"B-{label[2:]}", f"I-{label[2:]}"):
-            faults.append(index)
-    return faults
 
 
 # Splits
@@ -254,16 +222,16 @@ class TaggedDataArguments(SplitArguments):
     """The source of labelled words, and their columns."""
 
     data_dir: str | None = option(
-        None, f"A folder with train.*, validation.* and test.* ({', '.join((*CONLL, *LISTS))})."
+        None, f"A folder with train.*, validation.* and test.* ({', '.join((*COLUMNS, *LISTS))})."
     )
     train_file: str | None = option(
         None, "Training data: jsonl or parquet with a list of words and one of labels; others are CoNLL."
     )
     word_column: str | None = option(
-        None, f"The words: an index (CoNLL; default 0) or a name ({', '.join(WORD_NAMES)})."
+        None, f"The words: an index (CoNLL; default 0) or a name ({', '.join(WORD_NAMES[:-1])})."
     )
     label_column: str | None = option(
-        None, f"The labels: an index (CoNLL; default -1, the last) or a name ({', '.join(LABEL_NAMES)})."
+        None, f"The labels: an index (CoNLL; default -1, the last) or a name ({', '.join(LABEL_NAMES[:-1])})."
     )
 
 
@@ -305,41 +273,33 @@ def load_tagged(arguments: TaggedDataArguments) -> TaggedData:
     The train split defines the labels. If validation and test are both missing, both are held out of train. If only
     validation is missing, only validation is held out.
     """
-    notes: list[str] = []
-    splits = {split: _read(split, source, notes) for split, source in _open(arguments).items()}
+    sources, notes = open_splits(arguments, suffixes=(*COLUMNS, *LISTS))
+    splits = {split: _read(split, _as_conll(source), arguments, notes) for split, source in sources.items()}
     counts = _check_labels(splits["train"])
-    if is_bio := are_entities(counts):
+    if is_bio := _are_mostly_entities(counts):
         splits = {split: _bio(split, rows, notes) for split, rows in splits.items()}
-    draw = by_key(attrgetter("text"), arguments)
-    splits = complete_splits(splits, missing_splits(splits), draw, arguments, "sentences", notes)
+    text_of = attrgetter("text")
+    splits = complete_splits(splits, missing_splits(splits), text_of, arguments, "sentences", notes)
     splits = sampled(splits, arguments, "sentences", notes)
     used = {label for sentence in splits["train"] for label in sentence.labels}
     names = sorted(used | set(map(inside, used)), key=_by_type) if is_bio else sorted(used)
-    words = {split: [sentence.words for sentence in rows] for split, rows in splits.items()}
-    notes += [*_unseen(splits, used), *overlaps(words, "sentences")]
+    texts = {split: list(map(text_of, rows)) for split, rows in splits.items()}
+    notes += [*_unseen(splits, used), *overlap_notes(texts, "sentences")]
     return TaggedData(splits, names, is_bio, notes)
 
 
-def _open(arguments: TaggedDataArguments) -> dict[str, ConllSource | ListSource]:
-    columns = arguments.word_column, arguments.label_column
-    if arguments.dataset_name:
-        tables, _ = open_hub(arguments.dataset_name, arguments.dataset_config_name)
-        return {split: ListSource(table, *columns) for split, table in tables.items()}
-    folder = arguments.data_dir
-    files = find_splits(Path(folder), (*CONLL, *LISTS)) if folder else arguments.files
-    for first in (paths[0] for paths in files.values()):
-        if format_of(first) in (*READERS, *COMPRESSIONS) and format_of(first) not in (*CONLL, *LISTS):
-            formats = f"a CoNLL file ({', '.join(CONLL)}) or one of {', '.join(LISTS)}"
-            remedy = "decompress it" if first.suffix.lower() in COMPRESSIONS else f"give {formats}"
-            raise DataError(f"{first}: not a format of tagged sentences; {remedy}")
-    return {
-        split: ListSource(FileSource(paths), *columns) if format_of(paths[0]) in LISTS else ConllSource(paths, *columns)
-        for split, paths in files.items()
-    }
+def _as_conll(source: Source) -> Source | ConllSource:
+    """Return the reader of a source: of CoNLL, but for tables with lists."""
+    if isinstance(source, DatasetSource) or format_of(source.paths[0]) in LISTS:
+        return source
+    return ConllSource(source.paths)
 
 
-def _read(split: str, source: ConllSource | ListSource, notes: list[str]) -> list[Sentence]:
-    rows = list(source.sentences())
+def _read(split: str, source: Source | ConllSource, arguments: TaggedDataArguments, notes: list[str]) -> list[Sentence]:
+    first = next(iter(source.rows()), None)
+    columns = _choose_columns(first, arguments) if first else ("", "")
+    names = source.class_names(columns[1]) if first else None
+    rows = [_sentence(row, *columns, names) for row in source.rows()]
     sentences = [sentence for sentence in rows if sentence.words]
     if len(sentences) < len(rows):
         notes.append(f"{split}: dropped {counted(len(rows) - len(sentences), 'row')} without words")
@@ -360,25 +320,30 @@ def _check_labels(train: Sequence[Sentence]) -> Counter[str]:
     return counts
 
 
+def _are_mostly_entities(counts: Mapping[str, int]) -> bool:
+    """Return whether labels mark entities, but for a few slips, which `_bio` refuses."""
+    marking = {label for label in counts if _ENTITY.fullmatch(label)}
+    marked = sum(count for label, count in counts.items() if label in {OUTSIDE, *marking})
+    return bool(marking) and marked >= MOSTLY * sum(counts.values())
+
+
 def _bio(split: str, sentences: list[Sentence], notes: list[str]) -> list[Sentence]:
-    """Return the sentences with labels of BIO. Note what is invalid; raise `DataError` for a label of another kind."""
-    faults, changed = [], set()
+    """Return the sentences with labels of BIO. Note what changes; raise `DataError` for a label of another kind."""
+    read, changed = [], []
     for sentence in sentences:
-        for index, label in enumerate(sentence.labels):
+        labels = tuple(as_bio(sentence.labels))
+        for index, (label, new) in enumerate(zip(sentence.labels, labels)):
             if label != OUTSIDE and not _ENTITY.fullmatch(label):
-                raise DataError(f"{sentence.where(index)}: the label {label!r} is neither O nor B- or I- with a type")
-            changed |= {label[:2]} if as_bio(label) != label else set()
-        faults += [(sentence, index) for index in without_beginning(sentence)]
-    if faults:
-        sentence, index = faults[0]
-        before = sentence.labels[index - 1] if index else "the start of the sentence"
-        notes.append(
-            f"WARNING: {split}: {len(faults):,} labels continue an entity that has not begun, first "
-            f"{sentence.where(index)}: {sentence.labels[index]} after {before}; scores count them as its beginning"
-        )
+                raise DataError(
+                    f"{sentence.where(index)}: the label {label!r} is neither O nor B- or I- with a type, as most are; "
+                    "correct it"
+                )
+            if label != new:
+                changed.append(f"{sentence.where(index)}: {label} as {new}")
+        read.append(sentence._replace(labels=labels))
     if changed:
-        notes.append(f"{split}: labels with {' and '.join(sorted(changed))} are read as those of BIO")
-    return [sentence._replace(labels=tuple(map(as_bio, sentence.labels))) for sentence in sentences]
+        notes.append(f"{split}: {counted(len(changed), 'label')} read as those of BIO, first {changed[0]}")
+    return read
 
 
 def _by_type(label: str) -> tuple[bool, str, str]:

@@ -1,10 +1,8 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Open text files, plain or compressed (.gz, or .zip with one file in it), and decode their lines in bounded memory."""
 
-import codecs
 import gzip
 import io
-import math
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
@@ -16,12 +14,17 @@ from typing import IO, Any
 from ..utils.errors import DataError, one_line, quoted
 from ..utils.files import check_regular
 
-TEXT_FORMATS = (".csv", ".tsv", ".jsonl", ".json", ".txt")
+CONLL = (".conll", ".conllu", ".bio", ".iob", ".iob2")
+TEXT_FORMATS = (".csv", ".tsv", ".jsonl", ".json", ".txt", *CONLL)
 COMPRESSIONS = (".gz", ".zip")
-MAX_BYTES = 40_000_000  # of a line, which would exhaust memory
-BUFFER_BYTES = 1 << 17
+MAX_CHARACTERS = 40_000_000  # of a line; a longer one would exhaust memory
 FREE_BYTES = 256_000_000  # decompressed size that is always allowed
 MAX_RATIO = 300  # above FREE_BYTES: limit of decompressed to on-disk size; text compresses by a factor of 2 to 10
+OTHER_BYTES = {
+    b"PAR1": "a Parquet file", b"PK\x03\x04": "a workbook or a zip archive", b"\x1f\x8b": "a gzip archive",
+    b"%PDF": "a PDF document", b"\x89PNG": "a picture", b"\xff\xd8\xff": "a picture", b"GIF8": "a picture",
+    b"\xd0\xcf\x11\xe0": "a file of old Office versions",
+}  # fmt: skip
 DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile, RuntimeError, NotImplementedError)
 
 
@@ -79,14 +82,14 @@ def _opened(path: Path) -> Any:
     if suffix == ".gz":
         return gzip.open(path)
     if suffix != ".zip":
-        return path.open("rb", BUFFER_BYTES)
+        return path.open("rb")
     member = _only_member(path)
     with zipfile.ZipFile(path) as archive:  # the file stays open until its member is closed
         return archive.open(member.filename)
 
 
 def _only_member(path: Path) -> zipfile.ZipInfo:
-    """Return the only file in an archive. Raises `DataError` for none, several, or one that cannot be streamed."""
+    """Return the only file in an archive. Raises `DataError` for none, several, or one that is no text."""
     check_regular(path)
     try:
         with zipfile.ZipFile(path) as archive:
@@ -114,49 +117,48 @@ def expands(path: Path, allowed: float) -> DataError:
     return DataError(f"{path}: expands to more than {allowed / 1e6:,.0f} MB, implausible for its size on disk")
 
 
+def refuse_other_bytes(handle: Any, path: Path) -> None:
+    """Raise `DataError` for a file that begins as one of another format does."""
+    start = handle.peek(4)
+    if found := next((what for magic, what in OTHER_BYTES.items() if start.startswith(magic)), None):
+        raise DataError(f"{path}: the bytes are those of {found}, and not of a text; rename it, or name the text file")
+
+
 def text_lines(
-    handle: IO[bytes], where: str, encoding: str | None = None, most_bytes: float = math.inf
+    handle: IO[bytes],
+    where: str,
+    encoding: str | None = None,
+    newline: str | None = "\n",
+    longest: int = MAX_CHARACTERS,
 ) -> Iterator[str]:
     """Yield the decoded lines with their ends. encoding: by default UTF-8, with or without a byte order mark.
 
-    Raises `DataError` that names the line, and the byte in it, that cannot be decoded, and for more than `most_bytes`.
+    newline: as in `open`; "" ends lines at a lone carriage return, too. longest: in characters. Raises `DataError` that
+    names the line, and the character in it, that cannot be decoded.
     """
-    if encoding:
-        yield from _decoded(handle, where, encoding)
-        return
-    size = 0
-    for number, line in enumerate(iter(partial(handle.readline, MAX_BYTES), b""), 1):
-        try:
-            text = line.decode() if number > 1 else line.decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            place = f"{where}, line {number}, byte {error.start}"
-            is_utf16 = number == 1 and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-            raise _undecodable(place, "utf-16" if is_utf16 else "cp1252") from None
-        size += len(line)
-        if len(line) == MAX_BYTES:
-            raise _endless(where, number)
-        if size > most_bytes:
-            raise expands(Path(where), most_bytes)
-        yield text
-
-
-def _undecodable(place: str, encoding: str) -> DataError:
-    return DataError(
-        f"{place}: not valid UTF-8; if the encoding is {encoding}, convert it: iconv -f {encoding} -t utf-8, or add "
-        f"--encoding {encoding} where the command has this option"
-    )
-
-
-def _decoded(handle: IO[bytes], where: str, encoding: str) -> Iterator[str]:
-    text = io.TextIOWrapper(handle, encoding, newline="\n")
+    text = io.TextIOWrapper(handle, encoding or "utf-8-sig", "surrogateescape", newline)
+    number = 0
     try:
-        for number, line in enumerate(iter(partial(text.readline, MAX_BYTES), ""), 1):
-            if len(line) == MAX_BYTES:
-                raise _endless(where, number)
+        for number, line in enumerate(iter(partial(text.readline, longest), ""), 1):
+            if len(line) == longest:
+                raise DataError(f"{where}, line {number}: longer than {longest:,} characters; is it a text file?")
+            if not line.isascii():
+                line.encode()  # not possible for bytes that could not be decoded, which became surrogates
             yield line
-    except UnicodeError:
-        raise DataError(f"{where}: not valid {encoding}; give another --encoding, or none for UTF-8") from None
+    except UnicodeEncodeError as error:
+        starts_as_utf16 = number == 1 and error.object.startswith(("\udcff\udcfe", "\udcfe\udcff"))
+        raise _undecodable(f"{where}, line {number}, character {error.start}", encoding, starts_as_utf16) from None
+    except UnicodeError:  # of encodings that have no surrogates for some bytes
+        raise _undecodable(where, encoding) from None
+    finally:
+        text.detach()  # whose handle others close
 
 
-def _endless(where: str, number: int) -> DataError:
-    return DataError(f"{where}, line {number}: longer than {MAX_BYTES:,} characters; is it a text file?")
+def _undecodable(place: str, encoding: str | None, starts_as_utf16: bool = False) -> DataError:
+    if encoding:
+        return DataError(f"{place}: not valid {encoding}; give another --encoding, or none for UTF-8")
+    other = "utf-16" if starts_as_utf16 else "cp1252"
+    return DataError(
+        f"{place}: not valid UTF-8; if the encoding is {other}, convert it: iconv -f {other} -t utf-8, or add "
+        f"--encoding {other} where the command has this option"
+    )

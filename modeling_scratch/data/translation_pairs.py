@@ -5,17 +5,17 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from ..utils.errors import DataError, counted
 from ..utils.files import rows_digest
 from ..utils.options import option
-from .columns import is_missing
-from .held_out import by_key, complete_splits, overlaps, sampled
-from .rows import READERS, select
-from .splits import SPLIT_NAMES, FileSource, Source, SplitArguments, open_folder, open_hub
-from .tables import FOUND, Row
+from .columns import parse_text
+from .held_out import complete_splits, overlap_notes, sampled
+from .splits import SPLIT_NAMES, FileSource, Source, SplitArguments, open_splits
+from .tables import FOUND, READERS, Row, Values, select
 from .text_files import format_of
 
 NESTED = "translation"  # the Hub's parallel corpora store {"en": ..., "de": ...} in this column
@@ -63,15 +63,14 @@ class LinePairs:
     def __str__(self) -> str:
         return " and ".join(map(str, self.paths))
 
-    def rows(self) -> Iterator[tuple[str, Row]]:
-        """Stream `(location, {suffix: text})`. Raises `DataError` if the files differ in their number of lines."""
+    def rows(self) -> Iterator[Row]:
+        """Stream the pairs by the suffixes of the files. Raises `DataError` if one has more lines than the other."""
         names = [path.suffix.removeprefix(".") for path in self.paths]
-        lines = map(FOUND.lines, self.paths)
-        for number, pair in enumerate(zip_longest(*lines), 1):
+        for number, pair in enumerate(zip_longest(*map(FOUND.lines, self.paths)), 1):
             if None in pair:
                 counts = [f"{path} has {sum(1 for _ in FOUND.lines(path)):,} lines" for path in self.paths]
                 raise DataError(f"{', '.join(counts)}: the two files must have one translation per line; align them")
-            yield f"{self}, line {number}", dict(zip(names, pair))
+            yield Row(number, dict(zip(names, pair)), f"{self}, line {number}")
 
 
 def find_line_pairs(folder: Path, source: str | None, target: str | None) -> dict[str, LinePairs]:
@@ -80,25 +79,22 @@ def find_line_pairs(folder: Path, source: str | None, target: str | None) -> dic
     Raises `DataError` if a split lacks a side or has two candidates, or if the suffixes are not given.
     """
     splits: dict[str, LinePairs] = {}
-    names = SPLIT_NAMES if source and target else {}
-    for name, split in names.items():
+    for name, split in SPLIT_NAMES.items() if source and target else ():
         paths = [folder / f"{name}.{ending}" for ending in (source, target)]
-        exists = [path.is_file() for path in paths]
-        if any(exists) and not all(exists):
-            raise DataError(f"{paths[exists.index(False)]} is missing, but {paths[exists.index(True)]} exists")
-        if all(exists) and split in splits:
+        missing = [path for path in paths if not path.is_file()]
+        if len(missing) == 1:
+            raise DataError(f"{missing[0]} is missing, but the other file of the {split} split exists")
+        if not missing and split in splits:
             raise DataError(f"{splits[split]}, {LinePairs(paths)}: both are candidates for the {split} split; keep one")
-        if all(exists):
+        if not missing:
             splits[split] = LinePairs(paths)
-    if "train" in splits:
-        return splits
     files = sorted(path for path in folder.glob("train*") if path.is_file())
-    if len(files) > 1 and not any(format_of(path) in READERS for path in files):
+    if not splits and len(files) > 1 and not any(format_of(path) in READERS for path in files):
         raise DataError(
             f"{folder}: ambiguous files {', '.join(path.name for path in files)}; choose two by their suffixes with "
             "--source_column and --target_column"
         )
-    return {}
+    return splits
 
 
 Pair = tuple[str, str]
@@ -145,17 +141,14 @@ def load_pairs(arguments: TranslationDataArguments) -> TranslationData:
     columns = _choose_columns(sources["train"], arguments, notes)
     splits = {split: _read_pairs(split, source, columns, notes) for split, source in sources.items()}
     missing = [] if "validation" in splits else ["validation"]
-    splits = complete_splits(splits, missing, by_key(_source_of, arguments), arguments, "pairs", notes)
+    splits = complete_splits(splits, missing, itemgetter(0), arguments, "pairs", notes)
     splits = sampled(splits, arguments, "pairs", notes)
     if arguments.moses_tokens:
         splits = _tokenised(splits, columns)
         notes.append("all texts are in lower case, and tokens of the Moses tokeniser between blanks (--moses_tokens)")
-    notes += overlaps({split: list(map(_source_of, pairs)) for split, pairs in splits.items()}, "sources")
-    return TranslationData(splits, columns, notes, arguments.moses_tokens)
-
-
-def _source_of(pair: Pair) -> str:
-    return pair[0]
+    data = TranslationData(splits, columns, notes, arguments.moses_tokens)
+    notes += overlap_notes({split: data.sources(split) for split in splits}, "sources")
+    return data
 
 
 def _tokenised(splits: Mapping[str, Sequence[Pair]], columns: tuple[str, str]) -> dict[str, list[Pair]]:
@@ -175,12 +168,11 @@ def _tokenised(splits: Mapping[str, Sequence[Pair]], columns: tuple[str, str]) -
 
 
 def _open(arguments: TranslationDataArguments) -> tuple[Mapping[str, Source | LinePairs], list[str]]:
-    if arguments.dataset_name:
-        return open_hub(arguments.dataset_name, arguments.dataset_config_name)
     if arguments.data_dir:
-        folder = Path(arguments.data_dir)
-        lines = find_line_pairs(folder, arguments.source_column, arguments.target_column)
-        return (lines, []) if lines else open_folder(folder)
+        lines = find_line_pairs(Path(arguments.data_dir), arguments.source_column, arguments.target_column)
+        return (lines, []) if lines else open_splits(arguments)
+    if arguments.dataset_name:
+        return open_splits(arguments)
     return {split: _open_files(split, paths) for split, paths in arguments.files.items()}, []
 
 
@@ -195,18 +187,13 @@ def _open_files(split: str, paths: list[Path]) -> Source | LinePairs:
     return LinePairs(paths)
 
 
-def _flatten(values: Row) -> Row:
-    nested = values.get(NESTED)
-    return nested if isinstance(nested, dict) else values
-
-
 def _choose_columns(
     source: Source | LinePairs, arguments: TranslationDataArguments, notes: list[str]
 ) -> tuple[str, str]:
-    _, first = next(source.rows(), (None, None))
+    first = next(iter(source.rows()), None)
     if first is None:
         raise DataError(f"{source}: contains no pairs")
-    names = list(_flatten(first))
+    names = list(_nested(first.values))
     if arguments.source_column and arguments.target_column:
         columns = arguments.source_column, arguments.target_column
         select(dict.fromkeys(names), columns, str(source))
@@ -220,25 +207,22 @@ def _choose_columns(
     return names[0], names[1]
 
 
+def _nested(values: Values) -> Values:
+    nested = values.get(NESTED)
+    return nested if isinstance(nested, dict) else values
+
+
 def _read_pairs(split: str, source: Source | LinePairs, columns: tuple[str, str], notes: list[str]) -> list[Pair]:
     pairs, empty = [], []
-    for where, row in source.rows():
-        values = select(_flatten(row), columns, where)
-        pair = tuple(_text(value, column, where) for column, value in values.items())
-        if "" in pair:
-            empty.append(where)
+    for row in source.rows():
+        values = select(_nested(row.values), columns, row.where)
+        first, second = (parse_text(value, column, row.where, "").strip() for column, value in values.items())
+        if first and second:
+            pairs.append((first, second))
         else:
-            pairs.append((pair[0], pair[1]))
+            empty.append(row.where)
     if empty:
         notes.append(f"{split}: dropped {counted(len(empty), 'pair')} without both sides, first {'; '.join(empty[:3])}")
     if not pairs:
         raise DataError(f"{source}: no pair has text on both sides")
     return pairs
-
-
-def _text(value: Any, column: str, where: str) -> str:
-    if is_missing(value):
-        return ""
-    if not isinstance(value, str):
-        raise DataError(f"{where}, column {column!r}: {type(value).__name__} {str(value)[:40]!r} is not text")
-    return value.strip()

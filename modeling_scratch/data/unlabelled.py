@@ -15,7 +15,7 @@ from ..utils.files import check_inputs
 from .columns import normalised
 from .documents import DocumentArguments, Documents, hold_out, read_documents
 from .labelled_texts import ReviewData
-from .splits import DataArguments, FileSource, open_sources, unlabelled_files
+from .splits import DataArguments, FileSource, open_splits, unlabelled_files
 from .text_pairs import column_names, parts_of
 
 HELD_OUT_FRACTION, MOST_HELD_OUT = 0.1, 200  # of the documents, for the loss of the masked tokens
@@ -62,10 +62,10 @@ def evaluation_texts(data: ReviewData, arguments: DataArguments) -> frozenset[st
     shown = (data.texts(split) for split in data.splits if split != "train")
     texts = chain(data.held_out, *shown)
     found = {normalised(part) for text in texts for part in parts_of(text)}
-    sources = open_sources(arguments)[0] if data.text_columns else {}
+    sources = open_splits(arguments, arguments.table_form)[0] if data.text_columns else {}
     for split in sources.keys() - {"train"}:
-        for _, values in sources[split].rows():
-            cells = (values.get(column) for column in data.text_columns)
+        for row in sources[split].rows():
+            cells = (row.values.get(column) for column in data.text_columns)
             found |= {normalised(str(cell)) for cell in cells if cell is not None}
     return frozenset(found)
 

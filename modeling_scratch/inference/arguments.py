@@ -9,8 +9,7 @@ from typing import Any, Literal
 
 from ..bridges.model_sources import ALLOW_SPECIAL_TOKENS
 from ..data.columns import find_text_columns
-from ..data.rows import READERS
-from ..data.tables import DELIMITER_HELP, ENCODING_HELP, SHEET_HELP, TableForm, delimiter_notes
+from ..data.tables import DELIMITER_HELP, ENCODING_HELP, READERS, SHEET_HELP, TableForm, delimiter_notes
 from ..data.text_files import format_of, unknown_format
 from ..data.text_pairs import TEXT_COLUMN_HELP, TEXT_FIELDS, TextColumns, as_recorded, column_names, trained_columns
 from ..utils.command_line import option

@@ -28,7 +28,7 @@ from ..bridges.model_sources import (
     read_special_tokens,
 )
 from ..data.columns import NumberedText, is_missing, read_lines, read_texts
-from ..data.rows import READERS
+from ..data.tables import READERS
 from ..data.text_files import format_of, open_bytes
 from ..tasks import action_of, named
 from ..utils.command_line import option

@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
-from ..data.tables import Row
+from ..data.tables import Values
 from ..data.tagged_sentences import words_of_tokens
 from ..utils.errors import DataError
 
@@ -16,7 +16,7 @@ WITHOUT_BLANKS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30
 Piece = dict[str, Any]  # {"text", "label", "score", "start", "end"}
 
 
-def entities_of(text: str, groups: Sequence[Row]) -> list[Piece]:
+def entities_of(text: str, groups: Sequence[Values]) -> list[Piece]:
     """Return the pieces of a text that the pipeline grouped, up to the ends of their words.
 
     Of several pieces of one word, the first has it, as the first token of a word decides in training.
@@ -45,7 +45,7 @@ def _is_in_word(character: str) -> bool:
     return is_letter and not WITHOUT_BLANKS.match(character)
 
 
-def words_of(text: str, tokens: Sequence[Row]) -> list[Piece]:
+def words_of(text: str, tokens: Sequence[Values]) -> list[Piece]:
     """Return the words of a text, with the labels of their first tokens."""
     spans = [word.span() for word in WORD.finditer(text)]
     offsets = [(token["start"], token["end"]) for token in tokens]
@@ -53,7 +53,7 @@ def words_of(text: str, tokens: Sequence[Row]) -> list[Piece]:
         places = words_of_tokens(text, spans, offsets, [0] * len(tokens))
     except ValueError as error:
         raise DataError(f"the tokenizer does not fit a tagger of words: {error}") from error
-    firsts: dict[int | None, Row] = {}
+    firsts: dict[int | None, Values] = {}
     for word, token in zip(places, tokens):
         firsts.setdefault(word, token)
     unread = {"entity": None, "score": None}

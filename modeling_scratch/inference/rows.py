@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
 from ..data.columns import LABEL_NAMES, TEXT_NAMES, KeptText, is_missing, read_kept_texts, read_lines
-from ..data.tables import Row
+from ..data.tables import Values
 from ..data.text_files import open_bytes
 from ..utils.errors import DataError
 from .answers import csv_writer, json_writer
@@ -71,7 +71,7 @@ def in_chunks(rows: Iterable[AnyRow]) -> Iterator[list[AnyRow]]:
 
 def row_writer(
     handle: TextIO, arguments: PredictArguments, answer: Sequence[str], names: Sequence[str] | None = None
-) -> Callable[[Row], object]:
+) -> Callable[[Values], object]:
     """Return a function that writes the columns of an answer as a line of JSON or CSV, the kept ones behind its row.
 
     Missing numbers become null. names: of the classes, if the last column has those that --top_k lists.
@@ -82,7 +82,7 @@ def row_writer(
     else:
         write = csv_writer(handle, columns) if names is None else csv_writer(handle, columns, arguments.choice, names)
 
-    def values(line: Row) -> list[Any]:
+    def values(line: Values) -> list[Any]:
         return [None if isinstance(line[name], float) and is_missing(line[name]) else line[name] for name in columns]
 
     return lambda line: write(values(line))

@@ -20,7 +20,7 @@ from transformers.utils import logging
 
 from ..data.text_pairs import from_fields
 from ..run.layout import VERIFICATION
-from ..utils.terminal import flush_output, protect_terminal
+from ..utils.terminal import escape_missing_letters, flush_output
 from .model_files import (
     MODEL_FILES,
     WEIGHT_PATTERNS,
@@ -324,7 +324,7 @@ def _shown(text: str) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> Verdict:
-    protect_terminal()
+    escape_missing_letters()
     parser = argparse.ArgumentParser(description="Is this the model that was trained?")
     parser.add_argument("folder_or_repo", help="a folder, or a repository of the Hub")
     parser.add_argument("--revision", help="of the repository: a branch, a tag or a commit")

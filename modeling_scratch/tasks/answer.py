@@ -15,9 +15,7 @@ import torch
 from transformers import AutoModelForQuestionAnswering, DataCollatorWithPadding, EvalPrediction
 
 from ..bridges.model_sources import position_limit
-from ..data.columns import is_missing, read_lines
-from ..data.questions import Answer, Question, QuestionData, QuestionDataArguments, asked, file_rows, load_questions
-from ..data.rows import Row, missing_column, parse_json
+from ..data.questions import Answer, Question, QuestionData, QuestionDataArguments, asked_rows, load_questions
 from ..data.tables import delimiter_notes
 from ..data.text_pairs import TextPair
 from ..fast.text_classification import batches_by_length
@@ -379,24 +377,6 @@ def kind_table(evaluation: Mapping[str, Any]) -> str:
     return table(["questions", "number", "exact match", "F1"], rows)
 
 
-# Files of questions
-
-
-def typed_rows(arguments: PredictArguments) -> Iterator[tuple[int, str, Row]]:
-    """Stream (row, location, fields) of standard input, whose lines are objects in JSON."""
-    for number, line in read_lines(sys.stdin.buffer, "--input -", arguments.form):
-        where = f"--input -, line {number}"
-        if is_missing(line):
-            continue
-        try:
-            values = parse_json(line)
-        except (ValueError, RecursionError) as error:
-            raise DataError(f"{where}: invalid JSON: {error}; expected one object per line") from error
-        if not isinstance(values, dict):
-            raise DataError(f'{where}: expected an object with "question" and "context"')
-        yield number, where, values
-
-
 class QuestionAnswering(Task):
     name = ANSWER
     arguments = ReaderModelArguments, QuestionDataArguments, ReaderTrainingArguments
@@ -512,14 +492,8 @@ class QuestionAnswering(Task):
 
     def rows(self, arguments: PredictArguments) -> Iterator[FileRow]:
         """Stream (row, its texts, question, kept columns). Raises `DataError` that names the entry and the field."""
-        path, kept = Path(arguments.input), arguments.kept
-        found = typed_rows(arguments) if arguments.input == "-" else file_rows(path, arguments.form)
-        for number, where, values in found:
-            question = asked(values, where)
-            for name in kept.values():
-                if name not in values:
-                    raise missing_column(name, values, where)
-            yield number, question.pair, question, {new: values[name] for new, name in kept.items()}
+        for number, question, kept in asked_rows(arguments.input, arguments.form, arguments.kept):
+            yield number, question.pair, question, kept
 
     def answer(self, answerer: Reader, rows: Sequence[FileRow]) -> Iterable[dict[str, Any]]:
         windows = [answerer.windows_of(question) for _, _, question, _ in rows]

@@ -24,6 +24,7 @@ RETIRED = {
     "--sparse_embeddings": "use --embedding_learning_rate for a rate of the embeddings",
     "--ngram_vocab_size": "use --tokenizer_kind and --vocab_size",
     "ngram_vocab_size": "use --tokenizer_kind and --vocab_size",
+    "--bpe_dropout": "use --r_drop, or --config_overrides hidden_dropout=0.2, against overfitting",
     "--objective context": "use --objective mlm",
 }
 

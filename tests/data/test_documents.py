@@ -51,24 +51,6 @@ def test_of_two_files_for_a_split_none_is_taken_in_silence(tmp_path: Path, first
         load_documents(DocumentArguments(data_dir=str(tmp_path)))
 
 
-def test_streamed_folders_of_reviews_are_compared_by_their_files(tmp_path: Path) -> None:
-    for label in ("neg", "pos"):
-        (folder := tmp_path / "train" / label).mkdir(parents=True)
-        for number, text in enumerate(many(20)["text"]):
-            (folder / f"{number}.txt").write_text(f"{label} {text}")
-
-    def digests() -> dict[str, str | None]:
-        arguments = DocumentArguments(
-            data_dir=str(tmp_path), text_column="text", streaming=True, validation_fraction=0.5
-        )
-        return load_documents(arguments).digests()
-
-    before = digests()
-    assert digests() == before
-    (tmp_path / "train" / "pos" / "7.txt").write_text("another text")
-    assert digests()["train"] != before["train"]
-
-
 def test_a_text_is_not_streamed_as_one_document(tmp_path: Path) -> None:
     (tmp_path / "train.txt").write_text("\n".join(many(100)["text"]))
     for source in ({"data_dir": str(tmp_path)}, {"train_file": [str(tmp_path / "train.txt")]}):
@@ -146,16 +128,14 @@ def test_documents_of_validation_that_are_in_train_are_warned_of(tmp_path: Path)
     assert "WARNING" not in load(tmp_path / "train.txt", document="line").describe()
 
 
-LATIN = "fine\ncaf\u00e9\n".encode("latin-1")
 FAULTS: list[tuple[str, bytes, dict[str, Any], list[str]]] = [
     ("empty.txt", b"", {}, ["only empty text"]),
     ("blank.txt", b" \n\n", {}, ["only empty text"]),
     ("invisible.txt", "\u200b\u200d\n".encode(), {}, ["only empty text"]),
-    *(("latin.txt", LATIN, {"document": each}, ["line 2", "UTF-8"]) for each in ("file", "line", "paragraph")),
+    ("latin.txt", "caf\u00e9".encode("latin-1"), {}, ["line 1, character 3", "UTF-8"]),
     ("tiny.txt", b"x", {}, ["too little"]),
     ("a.csv", b"text\nx\ny\n", {"text_column": "body"}, ["column 'body'", "'text'"]),
     ("a.docx", b"", {}, ["unknown format"]),
-    ("twice.jsonl", b'{"text": "x", "text": "y"}\n', {}, ["line 1", "duplicate key 'text'"]),
 ]
 
 
@@ -166,8 +146,3 @@ def test_what_is_wrong_is_said_with_its_place(
     (tmp_path / name).write_bytes(content)
     with fault(name, *told):
         load(tmp_path / name, **options)
-
-
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with fault("nowhere.txt: file not found"):
-        load(tmp_path / "nowhere.txt")

@@ -19,8 +19,8 @@ from processes import in_child
 from small_runs import data, made, run, saved
 
 from modeling_scratch.data.columns import read_texts
-from modeling_scratch.data.rows import read_rows
 from modeling_scratch.data.splits import find_splits
+from modeling_scratch.data.tables import read_rows
 from modeling_scratch.run.checkpoints import checkpoints_in, seal
 from modeling_scratch.utils.errors import DataError
 
@@ -67,14 +67,6 @@ def test_a_checkpoint_runs_no_code(
     assert "Traceback" not in ended.text
 
 
-def test_the_pickle_of_these_tests_would_run(tmp_path: Path) -> None:
-    """With the unpickler of Python, that is, which this project never asks."""
-    victim = tmp_path / "victim"
-    form = f"import pickle, sys; pickle.loads({pickle_that_runs(f'touch {victim}')!r})"
-    assert os.spawnl(os.P_WAIT, "/usr/bin/env", "env", "python3", "-c", form) == 0
-    assert victim.exists()
-
-
 def write_bomb(path: Path) -> None:
     """300 MB of text in some kB. No group of rows alone is too large."""
     table = pa.table({"text": ["a" * MEGABYTE] * 300})
@@ -87,20 +79,6 @@ def test_a_parquet_file_that_declares_too_much_is_refused(tmp_path: Path) -> Non
     assert path.stat().st_size < MEGABYTE
     with pytest.raises(DataError, match=r"bomb.parquet: expands to more than 256 MB"):
         next(read_rows(path))
-
-
-def test_lists_and_members_are_read_as_they_were_written(tmp_path: Path) -> None:
-    rows = [
-        {"a": {"b": text}, "a.b": text * 2, "c": [{"d": [text, None]}, None], "m": [(text, [number])], "n": number}
-        for number, text in enumerate(["one", "two", "one", ""] * 500)
-    ]
-    texts = pa.string()
-    kinds = {
-        "a": pa.struct({"b": texts}), "a.b": texts, "c": pa.list_(pa.struct({"d": pa.list_(texts)})),
-        "m": pa.map_(texts, pa.list_(pa.int64())), "n": pa.int64(),
-    }  # fmt: skip
-    pq.write_table(pa.Table.from_pylist(rows, pa.schema(kinds)), tmp_path / "nested.parquet")
-    assert [dict(row) for _, row in read_rows(tmp_path / "nested.parquet")] == rows
 
 
 def assert_read_or_refused(read: Callable[[Path], Iterator], path: Path) -> None:

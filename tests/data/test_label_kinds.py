@@ -108,11 +108,6 @@ def test_ratings_are_classes_with_a_note(other: str, option: str, tmp_path: Path
     assert any(f"if they are ratings, --problem_type {option} predicts" in note for note in load(tmp_path).notes)
 
 
-def test_texts_that_are_numbers_are_warned_of(tmp_path: Path) -> None:
-    write(tmp_path / "train.csv", {"stars": [f"{row / 2}" for row in range(12)], "label": ["a", "b"] * 6})
-    assert any("12 of 12 texts are numbers" in each for each in load(tmp_path, text_column="stars").warnings)
-
-
 @pytest.mark.parametrize(
     ("labels", "arguments", "pieces"),
     [
@@ -162,3 +157,22 @@ def test_digests_tell_labels_apart(tmp_path: Path) -> None:
     file_of(tmp_path / "c", ".jsonl", [["a"], *SETS[1:]])
     digests = [load(tmp_path / name).digests() for name in "abc"]
     assert digests[0] == digests[1] != digests[2]
+
+
+@pytest.mark.parametrize(
+    ("labels", "names", "options", "is_told"),
+    [
+        (["1.1", "1.10", "2.10"], ["1.1", "1.10", "2.10"], {}, True),
+        (["v1", "v1.0", "1", "1.0", "2"], ["1", "1.0", "2", "v1", "v1.0"], {}, True),
+        (["1.5", "2.10", "3.5"], ["1.5", "2.10", "3.5"], {"problem_type": "single_label_classification"}, False),
+        (["1.0", "2.0", "3.0"], ["1", "2", "3"], {}, False),
+    ],
+)
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
+def test_labels_that_spell_one_number_in_two_ways_are_texts(
+    tmp_path: Path, suffix: str, labels: list, names: list, options: dict, is_told: bool
+) -> None:
+    file_of(tmp_path, suffix, labels * 5)
+    data = load(tmp_path, **options)
+    assert data.label_names == names
+    assert any("they are read as texts" in note for note in data.notes) == is_told

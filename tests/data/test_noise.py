@@ -14,8 +14,6 @@ from modeling_scratch.data.collators import (
     Denoise,
     Infill,
     MaskTokens,
-    choose_words,
-    corruption_lengths,
     infilling_lengths,
     next_token_batch,
     place_spans,
@@ -85,17 +83,6 @@ def test_words_are_masked_whole_or_not_at_all(kind: str) -> None:
     assert {"quickbrown", "dogs,"}.isdisjoint(spelt)
 
 
-def test_whole_words_reach_the_share_on_average() -> None:
-    random = np.random.default_rng(0)
-    words = np.repeat(np.arange(2_000), random.integers(1, 6, 2_000))
-    allowed = random.random(len(words)) < 0.9
-    chosen = choose_words(words, allowed, 0.15, random)
-    assert abs(len(chosen) - 0.15 * allowed.sum()) <= 3
-    assert allowed[chosen].all()
-    assert len(set(chosen)) == len(chosen)
-    assert len(choose_words(words[:1], np.array([False]), 0.15, random)) == 0
-
-
 def test_noise_follows_from_the_seed_the_rows_and_the_epoch_alone() -> None:
     rows = rows_of("byte_bpe")
     batch = [rows[3], rows[1]]
@@ -156,12 +143,6 @@ def test_lengths_of_masked_spans_are_poisson_of_mean_3_and_their_places_uniform(
     starts = np.concatenate([place_spans(30, np.array([2, 1, 3]), random) for _ in range(2_000)])
     hits = np.bincount(starts, minlength=30)[:27]
     assert hits.min() > 0.5 * hits.mean()
-
-
-def test_lengths_of_corrupted_spans_are_3_on_average_and_never_0() -> None:
-    lengths = corruption_lengths(100_000, 0.15, np.random.default_rng(0))
-    assert lengths.mean() == pytest.approx(3)
-    assert lengths.min() == 1
 
 
 def test_sentences_change_places_and_stay_whole() -> None:

@@ -83,20 +83,36 @@ def test_universal_dependencies(tmp_path: Path) -> None:
     assert lemmas.splits["train"][0].labels == ("1", "2", "3")
 
 
-@pytest.mark.parametrize("scheme", ["BIES", "BILU"])
-def test_other_schemes_mark_the_same_entities(tmp_path: Path, scheme: str) -> None:
-    end, single = scheme[2:] if scheme == "BIES" else ("L", "U")
-    labels = ["B-PER", f"{end}-PER", "O", "O", f"{single}-LOC", "O", "B-ORG", "I-ORG", f"{end}-ORG"]
+def test_comments_before_sentences_are_no_words(tmp_path: Path) -> None:
+    text = f"# id 1 of 2\n{conll(WORDS, LABELS)}\n# id 2 of 2\n# O\nAnna B-PER\n"
+    first, second = read(tmp_path / "train.conll", text).splits["train"]
+    assert (first.words, second.words) == (tuple(WORDS), ("#", "Anna"))
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ["B-PER", "E-PER", "O", "O", "S-LOC", "O", "B-ORG", "I-ORG", "E-ORG"],
+        ["B-PER", "L-PER", "O", "O", "U-LOC", "O", "B-ORG", "I-ORG", "L-ORG"],
+        ["I-PER", "I-PER", "O", "O", "I-LOC", "O", "I-ORG", "I-ORG", "I-ORG"],  # IOB1, as in CoNLL 2003
+    ],
+)
+def test_other_schemes_mark_the_same_entities(tmp_path: Path, labels: list[str]) -> None:
     data = read(tmp_path / "train.iob", conll([*WORDS, "a", "b", "c"], labels))
     assert list(data.splits["test"][0].labels) == [*LABELS, "B-ORG", "I-ORG", "I-ORG"]
-    assert not any("WARNING: test: 1 label" in note for note in data.notes)
+    assert any("train: 3 labels read as those of BIO, first train.iob, line" in note for note in data.notes)
 
 
-def test_invalid_sequences_are_reported_with_their_line(tmp_path: Path) -> None:
-    text = conll(WORDS, LABELS) + "\n" + conll(WORDS, ["I-PER", "I-PER", "O", "I-LOC", "I-PER", "O"])
-    notes = read(tmp_path / "train.conll", text).notes
-    told = "train: 3 labels continue an entity that has not begun, first train.conll, line 8: I-PER after the start"
-    assert any(told in note for note in notes)
+def test_neighbours_are_two_entities_where_the_second_begins(tmp_path: Path) -> None:
+    data = read(tmp_path / "train.iob", conll(WORDS, ["I-PER", "B-PER", "O", "I-LOC", "I-PER", "O"]))
+    assert data.splits["test"][0].labels == ("B-PER", "B-PER", "O", "B-LOC", "B-PER", "O")
+
+
+@pytest.mark.parametrize("slip", ["0", "NER", "b-PER"])
+def test_a_slip_among_entities_is_named_with_its_line(tmp_path: Path, slip: str) -> None:
+    text = f"{conll(WORDS, LABELS)}\n" * 9
+    with fault(f"train.conll, line 64: the label {slip!r} is neither O nor B- or I-"):
+        read(tmp_path / "train.conll", text + f"slip {slip}\n")
 
 
 def test_labels_that_train_lacks_are_reported_and_kept(tmp_path: Path) -> None:
@@ -110,8 +126,8 @@ def test_labels_that_train_lacks_are_reported_and_kept(tmp_path: Path) -> None:
 
 ROWS = {
     '{"tokens": ["a"], "labels": ["O", "O"]}': "line 1: 1 words, but 2 labels",
-    '{"tokens": ["a", " "], "labels": ["O", "O"]}': "column 'tokens', word 2: ' ' is empty",
-    '{"tokens": ["a", "b"], "labels": ["O", null]}': "column 'labels', word 2: None is empty or not text",
+    '{"tokens": ["a", " "], "labels": ["O", "O"]}': "word 2, column 'tokens': ' ' is empty",
+    '{"tokens": ["a", "b"], "labels": ["O", null]}': "word 2, column 'labels': None is empty or not text",
     '{"tokens": "a b", "labels": "O O"}': "column 'tokens': str, but expected a list",
     '{"tokens": ["a"], "labels": ["O"], "tags": ["O"]}': "labels and tags could be the labels",
     '{"tokens": ["a"], "label": ["O"]}': "no column 'labels'",
@@ -119,7 +135,7 @@ ROWS = {
 }
 FILES = {
     "a O\nb\n": "line 2: 1 columns, but the first line has 2",
-    "a O\nb\t\n": "line 2: the label in column 1 is empty",
+    "a O\nb\t\n": "line 2, column '1': '' is empty or not text",
     "a\nb\n": "line 1: column 0 cannot be both the word and the label",
     "a O\nb O\n": "line 1: all words of the train split have one label, 'O'",
     "": "the train split has no words",
@@ -141,17 +157,18 @@ def test_a_line_that_cannot_be_read_is_named(tmp_path: Path, text: str, told: st
 
 def test_wrong_options_are_errors(tmp_path: Path) -> None:
     path = write_conll(tmp_path / "train.conll", 30, 0)
-    with fault("--label_column 7", "line 3", "0 to 3"):
+    with fault("--label_column 7", "line 3", "'0', '1', '2', '3'"):
         load(path, label_column="7")
     with fault("--label_column UPOS"):
         load(path, label_column="UPOS")
-    with fault("train.csv", "not a format of tagged sentences", ".tsv"):
+    (tmp_path / "train.csv").touch()
+    with fault("train.csv: unknown format", ".tsv"):
         load(tmp_path / "train.csv")
     with fault("gone.conll: file not found"):
         load(tmp_path / "gone.conll")
     with fault("no data source"):
         TaggedDataArguments()
-    with fault("different rows are too few to hold out"):
+    with fault("different sentences are too few to hold out"):
         read_two = tmp_path / "two.conll"
         read_two.write_text(conll(WORDS, LABELS), encoding="utf-8")
         load(read_two)
@@ -170,9 +187,5 @@ def test_compressed_files_are_read_as_the_plain_ones(name: str, tmp_path: Path) 
         plain.write_text("".join(json.dumps(row) + "\n" for row in rows))
     packed = tmp_path / f"{name}.gz"
     packed.write_bytes(gzip.compress(plain.read_bytes()))
-    if name.endswith(".jsonl"):
-        found, expected = ([(row.words, row.labels) for row in load(path).splits["train"]] for path in (packed, plain))
-        assert found == expected
-    else:  # text formats alone are unpacked
-        with fault("not a format of tagged sentences", "decompress it"):
-            load(packed)
+    found, expected = ([(row.words, row.labels) for row in load(path).splits["train"]] for path in (packed, plain))
+    assert found == expected

@@ -104,10 +104,10 @@ def test_files_that_hold_no_pairs_are_refused(tmp_path: Path) -> None:
         load(train_file=files("x\n" * 3, "y\n" * 2))
     with fault("a.en and", "contains no pairs"):
         load(train_file=files("", ""))
-    with fault("a.en, line 2, byte 0", "UTF-8"):
+    with fault("a.en, line 2, character 0", "UTF-8"):
         load(train_file=files("fine\n\xff\xfe\n", "y\n" * 2))
     for german, told in (
-        (list(range(40)), "row 1, column 'de': int '0' is not text"),
+        (list(range(40)), "row 1, column 'de': int 0 is not text"),
         ([" "] * 40, "no pair has text"),
     ):
         with fault(told):

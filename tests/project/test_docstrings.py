@@ -11,7 +11,7 @@ import pytest
 MODULES = (
     "modeling_scratch", "modeling_scratch.presets", "modeling_scratch.bridges.conversion", "modeling_scratch.fast",
     "modeling_scratch.inspection.explanation",
-    "tokenization.training", "tokenization.special_tokens", "tokenization.characters",
+    "tokenization.training", "tokenization.special_tokens",
 )  # fmt: skip
 
 

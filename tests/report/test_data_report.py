@@ -217,7 +217,7 @@ def test_the_page_is_whole_and_runs_nothing_of_the_user(tmp_path: Path, capsys) 
     assert page.sources == []
     assert evil[0] in " ".join(page.texts)
     assert str(tmp_path) not in output.read_text()
-    assert any("1 more apart from case" in text for text in page.texts)
+    assert any("1 of its 1 texts also occur in train" in text for text in page.texts)
 
 
 @pytest.mark.browser

@@ -123,7 +123,7 @@ def test_a_pair_in_two_splits_is_a_leak_and_one_text_is_none(tmp_path: Path) -> 
     write(tmp_path / "train.csv", {**rows, "label": [0, 1] * 10})
     write(tmp_path / "test.csv", {"a": ["one 0", "one 0"], "b": ["two 0", "new"], "label": [0, 1]})
     [warning] = [each for each in load(tmp_path, text_column=["a", "b"]).warnings if "also occur" in each]
-    assert "texts of 1 of its 2 rows" in warning
+    assert "1 of its 2 texts" in warning
 
 
 def test_a_row_without_one_of_both_texts_is_dropped(tmp_path: Path) -> None:

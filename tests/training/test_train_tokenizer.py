@@ -116,7 +116,7 @@ def test_a_tokenizer_is_replaced_only_when_asked_to_and_other_files_never(tmp_pa
 
 
 FAULTS = {
-    "latin.txt, line 2, byte 3": "--train_file latin.txt",
+    "latin.txt, line 2, character 3": "--train_file latin.txt",
     "no words": "--train_file empty.txt",
     "missing.txt: file not found": "--train_file missing.txt",
     "--text_column": "--train_file two.jsonl",
