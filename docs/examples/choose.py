@@ -7,7 +7,6 @@ The data are those of question answering. A context has the choices, one a line 
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import datasets
@@ -16,16 +15,13 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 from transformers import AutoModelForSequenceClassification, DataCollatorWithPadding, TextClassificationPipeline
 
-from ..data.questions import QuestionData, QuestionDataArguments, asked, file_rows, load_questions
-from ..data.text_pairs import TextPair
+from ..data.questions import QuestionData, QuestionDataArguments, asked_rows, load_questions
 from ..inference.arguments import PredictArguments
 from ..inference.loading import load_head, set_length
-from ..run.encoder_heads import HeadModelArguments, HeadTrainingArguments, limit_length
-from ..run.encoder_models import build_model, build_tokenizer
-from ..utils.markdown import percent
+from ..run.encoder_heads import HeadModelArguments, HeadTrainingArguments, model_with_head, tokenizer_of_head
 from . import RECORDED
 from .answerer import Answerer, Job, response
-from .base import Curve, Encoded, FileRow, Metric, Report, Results, Task, Training, Use
+from .base import Curve, Encoded, FileRow, Task, Training, Use, headline, scores_table
 from .requests import Inputs, Pairs, one_or_several, record
 
 FIELDS = "question", "context"
@@ -71,18 +67,15 @@ class Choosing(Task):
     arguments = HeadModelArguments, QuestionDataArguments, HeadTrainingArguments
     best_by, loss, read = ("accuracy", True), staticmethod(loss_of_choices), staticmethod(load_questions)
     purpose = "A model that chooses the right one of several answers to a question."
+    build_tokenizer, curve = staticmethod(tokenizer_of_head), Curve("loss (nats)", "eval_accuracy", "accuracy")
     use = Use(
         *["text-classification"] * 2, "AutoModelForSequenceClassification",
         'model(**tokenizer(text, return_tensors="pt")).logits',
     )  # fmt: skip
 
-    def build_tokenizer(self, options: Any, data: QuestionData, checkpoint: str | None) -> Any:
-        texts = [text for pair in data.texts("train") for text in pair.parts]
-        return build_tokenizer(options, texts, checkpoint, token_type_ids=True)
-
     def build_model(self, options: Any, data: QuestionData, tokenizer: Any) -> Any:
-        model = build_model(options, tokenizer, ["score"], problem_type="regression", has_pairs=True)
-        limit_length(tokenizer, model.config)
+        kind: dict[str, Any] = {"problem_type": "regression", "has_pairs": True}
+        model = model_with_head(options, tokenizer, ["score"], "ForSequenceClassification", **kind)
         model.config.task_specific_params = {RECORDED: self.name}  # the head is that of classifiers
         return model
 
@@ -112,18 +105,21 @@ class Choosing(Task):
 
         return compute
 
-    def report(self, training: Training, trainer: Any, split: str, predicted: Any) -> Report:
-        accuracy = self.metrics(training, split)(predicted)["accuracy"]
-        chance = 1 / len(training.data.splits[split][0].context.splitlines())
-        evaluation = {"split": split, "accuracy": accuracy, "chance": chance, "examples": []}
-        return Report(
-            self.results(evaluation).text + "\n", evaluation, Curve("loss (nats)", "eval_accuracy", "accuracy")
-        )
+    def evaluate(self, training: Training, split: str, predicted: Any) -> dict[str, Any]:
+        rows, scores = training.data.splits[split], self.metrics(training, split)(predicted)
+        baselines = [{"name": "chance", "accuracy": 1 / len(rows[0].context.splitlines())}]
+        evaluation = {"split": split, "questions": len(rows), **scores, "baselines": baselines}
+        line = headline(evaluation, "accuracy", "accuracy", None)
+        return {**evaluation, "headline": line, "notes": [], "examples": []}
 
-    def results(self, evaluation: Mapping[str, Any]) -> Results:
-        told = f"accuracy {percent(evaluation['accuracy'])}; by chance {percent(evaluation['chance'])}"
-        metric = Metric("accuracy", evaluation["accuracy"], told, evaluation["split"])
-        return Results(f"On the {evaluation['split']} split: {told}.", [metric], TextPair("1 + 1?", "2"))
+    def evaluated(self, evaluation: Mapping[str, Any]) -> str:
+        return f"{evaluation['questions']:,} questions"
+
+    def definitions(self, evaluation: Mapping[str, Any]) -> dict[str, str]:
+        return {"accuracy": "accuracy"}
+
+    def tables(self, evaluation: Mapping[str, Any]) -> list[str]:
+        return [scores_table(evaluation, self.definitions(evaluation))]
 
     def load(self, arguments: PredictArguments, limits: Mapping[str, int] | None = None) -> Chooser:
         model, tokenizer = load_head(arguments, AutoModelForSequenceClassification, "not trained to choose")
@@ -131,8 +127,8 @@ class Choosing(Task):
         return Chooser(TextClassificationPipeline(model=model, tokenizer=tokenizer), batch_size=arguments.batch_size)
 
     def rows(self, arguments: PredictArguments) -> Iterator[FileRow]:
-        for number, where, row in file_rows(Path(arguments.input), arguments.form):
-            yield number, dict(zip(FIELDS, asked(row, where).pair.parts)), {}
+        for number, question, kept in asked_rows(arguments.input, arguments.form, arguments.kept):
+            yield number, dict(zip(FIELDS, question.pair.parts)), kept
 
 
 TASK = Choosing()

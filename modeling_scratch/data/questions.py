@@ -3,7 +3,8 @@
 
 import json
 import re
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,7 +13,7 @@ from ..utils.errors import DataError
 from ..utils.files import rows_digest
 from ..utils.markdown import excerpt
 from ..utils.options import option
-from .columns import is_missing
+from .columns import is_missing, read_lines
 from .held_out import by_key, complete_splits, missing_splits, overlaps, sampled
 from .rows import READERS, Row, missing_column, parse_json, read_rows, select
 from .splits import SplitArguments, find_splits, open_hub
@@ -70,6 +71,33 @@ def file_rows(path: Path, form: TableForm = FOUND) -> Iterator[tuple[int, str, R
     else:
         entries = _items(document if isinstance(document, list) else [document], path.name)
     return ((number, *entry) for number, entry in enumerate(entries, 1))
+
+
+def asked_rows(
+    source: str, form: TableForm, kept: Mapping[str, str] = {}
+) -> Iterator[tuple[int, Question, dict[str, Any]]]:
+    """Stream (row, question without answers, kept columns) of a file, or of standard input: "-".
+
+    kept: the columns by their new names. Raises `DataError` that names the entry and the field.
+    """
+    for number, where, values in _typed_rows(form) if source == "-" else file_rows(Path(source), form):
+        question, chosen = asked(values, where), select(values, kept.values(), where)
+        yield number, question, {new: chosen[name] for new, name in kept.items()}
+
+
+def _typed_rows(form: TableForm) -> Iterator[tuple[int, str, Row]]:
+    """Stream (row, location, fields) of standard input, whose lines are objects in JSON."""
+    for number, line in read_lines(sys.stdin.buffer, "--input -", form):
+        where = f"--input -, line {number}"
+        if is_missing(line):
+            continue
+        try:
+            values = parse_json(line)
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"{where}: invalid JSON: {error}; expected one object per line") from error
+        if not isinstance(values, dict):
+            raise DataError(f'{where}: expected an object with "question" and "context"')
+        yield number, where, values
 
 
 def _read_document(path: Path, form: TableForm) -> Any:

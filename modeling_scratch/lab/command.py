@@ -11,9 +11,9 @@ from typing import Any
 
 from ..run.run_folder import LOCK_FILE, ended_by_sigterm, locked
 from ..sharing.run_record import environment, without_paths
-from ..utils.command_line import option
 from ..utils.errors import DataError
 from ..utils.files import remove, write_json
+from ..utils.options import option
 from .report import CURVES, MARKDOWN, PAGE, RECORD, Results, shown, size_note, write_report
 from .runs import in_process, plan, probe, read_json, train
 from .tasks import EVALUATIONS, NEEDED, TASKS, find_task
@@ -44,36 +44,23 @@ class LabArguments:
             "norm_position=pre,post. Repeat the option for further fields.",
         },
     )
-    seeds: int = field(default=3, metadata={"help": "The number of seeds of each variant, from 0 on."})
-    grid: bool = field(
-        default=False, metadata={"help": "Train all combinations of values, instead of one change at a time."}
+    seeds: int = option(3, "The number of seeds of each variant, from 0 on.")
+    grid: bool = option(False, "Train all combinations of values, instead of one change at a time.")
+    data_dir: str | None = option(None, "; ".join(f"{name}: {what}" for name, what in NEEDED.items()) + ".")
+    max_steps: int | None = option(None, "The steps of each run; by default those of the task.")
+    budget: str | None = option(
+        None, "The time of all runs, such as 90s, 20m or 2h: the steps follow from the speed of the base."
     )
-    data_dir: str | None = field(
-        default=None, metadata={"help": "; ".join(f"{name}: {what}" for name, what in NEEDED.items()) + "."}
+    match_parameters: bool = option(
+        True, "Adjust intermediate_size so that each variant has as many parameters as the base."
     )
-    max_steps: int | None = field(
-        default=None, metadata={"help": "The steps of each run; by default those of the task."}
+    config_overrides: str | None = option(None, "Changes to the configuration of all variants, e.g. hidden_size=128.")
+    options: str = option("", 'Further options of the training program, in quotes: "--learning_rate 1e-3".')
+    score: str | None = option(
+        None, "The validation score to compare, e.g. loss; repeating a lab with another is free."
     )
-    budget: str | None = field(
-        default=None,
-        metadata={"help": "The time of all runs, such as 90s, 20m or 2h: the steps follow from the speed of the base."},
-    )
-    match_parameters: bool = field(
-        default=True,
-        metadata={"help": "Adjust intermediate_size so that each variant has as many parameters as the base."},
-    )
-    config_overrides: str | None = field(
-        default=None, metadata={"help": "Changes to the configuration of all variants, e.g. hidden_size=128."}
-    )
-    options: str = field(
-        default="", metadata={"help": 'Further options of the training program, in quotes: "--learning_rate 1e-3".'}
-    )
-    score: str | None = field(
-        default=None,
-        metadata={"help": "The validation score to compare, e.g. loss; repeating a lab with another is free."},
-    )
-    output_dir: str = field(default="runs/lab", metadata={"help": "The folder for the runs and the report."})
-    overwrite: bool = option(default=False, help="Replace the lab in the output folder.")
+    output_dir: str = option("runs/lab", "The folder for the runs and the report.")
+    overwrite: bool = option(False, "Replace the lab in the output folder.")
 
     def __post_init__(self) -> None:
         if self.seeds < 1:

@@ -250,8 +250,6 @@ def test_forms_of_the_answer() -> None:
     diagnosis = doctor.check(toy.model_class, toy.config(), only=["every_gradient", "label_names"])
     told = json.loads(diagnosis.to_json())
     assert [finding["verdict"] for finding in told["findings"]] == ["does not apply", "falls short"]
-    assert diagnosis.annotations().startswith("::error title=DeadPartForMaskedLM%3A every_gradient::")
-    assert "\n" not in diagnosis.annotations()
     assert "To mend it: " in str(diagnosis)
 
 
@@ -263,7 +261,6 @@ def test_one_reason_of_many_checks_is_told_once() -> None:
     assert str(diagnosis).count("falls short: It is gone.") == 1
     assert str(diagnosis).count("It is gone.") == 5
     assert all(name in str(diagnosis) for name in names)
-    assert diagnosis.annotations() == "::error title=model%3A repeats::4 checks fall short. It is gone."
     assert len(json.loads(diagnosis.to_json())["findings"]) == 8
 
 
