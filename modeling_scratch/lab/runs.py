@@ -10,12 +10,10 @@ import resource
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import wait
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
@@ -31,7 +29,6 @@ from ..utils.files import write_json
 from .tasks import Experiment, find_task, with_overrides
 from .variants import Matching, Variant
 
-PROBED = 30  # steps that are timed for a budget
 LONGEST = 300  # characters of the last line of a log in an error
 # The library's parallel threads do not survive a fork: nothing in this process may compute before the last run.
 CONTEXT: Any = get_context("fork" if sys.platform.startswith("linux") else "spawn")
@@ -139,25 +136,23 @@ def train(
     overrides: Sequence[str],
     seed: int,
     folder: str,
-    digests: Mapping[str, Any] | None,
+    digests: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Train one variant with one seed, or what is left of it, and return its result.
 
     digests: of the data that the lab was planned with.
     """
-    start = time.perf_counter()
     experiment, _ = find_task(task, data)
     run = Run.open_stage(experiment.program, **groups_of(experiment, options, overrides, seed, folder))
     resumed_at, inputs = step_of(run.checkpoint), inputs_of(experiment, run)
-    if digests is not None and dict(run.digests) != dict(digests):
+    if dict(run.digests) != dict(digests):
         raise DataError("the data have changed since the lab was started: restore them, or give --overwrite")
-    ready = time.perf_counter()
     try:
         trainer = fit(experiment.task, run, *inputs)
     except DivergedError as error:
         return {"failed": str(error).partition(";")[0]}
     delete_checkpoints(Path(folder))  # nothing resumes from them
-    return {**result_of(trainer), "resumed_at": resumed_at, "seconds_before": ready - start}
+    return {**result_of(trainer), "resumed_at": resumed_at}
 
 
 def result_of(trainer: Trainer) -> dict[str, Any]:
@@ -181,22 +176,4 @@ def result_of(trainer: Trainer) -> dict[str, Any]:
         "threads": torch.get_num_threads(),
         "scores": evaluations[max(evaluations)],
         "curve": [[step, scores] for step, scores in sorted(evaluations.items())],
-    }
-
-
-def probe(task: str, data: str | None, options: Sequence[str], overrides: Sequence[str]) -> dict[str, Any]:
-    """Return the seconds of a step of one variant, of an evaluation, and of what precedes the training.
-
-    epochs: the part of the training data that one step reads.
-    """
-    short = f"--max_steps {PROBED} --eval_strategy no --save_strategy no".split()
-    with TemporaryDirectory() as folder:
-        result = train(task, data, [*options, *short], overrides, 0, str(Path(folder, "run")), None)
-    if "failed" in result:
-        raise DataError(f"the base cannot be trained: {result['failed']}")
-    return {
-        "step": result["seconds"] / PROBED,
-        "evaluation": result["scores"]["runtime"],
-        "before": result["seconds_before"],
-        "epochs": result["epochs"] / PROBED,
     }

@@ -3,7 +3,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
 from typing import Any
 
 import torch
@@ -55,7 +54,7 @@ class Variant:
     """One configuration: the value of each varied field, and the size that was adjusted for it, if any."""
 
     values: Mapping[str, str]
-    changed: Sequence[str]  # the fields that differ from the base
+    changed: Sequence[str] = ()  # the field that differs from the base
     parameters: int = 0
     size: int | None = None  # None: that of the preset
     note: str = ""
@@ -70,13 +69,11 @@ class Variant:
         return [*filter(None, [base]), *(f"{name}={value}" for name, value in self.values.items()), *sized]
 
 
-def plan_variants(factors: Factors, is_grid: bool) -> list[Variant]:
-    """Return the base, and one variant for each other value of each factor, or with a grid for all combinations."""
+def plan_variants(factors: Factors) -> list[Variant]:
+    """Return the base, and one variant for each other value of each factor."""
     base = {name: values[0] for name, values in factors.items()}
-    changes = ({name: value} for name, values in factors.items() for value in values[1:])
-    combinations = (dict(zip(factors, chosen)) for chosen in product(*factors.values()))
-    planned = combinations if is_grid else [base, *({**base, **change} for change in changes)]
-    return [Variant(values, [name for name in factors if values[name] != base[name]]) for values in planned]
+    others = [(name, value) for name, values in factors.items() for value in values[1:]]
+    return [Variant(base), *(Variant({**base, name: value}, [name]) for name, value in others)]
 
 
 def check_variants(
@@ -88,18 +85,12 @@ def check_variants(
 ) -> None:
     """Raise a one-line `DataError`, with the choices, for a field or a value that the config class does not take."""
     preset_config(table, preset, base)
-    for name, values in factors.items():
-        for value in values:
-            _check(table, preset, f"{name}={value}")
-    for variant in variants:
-        _check(table, preset, ",".join(variant.overrides(base)))
-
-
-def _check(table: Mapping[str, Callable[..., ScratchConfig]], preset: str, overrides: str) -> None:
-    try:
-        preset_config(table, preset, overrides)
-    except DataError as error:
-        raise DataError(one_line(error).replace("--config_overrides", "--vary", 1)) from error
+    alone = [f"{name}={value}" for name, values in factors.items() for value in values]
+    for overrides in (*alone, *(",".join(variant.overrides(base)) for variant in variants)):
+        try:
+            preset_config(table, preset, overrides)
+        except DataError as error:
+            raise DataError(one_line(error).replace("--config_overrides", "--vary", 1)) from error
 
 
 @dataclass

@@ -157,7 +157,7 @@ class QuestionAnswering(Task):
         return {"exact_match": "exact match, as of SQuAD", "f1": "F1 of words, as of SQuAD"}
 
     def tables(self, evaluation: Mapping[str, Any]) -> list[str]:
-        heads = {}
+        heads: dict[str, str] = {}
         for key, name in SCORES.items():
             heads |= {key: name, f"intervals_95.{key}": "95 % interval"}
         kinds = {f"{kind} an answer": scores for kind, scores in evaluation["kinds"].items()}

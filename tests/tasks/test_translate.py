@@ -5,7 +5,6 @@ import json
 import random
 import shutil
 from pathlib import Path
-from typing import Any
 
 import predict
 import pytest
@@ -14,7 +13,7 @@ import train_translation
 from processes import refusal
 from safetensors.torch import load_file
 from text_samples import fault
-from transformers import AutoModelForSeq2SeqLM, MBartTokenizer, logging
+from transformers import AutoModelForSeq2SeqLM, MBartTokenizer
 
 from modeling_scratch.bridges.model_sources import load_tokenizers
 from modeling_scratch.data.translation_pairs import TranslationData, TranslationDataArguments, load_pairs
@@ -141,39 +140,6 @@ def test_the_best_of_validation_is_kept(run: Path) -> None:
     assert says.startswith(("average of the last 3", f"{best.name}, the best"))
     expected = mean if says.startswith("average") else load_file(best / "model.safetensors")
     torch.testing.assert_close(saved, {name: expected[name] for name in saved})
-
-
-def test_a_stopped_run_is_resumed_to_the_same_weights_with_its_vocabularies(
-    two_vocabularies: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture, caplog: Any
-) -> None:
-    """Other arguments than those that it was started with are refused."""
-    output, same = shutil.copytree(two_vocabularies, tmp_path / "run"), shutil.copytree(data, tmp_path / data.name)
-    last = last_checkpoints(output, 1)[0]
-    shutil.rmtree(last)
-    extra = f"{SEPARATE} --resume_from_checkpoint last"
-    assert "--max_length was 12 and is 11" in refusal(capsys, train, same, output, extra + " --max_length 11")
-    logging.get_logger("transformers").addHandler(caplog.handler)
-    try:
-        train(same, output, extra)
-    finally:
-        logging.get_logger("transformers").removeHandler(caplog.handler)
-    assert "does not exist" not in caplog.text
-    before, found = (load_file(folder / "model.safetensors") for folder in (two_vocabularies / last.name, last))
-    assert all(torch.equal(weight, found[name]) for name, weight in before.items())
-    expected, kept = (load_tokenizers(str(folder)) for folder in (two_vocabularies, output))
-    assert [tokenizer.get_vocab() for tokenizer in kept] == [tokenizer.get_vocab() for tokenizer in expected]
-    assert "training_before_it_was_resumed" in json.loads((output / "run_config.json").read_text())
-    best = {json.loads(path.read_text())["best_model_checkpoint"] for path in output.rglob("trainer_state.json")}
-    assert {Path(name).name for name in best} == best  # nobody is told where the run stood
-    *printed, steps, saved = capsys.readouterr().out.strip().splitlines()
-    tried = [line.split(" ", 4) for line in printed if line.startswith("validation BLEU ")]
-    bleu = {rest.partition(": ")[2]: float(value.rstrip(",")) for _, _, value, _, rest in tried}
-    assert bleu[json.loads((output / "evaluation.json").read_text())["weights"]] == max(bleu.values())
-    assert " steps since step 40 in " in steps
-    names = [part.split(" (")[0] for part in saved.partition(": ")[2].split(", ")]
-    translations = ["test.translations.txt", "validation.translations.txt"]
-    model = ["the model and its tokenizer", TARGET_FOLDER]
-    assert names == [*model, "README.md", "results.md", *translations, "run_config.json"]
 
 
 def test_the_loss_of_validation_is_a_mean_over_tokens(run: Path, data: Path) -> None:
