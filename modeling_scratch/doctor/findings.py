@@ -8,6 +8,8 @@ from enum import Enum
 from itertools import groupby
 from typing import Any, NamedTuple
 
+import torch
+
 from ..utils.errors import one_line
 
 SEVERAL = 3  # checks in a row that fall short for the same reason are told one by one
@@ -75,11 +77,24 @@ class Check:
         """What holds, in a sentence without its full stop."""
         return str(self.run.__doc__).partition("\n")[0].removesuffix(".")
 
-    def examine(self, subject: Any) -> None:
-        """Raises `FallsShort`, or `DoesNotApply`."""
-        for need in self.needs:
-            only_if(need.holds(subject), need.reason)
-        self.run(subject)
+    def finding(self, verdict: Verdict, what: str = "") -> "Finding":
+        remedy = (self.mend, self.link) if verdict is Verdict.FALLS_SHORT else ()
+        return Finding(self.name, self.says, verdict, what, *remedy)
+
+    def examine(self, subject: Any) -> "Finding":
+        """Run the check. An error that it raises is a finding, too."""
+        try:
+            for need in self.needs:
+                only_if(need.holds(subject), need.reason)
+            with torch.random.fork_rng(devices=[]):
+                self.run(subject)
+        except DoesNotApply as reason:
+            return self.finding(Verdict.DOES_NOT_APPLY, str(reason))
+        except FallsShort as fault:
+            return self.finding(Verdict.FALLS_SHORT, str(fault))
+        except Exception as error:  # of the model that is examined: any
+            return self.finding(Verdict.FALLS_SHORT, f"It raises {told(error)}")
+        return self.finding(Verdict.HOLDS)
 
 
 def check(mend: str, *needs: Need, link: str = "") -> Callable[[Callable[[Any], None]], Check]:

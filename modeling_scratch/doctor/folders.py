@@ -27,7 +27,7 @@ from ..sharing.verification_outputs import load_model
 from ..utils.errors import DataError, one_line
 from . import files
 from .checks import CHECKS
-from .examination import chosen, examine, finding
+from .examination import chosen
 from .findings import LONGEST, Check, Diagnosis, DoesNotApply, Finding, Verdict, check
 from .subject import Subject
 
@@ -71,7 +71,7 @@ def check_folder(
         loaded = found.pop(loading.name, None)
         if loaded and loaded.verdict is not Verdict.HOLDS:
             rest = (each for each in left if each.name not in found)
-            found |= {each.name: finding(each, loaded.verdict, loaded.what) for each in rest}
+            found |= {each.name: each.finding(loaded.verdict, loaded.what) for each in rest}
     return Diagnosis(path.name, [found[each.name] for each in checks])
 
 
@@ -84,14 +84,15 @@ def _from_child(job: dict[str, Any], checks: Sequence[Check], seconds: float) ->
             env={**os.environ, "TMPDIR": scratch}, start_new_session=True,
         )  # fmt: skip
         try:
-            answers = Connection(os.dup(child.stdout.fileno()), writable=False)
-            limit = 2 * seconds  # the first step waits for imports
-            for each in steps_of(checks):
-                found = _next_finding(answers, limit)
-                yield found or finding(each, Verdict.FALLS_SHORT, _ended(child, each, seconds))
-                if found is None or (found.check == loading.name and found.verdict is not Verdict.HOLDS):
-                    return
-                limit = seconds
+            assert child.stdout
+            with Connection(os.dup(child.stdout.fileno()), writable=False) as answers:
+                limit = 2 * seconds  # the first step waits for imports
+                for each in steps_of(checks):
+                    found = _next_finding(answers, limit)
+                    yield found or each.finding(Verdict.FALLS_SHORT, _ended(child, each, seconds))
+                    if found is None or (found.check == loading.name and found.verdict is not Verdict.HOLDS):
+                        return
+                    limit = seconds
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(child.pid, signal.SIGKILL)  # also what the child has started
@@ -133,14 +134,14 @@ def examine_folder(job: dict[str, Any]) -> Iterator[Finding]:
     subject: Any = type("Folder", (), {"folder": folder})()
     for each in steps_of(chosen(job["checks"])):
         if each is not loading:
-            yield examine(each, subject)
+            yield each.examine(subject)
             continue
         try:
             subject = _load(folder, job["is_trusted"], job["tokenizer"])
         except Exception as error:  # of files, and of code that the folder brings: any
             yield _not_loaded(folder, job["is_trusted"], error)
             return
-        yield finding(loading, Verdict.HOLDS)
+        yield loading.finding(Verdict.HOLDS)
 
 
 def _load(folder: Path, is_trusted: bool, tokenizer: str | None) -> Subject:
@@ -153,11 +154,11 @@ def _load(folder: Path, is_trusted: bool, tokenizer: str | None) -> Subject:
 
 def _not_loaded(folder: Path, is_trusted: bool, error: Exception) -> Finding:
     if isinstance(error, DoesNotApply):
-        return finding(loading, Verdict.DOES_NOT_APPLY, str(error))
+        return loading.finding(Verdict.DOES_NOT_APPLY, str(error))
     with suppress(ValueError):  # of files that are not JSON, for which loading fails, too
         if not is_trusted and named_code(folder, all_files(folder)):
-            return finding(loading, Verdict.DOES_NOT_APPLY, NOT_TRUSTED)
-    return finding(loading, Verdict.FALLS_SHORT, f"It cannot be loaded: {one_line(error)[:LONGEST]}")
+            return loading.finding(Verdict.DOES_NOT_APPLY, NOT_TRUSTED)
+    return loading.finding(Verdict.FALLS_SHORT, f"It cannot be loaded: {one_line(error)[:LONGEST]}")
 
 
 def main(job: dict[str, Any]) -> None:

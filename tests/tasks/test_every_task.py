@@ -11,19 +11,24 @@ import pytest
 import train_answers
 import train_tokens
 import train_translation
+import transformers
 from huggingface_hub import ModelCard
+from native_models import NATIVES
 from processes import refusal
 from safetensors.torch import load_file
 from test_translate import write_split
 from toy_names import write_conll
 from toy_questions import write_squad
+from transformers import AutoTokenizer
 from uploads import uploaded_texts
 
 from modeling_scratch import tasks
 from modeling_scratch.run.checkpoints import last_checkpoints
 from modeling_scratch.verify import main as verify
+from tokenization import special_token_ids
 
-COMMON = """--report_to none --use_cpu --disable_tqdm True --learning_rate 1e-2 --tokenizer_kind wordlevel
+QUIET = "--report_to none --use_cpu --disable_tqdm True"
+COMMON = f"""{QUIET} --learning_rate 1e-2 --tokenizer_kind wordlevel
 --vocab_size 90 --num_train_epochs 2 --save_total_limit 2 --per_device_train_batch_size 12
 --config_overrides hidden_size=16,num_hidden_layers=1,num_attention_heads=2,intermediate_size=16"""
 SPLITS = {"train": 30, "validation": 8, "test": 6}
@@ -125,6 +130,22 @@ def test_a_stopped_run_is_resumed_to_the_same_weights(
     train(name, data, output, "--resume_from_checkpoint last")
     before, after = (load_file(folder / "model.safetensors") for folder in (whole, output))
     assert all(weight.equal(after[key]) for key, weight in before.items())
+
+
+@pytest.mark.parametrize("name", ["tag", "answer"])
+def test_a_native_checkpoint_is_fine_tuned(name: str, made: Any, data: Path, tmp_path: Path) -> None:
+    """Of a shorter length than its own, which cuts contexts into windows."""
+    native = next(native for native in NATIVES if native.model_type == "bert")
+    tokenizer = AutoTokenizer.from_pretrained(made(name))
+    ids = {"vocab_size": len(tokenizer), "max_position_embeddings": 60, **special_token_ids(tokenizer)}
+    native.model_class(native.config(**ids)).save_pretrained(tmp_path / "native")
+    tokenizer.save_pretrained(tmp_path / "native")
+    options = f"--model_name_or_path {tmp_path / 'native'} --max_length 30 --max_steps 3 {QUIET}"
+    CASES[name].main(f"--data_dir {data / name} --output_dir {tmp_path / 'run'} {options}".split())
+    auto_class = getattr(transformers, tasks.named(name).use.auto_class)
+    assert type(auto_class.from_pretrained(tmp_path / "run")).__name__.startswith("ScratchEncoder")
+    assert AutoTokenizer.from_pretrained(tmp_path / "run").model_max_length == 30
+    assert json.loads((tmp_path / "run" / "evaluation.json").read_text())["headline"]  # three steps teach nothing
 
 
 @pytest.mark.parametrize(("name", "options", "told"), REFUSED, ids=range(len(REFUSED)))

@@ -12,7 +12,6 @@ import predict
 import pytest
 import train_tokens
 from fastapi.openapi.models import OpenAPI
-from native_models import NATIVES
 from processes import refusal
 from seqeval.metrics.sequence_labeling import get_entities
 from serving import served
@@ -21,12 +20,11 @@ from tokenizers import Tokenizer, models, normalizers
 from toy_names import sentences, write_conll
 from transformers import AutoModelForTokenClassification, AutoTokenizer, PreTrainedTokenizerFast, pipeline
 
-from modeling_scratch import ScratchEncoderForTokenClassification
 from modeling_scratch.data.tagged_sentences import Sentence, TaggedData
 from modeling_scratch.serving.answerers import load_answerer
 from modeling_scratch.sharing.space import space_files
 from modeling_scratch.tasks.tag import FrequentLabels, Tagger, encode_sentences, evaluate_tagging
-from tokenization import KINDS, special_token_ids
+from tokenization import KINDS
 
 SIZES = "hidden_size=32,num_hidden_layers=2,num_attention_heads=4,intermediate_size=64,hidden_dropout=0.0"
 COMMON = "--report_to none --use_cpu --disable_tqdm True --learning_rate 1e-2"
@@ -234,25 +232,6 @@ def test_predict_labels_the_words_of_texts_with_a_tagger_of_classes(tmp_path: Pa
         refused = [*asked, str(tmp_path / "no.jsonl"), *option.split()]
         assert "the model labels words" in refusal(capfd, predict.main, refused)
     assert not (tmp_path / "no.jsonl").exists()
-
-
-def test_fine_tunes_a_native_checkpoint_for_parts_of_speech(run: Path, tmp_path: Path) -> None:
-    native = next(native for native in NATIVES if native.model_type == "bert")
-    tokenizer = AutoTokenizer.from_pretrained(run)
-    ids = {"vocab_size": len(tokenizer), "max_position_embeddings": 60, **special_token_ids(tokenizer)}
-    native.model_class(native.config(**ids)).save_pretrained(tmp_path / "native")
-    tokenizer.save_pretrained(tmp_path / "native")
-    file = write_conll(tmp_path / "all.conll", 60, 4)
-    train_tokens.main(
-        f"--train_file {file} --label_column 1 --output_dir {tmp_path / 'run'} --model_name_or_path "
-        f"{tmp_path / 'native'} --num_train_epochs 1 {COMMON}".split()
-    )
-    model = AutoModelForTokenClassification.from_pretrained(tmp_path / "run")
-    assert isinstance(model, ScratchEncoderForTokenClassification)
-    assert list(model.config.label2id) == ["ADP", "DET", "PUNCT", "X"]
-    results = (tmp_path / "run" / "results.md").read_text()
-    assert "macro F1" in results
-    assert "of the test split" in results  # held out, as validation was
 
 
 def tokenizer_of(kind: str, **options: Any) -> PreTrainedTokenizerFast:
