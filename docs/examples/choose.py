@@ -21,7 +21,7 @@ from ..inference.loading import load_head, set_length
 from ..run.encoder_heads import HeadModelArguments, HeadTrainingArguments, model_with_head, tokenizer_of_head
 from . import RECORDED
 from .answerer import Answerer, Job, response
-from .base import Curve, Encoded, FileRow, Task, Training, Use, headline, scores_table
+from .base import Curve, Encoded, FileRow, Task, Training, Use
 from .requests import Inputs, Pairs, one_or_several, record
 
 FIELDS = "question", "context"
@@ -105,21 +105,9 @@ class Choosing(Task):
 
         return compute
 
-    def evaluate(self, training: Training, split: str, predicted: Any) -> dict[str, Any]:
-        rows, scores = training.data.splits[split], self.metrics(training, split)(predicted)
-        baselines = [{"name": "chance", "accuracy": 1 / len(rows[0].context.splitlines())}]
-        evaluation = {"split": split, "questions": len(rows), **scores, "baselines": baselines}
-        line = headline(evaluation, "accuracy", "accuracy", None)
-        return {**evaluation, "headline": line, "notes": [], "examples": []}
-
-    def evaluated(self, evaluation: Mapping[str, Any]) -> str:
-        return f"{evaluation['questions']:,} questions"
-
-    def definitions(self, evaluation: Mapping[str, Any]) -> dict[str, str]:
-        return {"accuracy": "accuracy"}
-
-    def tables(self, evaluation: Mapping[str, Any]) -> list[str]:
-        return [scores_table(evaluation, self.definitions(evaluation))]
+    def baselines(self, training: Training, split: str) -> list[dict[str, Any]]:
+        choices = training.data.splits[split][0].context.splitlines()
+        return [{"name": "chance", "accuracy": 1 / len(choices)}]
 
     def load(self, arguments: PredictArguments, limits: Mapping[str, int] | None = None) -> Chooser:
         model, tokenizer = load_head(arguments, AutoModelForSequenceClassification, "not trained to choose")

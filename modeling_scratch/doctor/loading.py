@@ -17,12 +17,12 @@ from typing import Any
 import torch
 import transformers
 from safetensors.torch import load_file, save_file
-from torch import Tensor, nn
+from torch import nn
 from transformers import PreTrainedModel
 
 from ..tasks import FILL, TRANSLATE, WRITE
 from .findings import FallsShort, check, listed, only_if, require, told
-from .fresh_process import digest, tensors
+from .fresh_process import digests, tensors
 from .subject import CLASSIFIES, Subject, distance, run, values
 
 MOST_KEYS = 40  # that are dropped in turn
@@ -48,8 +48,7 @@ def round_trip(subject: Subject) -> None:
         loaded, report = load(subject, folder)
         for what, names in report.items():
             require(not names, f"A saved model loads with {what}: {listed(names)}.")
-        found, wanted = tensors(loaded), tensors(subject.redrawn)
-        differing = [name for name in wanted.keys() | found.keys() if not _is_equal(found.get(name), wanted.get(name))]
+        differing = _differing(digests(loaded), digests(subject.redrawn))
         require(not differing, f"{len(differing)} tensors are not as they were saved: {listed(differing)}.")
 
 
@@ -75,8 +74,7 @@ def fresh_process(subject: Subject) -> None:
         if done.returncode:
             raise FallsShort(f"It cannot be loaded there: {(done.stderr.strip().splitlines() or ['no message'])[-1]}")
         found = json.loads(done.stdout.splitlines()[-1])
-    wanted = {name: digest(tensor) for name, tensor in tensors(subject.redrawn).items()}
-    differing = sorted(name for name in wanted.keys() | found.keys() if wanted.get(name) != found.get(name))
+    differing = _differing(found, digests(subject.redrawn))
     require(not differing, f"{len(differing)} tensors differ there: {listed(differing)}.")
 
 
@@ -112,7 +110,7 @@ def _check_without(subject: Subject, folder: Path, name: str) -> None:
     except Exception:  # an error reports it, too
         return
     found, wanted, missing = tensors(loaded), tensors(subject.redrawn), report["missing keys"]
-    lost = [key for key in wanted if not _is_equal(found.get(key), wanted[key])]
+    lost = wanted.keys() & _differing(digests(loaded), digests(subject.redrawn))
     require(missing or not lost, f"Without {name} in the file, loading does not say that it is missing.")
     is_finite = all(found[key].isfinite().all() for key in missing & found.keys())
     require(is_finite, f"Without {name} in the file, it is not initialised.")
@@ -227,5 +225,6 @@ def load(subject: Subject, folder: Path, **options: Any) -> tuple[PreTrainedMode
     return model.eval(), {what: set(info[key]) for what, key in kinds.items()}
 
 
-def _is_equal(found: Tensor | None, wanted: Tensor | None) -> bool:
-    return found is not None and wanted is not None and digest(found) == digest(wanted)
+def _differing(found: dict[str, str], wanted: dict[str, str]) -> set[str]:
+    """Return the names of tensors whose digests are not equal."""
+    return {name for name in wanted.keys() | found.keys() if wanted.get(name) != found.get(name)}

@@ -16,7 +16,7 @@ from ..utils.files import remove, write_json
 from ..utils.options import option
 from .report import CURVES, MARKDOWN, PAGE, RECORD, Results, shown, size_note, write_report
 from .runs import in_process, plan, read_json, train
-from .tasks import EVALUATIONS, NEEDED, TASKS, find_task
+from .tasks import EVALUATIONS, NEEDED, TASKS, Experiment, find_task
 from .variants import Variant, check_variants, parse_factors, plan_variants
 
 PLAN = "plan"
@@ -81,17 +81,18 @@ class LabArguments:
 def run_lab(arguments: LabArguments) -> None:
     """Plan, train what is not finished, and report. Input errors are raised before the first run."""
     factors = parse_factors(arguments.vary)
-    task, data_options = find_task(arguments.task, arguments.data_dir)
-    options = [*task.options, *data_options, *shlex.split(arguments.options)]
+    task, of_data = find_task(arguments.task, arguments.data_dir)
+    options = [*task.options, *of_data, *shlex.split(arguments.options)]
     variants = plan_variants(factors)
-    preset = preset_of(options)
-    check_variants(task.comparison.presets, preset, arguments.config_overrides, factors, variants)
+    check_variants(task.comparison.presets, preset_of(options), arguments.config_overrides, factors, variants)
+    options += ["--max_steps", str(arguments.max_steps or task.max_steps)]
+    options += ["--config_overrides", arguments.config_overrides] if arguments.config_overrides else []
     folder = Path(arguments.output_dir)
     with ended_by_sigterm(), locked(folder):
-        record = open_lab(folder, arguments) or plan_lab(folder, arguments, options, variants)
+        record = open_lab(folder, arguments) or plan_lab(folder, arguments, task, options, variants)
         print(*record["conditions"], sep="\n", flush=True)
         variants = [Variant(**variant) for variant in record["variants"]]
-        runs = train_all(folder, arguments, [*options, "--max_steps", str(record["steps"])], variants, record)
+        runs = train_all(folder, arguments.seeds, variants, record["data_digests"], task, options)
         results = Results(factors, variants, runs, arguments.score or task.comparison.score)
         scores = task.comparison.score, *task.comparison.others
         others = [name for name in scores if name != results.score]
@@ -139,25 +140,19 @@ def delete_lab(folder: Path, record: Mapping[str, Any]) -> None:
 
 
 def plan_lab(
-    folder: Path, arguments: LabArguments, options: Sequence[str], variants: Sequence[Variant]
+    folder: Path, arguments: LabArguments, task: Experiment, options: Sequence[str], variants: Sequence[Variant]
 ) -> dict[str, Any]:
-    """Read the data, match the parameters, fix the steps, and write the record of a new lab."""
-    asked = arguments.task, arguments.data_dir, options
-    base, matches = arguments.config_overrides, arguments.match_parameters
-    output = folder / f"{PLAN}.json"
-    planned = in_process(plan, output, *asked, base, [vars(variant) for variant in variants], matches)
+    """Read the data, match the parameters, and write the record of a new lab."""
+    planned = in_process(plan, folder / f"{PLAN}.json", task, options, variants, arguments.match_parameters)
     sized = [Variant(**variant) for variant in planned["variants"]]
-    steps = arguments.max_steps or find_task(arguments.task, arguments.data_dir)[0].max_steps
     record = {
         "command": arguments.command(),
         "factors": parse_factors(arguments.vary),
-        "variants": planned["variants"],
-        "steps": steps,
-        "conditions": conditions(arguments, sized, [*options, "--max_steps", str(steps)], planned["hardware"]),
+        "steps": arguments.max_steps or task.max_steps,
+        "conditions": conditions(arguments, sized, options, planned["hardware"]),
         "repeat": shlex.join(["modeling-scratch", "lab", *repeated(arguments)]),
-        "data_digests": planned["data_digests"],
         "environment": environment(),
-        "hardware": planned["hardware"],
+        **planned,
     }
     if (folder / RECORD).is_file():  # --overwrite: the earlier lab is kept until here
         delete_lab(folder, read_json(folder / RECORD))
@@ -207,25 +202,17 @@ def repeated(arguments: LabArguments) -> list[str]:
 
 
 def train_all(
-    folder: Path,
-    arguments: LabArguments,
-    options: Sequence[str],
-    variants: Sequence[Variant],
-    record: Mapping[str, Any],
+    folder: Path, seeds: int, variants: Sequence[Variant], digests: Any, task: Experiment, options: Sequence[str]
 ) -> dict[tuple[str, int], dict[str, Any]]:
     """Train what is not finished, all variants of a seed before the next seed, and return all results."""
-    wanted = [(seed, variant) for seed in range(arguments.seeds) for variant in variants]
+    wanted = [(seed, variant) for seed in range(seeds) for variant in variants]
     runs = {}
     for number, (seed, variant) in enumerate(wanted, 1):
         output = folder / variant.name / f"seed-{seed}.json"
         is_new = not output.is_file()
         if is_new:
-            overrides = variant.overrides(arguments.config_overrides)
-            asked = arguments.task, arguments.data_dir, options, overrides, seed, str(output.with_suffix(""))
-            result = in_process(train, output, *asked, record["data_digests"])
-        else:
-            result = read_json(output)
-        runs[variant.name, seed] = result
+            in_process(train, output, task, options, variant, seed, str(output.with_suffix("")), digests)
+        runs[variant.name, seed] = result = read_json(output)
         print(f"{number} of {len(wanted)}: {variant.name}, seed {seed}: {described(result, is_new)}", flush=True)
     return runs
 

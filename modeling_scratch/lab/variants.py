@@ -63,10 +63,11 @@ class Variant:
     def name(self) -> str:
         return ",".join(f"{name}={self.values[name]}" for name in self.changed) or BASE
 
-    def overrides(self, base: str | None) -> list[str]:
-        """Return the config overrides. base: those of all variants."""
+    @property
+    def overrides(self) -> list[str]:
+        """The config overrides, behind those of all variants."""
         sized = [f"{SIZE}={self.size}"] if self.size is not None else []
-        return [*filter(None, [base]), *(f"{name}={value}" for name, value in self.values.items()), *sized]
+        return [*(f"{name}={value}" for name, value in self.values.items()), *sized]
 
 
 def plan_variants(factors: Factors) -> list[Variant]:
@@ -86,7 +87,8 @@ def check_variants(
     """Raise a one-line `DataError`, with the choices, for a field or a value that the config class does not take."""
     preset_config(table, preset, base)
     alone = [f"{name}={value}" for name, values in factors.items() for value in values]
-    for overrides in (*alone, *(",".join(variant.overrides(base)) for variant in variants)):
+    whole = [",".join(filter(None, [base, *variant.overrides])) for variant in variants]
+    for overrides in (*alone, *whole):
         try:
             preset_config(table, preset, overrides)
         except DataError as error:
@@ -101,7 +103,6 @@ class Matching:
     """
 
     build: Callable[[Sequence[str]], PreTrainedModel]
-    base: str | None
     matches: bool
     counts: dict[str, int] = field(default_factory=dict)
 
@@ -116,13 +117,13 @@ class Matching:
 
     def sized(self, variants: Sequence[Variant]) -> list[Variant]:
         """Return the variants with their parameters, after adjusting intermediate_size to the base's number."""
-        target = self.count(variants[0].overrides(self.base))
+        target = self.count(variants[0].overrides)
         return [self._sized(variant, target) for variant in variants]
 
     def _sized(self, variant: Variant, target: int) -> Variant:
         def sized(size: int | None, note: str = "") -> Variant:
             chosen = replace(variant, size=size, note=note)
-            return replace(chosen, parameters=self.count(chosen.overrides(self.base)))
+            return replace(chosen, parameters=self.count(chosen.overrides))
 
         plain = sized(None)
         if not self.matches or plain.parameters == target:
@@ -130,7 +131,7 @@ class Matching:
         if SIZE in variant.values:
             return sized(None, f"not adjusted, as {SIZE} is varied itself")
         with torch.device("meta"):
-            size = self.build(plain.overrides(self.base)).config.intermediate_size
+            size = self.build(plain.overrides).config.intermediate_size
         step = sized(size + 1).parameters - plain.parameters
         fitting = size + round((target - plain.parameters) / step) if step else 0
         if fitting < 1:

@@ -320,21 +320,33 @@ class Task:
     def settle(self, training: Training, trainer: Any) -> None:
         """Choose the weights to save, after the training."""
 
+    def baselines(self, training: Training, split: str) -> list[dict[str, Any]]:
+        """Return the names and the scores of baselines."""
+        raise NotImplementedError
+
     def evaluate(self, training: Training, split: str, predicted: Any) -> dict[str, Any]:
         """Return evaluation.json: split, headline, scores, those of baselines with their names, notes and examples."""
-        raise NotImplementedError
+        scores = {**self.metrics(training, split)(predicted), "baselines": self.baselines(training, split)}
+        line = headline(scores, self.decisive, self.decisive, None)
+        about = {"split": split, self.unit: len(training.data.splits[split]), "headline": line}
+        return {**about, **scores, "notes": [], "examples": []}
+
+    @property
+    def decisive(self) -> str:
+        """The score that chooses the epoch."""
+        return self.best_by[0] if self.best_by else "loss"
 
     def evaluated(self, evaluation: Mapping[str, Any]) -> str:
         """Return what was evaluated, such as the number of texts."""
-        raise NotImplementedError
+        return f"{evaluation[self.unit]:,} {self.unit}"
 
     def definitions(self, evaluation: Mapping[str, Any]) -> Mapping[str, str]:
         """Return the scores of evaluation.json that the Hub gets, with their definitions."""
-        raise NotImplementedError
+        return {self.decisive: self.decisive}
 
     def tables(self, evaluation: Mapping[str, Any]) -> list[str]:
         """Return the scores of the model and of the baselines in Markdown."""
-        raise NotImplementedError
+        return [scores_table(evaluation, self.definitions(evaluation))]
 
     def report(self, training: Training, trainer: Any, split: str, predicted: Any) -> Report:
         """Return the scores beside those of the baseline, and write further files to the run's folder."""
