@@ -155,7 +155,7 @@ class Comparison(NamedTuple):
 
 
 def baselines_of(evaluation: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the names and scores of the baselines. Taggers of version 0.2 have one."""
+    """Return the names and scores of the baselines; evaluations of earlier versions have one."""
     return evaluation["baselines"] if "baselines" in evaluation else [evaluation["baseline"]]
 
 
@@ -188,7 +188,7 @@ def _cell(value: Any) -> str:
 
 
 def _of_baselines(evaluation: Mapping[str, Any], key: str) -> list[str]:
-    return [f"{each['name']}: {percent(each[key])}" for each in baselines_of(evaluation)]
+    return [f"of the baseline {each['name']}: {percent(each[key])}" for each in baselines_of(evaluation)]
 
 
 def scores_table(evaluation: Mapping[str, Any], columns: Mapping[str, str]) -> str:

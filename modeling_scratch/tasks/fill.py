@@ -21,7 +21,7 @@ class MaskPage(Page):
     """Texts with a mask -> the most likely tokens."""
 
     def __init__(self, task: Task, arguments: PredictArguments) -> None:
-        self.action, self.fields, self.outputs = task.name, task.fields, task.outputs
+        super().__init__(task)
         arguments = replace(arguments, allow_special_tokens=True)  # the mask is one
         model, tokenizer = load_head(arguments, AutoModelForMaskedLM, "no trained head")
         self.pipe: Any = pipeline("fill-mask", model=model, tokenizer=tokenizer, device=model.device)

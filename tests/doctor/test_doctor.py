@@ -42,19 +42,19 @@ def cried(diagnosis: doctor.Diagnosis) -> set[str]:
     return {finding.check for finding in diagnosis.of(Verdict.FALLS_SHORT)}
 
 
+every_toy = pytest.mark.parametrize("toy", TOYS, ids=lambda toy: toy.name)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("toy", TOYS, ids=lambda toy: toy.name)
+@every_toy
 def test_each_trap_is_found_and_nothing_else_is_cried(toy: Toy) -> None:
     found = cried(doctor.check(toy.model_class, toy.config()))
     assert toy.found in found
     assert found <= {toy.found, *toy.also}
 
 
-@pytest.mark.parametrize(
-    "name", ["SeesTheFuture", "EncoderIgnoresPadding", "IgnoresTheCount", "DeadPart", "NamedOtherwise"]
-)
-def test_a_few_traps_by_their_own_checks(name: str) -> None:
-    toy = next(toy for toy in TOYS if toy.name.startswith(name))
+@every_toy
+def test_each_trap_by_its_own_check(toy: Toy) -> None:
     finding = doctor.check(toy.model_class, toy.config(), only=[toy.found])[toy.found]
     assert finding.verdict is Verdict.FALLS_SHORT
     assert finding.what
@@ -95,9 +95,8 @@ def test_answers_of_our_variants_hold(name: str) -> None:
 def test_a_classifier_of_ours_holds() -> None:
     diagnosis = doctor.check(TEXTS.model(pad_token_id=0), only=FAST)
     assert diagnosis.is_sound, str(diagnosis)
-    assert {"round_trip", "padding_left", "accumulation", "bfloat16"} <= {
-        finding.check for finding in diagnosis.of(Verdict.HOLDS)
-    }
+    held = {finding.check for finding in diagnosis.of(Verdict.HOLDS)}
+    assert {"round_trip", "padding_left", "accumulation", "bfloat16"} <= held
 
 
 @pytest.mark.parametrize(
