@@ -386,7 +386,7 @@ TASKS = (
         "a tagger as good as the most frequent label of a word is not called so",
     ),
     Fault(
-        "first_tokens_not_recorded", "tasks/tag", "Tagging.settings",
+        "first_tokens_not_recorded", "tasks/tag_answers", "settings_of",
         '"first" if recorded == "first" else "simple"', '"simple"',
         "a pipeline reads tokens that were never trained",
     ),
@@ -522,6 +522,7 @@ FIRST = {
     "serving/metrics": ("serve",),
     "serving/answerers": ("serve",),
     "tasks/tag": ("tag",),
+    "tasks/tag_answers": ("tag",),
     "tasks/base": ("tag",),
     "tasks/answer": ("answer",),
     "tasks/answer_windows": ("answer_windows",),
