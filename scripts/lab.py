@@ -3,7 +3,7 @@
 
     modeling-scratch lab --task demo --vary norm_position=post,pre --output_dir runs/lab
     modeling-scratch lab --task plays --data_dir input.txt --vary hidden_act=swiglu,gelu \
-        --vary norm_type=rms_norm,layer_norm --seeds 3 --budget 20m --output_dir runs/lab-plays
+        --vary norm_type=rms_norm,layer_norm --seeds 3 --output_dir runs/lab-plays
 
 The first value of each --vary is the base. The output folder holds each run, learning curves, report.md, report.html
 and lab.json. Repeating the command continues a lab that was stopped.

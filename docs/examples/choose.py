@@ -16,15 +16,12 @@ from torch.nn.functional import cross_entropy
 from transformers import AutoModelForSequenceClassification, DataCollatorWithPadding, TextClassificationPipeline
 
 from ..data.questions import QuestionData, QuestionDataArguments, asked_rows, load_questions
-from ..data.text_pairs import TextPair
 from ..inference.arguments import PredictArguments
 from ..inference.loading import load_head, set_length
-from ..run.encoder_heads import HeadModelArguments, HeadTrainingArguments, limit_length
-from ..run.encoder_models import build_model, build_tokenizer
-from ..utils.markdown import percent
+from ..run.encoder_heads import HeadModelArguments, HeadTrainingArguments, model_with_head, tokenizer_of_head
 from . import RECORDED
 from .answerer import Answerer, Job, response
-from .base import Curve, Encoded, FileRow, Metric, Report, Results, Task, Training, Use
+from .base import Curve, Encoded, FileRow, Task, Training, Use
 from .requests import Inputs, Pairs, one_or_several, record
 
 FIELDS = "question", "context"
@@ -70,18 +67,15 @@ class Choosing(Task):
     arguments = HeadModelArguments, QuestionDataArguments, HeadTrainingArguments
     best_by, loss, read = ("accuracy", True), staticmethod(loss_of_choices), staticmethod(load_questions)
     purpose = "A model that chooses the right one of several answers to a question."
+    build_tokenizer, curve = staticmethod(tokenizer_of_head), Curve("loss (nats)", "eval_accuracy", "accuracy")
     use = Use(
         *["text-classification"] * 2, "AutoModelForSequenceClassification",
         'model(**tokenizer(text, return_tensors="pt")).logits',
     )  # fmt: skip
 
-    def build_tokenizer(self, options: Any, data: QuestionData, checkpoint: str | None) -> Any:
-        texts = [text for pair in data.texts("train") for text in pair.parts]
-        return build_tokenizer(options, texts, checkpoint, token_type_ids=True)
-
     def build_model(self, options: Any, data: QuestionData, tokenizer: Any) -> Any:
-        model = build_model(options, tokenizer, ["score"], problem_type="regression", has_pairs=True)
-        limit_length(tokenizer, model.config)
+        kind: dict[str, Any] = {"problem_type": "regression", "has_pairs": True}
+        model = model_with_head(options, tokenizer, ["score"], "ForSequenceClassification", **kind)
         model.config.task_specific_params = {RECORDED: self.name}  # the head is that of classifiers
         return model
 
@@ -111,18 +105,9 @@ class Choosing(Task):
 
         return compute
 
-    def report(self, training: Training, trainer: Any, split: str, predicted: Any) -> Report:
-        accuracy = self.metrics(training, split)(predicted)["accuracy"]
-        chance = 1 / len(training.data.splits[split][0].context.splitlines())
-        evaluation = {"split": split, "accuracy": accuracy, "chance": chance, "examples": []}
-        return Report(
-            self.results(evaluation).text + "\n", evaluation, Curve("loss (nats)", "eval_accuracy", "accuracy")
-        )
-
-    def results(self, evaluation: Mapping[str, Any]) -> Results:
-        told = f"accuracy {percent(evaluation['accuracy'])}; by chance {percent(evaluation['chance'])}"
-        metric = Metric("accuracy", evaluation["accuracy"], told, evaluation["split"])
-        return Results(f"On the {evaluation['split']} split: {told}.", [metric], TextPair("1 + 1?", "2"))
+    def baselines(self, training: Training, split: str) -> list[dict[str, Any]]:
+        choices = training.data.splits[split][0].context.splitlines()
+        return [{"name": "chance", "accuracy": 1 / len(choices)}]
 
     def load(self, arguments: PredictArguments, limits: Mapping[str, int] | None = None) -> Chooser:
         model, tokenizer = load_head(arguments, AutoModelForSequenceClassification, "not trained to choose")

@@ -10,27 +10,21 @@ from tqdm import tqdm
 
 from ..sharing.model_files import MODEL_FILES
 from ..utils.errors import DataError, one_line
+from ..utils.options import option
 from .examination import chosen
-from .findings import Diagnosis
 from .folders import SECONDS, check_folder
 
 
 @dataclass
 class DoctorArguments:
     model: str = field(metadata={"help": "The folder of a saved model, or a repository of the Hub."})
-    tokenizer: str | None = field(
-        default=None, metadata={"help": "The folder of its tokenizer; by default, that of the model."}
-    )
-    trust_remote_code: bool = field(
-        default=False, metadata={"help": "Run the code that the model brings, in a process of its own."}
-    )
-    checks: list[str] | None = field(default=None, metadata={"help": "Names of the checks to run; by default, all."})
-    format: Literal["text", "json", "github"] = field(
-        default="text", metadata={"help": "text, json, or the annotations of GitHub Actions."}
-    )
-    seconds: float = field(
-        default=SECONDS, metadata={"help": "The limit of time of each check; one that takes longer falls short."}
-    )
+    tokenizer: str | None = option(None, "The folder of its tokenizer; by default, that of the model.")
+    trust_remote_code: bool = option(False, "Run the code that the model brings, in a process of its own.")
+    checks: list[str] | None = option(None, "Names of the checks to run; by default, all.")
+    format: Literal["text", "json"] = option("text", "The form of the findings.")
+    seconds: float = option(SECONDS, "The limit of time of each check; one that takes longer falls short.")
+
+    RETIRED = {"--format github": "run the checks as tests (modeling_scratch.doctor.testing), which CI shows"}
 
     def __post_init__(self) -> None:
         if not self.seconds > 0:
@@ -50,15 +44,9 @@ def diagnose(arguments: DoctorArguments) -> None:
             lambda found: bar.update(),
         )
     diagnosis.model = arguments.model
-    print(shown(diagnosis, arguments.format))
+    print(diagnosis.to_json() if arguments.format == "json" else diagnosis)
     if not diagnosis.is_sound:
         raise SystemExit(1)
-
-
-def shown(diagnosis: Diagnosis, form: str) -> str:
-    if form == "json":
-        return diagnosis.to_json()
-    return diagnosis.annotations() if form == "github" else str(diagnosis)
 
 
 def folder_of(name: str) -> Path:

@@ -13,7 +13,7 @@ from transformers import PreTrainedModel
 
 from ..utils.errors import DataError
 from .checks import CHECKS
-from .findings import Check, Diagnosis, DoesNotApply, FallsShort, Finding, Verdict, told
+from .findings import Check, Diagnosis, DoesNotApply
 from .subject import Subject
 
 
@@ -28,7 +28,7 @@ def check(
     tokenizer: for the checks that need one. only: names of the checks to run; by default, all.
     """
     subject = subject_of(model, config, tokenizer)
-    return Diagnosis(subject.name, [examine(each, subject) for each in chosen(only)])
+    return Diagnosis(subject.name, [each.examine(subject) for each in chosen(only)])
 
 
 def subject_of(model: PreTrainedModel | type[PreTrainedModel], config: Any = None, tokenizer: Any = None) -> Subject:
@@ -50,25 +50,3 @@ def chosen(only: Collection[str] = ()) -> list[Check]:
     if unknown := set(only) - names:
         raise DataError(f"{', '.join(sorted(unknown))}: no such check; there are {', '.join(sorted(names))}")
     return [each for each in CHECKS if not only or each.name in only]
-
-
-def examine(each: Check, subject: Any) -> Finding:
-    """Run one check. An error that it raises is a finding, too."""
-    verdict, what = Verdict.HOLDS, ""
-    try:
-        with torch.random.fork_rng(devices=[]):
-            each.examine(subject)
-    except DoesNotApply as reason:
-        verdict, what = Verdict.DOES_NOT_APPLY, str(reason)
-    except FallsShort as found:
-        verdict, what = Verdict.FALLS_SHORT, str(found)
-    except Exception as error:  # of the model that is examined: any
-        verdict, what = Verdict.FALLS_SHORT, f"It raises {told(error)}"
-    return finding(each, verdict, what)
-
-
-def finding(each: Check, verdict: Verdict, what: str = "") -> Finding:
-    falls_short = verdict is Verdict.FALLS_SHORT
-    return Finding(
-        each.name, each.says, verdict, what, each.mend if falls_short else "", each.link if falls_short else ""
-    )

@@ -1,8 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Checks of a folder's files, none of which runs any code of them.
-
-Each takes a `Subject`, or its `Folder` alone, and raises `FallsShort`, or `DoesNotApply`.
-"""
+"""Checks of a folder's files, none of which runs any code of them. Each needs the folder of a `Subject` alone."""
 
 import ast
 import json
@@ -11,29 +8,33 @@ from pathlib import Path
 from typing import Any
 
 import transformers
+from packaging.version import Version
 
 from ..sharing.model_files import all_files, named_code
-from .findings import FallsShort, only_if, require
+from .findings import FallsShort, Need, check, only_if, require
 
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 LIBRARIES = "torch", "transformers"
 
 
-def _folder(subject: Any) -> Path:
-    only_if(subject.folder is not None, "A model in memory has no folder.")
-    return subject.folder
+FOLDER = Need(lambda subject: subject.folder is not None, "A model in memory has no folder.")
+CODE = Need(lambda subject: _code(subject.folder), "The folder brings no code.")
 
 
+@check(
+    "Save it with `save_pretrained`, and delete these files.", FOLDER, link="https://huggingface.co/docs/safetensors"
+)
 def safe_weights(subject: Any) -> None:
-    folder = _folder(subject)
-    found = [
-        path.name for path in sorted(folder.iterdir()) if path.suffix in PICKLES and path.name != "training_args.bin"
-    ]
+    """The weights are in safetensors."""
+    paths = [path for path in sorted(subject.folder.iterdir()) if path.suffix in PICKLES]
+    found = [path.name for path in paths if path.name != "training_args.bin"]
     require(not found, f"{', '.join(found[:3])} can run code when it is loaded.")
 
 
+@check("Call `register_for_auto_class` of each class before `save_pretrained`.", FOLDER, link="29714")
 def code_is_there(subject: Any) -> None:
-    folder = _folder(subject)
+    """The code that the folder names is in it."""
+    folder = subject.folder
     named = [name for name in named_code(folder, all_files(folder)) if "--" not in name]
     only_if(named, "The folder names no code of its own.")
     missing = [name for name in named if not _defines(folder, name)]
@@ -55,22 +56,28 @@ def _names(tree: ast.Module) -> Iterator[str]:
             yield from (alias.asname or alias.name for alias in node.names)
 
 
+@check("Write `from .file import name`, and keep the files in one folder.", FOLDER, CODE, link="29251")
 def flat_code(subject: Any) -> None:
-    """The library copies `from .x import y` of files beside each other, and nothing else."""
-    faults = [fault for path in _code(_folder(subject)) for fault in _imports_that_are_lost(path)]
+    """The folder's code consists of files beside each other.
+
+    The library copies `from .x import y` of files beside each other, and nothing else.
+    """
+    faults = [fault for path in _code(subject.folder) for fault in _imports_that_are_lost(path)]
     require(not faults, f"Imports that do not survive copying: {'; '.join(faults[:3])}.")
 
 
+@check("Use the public function, or copy the few lines that are needed.", FOLDER, CODE, link="43498")
 def public_names(subject: Any) -> None:
-    """Private names change without notice, and the folder then fails in another version."""
-    faults = [fault for path in _code(_folder(subject)) for fault in _private_names(path)]
+    """The folder's code uses public names of torch and transformers.
+
+    Private names change without notice, and the folder then fails in another version.
+    """
+    faults = [fault for path in _code(subject.folder) for fault in _private_names(path)]
     require(not faults, f"Private names of the libraries: {'; '.join(faults[:3])}.")
 
 
 def _code(folder: Path) -> list[Path]:
-    found = sorted(folder.glob("*.py"))
-    only_if(found, "The folder brings no code.")
-    return found
+    return sorted(folder.glob("*.py"))
 
 
 def _tree(path: Path) -> ast.Module:
@@ -100,18 +107,12 @@ def _private_names(path: Path) -> Iterator[str]:
             yield f"{path.name}, line {node.lineno}: {'.'.join(parts)}"
 
 
+@check("Load it with the version that config.json names, and compare the answers.", FOLDER, link="46620")
 def known_version(subject: Any) -> None:
-    path = _folder(subject) / "config.json"
-    made = json.loads(path.read_text(encoding="utf-8")).get("transformers_version")
-    require(made, "config.json does not say which version of transformers saved it.")
-    made_by, here = (
-        tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
-        for version in (made, transformers.__version__)
-    )
-    require(
-        made_by <= here, f"It was saved with transformers {made}; this is {transformers.__version__}, which is older."
-    )
-    require(
-        made_by[0] == here[0],
-        f"It was saved with transformers {made}; this is {transformers.__version__}, of another major version.",
-    )
+    """This version of transformers is not older than the folder, and has its major version."""
+    settings = json.loads((subject.folder / "config.json").read_text(encoding="utf-8"))
+    require(made := settings.get("transformers_version"), "config.json does not say which transformers saved it.")
+    made_by, here = (Version(version).release[:2] for version in (made, transformers.__version__))
+    what = f"It was saved with transformers {made}; this is {transformers.__version__}"
+    require(made_by <= here, f"{what}, which is older.")
+    require(made_by[0] == here[0], f"{what}, of another major version.")

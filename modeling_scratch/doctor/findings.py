@@ -1,12 +1,14 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""What the doctor says of a model: one finding for each check, and all of them as text, JSON or annotations."""
+"""What a check is, and what the doctor says of a model: one finding for each check, and all of them as text or JSON."""
 
 import json
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import asdict, dataclass, field
 from enum import Enum
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
+
+import torch
 
 from ..utils.errors import one_line
 
@@ -50,15 +52,58 @@ def listed(names: Collection[str]) -> str:
     return ", ".join(sorted(names)[:3]) + (", ..." if len(names) > 3 else "")
 
 
+class Need(NamedTuple):
+    """A condition on the subject of a check, and the reason why the check does not apply without it."""
+
+    holds: Callable[[Any], object]
+    reason: str
+
+
 @dataclass(frozen=True)
 class Check:
-    """A property of models, the function that raises `FallsShort` without it, the remedy, and a thread about it."""
+    """A property of models: the function that raises `FallsShort` without it, the remedy, and a thread about it."""
 
-    name: str
-    says: str
-    examine: Callable[[Any], None]
+    run: Callable[[Any], None]
     mend: str
-    link: str = ""
+    link: str
+    needs: tuple[Need, ...]
+
+    @property
+    def name(self) -> str:
+        return self.run.__name__
+
+    @property
+    def says(self) -> str:
+        """What holds, in a sentence without its full stop."""
+        return str(self.run.__doc__).partition("\n")[0].removesuffix(".")
+
+    def finding(self, verdict: Verdict, what: str = "") -> "Finding":
+        remedy = (self.mend, self.link) if verdict is Verdict.FALLS_SHORT else ()
+        return Finding(self.name, self.says, verdict, what, *remedy)
+
+    def examine(self, subject: Any) -> "Finding":
+        """Run the check. An error that it raises is a finding, too."""
+        try:
+            for need in self.needs:
+                only_if(need.holds(subject), need.reason)
+            with torch.random.fork_rng(devices=[]):
+                self.run(subject)
+        except DoesNotApply as reason:
+            return self.finding(Verdict.DOES_NOT_APPLY, str(reason))
+        except FallsShort as fault:
+            return self.finding(Verdict.FALLS_SHORT, str(fault))
+        except Exception as error:  # of the model that is examined: any
+            return self.finding(Verdict.FALLS_SHORT, f"It raises {told(error)}")
+        return self.finding(Verdict.HOLDS)
+
+
+def check(mend: str, *needs: Need, link: str = "") -> Callable[[Callable[[Any], None]], Check]:
+    """Make a function of a `Subject` into the check of its name. The first line of its docstring says what holds.
+
+    mend: the remedy. link: of a thread, or the number of an issue of transformers.
+    """
+    issue = f"https://github.com/huggingface/transformers/issues/{link}"
+    return lambda run: Check(run, mend, issue if link.isdecimal() else link, needs)
 
 
 @dataclass(frozen=True)
@@ -117,24 +162,3 @@ class Diagnosis:
 
     def to_json(self) -> str:
         return json.dumps({"model": self.model, "findings": [asdict(finding) for finding in self.findings]}, indent=2)
-
-    def annotations(self) -> str:
-        """The findings that fall short, as annotations of GitHub Actions (`::error title=...::...`)."""
-        return "\n".join(
-            f"::error title={_property(f'{self.model}: {finding.check}')}::"
-            + _data(
-                f"{len(others) + 1} checks fall short. {finding.what}"
-                if others
-                else f"{finding.says}: falls short. {finding.what} To mend it: {finding.mend}"
-            )
-            for finding, *others in self._groups()
-            if finding.verdict is Verdict.FALLS_SHORT
-        )
-
-
-def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")

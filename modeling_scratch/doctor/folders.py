@@ -6,18 +6,17 @@ check_folder("runs/demo")
 
 import json
 import os
-import queue
 import resource
 import signal
 import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import torch
 from transformers import AutoTokenizer
@@ -28,16 +27,22 @@ from ..sharing.verification_outputs import load_model
 from ..utils.errors import DataError, one_line
 from . import files
 from .checks import CHECKS
-from .examination import chosen, examine, finding
-from .findings import LONGEST, Check, Diagnosis, DoesNotApply, Finding, Verdict
+from .examination import chosen
+from .findings import LONGEST, Check, Diagnosis, DoesNotApply, Finding, Verdict, check
 from .subject import Subject
 
 SECONDS = 60  # for each check
 GIBIBYTES = 16  # of address space, for the child
-FILES_ALONE = {each.name for each in CHECKS if each.examine.__module__ == files.__name__}
+FILES_ALONE = {each.name for each in CHECKS if each.run.__module__ == files.__name__}
 NOT_TRUSTED = "The folder brings its own code, which runs with --trust_remote_code only."
-# A step of the child between the checks of files and the others, and no finding of its own.
-LOADING = Check("loading", "The model can be loaded", lambda subject: None, "")
+
+
+@check("")
+def loading(subject: Subject) -> None:
+    """The model can be loaded.
+
+    A step of the child between the checks of files and the others, and no finding of its own.
+    """
 
 
 def check_folder(
@@ -63,10 +68,10 @@ def check_folder(
         for each in _from_child(job, left, seconds):
             found[each.check] = each
             progress(each)
-        loading = found.pop(LOADING.name, None)
-        if loading and loading.verdict is not Verdict.HOLDS:
+        loaded = found.pop(loading.name, None)
+        if loaded and loaded.verdict is not Verdict.HOLDS:
             rest = (each for each in left if each.name not in found)
-            found |= {each.name: finding(each, loading.verdict, loading.what) for each in rest}
+            found |= {each.name: each.finding(loaded.verdict, loaded.what) for each in rest}
     return Diagnosis(path.name, [found[each.name] for each in checks])
 
 
@@ -75,18 +80,19 @@ def _from_child(job: dict[str, Any], checks: Sequence[Check], seconds: float) ->
     with tempfile.TemporaryDirectory() as scratch:  # for what a child that is stopped leaves behind
         child = subprocess.Popen(
             [sys.executable, "-m", __name__, json.dumps({**job, "checks": [each.name for each in checks]})],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
             env={**os.environ, "TMPDIR": scratch}, start_new_session=True,
         )  # fmt: skip
         try:
-            lines = _lines(child.stdout)
-            limit = 2 * seconds  # the first step waits for imports
-            for each in steps_of(checks):
-                found = _next_finding(lines, limit)
-                yield found or finding(each, Verdict.FALLS_SHORT, _ended(child, each, seconds))
-                if found is None or (found.check == LOADING.name and found.verdict is not Verdict.HOLDS):
-                    return
-                limit = seconds
+            assert child.stdout
+            with Connection(os.dup(child.stdout.fileno()), writable=False) as answers:
+                limit = 2 * seconds  # the first step waits for imports
+                for each in steps_of(checks):
+                    found = _next_finding(answers, limit)
+                    yield found or each.finding(Verdict.FALLS_SHORT, _ended(child, each, seconds))
+                    if found is None or (found.check == loading.name and found.verdict is not Verdict.HOLDS):
+                        return
+                    limit = seconds
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(child.pid, signal.SIGKILL)  # also what the child has started
@@ -97,42 +103,26 @@ def steps_of(checks: Sequence[Check]) -> list[Check]:
     """Return the checks of files, then loading and the others if there are any."""
     alone = [each for each in checks if each.name in FILES_ALONE]
     others = [each for each in checks if each.name not in FILES_ALONE]
-    return [*alone, LOADING, *others] if others else alone
+    return [*alone, loading, *others] if others else alone
 
 
-def _lines(stream: IO[str] | None) -> "queue.Queue[str | None]":
-    """Return a queue that a thread fills with the lines of a stream, and None at its end."""
-    assert stream
-    lines: queue.Queue[str | None] = queue.Queue()
-
-    def read() -> None:
-        with stream:
-            for line in stream:
-                lines.put(line)
-        lines.put(None)
-
-    threading.Thread(target=read, daemon=True).start()
-    return lines
-
-
-def _next_finding(lines: "queue.Queue[str | None]", seconds: float) -> Finding | None:
+def _next_finding(answers: Connection, seconds: float) -> Finding | None:
     """Return the next finding; None if there is none in this time, or no more."""
-    try:
-        line = lines.get(timeout=seconds)
-    except queue.Empty:
-        return None
-    answer = json.loads(line) if line else None
-    return Finding(**{**answer, "verdict": Verdict(answer["verdict"])}) if answer else None
+    with suppress(EOFError, OSError):
+        if answers.poll(seconds):
+            answer = json.loads(answers.recv_bytes())
+            return Finding(**{**answer, "verdict": Verdict(answer["verdict"])})
+    return None
 
 
-def _ended(child: "subprocess.Popen[str]", step: Check, seconds: float) -> str:
+def _ended(child: "subprocess.Popen[bytes]", step: Check, seconds: float) -> str:
     """Return how a child without a next finding ended."""
     try:
         status = child.wait(timeout=0.1)
     except subprocess.TimeoutExpired:
-        return f"{'Loading' if step is LOADING else 'It'} did not end within {seconds:g} seconds."
+        return f"{'Loading' if step is loading else 'It'} did not end within {seconds:g} seconds."
     how = f"signal {-status}" if status < 0 else f"exit status {status}"
-    return f"The process that {'loaded' if step is LOADING else 'ran'} it died ({how})."
+    return f"The process that {'loaded' if step is loading else 'ran'} it died ({how})."
 
 
 # In the child
@@ -143,15 +133,15 @@ def examine_folder(job: dict[str, Any]) -> Iterator[Finding]:
     folder = Path(job["folder"])
     subject: Any = type("Folder", (), {"folder": folder})()
     for each in steps_of(chosen(job["checks"])):
-        if each is not LOADING:
-            yield examine(each, subject)
+        if each is not loading:
+            yield each.examine(subject)
             continue
         try:
             subject = _load(folder, job["is_trusted"], job["tokenizer"])
         except Exception as error:  # of files, and of code that the folder brings: any
             yield _not_loaded(folder, job["is_trusted"], error)
             return
-        yield finding(LOADING, Verdict.HOLDS)
+        yield loading.finding(Verdict.HOLDS)
 
 
 def _load(folder: Path, is_trusted: bool, tokenizer: str | None) -> Subject:
@@ -164,11 +154,11 @@ def _load(folder: Path, is_trusted: bool, tokenizer: str | None) -> Subject:
 
 def _not_loaded(folder: Path, is_trusted: bool, error: Exception) -> Finding:
     if isinstance(error, DoesNotApply):
-        return finding(LOADING, Verdict.DOES_NOT_APPLY, str(error))
+        return loading.finding(Verdict.DOES_NOT_APPLY, str(error))
     with suppress(ValueError):  # of files that are not JSON, for which loading fails, too
         if not is_trusted and named_code(folder, all_files(folder)):
-            return finding(LOADING, Verdict.DOES_NOT_APPLY, NOT_TRUSTED)
-    return finding(LOADING, Verdict.FALLS_SHORT, f"It cannot be loaded: {one_line(error)[:LONGEST]}")
+            return loading.finding(Verdict.DOES_NOT_APPLY, NOT_TRUSTED)
+    return loading.finding(Verdict.FALLS_SHORT, f"It cannot be loaded: {one_line(error)[:LONGEST]}")
 
 
 def main(job: dict[str, Any]) -> None:
@@ -178,12 +168,12 @@ def main(job: dict[str, Any]) -> None:
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     process = os.getpid()
-    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
+    answers = Connection(os.dup(sys.stdout.fileno()), readable=False)
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what the model prints is no finding
     for found in examine_folder(job):
         if os.getpid() != process:
             os._exit(0)  # the model has forked; what the other process finds is told already
-        print(json.dumps(asdict(found)), file=answers, flush=True)
+        answers.send_bytes(json.dumps(asdict(found)).encode())
 
 
 if __name__ == "__main__":

@@ -36,7 +36,11 @@ def digest(tensor: torch.Tensor) -> str:
     return hashlib.sha256(f"{tuple(tensor.shape)} {tensor.dtype}".encode() + content).hexdigest()
 
 
+def digests(model: torch.nn.Module) -> dict[str, str]:
+    return {name: digest(tensor) for name, tensor in tensors(model).items()}
+
+
 if __name__ == "__main__":
     job = json.loads(sys.argv[1])
     model = load(job["folder"], job["class"])
-    print(json.dumps({name: digest(tensor) for name, tensor in tensors(model).items()}))
+    print(json.dumps(digests(model)))

@@ -1,8 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Checks of the forward pass: what must change nothing, and what a token may see.
-
-Each takes a `Subject` and raises `FallsShort`, or `DoesNotApply`.
-"""
+"""Checks of the forward pass: what must change nothing, and what a token may see."""
 
 import copy
 from collections.abc import Iterator
@@ -12,10 +9,22 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from .findings import DoesNotApply, FallsShort, only_if, require
-from .subject import TOLERANCE, Batch, Subject, attention, distance, run, values
+from .findings import DoesNotApply, FallsShort, check, only_if, require
+from .subject import (
+    CAUSAL,
+    OF_TOKENS,
+    TOLERANCE,
+    Batch,
+    Subject,
+    attention,
+    distance,
+    require_close,
+    run,
+    values,
+)
 
 BACKENDS = ("eager", "sdpa")
+POSITIONS = "Count positions from attention_mask: `(attention_mask.cumsum(-1) - 1).clamp(min=0)`."
 
 
 def backends(subject: Subject) -> list[str]:
@@ -23,28 +32,38 @@ def backends(subject: Subject) -> list[str]:
     return [name for name in BACKENDS if name == "eager" or getattr(subject.model, f"_supports_{name}", False)]
 
 
+@check("Draw random numbers in training mode only (`if self.training`).")
 def repeats(subject: Subject) -> None:
+    """Evaluation repeats."""
     model, batch = subject.redrawn, subject.batch()
     apart = distance(values(run(model, batch)), values(run(model, batch)))
     require(apart == 0, f"Two passes in evaluation mode differ by {apart:.2g}.")
 
 
+@check("Let no operation mix the rows of a batch, such as a norm over the batch.")
 def batch_equals_single(subject: Subject) -> None:
+    """A text has the same answer in a batch and alone."""
     batch = subject.batch([subject.ids(seed=seed) for seed in range(3)])
-    together = values(run(subject.redrawn, batch))
+    together = subject.answers(batch)
     for row in range(3):
-        single = values(run(subject.redrawn, {name: value[row : row + 1] for name, value in batch.items()}))
-        apart = distance(together[row : row + 1], single)
-        require(apart < TOLERANCE, f"Text {row} of a batch of 3 differs by {apart:.2g} from the same text alone.")
+        single = subject.answers({name: value[row : row + 1] for name, value in batch.items()})
+        what = f"Text {row} of a batch of 3 differs by {{}} from the same text alone."
+        require_close(together[row : row + 1], single, what)
 
 
+@check("Add the mask to the scores of each attention, and leave padding out of what is pooled.", link="26569")
 def padding_right(subject: Subject) -> None:
+    """Padding on the right changes nothing."""
     fault = _fault_of_padding(subject, "right")
     require(not fault, fault)
 
 
+@check(POSITIONS, link="29419")
 def padding_left(subject: Subject) -> None:
-    """Decoders generate from texts padded on the left. An encoder gets such texts if its tokenizer makes them."""
+    """Padding on the left changes nothing.
+
+    Decoders generate from texts padded on the left. An encoder gets such texts if its tokenizer makes them.
+    """
     fault = _fault_of_padding(subject, "left")
     reason = f"{fault} This does no harm here: the model is not a decoder, and its tokenizer does not pad on the left."
     only_if(not fault or subject.pads_left, reason)
@@ -68,10 +87,10 @@ def _fault_of_padding(subject: Subject, side: str) -> str:
 
 def padding_changes(subject: Subject, batch: Batch, options: dict[str, Tensor]) -> float:
     """Return the largest distance of the answers for a padded text from those for the text alone."""
-    found = values(run(subject.redrawn, batch, **options))
+    found = subject.answers(batch, **options)
     largest = 0.0
     for row in range(len(batch["input_ids"])):
-        wanted = values(run(subject.redrawn, subject.alone(batch, row)))
+        wanted = subject.answers(subject.alone(batch, row))
         answer = found[row : row + 1]
         if answer.ndim == 3 and not subject.is_seq2seq:
             answer = answer[:, batch["attention_mask"][row].bool()]
@@ -79,9 +98,9 @@ def padding_changes(subject: Subject, batch: Batch, options: dict[str, Tensor]) 
     return largest
 
 
+@check("Make the mask by `masking_utils.create_causal_mask` for each backend.", CAUSAL, OF_TOKENS, link="48748")
 def causality(subject: Subject) -> None:
-    only_if(subject.is_causal, "The model reads in both directions.")
-    only_if(subject.head != "sequence", "The classifier reads one token of a text.")
+    """No token sees a later one."""
     for backend in backends(subject):
         with attention(subject.redrawn, backend):
             _check_causality(subject, backend)
@@ -89,42 +108,41 @@ def causality(subject: Subject) -> None:
 
 def _check_causality(subject: Subject, backend: str) -> None:
     name, batch = f"{subject.prefix}input_ids", subject.batch()
-    before = values(run(subject.redrawn, batch))
+    before = subject.answers(batch)
     for changed in (1, batch[name].shape[1] - 1):
         ids = batch[name].clone()
         ids[:, changed:] = subject.ids(ids.shape[1] - changed, seed=7)
         ids[:, changed] = torch.where(
             ids[:, changed] == batch[name][:, changed], subject.ids(1, seed=8), ids[:, changed]
         )
-        after = values(run(subject.redrawn, {**batch, name: ids}))
-        apart = distance(after[:, :changed], before[:, :changed])
-        what = f"With {backend} attention, tokens from number {changed} on change the answers before by {apart:.2g}."
-        require(apart < TOLERANCE, what)
+        after = subject.answers({**batch, name: ids})
+        what = f"With {backend} attention, tokens from number {changed} on change the answers before by {{}}."
+        require_close(after[:, :changed], before[:, :changed], what)
 
 
+@check("Make the mask by `transformers.masking_utils.create_bidirectional_mask`.", OF_TOKENS)
 def sees_both_sides(subject: Subject) -> None:
+    """A token sees those after it."""
     only_if(not subject.is_causal, "The model reads from left to right.")
-    only_if(subject.head != "sequence", "The classifier has one answer for a text.")
     batch = subject.batch()
     ids = batch["input_ids"].clone()
     ids[:, -1] = torch.where(ids[:, -1] == subject.ids(1, seed=3), subject.ids(1, seed=4), subject.ids(1, seed=3))
-    before, after = (values(run(subject.redrawn, {**batch, "input_ids": each})) for each in (batch["input_ids"], ids))
+    before, after = (subject.answers({**batch, "input_ids": each}) for each in (batch["input_ids"], ids))
     require(distance(after[:, 0], before[:, 0]) > 0, "The last token does not change the answer at the first one.")
 
 
+@check("Use the caches of `cache_utils`, and count positions from their length.", CAUSAL, OF_TOKENS, link="43679")
 def cache(subject: Subject) -> None:
-    only_if(subject.is_causal, "The model does not write.")
-    only_if(subject.head != "sequence", "The classifier does not write.")
+    """With a cache, a token has the same answer as without."""
     only_if(not subject.reads("cache_params"), "The model has a cache of another kind.")
     writes = subject.model.can_generate()
     if not subject.reads("past_key_values"):
         require(not writes, "`forward` has no argument past_key_values: generation computes every token again.")
         raise DoesNotApply("`forward` has no argument past_key_values.")
     name, batch = f"{subject.prefix}input_ids", subject.batch()
-    whole = values(run(subject.redrawn, batch))
+    whole = subject.answers(batch)
     found = torch.cat(list(_in_steps(subject.redrawn, batch, name)), dim=1)
-    apart = distance(found, whole)
-    require(apart < TOLERANCE, f"Tokens read one at a time with a cache differ by {apart:.2g} from a pass over all.")
+    require_close(found, whole, "Tokens read one at a time with a cache differ by {} from a pass over all.")
 
 
 def _in_steps(model: PreTrainedModel, batch: Batch, name: str) -> Iterator[Tensor]:
@@ -142,22 +160,25 @@ def _in_steps(model: PreTrainedModel, batch: Batch, name: str) -> Iterator[Tenso
         start = end
 
 
+@check("Hand scale, mask and biases to each backend, and set `_supports_sdpa` only if they agree.")
 def attention_backends(subject: Subject) -> None:
+    """Eager and fused attention agree."""
     names = backends(subject)
     only_if(len(names) > 1, "The model says that it has eager attention only (_supports_sdpa is False).")
     batch = subject.padded_batch()
     answers = []
     for name in names:
         with attention(subject.redrawn, name):
-            answers.append(values(run(subject.redrawn, batch)))
+            answers.append(subject.answers(batch))
     real: Any = slice(None)
     if "attention_mask" in batch and answers[0].ndim == 3 and not subject.is_seq2seq:
         real = batch["attention_mask"].bool()
-    apart = distance(answers[1][real], answers[0][real])
-    require(apart < TOLERANCE, f"{names[1]} and {names[0]} attention differ by {apart:.2g}.")
+    require_close(answers[1][real], answers[0][real], f"{names[1]} and {names[0]} attention differ by {{}}.")
 
 
+@check("Return (output, weights) from attention, and declare `_can_record_outputs`.")
 def attention_weights(subject: Subject) -> None:
+    """Attention weights can be had."""
     only_if(getattr(subject.config.get_text_config(), "num_attention_heads", 0), "The model has no attention.")
     with attention(subject.redrawn, "eager"):
         outputs = run(subject.redrawn, subject.batch(), output_attentions=True)
@@ -166,11 +187,12 @@ def attention_weights(subject: Subject) -> None:
     require(weights is not None and len(weights) > 0, f"output_attentions=True returns no {name}.")
     require(all(each is not None for each in weights), f"output_attentions=True returns None in {name}.")
     sums = torch.stack([each.float().sum(-1) for each in weights])
-    apart = distance(sums, torch.ones_like(sums))
-    require(apart < TOLERANCE, f"The weights of a query do not sum to 1: they are off by {apart:.2g}.")
+    require_close(sums, torch.ones_like(sums), "The weights of a query do not sum to 1: they are off by {}.")
 
 
+@check("Declare `_can_record_outputs`.")
 def hidden_states(subject: Subject) -> None:
+    """Hidden states can be had."""
     outputs = run(subject.redrawn, subject.batch(), output_hidden_states=True)
     name = f"{subject.prefix}hidden_states"
     states, layers = outputs.get(name), subject.config.get_text_config().num_hidden_layers
@@ -180,10 +202,12 @@ def hidden_states(subject: Subject) -> None:
     require(len(shapes) == 1, f"{name} has tensors of different batches or lengths: {sorted(shapes)}.")
 
 
+@check("Make constants in the dtype of what they meet; use torch.finfo(dtype).min for masks.")
 def bfloat16(subject: Subject) -> None:
+    """It computes in bfloat16."""
     half: Any = copy.deepcopy(subject.redrawn).bfloat16()
     batch = subject.padded_batch()
     found = values(run(half, batch))
     require(found.isfinite().all(), "Answers in bfloat16 are not finite.")
-    apart = distance(found, values(run(subject.redrawn, batch)))
-    require(apart < 0.25, f"Answers in bfloat16 are {apart:.2g} of the largest one away from those in float32.")
+    what = "Answers in bfloat16 are {} of the largest one away from those in float32."
+    require_close(found, subject.answers(batch), what, 0.25)

@@ -1,8 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Checks of saving and loading: what comes back, in this process and in a fresh one.
-
-Each takes a `Subject` and raises `FallsShort`, or `DoesNotApply`.
-"""
+"""Checks of saving and loading: what comes back, in this process and in a fresh one."""
 
 import copy
 import inspect
@@ -20,12 +17,13 @@ from typing import Any
 import torch
 import transformers
 from safetensors.torch import load_file, save_file
-from torch import Tensor, nn
+from torch import nn
 from transformers import PreTrainedModel
 
-from .findings import FallsShort, listed, only_if, require, told
-from .fresh_process import digest, tensors
-from .subject import Subject, distance, run, values
+from ..tasks import FILL, TRANSLATE, WRITE
+from .findings import FallsShort, check, listed, only_if, require, told
+from .fresh_process import digests, tensors
+from .subject import CLASSIFIES, Subject, distance, run, values
 
 MOST_KEYS = 40  # that are dropped in turn
 FRESH = Path(__file__).with_name("fresh_process.py")
@@ -40,16 +38,26 @@ def saved(model: PreTrainedModel) -> Iterator[Path]:
         yield Path(folder)
 
 
+@check(
+    "Register every weight as a parameter or a buffer, initialise it in `_init_weights` by functions of torch.nn.init "
+    "alone, and end `__init__` with `post_init()`.", link="46620",
+)  # fmt: skip
 def round_trip(subject: Subject) -> None:
+    """A saved model loads as it was, bit for bit."""
     with saved(subject.redrawn) as folder:
         loaded, report = load(subject, folder)
         for what, names in report.items():
             require(not names, f"A saved model loads with {what}: {listed(names)}.")
-        compare(tensors(loaded), tensors(subject.redrawn))
+        differing = _differing(digests(loaded), digests(subject.redrawn))
+        require(not differing, f"{len(differing)} tensors are not as they were saved: {listed(differing)}.")
 
 
+@check("Register the class, and compute buffers that are not saved in `forward`.", link="24737")
 def fresh_process(subject: Subject) -> None:
-    """In a process that has imported nothing, as another machine would load it."""
+    """A fresh process loads the same tensors.
+
+    In a process that has imported nothing, as another machine would load it.
+    """
     model_class = type(subject.model)
     by_code = subject.trusts_code and bool(subject.auto_map)
     is_local = "<locals>" in model_class.__qualname__ or model_class.__module__ == "__main__"
@@ -66,8 +74,7 @@ def fresh_process(subject: Subject) -> None:
         if done.returncode:
             raise FallsShort(f"It cannot be loaded there: {(done.stderr.strip().splitlines() or ['no message'])[-1]}")
         found = json.loads(done.stdout.splitlines()[-1])
-    wanted = {name: digest(tensor) for name, tensor in tensors(subject.redrawn).items()}
-    differing = sorted(name for name in wanted.keys() | found.keys() if wanted.get(name) != found.get(name))
+    differing = _differing(found, digests(subject.redrawn))
     require(not differing, f"{len(differing)} tensors differ there: {listed(differing)}.")
 
 
@@ -77,8 +84,12 @@ def _root_of(model_class: type) -> str:
     return str(file.parents[model_class.__module__.count(".") + (file.name == "__init__.py")])
 
 
+@check("Initialise in `_init_weights`, by functions of torch.nn.init, which keep what was loaded.", link="46620")
 def missing_keys(subject: Subject) -> None:
-    """Drop each key of the file in turn, one of those that differ only in numbers."""
+    """A key that is missing is reported, and changes no other.
+
+    Drop each key of the file in turn, one of those that differ only in numbers.
+    """
     model = subject.redrawn
     with saved(model) as folder:
         path = folder / "model.safetensors"
@@ -99,7 +110,7 @@ def _check_without(subject: Subject, folder: Path, name: str) -> None:
     except Exception:  # an error reports it, too
         return
     found, wanted, missing = tensors(loaded), tensors(subject.redrawn), report["missing keys"]
-    lost = [key for key in wanted if not _is_equal(found.get(key), wanted[key])]
+    lost = wanted.keys() & _differing(digests(loaded), digests(subject.redrawn))
     require(missing or not lost, f"Without {name} in the file, loading does not say that it is missing.")
     is_finite = all(found[key].isfinite().all() for key in missing & found.keys())
     require(is_finite, f"Without {name} in the file, it is not initialised.")
@@ -108,33 +119,33 @@ def _check_without(subject: Subject, folder: Path, name: str) -> None:
     require(not others, f"Without {name} in the file, others are not as they were saved: {listed(others)}.")
 
 
+@check("Register the config and each class with its Auto class, or name all of them in config.auto_map.", link="15224")
 def auto_classes(subject: Subject) -> None:
-    """`AutoModel` and the Auto class of the head load the folder of a head."""
+    """The Auto classes load it.
+
+    `AutoModel` and the Auto class of the head load the folder of a head.
+    """
     with saved(subject.redrawn) as folder:
         auto_map = json.loads((folder / "config.json").read_text(encoding="utf-8")).get("auto_map", {})
         is_known = subject.config.model_type in transformers.CONFIG_MAPPING
         require(auto_map or is_known, "No Auto class loads it: its config is not registered, and it has no auto_map.")
-        for name in ("AutoConfig", "AutoModel", *_auto_classes_of(subject, auto_map)):
+        named = {name for name in auto_map if hasattr(transformers, name)} - {"AutoTokenizer"}
+        for name in sorted({"AutoConfig", "AutoModel"} | named):
             try:
                 getattr(transformers, name).from_pretrained(folder, trust_remote_code=subject.trusts_code)
             except Exception as error:  # whatever the class or the library raises
                 raise FallsShort(f"{name}.from_pretrained fails: {told(error)}") from error
 
 
-def _auto_classes_of(subject: Subject, auto_map: dict[str, Any]) -> list[str]:
-    named = [name for name in auto_map if name not in ("AutoConfig", "AutoModel", "AutoTokenizer")]
-    return [name for name in named if hasattr(transformers, name)]
-
-
+@check("Declare `_tied_weights_keys = {tied: source}`.", link="41038")
 def ties(subject: Subject) -> None:
+    """Tied weights stay tied."""
     declared = getattr(subject.model, "_tied_weights_keys", None)
     model = copy.deepcopy(subject.redrawn)
     pairs = _shared_names(model)
     only_if(declared or pairs, "No weights are tied.")
-    require(
-        declared is None or isinstance(declared, dict),
-        "_tied_weights_keys is a list; transformers 5 takes {tied: source}.",
-    )
+    is_table = declared is None or isinstance(declared, dict)
+    require(is_table, "_tied_weights_keys is a list; transformers 5 takes {tied: source}.")
     with saved(model) as first:
         loaded, _ = load(subject, first)
         again = _shared_names(loaded)
@@ -154,51 +165,55 @@ def _shared_names(model: nn.Module) -> list[set[str]]:
     return [group for group in groups.values() if len(group) > 1]
 
 
-def resized_embeddings(subject: Subject) -> None:
-    model = copy.deepcopy(subject.redrawn)
-    table: Any = model.get_input_embeddings()
-    size = len(table.weight) + 3
-    model.resize_token_embeddings(size, mean_resizing=False)
-    found = model.config.get_text_config().vocab_size
-    require(found == size, f"After resize_token_embeddings({size}), config.vocab_size is {found}.")
-    batch = subject.batch()
-    batch["input_ids"][0, 1] = size - 1
-    answer = values(run(model, batch))
-    if subject.head in ("masked", "causal", "seq2seq"):
-        require(
-            answer.shape[-1] == size, f"After resize_token_embeddings({size}), there are {answer.shape[-1]} logits."
-        )
-
-
-def resized_head(subject: Subject) -> None:
-    only_if(subject.head in ("sequence", "token"), "The model does not classify.")
-    labels = subject.config.num_labels + 2
-    with saved(subject.redrawn) as folder:
-        loaded, _ = load(subject, folder, num_labels=labels, ignore_mismatched_sizes=True)
-    answer = values(run(loaded, subject.batch()))
-    require(answer.shape[-1] == labels, f"With num_labels={labels} there are {answer.shape[-1]} logits.")
-    new = [name for name, tensor in tensors(loaded).items() if tensor.shape != tensors(subject.redrawn)[name].shape]
-    for name in new:
-        tensor = tensors(loaded)[name]
-        require(tensor.isfinite().all() and tensor.abs().max() < 10, f"{name} is not initialised.")
-        require(tensor.ndim < 2 or tensor.std() > 0, f"{name} is constant.")
-
-
+@check("Create buffers in `_init_weights`, too, and compute nothing from weights in `__init__`.")
 def meta_device(subject: Subject) -> None:
-    """A model that was made without memory, as large ones are, computes as the saved one."""
+    """It can be made without memory and then loaded.
+
+    A model that was made without memory, as large ones are, computes as the saved one.
+    """
     with torch.device("meta"):
         model = type(subject.model)(copy.deepcopy(subject.config))
-    wanted = tensors(subject.redrawn)
-    lacking = [
-        name for name, tensor in tensors(model).items() if name not in wanted or tensor.shape != wanted[name].shape
-    ]
+    shapes = {name: tensor.shape for name, tensor in tensors(subject.redrawn).items()}
+    lacking = [name for name, tensor in tensors(model).items() if tensor.shape != shapes.get(name)]
     require(not lacking, f"Made on the meta device, it has other tensors: {listed(lacking)}.")
     with saved(subject.redrawn) as folder:
         loaded, _ = load(subject, folder)
     on_meta = [name for name, tensor in tensors(loaded).items() if tensor.is_meta]
     require(not on_meta, f"After loading, tensors are still on the meta device: {listed(on_meta)}.")
-    apart = distance(values(run(loaded, subject.batch())), values(run(subject.redrawn, subject.batch())))
+    apart = distance(values(run(loaded, subject.batch())), subject.answers(subject.batch()))
     require(apart == 0, f"A loaded model answers {apart:.2g} away from the saved one.")
+
+
+@check("Define `get_input_embeddings` and `get_output_embeddings`, and read config.vocab_size.")
+def resized_embeddings(subject: Subject) -> None:
+    """The vocabulary can grow."""
+    model = copy.deepcopy(subject.redrawn)
+    table: Any = model.get_input_embeddings()
+    size = len(table.weight) + 3
+    model.resize_token_embeddings(size, mean_resizing=False)
+    found = model.config.get_text_config().vocab_size
+    after = f"After resize_token_embeddings({size})"
+    require(found == size, f"{after}, config.vocab_size is {found}.")
+    batch = subject.batch()
+    batch["input_ids"][0, 1] = size - 1
+    width = values(run(model, batch)).shape[-1]
+    require(width == size or subject.head not in (FILL, WRITE, TRANSLATE), f"{after}, there are {width} logits.")
+
+
+@check("Read config.num_labels where the head is made, and initialise it in `_init_weights`.", CLASSIFIES)
+def resized_head(subject: Subject) -> None:
+    """The head can be replaced by one of another size."""
+    labels = subject.config.num_labels + 2
+    with saved(subject.redrawn) as folder:
+        loaded, _ = load(subject, folder, num_labels=labels, ignore_mismatched_sizes=True)
+    answer = values(run(loaded, subject.batch()))
+    require(answer.shape[-1] == labels, f"With num_labels={labels} there are {answer.shape[-1]} logits.")
+    before = tensors(subject.redrawn)
+    for name, tensor in tensors(loaded).items():
+        if tensor.shape == before[name].shape:
+            continue
+        require(tensor.isfinite().all() and tensor.abs().max() < 10, f"{name} is not initialised.")
+        require(tensor.ndim < 2 or tensor.std() > 0, f"{name} is constant.")
 
 
 def load(subject: Subject, folder: Path, **options: Any) -> tuple[PreTrainedModel, dict[str, set[str]]]:
@@ -210,13 +225,6 @@ def load(subject: Subject, folder: Path, **options: Any) -> tuple[PreTrainedMode
     return model.eval(), {what: set(info[key]) for what, key in kinds.items()}
 
 
-def compare(found: dict[str, Tensor], wanted: dict[str, Tensor]) -> None:
-    """Raises `FallsShort` for tensors that are not equal, bit for bit."""
-    differing = sorted(
-        name for name in wanted.keys() | found.keys() if not _is_equal(found.get(name), wanted.get(name))
-    )
-    require(not differing, f"{len(differing)} tensors are not as they were saved: {listed(differing)}.")
-
-
-def _is_equal(found: Tensor | None, wanted: Tensor | None) -> bool:
-    return found is not None and wanted is not None and digest(found) == digest(wanted)
+def _differing(found: dict[str, str], wanted: dict[str, str]) -> set[str]:
+    """Return the names of tensors whose digests are not equal."""
+    return {name for name in wanted.keys() | found.keys() if wanted.get(name) != found.get(name)}

@@ -18,22 +18,13 @@ import transformers
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from .findings import only_if
+from ..tasks import ANSWER, CLASSIFY, FILL, TAG, TRANSLATE, WRITE, action_of_class
+from .findings import Need, only_if, require
 
 Batch = dict[str, Tensor]
 
-# The end of a class's name, or of the Auto class that makes it: the head.
-HEADS = {
-    "ForSequenceClassification": "sequence",
-    "ForTokenClassification": "token",
-    "ForQuestionAnswering": "span",
-    "ForMaskedLM": "masked",
-    "ForSeq2SeqLM": "seq2seq",
-    "ForConditionalGeneration": "seq2seq",
-    "ForCausalLM": "causal",
-    "LMHeadModel": "causal",
-}
 OTHER_HEADS = "ForMultipleChoice", "ForNextSentencePrediction", "ForPreTraining"  # with other inputs or outputs
+BASE = "base"  # without a loss
 LENGTH, SHORTER = 9, 5
 SPECIAL = "pad", "bos", "eos", "sep", "cls", "mask", "unk", "decoder_start"
 TOLERANCE = 1e-4  # relative to the largest value, in float32
@@ -84,17 +75,17 @@ class Subject:
 
     @cached_property
     def head(self) -> str:
-        """sequence, token, span, masked, seq2seq or causal; base: without a loss."""
+        """What the model does, by the Auto class that makes it, or by its name, its arguments and its logits."""
         makers = [auto for auto, path in self.auto_map.items() if str(path).rpartition(".")[2] == self.name]
-        known = [head for name in (*makers, self.name) for end, head in HEADS.items() if name.endswith(end)]
-        if known:
-            return known[0]
+        known = filter(None, map(action_of_class, (*makers, self.name)))
+        if action := next(known, None):
+            return action
         if not self.reads("labels"):
-            return "base"
+            return BASE
         if self.model.can_generate():
-            return "seq2seq" if self.is_seq2seq else "causal"
+            return TRANSLATE if self.is_seq2seq else WRITE
         shape = run(self.redrawn, self.batch())["logits"].shape
-        return "sequence" if len(shape) == 2 else "token" if shape[-1] == self.config.num_labels else "masked"
+        return CLASSIFY if len(shape) == 2 else TAG if shape[-1] == self.config.num_labels else FILL
 
     @cached_property
     def is_causal(self) -> bool:
@@ -163,16 +154,16 @@ class Subject:
         """Labels that go with a batch, some of tokens ignored (-100); none for a model without a loss."""
         ids = batch["input_ids"]
         rows, columns = torch.arange(len(ids)), torch.arange(ids.shape[1])
-        if self.head == "sequence":
+        if self.head == CLASSIFY:
             return {"labels": self.text_labels(len(ids), self.config.problem_type)}
-        if self.head == "token":
+        if self.head == TAG:
             return {"labels": torch.where(columns > rows[:, None], ids % self.config.num_labels, -100)}
-        if self.head == "span":
+        if self.head == ANSWER:
             return {"start_positions": rows % 3, "end_positions": rows % 3 + 2}
-        if self.head == "seq2seq":
+        if self.head == TRANSLATE:
             targets = batch["decoder_input_ids"].flip(1)
             return {"labels": torch.where(torch.arange(targets.shape[1]) < 5 - rows[:, None], targets, -100)}
-        if self.head in ("masked", "causal"):
+        if self.head in (FILL, WRITE):
             return {"labels": torch.where(columns < 7 - 2 * rows[:, None], ids, -100)}
         return {}
 
@@ -186,6 +177,10 @@ class Subject:
             return values if classes == 1 else values[:, None].expand(texts, classes)
         return (torch.arange(texts) + 1) % classes
 
+    def answers(self, batch: Batch, **options: Any) -> Tensor:
+        """What the redrawn model answers to a batch."""
+        return values(run(self.redrawn, batch, **options))
+
     def alone(self, batch: Batch, row: int) -> Batch:
         """One row of a batch, without its padding."""
         kept = batch["attention_mask"][row].bool() if "attention_mask" in batch else slice(None)
@@ -193,6 +188,17 @@ class Subject:
         return {
             name: value[:, kept] if name in ("input_ids", "attention_mask") else value for name, value in one.items()
         }
+
+
+# What checks need of a subject.
+TOKENIZER = Need(lambda subject: subject.tokenizer is not None, "No tokenizer was given.")
+GENERATES = Need(lambda subject: subject.model.can_generate(), "The model does not generate.")
+LOSS = Need(lambda subject: subject.head != BASE, "The model has no loss.")
+CLASSIFIES = Need(lambda subject: subject.head in (CLASSIFY, TAG), "The model has no labels.")
+CLASSIFIES_TEXTS = Need(lambda subject: subject.head == CLASSIFY, "The model does not classify texts.")
+TAGS = Need(lambda subject: subject.head == TAG, "The model tags no words.")
+OF_TOKENS = Need(lambda subject: subject.head != CLASSIFY, "The classifier has one answer for a text.")
+CAUSAL = Need(lambda subject: subject.is_causal, "The model reads in both directions.")
 
 
 def _padded(values: Tensor, length: int, filler: int, side: str) -> Tensor:
@@ -220,6 +226,12 @@ def distance(found: Tensor, wanted: Tensor) -> float:
     found, wanted = found.float(), wanted.float()
     apart = (found - wanted).abs().max() / wanted.abs().max().clamp(min=1e-6)
     return float(apart.nan_to_num(float("inf")))
+
+
+def require_close(found: Tensor, wanted: Tensor, what: str, tolerance: float = TOLERANCE) -> None:
+    """Raises `FallsShort` for tensors that differ by their `distance`. what: a format for it."""
+    apart = distance(found, wanted)
+    require(apart < tolerance, what.format(f"{apart:.2g}"))
 
 
 @torch.no_grad()

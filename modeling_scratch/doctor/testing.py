@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from .checks import CHECKS
-from .examination import examine, subject_of
+from .examination import subject_of
 from .findings import Check, Verdict
 from .subject import Subject
 
@@ -28,7 +28,7 @@ class ModelChecks:
 
     @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.name)
     def test_check(self, check: Check) -> None:
-        found = examine(check, self._subject())
+        found = check.examine(self._subject())
         if found.verdict is Verdict.DOES_NOT_APPLY:
             pytest.skip(found.what)
         if check.name in self.known:

@@ -1,29 +1,28 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Checks of the tokenizer and of the names that go with a model.
-
-Each takes a `Subject` and raises `FallsShort`, or `DoesNotApply`.
-"""
+"""Checks of the tokenizer and of the names that go with a model."""
 
 import re
 from typing import Any
 
-from .findings import only_if, require
-from .subject import Subject
+from .findings import check, only_if, require
+from .subject import CLASSIFIES, TAGS, TOKENIZER, Subject
 
-NO_TOKENIZER = "No tokenizer was given."
 LONGEST = 10_000_000  # as the model_max_length of a tokenizer that has none is 1e30
 
 
-def finite_length(subject: Subject) -> None:
-    only_if(subject.tokenizer is not None, NO_TOKENIZER)
-    found = subject.tokenizer.model_max_length
-    require(found < LONGEST, f"model_max_length is {found:.3g}: truncation=True truncates nothing.")
-    limit = getattr(subject.config.get_text_config(), "max_position_embeddings", None)
-    require(limit is None or found <= limit, f"model_max_length is {found}, but the model has {limit} positions.")
+@check("Set tokenizer.pad_token and config.pad_token_id.", link="2210")
+def padding_token(subject: Subject) -> None:
+    """There is a padding token."""
+    pad = getattr(subject.config, "pad_token_id", None)
+    if subject.tokenizer is not None:
+        require(subject.tokenizer.pad_token is not None, "The tokenizer has no pad_token: batches of texts fail.")
+    needs_one = subject.head == "classify" and subject.is_causal
+    require(pad is not None or not needs_one, "config.pad_token_id is None: the classifier cannot take several texts.")
 
 
+@check("Set the ids of the config from the tokenizer, in one place.", TOKENIZER, link="2210")
 def special_tokens(subject: Subject) -> None:
-    only_if(subject.tokenizer is not None, NO_TOKENIZER)
+    """Config and tokenizer name the same special tokens."""
     for name in ("pad_token_id", "bos_token_id", "eos_token_id"):
         ids = getattr(subject.config, name, None), getattr(subject.tokenizer, name, None)
         expected = ids[0] if isinstance(ids[0], list) else [ids[0]]
@@ -35,16 +34,18 @@ def special_tokens(subject: Subject) -> None:
     require(largest < size, f"The tokenizer has the id {largest}, and the model {size} embeddings.")
 
 
-def padding_token(subject: Subject) -> None:
-    pad = getattr(subject.config, "pad_token_id", None)
-    if subject.tokenizer is not None:
-        require(subject.tokenizer.pad_token is not None, "The tokenizer has no pad_token: batches of texts fail.")
-    needs_one = subject.head == "sequence" and subject.is_causal
-    require(pad is not None or not needs_one, "config.pad_token_id is None: the classifier cannot take several texts.")
+@check("Set tokenizer.model_max_length to config.max_position_embeddings.", TOKENIZER)
+def finite_length(subject: Subject) -> None:
+    """The tokenizer truncates to what the model reads."""
+    found = subject.tokenizer.model_max_length
+    require(found < LONGEST, f"model_max_length is {found:.3g}: truncation=True truncates nothing.")
+    limit = getattr(subject.config.get_text_config(), "max_position_embeddings", None)
+    require(limit is None or found <= limit, f"model_max_length is {found}, but the model has {limit} positions.")
 
 
+@check("Set config.id2label and config.label2id from the data.", CLASSIFIES, link="10449")
 def label_names(subject: Subject) -> None:
-    only_if(subject.head in ("sequence", "token"), "The model has no labels.")
+    """The labels have names."""
     names = subject.config.id2label
     require(len(names) == subject.config.num_labels, f"{len(names)} names for {subject.config.num_labels} labels.")
     back = {label: index for index, label in names.items()}
@@ -54,9 +55,9 @@ def label_names(subject: Subject) -> None:
     require(not unnamed or len(names) == 1, f"The labels have no names: {', '.join(unnamed[:3])}.")
 
 
+@check("Set add_prefix_space=True for byte-level BPE.", TOKENIZER, TAGS)
 def words_and_texts(subject: Subject) -> None:
-    only_if(subject.tokenizer is not None, NO_TOKENIZER)
-    only_if(subject.head == "token", "The model tags no words.")
+    """Words have the tokens that they have in a text."""
     words = ["Two", "words", "follow"]
     found = subject.tokenizer(words, is_split_into_words=True)["input_ids"]
     wanted = subject.tokenizer(" ".join(words))["input_ids"]

@@ -1,8 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Checks of what people do with a model: generate, pipelines, export and compilation.
-
-Each takes a `Subject` and raises `FallsShort`, or `DoesNotApply`.
-"""
+"""Checks of what people do with a model: generate, pipelines, export and compilation."""
 
 import copy
 import tempfile
@@ -12,23 +9,22 @@ import torch
 from torch import Tensor, nn
 from transformers import pipeline
 
-from .findings import FallsShort, only_if, require, told
-from .subject import LENGTH, SHORTER, TOLERANCE, Subject, distance, run, values
+from ..tasks import CLASSIFY, FILL, TAG, WRITE, named
+from .findings import FallsShort, check, only_if, require, told
+from .invariances import POSITIONS
+from .subject import BASE, GENERATES, LENGTH, SHORTER, TOKENIZER, Subject, require_close, values
 
 NEW_TOKENS = 4
-TASKS = {
-    "sequence": "text-classification",
-    "token": "token-classification",
-    "masked": "fill-mask",
-    "causal": "text-generation",
-    "base": "feature-extraction",
-}
+PIPED = CLASSIFY, TAG, FILL, WRITE  # transformers has pipelines for these
 TEXT = "A text."
 
 
+@check("Use the caches of `cache_utils`, and the library's prepare_inputs_for_generation.", GENERATES, link="43280")
 def generation(subject: Subject) -> None:
-    """With a cache, without, and with a static one, greedy search writes the same."""
-    only_if(subject.model.can_generate(), "The model does not generate.")
+    """Greedy search writes the same with and without a cache.
+
+    With a cache, without, and with a static one, greedy search writes the same.
+    """
     wanted = _generate(subject, use_cache=False)
     caches: dict[str, dict[str, Any]] = {
         "a cache": {"use_cache": True},
@@ -39,9 +35,12 @@ def generation(subject: Subject) -> None:
         require(torch.equal(found, wanted), f"With {name}, greedy search writes other tokens than without a cache.")
 
 
+@check(POSITIONS, GENERATES, link="29419")
 def generation_padded(subject: Subject) -> None:
-    """A prompt beside a longer one is padded on the left."""
-    only_if(subject.model.can_generate(), "The model does not generate.")
+    """A prompt is continued in a batch as it is alone.
+
+    A prompt beside a longer one is padded on the left.
+    """
     only_if(not subject.is_seq2seq, "Prompts of an encoder-decoder are read by the encoder.")
     short, long = subject.ids(SHORTER, seed=1), subject.ids(LENGTH)
     together = _generate(subject, [short, long])[0, -NEW_TOKENS:]
@@ -49,8 +48,9 @@ def generation_padded(subject: Subject) -> None:
     require(torch.equal(together, alone), "Beside a longer prompt, a prompt is continued otherwise than alone.")
 
 
+@check("Use the classes of `transformers.cache_utils`, which reorder their rows.", GENERATES, link="43280")
 def beam_search(subject: Subject) -> None:
-    only_if(subject.model.can_generate(), "The model does not generate.")
+    """Beam search writes the same with and without a cache."""
     found, wanted = (_generate(subject, num_beams=3, use_cache=cached) for cached in (True, False))
     require(torch.equal(found, wanted), "With a cache, beam search writes other tokens than without.")
 
@@ -63,20 +63,23 @@ def _generate(subject: Subject, texts: list[Tensor] | None = None, **options: An
     return model.generate(**batch, do_sample=False, **lengths, **options)
 
 
+@check("Register the class with its Auto class.", TOKENIZER, link="https://github.com/IBM/fastfit/issues/15")
 def pipelines(subject: Subject) -> None:
-    """From the object, and from a saved folder."""
-    only_if(subject.tokenizer is not None, "No tokenizer was given.")
-    task: Any = TASKS.get(subject.head)
-    only_if(task, "transformers has no pipeline for its task.")
-    text = f"A {subject.tokenizer.mask_token}." if subject.head == "masked" else TEXT
-    only_if(subject.head != "masked" or subject.tokenizer.mask_token, "The tokenizer has no mask token.")
-    options: Any = {"max_new_tokens": 2} if subject.head == "causal" else {}
+    """The pipeline of its task takes it.
+
+    From the object, and from a saved folder.
+    """
+    only_if(subject.head in (BASE, *PIPED), "transformers has no pipeline for its task.")
+    task = "feature-extraction" if subject.head == BASE else named(subject.head).use.pipeline
+    text = f"A {subject.tokenizer.mask_token}." if subject.head == FILL else TEXT
+    only_if(subject.head != FILL or subject.tokenizer.mask_token, "The tokenizer has no mask token.")
+    options: Any = {"max_new_tokens": 2} if subject.head == WRITE else {}
     found = _piped(task, "", text, options, model=subject.model, tokenizer=subject.tokenizer)
     with tempfile.TemporaryDirectory() as folder:
         subject.model.save_pretrained(folder)
         subject.tokenizer.save_pretrained(folder)
         again = _piped(task, " of its folder", text, options, model=folder, trust_remote_code=subject.trusts_code)
-    require(subject.head == "causal" or str(found) == str(again), "The pipeline of its folder answers otherwise.")
+    require(subject.head == WRITE or str(found) == str(again), "The pipeline of its folder answers otherwise.")
 
 
 def _piped(task: Any, whose: str, text: str, options: dict[str, Any], **made: Any) -> Any:
@@ -98,7 +101,9 @@ class Answers(nn.Module):
         return values(self.model(**dict(zip(self.names, inputs)), return_dict=True))
 
 
+@check("Let no Python value depend on what tensors hold.")
 def export(subject: Subject) -> None:
+    """torch.export takes it."""
     batch = subject.batch()
     model = copy.deepcopy(subject.redrawn)
     if subject.reads("use_cache"):
@@ -106,11 +111,13 @@ def export(subject: Subject) -> None:
     wrapped = Answers(model, list(batch))
     program = torch.export.export(wrapped, tuple(batch.values()), strict=False)
     with torch.no_grad():
-        apart = distance(program.module()(*batch.values()), values(run(subject.redrawn, batch)))
-    require(apart < TOLERANCE, f"The exported program answers {apart:.2g} away from the model.")
+        found = program.module()(*batch.values())
+    require_close(found, subject.answers(batch), "The exported program answers {} away from the model.")
 
 
+@check("Let no Python value depend on what tensors hold.")
 def one_graph(subject: Subject) -> None:
+    """torch.compile sees one graph."""
     batch = subject.batch()
     wrapped = Answers(copy.deepcopy(subject.redrawn), list(batch))
     torch.compiler.reset()
@@ -122,5 +129,4 @@ def one_graph(subject: Subject) -> None:
         raise FallsShort(f"torch.compile(fullgraph=True) fails: {told(error)}") from error
     finally:
         torch.compiler.reset()
-    apart = distance(found, values(run(subject.redrawn, batch)))
-    require(apart < TOLERANCE, f"The compiled model answers {apart:.2g} away from the model.")
+    require_close(found, subject.answers(batch), "The compiled model answers {} away from the model.")

@@ -5,24 +5,21 @@ import re
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from ..run.run_folder import LOCK_FILE, ended_by_sigterm, locked
 from ..sharing.run_record import environment, without_paths
-from ..utils.command_line import option
 from ..utils.errors import DataError
 from ..utils.files import remove, write_json
+from ..utils.options import option
 from .report import CURVES, MARKDOWN, PAGE, RECORD, Results, shown, size_note, write_report
-from .runs import in_process, plan, probe, read_json, train
-from .tasks import EVALUATIONS, NEEDED, TASKS, find_task
+from .runs import in_process, plan, read_json, train
+from .tasks import EVALUATIONS, NEEDED, TASKS, Experiment, find_task
 from .variants import Variant, check_variants, parse_factors, plan_variants
 
-PLAN, PROBE = "plan", "probe"
-LEAST_STEPS = 10 * EVALUATIONS
-MANY_EPOCHS = 10
-UNITS = {"s": 1, "m": 60, "h": 3600}
+PLAN = "plan"
 # What the lab decides for each run.
 OURS = ("seed", "output_dir", "config_overrides", "max_steps", "overwrite", "resume_from_checkpoint", "data_dir")
 SHOWN = "accuracy", "bleu", "loss", "perplexity"  # after each run
@@ -44,45 +41,30 @@ class LabArguments:
             "norm_position=pre,post. Repeat the option for further fields.",
         },
     )
-    seeds: int = field(default=3, metadata={"help": "The number of seeds of each variant, from 0 on."})
-    grid: bool = field(
-        default=False, metadata={"help": "Train all combinations of values, instead of one change at a time."}
+    seeds: int = option(3, "The number of seeds of each variant, from 0 on.")
+    data_dir: str | None = option(None, "; ".join(f"{name}: {what}" for name, what in NEEDED.items()) + ".")
+    max_steps: int | None = option(None, "The steps of each run; by default those of the task.")
+    match_parameters: bool = option(
+        True, "Adjust intermediate_size so that each variant has as many parameters as the base."
     )
-    data_dir: str | None = field(
-        default=None, metadata={"help": "; ".join(f"{name}: {what}" for name, what in NEEDED.items()) + "."}
+    config_overrides: str | None = option(None, "Changes to the configuration of all variants, e.g. hidden_size=128.")
+    options: str = option("", 'Further options of the training program, in quotes: "--learning_rate 1e-3".')
+    score: str | None = option(
+        None, "The validation score to compare, e.g. loss; repeating a lab with another is free."
     )
-    max_steps: int | None = field(
-        default=None, metadata={"help": "The steps of each run; by default those of the task."}
-    )
-    budget: str | None = field(
-        default=None,
-        metadata={"help": "The time of all runs, such as 90s, 20m or 2h: the steps follow from the speed of the base."},
-    )
-    match_parameters: bool = field(
-        default=True,
-        metadata={"help": "Adjust intermediate_size so that each variant has as many parameters as the base."},
-    )
-    config_overrides: str | None = field(
-        default=None, metadata={"help": "Changes to the configuration of all variants, e.g. hidden_size=128."}
-    )
-    options: str = field(
-        default="", metadata={"help": 'Further options of the training program, in quotes: "--learning_rate 1e-3".'}
-    )
-    score: str | None = field(
-        default=None,
-        metadata={"help": "The validation score to compare, e.g. loss; repeating a lab with another is free."},
-    )
-    output_dir: str = field(default="runs/lab", metadata={"help": "The folder for the runs and the report."})
-    overwrite: bool = option(default=False, help="Replace the lab in the output folder.")
+    output_dir: str = option("runs/lab", "The folder for the runs and the report.")
+    overwrite: bool = option(False, "Replace the lab in the output folder.")
+
+    RETIRED = {
+        "--grid": "vary one switch, and repeat the lab from another base (--config_overrides)",
+        "--budget": "give --max_steps; the lab prints the seconds of each run",
+    }
 
     def __post_init__(self) -> None:
         if self.seeds < 1:
             raise DataError(f"--seeds {self.seeds}: must be at least 1")
         if self.max_steps is not None and self.max_steps < EVALUATIONS:
             raise DataError(f"--max_steps {self.max_steps}: must be at least {EVALUATIONS}, one for each evaluation")
-        if self.max_steps is not None and self.budget:
-            raise DataError("--max_steps and --budget exclude each other; give only one")
-        budget_seconds(self.budget)
         try:
             shlex.split(self.options)
         except ValueError as error:
@@ -96,30 +78,21 @@ class LabArguments:
         return {name: without_paths(value) for name, value in vars(self).items() if name not in NOT_OF_COMMAND}
 
 
-def budget_seconds(budget: str | None) -> float | None:
-    """Return the seconds of a time such as 20m."""
-    if budget is None:
-        return None
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", budget)
-    if found is None or not float(found[1]):
-        raise DataError(f"--budget {budget}: give a number with s, m or h, such as 20m")
-    return float(found[1]) * UNITS[found[2]]
-
-
 def run_lab(arguments: LabArguments) -> None:
     """Plan, train what is not finished, and report. Input errors are raised before the first run."""
     factors = parse_factors(arguments.vary)
-    task, data_options = find_task(arguments.task, arguments.data_dir)
-    options = [*task.options, *data_options, *shlex.split(arguments.options)]
-    variants = plan_variants(factors, arguments.grid)
-    preset = preset_of(options)
-    check_variants(task.comparison.presets, preset, arguments.config_overrides, factors, variants)
+    task, of_data = find_task(arguments.task, arguments.data_dir)
+    options = [*task.options, *of_data, *shlex.split(arguments.options)]
+    variants = plan_variants(factors)
+    check_variants(task.comparison.presets, preset_of(options), arguments.config_overrides, factors, variants)
+    options += ["--max_steps", str(arguments.max_steps or task.max_steps)]
+    options += ["--config_overrides", arguments.config_overrides] if arguments.config_overrides else []
     folder = Path(arguments.output_dir)
     with ended_by_sigterm(), locked(folder):
-        record = open_lab(folder, arguments) or plan_lab(folder, arguments, options, variants)
+        record = open_lab(folder, arguments) or plan_lab(folder, arguments, task, options, variants)
         print(*record["conditions"], sep="\n", flush=True)
         variants = [Variant(**variant) for variant in record["variants"]]
-        runs = train_all(folder, arguments, [*options, "--max_steps", str(record["steps"])], variants, record)
+        runs = train_all(folder, arguments.seeds, variants, record["data_digests"], task, options)
         results = Results(factors, variants, runs, arguments.score or task.comparison.score)
         scores = task.comparison.score, *task.comparison.others
         others = [name for name in scores if name != results.score]
@@ -135,7 +108,7 @@ def preset_of(options: Sequence[str]) -> str:
 def open_lab(folder: Path, arguments: LabArguments) -> dict[str, Any] | None:
     """Return the record of the lab in the folder, which the same command continues; None where there is none."""
     path = folder / RECORD
-    ours = {LOCK_FILE, *(f"{name}.{suffix}" for name in (PLAN, PROBE) for suffix in ("json", "log"))}
+    ours = {LOCK_FILE, f"{PLAN}.json", f"{PLAN}.log"}
     others = [entry.name for entry in folder.iterdir() if entry.name not in ours]
     others = [name for name in others if not name.startswith(f".{RECORD}.")]  # of a process that was killed
     if not path.is_file():
@@ -146,9 +119,8 @@ def open_lab(folder: Path, arguments: LabArguments) -> dict[str, Any] | None:
     if arguments.overwrite:
         return None
     before, now = record.get("command", {}), arguments.command()
-    changes = [
-        f"--{name} was {before.get(name)!r} and is {now[name]!r}" for name in now if before.get(name) != now[name]
-    ]
+    differing = [name for name in {**before, **now} if (before.get(name) or None) != (now.get(name) or None)]
+    changes = [f"--{name} was {before.get(name)!r} and is {now.get(name)!r}" for name in differing]
     if changes:
         raise DataError(
             f"--output_dir {folder} holds another lab: {'; '.join(changes)}; choose another folder, or give --overwrite"
@@ -168,66 +140,24 @@ def delete_lab(folder: Path, record: Mapping[str, Any]) -> None:
 
 
 def plan_lab(
-    folder: Path, arguments: LabArguments, options: Sequence[str], variants: Sequence[Variant]
+    folder: Path, arguments: LabArguments, task: Experiment, options: Sequence[str], variants: Sequence[Variant]
 ) -> dict[str, Any]:
-    """Read the data, match the parameters, fix the steps, and write the record of a new lab."""
-    asked = arguments.task, arguments.data_dir, options
-    base, matches = arguments.config_overrides, arguments.match_parameters
-    output = folder / f"{PLAN}.json"
-    planned = in_process(plan, output, *asked, base, [vars(variant) for variant in variants], matches)
+    """Read the data, match the parameters, and write the record of a new lab."""
+    planned = in_process(plan, folder / f"{PLAN}.json", task, options, variants, arguments.match_parameters)
     sized = [Variant(**variant) for variant in planned["variants"]]
-    steps, lines = steps_of(folder, arguments, options, sized)
     record = {
         "command": arguments.command(),
         "factors": parse_factors(arguments.vary),
-        "variants": planned["variants"],
-        "steps": steps,
-        "conditions": [
-            *lines,
-            *conditions(arguments, sized, [*options, "--max_steps", str(steps)], planned["hardware"]),
-        ],
+        "steps": arguments.max_steps or task.max_steps,
+        "conditions": conditions(arguments, sized, options, planned["hardware"]),
         "repeat": shlex.join(["modeling-scratch", "lab", *repeated(arguments)]),
-        "data_digests": planned["data_digests"],
         "environment": environment(),
-        "hardware": planned["hardware"],
+        **planned,
     }
     if (folder / RECORD).is_file():  # --overwrite: the earlier lab is kept until here
         delete_lab(folder, read_json(folder / RECORD))
     write_json(folder / RECORD, record)
     return record
-
-
-def steps_of(
-    folder: Path, arguments: LabArguments, options: Sequence[str], variants: Sequence[Variant]
-) -> tuple[int, list[str]]:
-    """Return the steps of each run, and how they were chosen: as given, as the task's, or from the budget."""
-    seconds = budget_seconds(arguments.budget)
-    if seconds is None:
-        return arguments.max_steps or find_task(arguments.task, arguments.data_dir)[0].max_steps, []
-    overrides = variants[0].overrides(arguments.config_overrides)
-    speed = in_process(probe, folder / f"{PROBE}.json", arguments.task, arguments.data_dir, options, overrides)
-    count = len(variants) * arguments.seeds
-    around = speed["before"] + (EVALUATIONS + 1) * speed["evaluation"]
-    steps = int((seconds / count - around) / speed["step"])
-    if steps < LEAST_STEPS:
-        needed = count * (around + LEAST_STEPS * speed["step"]) / 60
-        raise DataError(
-            f"--budget {arguments.budget}: too little for {count:,} runs, each of which takes {around:.0f} s "
-            f"without its steps; give at least {needed + 1:.0f}m, or vary less"
-        )
-    steps -= steps % EVALUATIONS
-    epochs = steps * speed["epochs"]
-    lines = [
-        f"--budget {arguments.budget}: {steps:,} steps a run, {epochs:.1f} epochs. Measured on the base: "
-        f"{speed['step']:.3f} s a step, {speed['evaluation']:.1f} s an evaluation, {speed['before']:.1f} s before the "
-        "first step. Slower variants take longer"
-    ]
-    if epochs > MANY_EPOCHS:
-        lines.append(
-            f"each training text is read {epochs:.0f} times, and differences may be those of overfitting: lower the "
-            "budget, or give more data (--options '--max_train_samples N', if the task limits it)"
-        )
-    return steps, lines
 
 
 def conditions(
@@ -263,39 +193,26 @@ def conditions(
 def repeated(arguments: LabArguments) -> list[str]:
     """Return the command line, with the last component of absolute paths."""
     words = []
-    for name, value in vars(arguments).items():
-        default = LabArguments.__dataclass_fields__[name].default
-        if name == "vary":
-            words += [word for each in value for word in ("--vary", each)]
-        elif name == "match_parameters":
-            words += [] if value else ["--match_parameters", "False"]
-        elif isinstance(value, bool):
-            words += [f"--{name}"] if value and name != "overwrite" else []
-        elif value != default:
-            words += [f"--{name}", str(without_paths(value))]
+    for each in fields(arguments):
+        value = getattr(arguments, each.name)
+        if each.name != "overwrite" and value != each.default:
+            for one in value if isinstance(value, list) else [value]:
+                words += [f"--{each.name}", str(without_paths(one))]
     return words
 
 
 def train_all(
-    folder: Path,
-    arguments: LabArguments,
-    options: Sequence[str],
-    variants: Sequence[Variant],
-    record: Mapping[str, Any],
+    folder: Path, seeds: int, variants: Sequence[Variant], digests: Any, task: Experiment, options: Sequence[str]
 ) -> dict[tuple[str, int], dict[str, Any]]:
     """Train what is not finished, all variants of a seed before the next seed, and return all results."""
-    wanted = [(seed, variant) for seed in range(arguments.seeds) for variant in variants]
+    wanted = [(seed, variant) for seed in range(seeds) for variant in variants]
     runs = {}
     for number, (seed, variant) in enumerate(wanted, 1):
         output = folder / variant.name / f"seed-{seed}.json"
         is_new = not output.is_file()
         if is_new:
-            overrides = variant.overrides(arguments.config_overrides)
-            asked = arguments.task, arguments.data_dir, options, overrides, seed, str(output.with_suffix(""))
-            result = in_process(train, output, *asked, record["data_digests"])
-        else:
-            result = read_json(output)
-        runs[variant.name, seed] = result
+            in_process(train, output, task, options, variant, seed, str(output.with_suffix("")), digests)
+        runs[variant.name, seed] = result = read_json(output)
         print(f"{number} of {len(wanted)}: {variant.name}, seed {seed}: {described(result, is_new)}", flush=True)
     return runs
 

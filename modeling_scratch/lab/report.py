@@ -28,19 +28,18 @@ class Results:
     """What the runs of a lab have found, by one score."""
 
     def __init__(self, factors: Factors, variants: Sequence[Variant], runs: Runs, score: str) -> None:
-        self.factors, self.variants, self.runs, self.score = factors, variants, runs, score
+        self.factors, self.runs, self.score = factors, runs, score
+        self.base, *others = variants
+        self.others = {(name, each.values[name]): each for each in others for name in each.changed}
         self.seeds = sorted({seed for _, seed in runs})
-        if fault := self.failure(variants[0]):
+        if fault := self.failure(self.base):
             raise DataError(f"the base failed, and nothing can be compared with it: {fault}")
         names = set.intersection(*(set(run["scores"]) for run in runs.values() if "failed" not in run))
         if score not in names:
             raise DataError(f"--score {score}: the scores of this task are {', '.join(sorted(names))}")
-        found = {key: self._difference(*key) for key in self._compared()}
-        measured = {key: each for key, each in found.items() if each is not None}
-        self.differences = dict(zip(measured, adjusted(list(measured.values()))))
-
-    def _compared(self) -> list[tuple[str, str]]:
-        return [(name, value) for name, values in self.factors.items() for value in values[1:]]
+        compared = {key: variant for key, variant in self.others.items() if not self.failure(variant)}
+        found = [paired_difference(self.scores(variant), self.scores(self.base)) for variant in compared.values()]
+        self.differences = dict(zip(compared, adjusted(found)))
 
     def failure(self, variant: Variant) -> str | None:
         faults = (self.runs[variant.name, seed].get("failed") for seed in self.seeds)
@@ -48,32 +47,6 @@ class Results:
 
     def scores(self, variant: Variant, score: str | None = None) -> Scores:
         return {seed: self.runs[variant.name, seed]["scores"][score or self.score] for seed in self.seeds}
-
-    def pairs(self, name: str, value: str) -> list[tuple[Variant, Variant]]:
-        """Return the pairs of variants that differ in this field alone: with this value, and with the first one.
-
-        With a grid, there is a pair for each combination of the other fields. Pairs with a failed run are left out.
-        """
-        whole = [variant for variant in self.variants if not self.failure(variant)]
-        of_values = {tuple(variant.values.items()): variant for variant in whole}
-        found = []
-        for variant in whole:
-            if variant.values[name] == value:
-                first = {**variant.values, name: self.factors[name][0]}
-                if tuple(first.items()) in of_values:
-                    found.append((variant, of_values[tuple(first.items())]))
-        return found
-
-    def mean_scores(self, variants: Sequence[Variant], score: str | None = None) -> Scores:
-        each = [self.scores(variant, score) for variant in variants]
-        return {seed: fmean(scores[seed] for scores in each) for seed in self.seeds}
-
-    def _difference(self, name: str, value: str) -> Difference | None:
-        pairs = self.pairs(name, value)
-        if not pairs:
-            return None
-        varied, first = zip(*pairs)
-        return paired_difference(self.mean_scores(varied), self.mean_scores(first))
 
     def verdict(self, name: str, value: str) -> str:
         found = self.differences.get((name, value))
@@ -97,12 +70,10 @@ class Results:
             for (name, value), found in self.differences.items()
         ]  # fmt: skip
 
-    def values_of(self, name: str) -> dict[str, list[Variant]]:
-        """Return the variants of each value of a field that are compared, without those that failed."""
+    def values_of(self, name: str) -> dict[str, Variant]:
+        """Return the variant of each value of a field, the base first."""
         first, *others = self.factors[name]
-        pairs = {value: self.pairs(name, value) for value in others}
-        compared = {one.name: one for found in pairs.values() for _, one in found}
-        return {first: [*compared.values()], **{value: [one for one, _ in found] for value, found in pairs.items()}}
+        return {first: self.base, **{value: self.others[name, value] for value in others}}
 
     def tokens(self) -> str:
         """Return the tokens of training as measured, and whether all variants of a seed read equally many."""
@@ -139,26 +110,24 @@ def interval(score: str, found: Difference) -> str:
 
 def factor_table(results: Results, name: str, others: Sequence[str]) -> list[list[str]]:
     """Return a head, and the row of each value of a factor. The others are compared with the first value."""
-    heads = [name, results.score, "difference", "p", "result", *others, "parameters", "tokens", "time", "memory"]
-    rows = [heads]
-    for value, variants in results.values_of(name).items():
-        found = results.differences.get((name, value))
+    rows = [[name, results.score, "difference", "p", "result", *others, "parameters", "tokens", "time", "memory"]]
+    for value, variant in results.values_of(name).items():
+        if results.failure(variant):
+            rows.append([value, "", "", "", "failed", *[""] * (len(others) + 4)])
+            continue
         cells = ["", "", "first value"]
-        if value != results.factors[name][0]:
-            p = "" if found is None or found.adjusted_p is None else f"{found.adjusted_p:.3f}"
-            cells = [interval(results.score, found) if found else "", p, results.verdict(name, value)]
-        if variants:
-            more = [with_spread(other, results.mean_scores(variants, other)) for other in others]
-            scores = with_spread(results.score, results.mean_scores(variants))
-            rows.append([value, scores, *cells, *more, *costs(results, variants)])
-        else:
-            rows.append([value, "", *cells, *[""] * (len(others) + 4)])
+        if variant is not results.base:
+            found = results.differences[name, value]
+            p = "" if found.adjusted_p is None else f"{found.adjusted_p:.3f}"
+            cells = [interval(results.score, found), p, results.verdict(name, value)]
+        first, *more = (with_spread(score, results.scores(variant, score)) for score in (results.score, *others))
+        rows.append([value, first, *cells, *more, *costs(results, variant)])
     return rows
 
 
-def costs(results: Results, variants: Sequence[Variant]) -> list[str]:
-    """Return parameters, tokens, time and memory of the runs of these variants, as means."""
-    runs = [results.runs[variant.name, seed] for variant in variants for seed in results.seeds]
+def costs(results: Results, variant: Variant) -> list[str]:
+    """Return parameters, tokens, time and memory of the runs of a variant, as means."""
+    runs = [results.runs[variant.name, seed] for seed in results.seeds]
     parameters, tokens = (_range(sorted({run[name] for run in runs})) for name in ("parameters", "tokens"))
     whole = [run_seconds(run) for run in runs if not run["resumed_at"]]
     time = f"{fmean(whole):.0f} s" if whole else "resumed"
@@ -176,16 +145,14 @@ def _range(values: Sequence[int]) -> str:
 
 def sentences(results: Results, name: str) -> list[str]:
     """Return what a factor has shown, in words, and what was adjusted."""
+    first, *others = results.factors[name]
     lines = []
-    first = results.factors[name][0]
-    for value in results.factors[name][1:]:
-        found = results.differences.get((name, value))
+    for value in others:
+        found, variant = results.differences.get((name, value)), results.others[name, value]
         what = f" in {results.score}: {interval(results.score, found)}" if found else ""
         lines.append(f"{value} against {first}: {results.verdict(name, value)}{what}")
-    for variant in results.variants:
-        if name in variant.changed and (len(variant.changed) == 1 or results.failure(variant)):
-            lines += [f"{variant.name}: {size_note(variant, results.variants[0])}"]
-            lines += [f"{variant.name} failed: {fault}"] if (fault := results.failure(variant)) else []
+        lines.append(f"{variant.name}: {size_note(variant, results.base)}")
+        lines += [f"{variant.name} failed: {fault}"] if (fault := results.failure(variant)) else []
     return lines
 
 
@@ -202,12 +169,11 @@ def curves(results: Results, name: str) -> Any:
     caption = "Lines: mean over the seeds. Bands: one standard deviation to each side."
     figure = titled(name, caption if len(results.seeds) > 1 else "", WIDTH, 4)
     axes = figure.subplots()
-    compared = {value: variants for value, variants in results.values_of(name).items() if variants}
-    for (value, variants), color in zip(compared.items(), colors(len(compared))):
-        points = [_at_steps(results, variant) for variant in variants]
-        steps = sorted(set.intersection(*(set(each) for each in points)))
-        seeds = [[fmean(each[step][seed] for each in points) for step in steps] for seed in results.seeds]
-        means = [spread(dict(enumerate(values))) for values in zip(*seeds)]
+    compared = {value: each for value, each in results.values_of(name).items() if not results.failure(each)}
+    for (value, variant), color in zip(compared.items(), colors(len(compared))):
+        points = _at_steps(results, variant)
+        steps = sorted(points)
+        means = [spread(points[step]) for step in steps]
         axes.plot(steps, [mean for mean, _ in means], color=color, marker="o", markersize=4, label=value)
         low, high = ([mean + sign * (deviation or 0) for mean, deviation in means] for sign in (-1, 1))
         axes.fill_between(steps, low, high, color=color, alpha=0.2, linewidth=0)

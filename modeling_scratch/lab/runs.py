@@ -10,12 +10,10 @@ import resource
 import signal
 import sys
 import threading
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import wait
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
@@ -25,13 +23,12 @@ from ..run.checkpoints import delete_checkpoints, step_of
 from ..run.life_cycle import Run
 from ..run.train import fit, read
 from ..sharing.run_record import describe_hardware
-from ..utils.command_line import parsed, quiet_libraries
+from ..utils.command_line import quiet_libraries
 from ..utils.errors import DataError, DivergedError
 from ..utils.files import write_json
-from .tasks import Experiment, find_task, with_overrides
+from .tasks import Experiment, with_changes
 from .variants import Matching, Variant
 
-PROBED = 30  # steps that are timed for a budget
 LONGEST = 300  # characters of the last line of a log in an error
 # The library's parallel threads do not survive a fork: nothing in this process may compute before the last run.
 CONTEXT: Any = get_context("fork" if sys.platform.startswith("linux") else "spawn")
@@ -99,65 +96,42 @@ def read_json(path: Path) -> dict[str, Any]:
     raise DataError(f"{path} is damaged: delete it, and the lab repeats this part, or give --overwrite")
 
 
-def groups_of(
-    experiment: Experiment, options: Sequence[str], overrides: Sequence[str], seed: int, folder: str
-) -> dict[str, Any]:
-    """Return the arguments of a run, as its program would parse them."""
-    given = [*options, "--seed", str(seed), "--output_dir", folder]
-    model, data, training = parsed(experiment.arguments, given, raises=True)
-    training.include_num_input_tokens_seen = "non_padding"  # which the command line cannot say
-    return {"model": with_overrides(model, overrides), "data": data, "training": training}
-
-
 def inputs_of(experiment: Experiment, run: Run) -> tuple[Any, Any]:
     """Return the data and the tokenizer of a run."""
     data = read(experiment.task, run)
     return data, experiment.task.build_tokenizer(run.groups["model"], data, run.checkpoint)
 
 
-def plan(task: str, data: str | None, options: Sequence[str], base: str | None, variants: Any, matches: bool) -> Any:
-    """Read the data, and return the variants with their parameters, the digests of the data, and the hardware.
-
-    variants: as dictionaries of `Variant`.
-    """
-    experiment, _ = find_task(task, data)
-    run = Run(experiment.program, groups_of(experiment, options, [*filter(None, [base])], 0, "unused"), None)
+def plan(experiment: Experiment, options: Sequence[str], variants: Sequence[Variant], matches: bool) -> dict[str, Any]:
+    """Read the data, and return the variants with their parameters, the digests of the data, and the hardware."""
+    run = Run(experiment.program, experiment.groups(options, [], 0, "unused"), None)
     inputs = inputs_of(experiment, run)
 
-    def build(overrides: Sequence[str]) -> Any:
-        return experiment.task.build_model(with_overrides(run.groups["model"], overrides), *inputs)
+    def build(changes: Sequence[str]) -> Any:
+        return experiment.task.build_model(with_changes(run.groups["model"], changes), *inputs)
 
-    sized = Matching(build, base, matches).sized([Variant(**variant) for variant in variants])
+    sized = Matching(build, matches).sized(variants)
     hardware = describe_hardware(run.groups["training"].device)
     return {"variants": [vars(variant) for variant in sized], "data_digests": dict(run.digests), "hardware": hardware}
 
 
 def train(
-    task: str,
-    data: str | None,
-    options: Sequence[str],
-    overrides: Sequence[str],
-    seed: int,
-    folder: str,
-    digests: Mapping[str, Any] | None,
+    experiment: Experiment, options: Sequence[str], variant: Variant, seed: int, folder: str, digests: Any
 ) -> dict[str, Any]:
     """Train one variant with one seed, or what is left of it, and return its result.
 
     digests: of the data that the lab was planned with.
     """
-    start = time.perf_counter()
-    experiment, _ = find_task(task, data)
-    run = Run.open_stage(experiment.program, **groups_of(experiment, options, overrides, seed, folder))
+    run = Run.open_stage(experiment.program, **experiment.groups(options, variant.overrides, seed, folder))
     resumed_at, inputs = step_of(run.checkpoint), inputs_of(experiment, run)
-    if digests is not None and dict(run.digests) != dict(digests):
+    if dict(run.digests) != digests:
         raise DataError("the data have changed since the lab was started: restore them, or give --overwrite")
-    ready = time.perf_counter()
     try:
         trainer = fit(experiment.task, run, *inputs)
     except DivergedError as error:
         return {"failed": str(error).partition(";")[0]}
     delete_checkpoints(Path(folder))  # nothing resumes from them
-    return {**result_of(trainer), "resumed_at": resumed_at, "seconds_before": ready - start}
+    return {**result_of(trainer), "resumed_at": resumed_at}
 
 
 def result_of(trainer: Trainer) -> dict[str, Any]:
@@ -181,22 +155,4 @@ def result_of(trainer: Trainer) -> dict[str, Any]:
         "threads": torch.get_num_threads(),
         "scores": evaluations[max(evaluations)],
         "curve": [[step, scores] for step, scores in sorted(evaluations.items())],
-    }
-
-
-def probe(task: str, data: str | None, options: Sequence[str], overrides: Sequence[str]) -> dict[str, Any]:
-    """Return the seconds of a step of one variant, of an evaluation, and of what precedes the training.
-
-    epochs: the part of the training data that one step reads.
-    """
-    short = f"--max_steps {PROBED} --eval_strategy no --save_strategy no".split()
-    with TemporaryDirectory() as folder:
-        result = train(task, data, [*options, *short], overrides, 0, str(Path(folder, "run")), None)
-    if "failed" in result:
-        raise DataError(f"the base cannot be trained: {result['failed']}")
-    return {
-        "step": result["seconds"] / PROBED,
-        "evaluation": result["scores"]["runtime"],
-        "before": result["seconds_before"],
-        "epochs": result["epochs"] / PROBED,
     }

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 
-from scipy.stats import t
+from scipy.stats import ttest_1samp
 
 CONFIDENCE = 0.95
 Scores = Mapping[int, float]  # of each seed
@@ -34,15 +34,14 @@ class Difference:
 def paired_difference(scores: Scores, first: Scores) -> Difference:
     """Return the difference of a value from the first value of its factor, over the seeds of both."""
     differences = [scores[seed] - first[seed] for seed in sorted(scores.keys() & first.keys())]
-    mean, count = fmean(differences), len(differences)
-    if count < 2:
+    mean = fmean(differences)
+    if len(differences) < 2:
         return Difference(differences, mean)
-    error = stdev(differences) / count**0.5
-    if error == 0:
+    if stdev(differences) == 0:
         return Difference(differences, mean, mean, mean, float(mean == 0))
-    half = float(t.ppf((1 + CONFIDENCE) / 2, count - 1)) * error
-    p = 2 * float(t.sf(abs(mean / error), count - 1))
-    return Difference(differences, mean, mean - half, mean + half, p)
+    found = ttest_1samp(differences, 0)
+    low, high = found.confidence_interval(CONFIDENCE)
+    return Difference(differences, mean, float(low), float(high), float(found.pvalue))
 
 
 def adjusted(found: Sequence[Difference]) -> list[Difference]:

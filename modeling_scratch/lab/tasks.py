@@ -9,6 +9,7 @@ from typing import Any
 
 from ..tasks import CLASSIFY, PRETRAIN, TRANSLATE, named
 from ..tasks.base import Comparison, Task
+from ..utils.command_line import parsed
 from ..utils.errors import DataError
 
 EVALUATIONS = 5  # of each run, at equal intervals; the last one is that of the final weights
@@ -49,6 +50,18 @@ class Experiment:
     def options(self) -> list[str]:
         """The command line of a run, without its data, its steps, its seed, its folder and its changes."""
         return shlex.split(f"{SETTINGS} {self.comparison.options} {self.settings} --preset {self.preset}")
+
+    def groups(self, options: Sequence[str], changes: Sequence[str], seed: int, folder: str) -> dict[str, Any]:
+        """Return the arguments of a run by group. changes: to the configuration, behind those of all runs."""
+        given = [*options, "--seed", str(seed), "--output_dir", folder]
+        model, data, training = parsed(self.arguments, given, raises=True)
+        training.include_num_input_tokens_seen = "non_padding"  # which the command line cannot say
+        return {"model": with_changes(model, changes), "data": data, "training": training}
+
+
+def with_changes(model: Any, changes: Sequence[str]) -> Any:
+    """Return the arguments of a model with further --config_overrides."""
+    return replace(model, config_overrides=",".join(filter(None, [model.config_overrides, *changes])) or None)
 
 
 REVIEWS = "--learning_rate 2e-3 --per_device_train_batch_size 64 --max_eval_samples 1000"
@@ -105,8 +118,3 @@ def _data_options(experiment: Experiment, data: str | None) -> list[str]:
     if not train:
         raise DataError(f"--data_dir {data}: no text file (.txt) to train on")
     return ["--train_file", *train, *(["--validation_file", *held_out] if held_out else [])]
-
-
-def with_overrides(kind_arguments: Any, overrides: Sequence[str]) -> Any:
-    """Return model arguments with these --config_overrides."""
-    return replace(kind_arguments, config_overrides=",".join(overrides) or None)

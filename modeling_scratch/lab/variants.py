@@ -3,7 +3,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
 from typing import Any
 
 import torch
@@ -55,7 +54,7 @@ class Variant:
     """One configuration: the value of each varied field, and the size that was adjusted for it, if any."""
 
     values: Mapping[str, str]
-    changed: Sequence[str]  # the fields that differ from the base
+    changed: Sequence[str] = ()  # the field that differs from the base
     parameters: int = 0
     size: int | None = None  # None: that of the preset
     note: str = ""
@@ -64,19 +63,18 @@ class Variant:
     def name(self) -> str:
         return ",".join(f"{name}={self.values[name]}" for name in self.changed) or BASE
 
-    def overrides(self, base: str | None) -> list[str]:
-        """Return the config overrides. base: those of all variants."""
+    @property
+    def overrides(self) -> list[str]:
+        """The config overrides, behind those of all variants."""
         sized = [f"{SIZE}={self.size}"] if self.size is not None else []
-        return [*filter(None, [base]), *(f"{name}={value}" for name, value in self.values.items()), *sized]
+        return [*(f"{name}={value}" for name, value in self.values.items()), *sized]
 
 
-def plan_variants(factors: Factors, is_grid: bool) -> list[Variant]:
-    """Return the base, and one variant for each other value of each factor, or with a grid for all combinations."""
+def plan_variants(factors: Factors) -> list[Variant]:
+    """Return the base, and one variant for each other value of each factor."""
     base = {name: values[0] for name, values in factors.items()}
-    changes = ({name: value} for name, values in factors.items() for value in values[1:])
-    combinations = (dict(zip(factors, chosen)) for chosen in product(*factors.values()))
-    planned = combinations if is_grid else [base, *({**base, **change} for change in changes)]
-    return [Variant(values, [name for name in factors if values[name] != base[name]]) for values in planned]
+    others = [(name, value) for name, values in factors.items() for value in values[1:]]
+    return [Variant(base), *(Variant({**base, name: value}, [name]) for name, value in others)]
 
 
 def check_variants(
@@ -88,18 +86,13 @@ def check_variants(
 ) -> None:
     """Raise a one-line `DataError`, with the choices, for a field or a value that the config class does not take."""
     preset_config(table, preset, base)
-    for name, values in factors.items():
-        for value in values:
-            _check(table, preset, f"{name}={value}")
-    for variant in variants:
-        _check(table, preset, ",".join(variant.overrides(base)))
-
-
-def _check(table: Mapping[str, Callable[..., ScratchConfig]], preset: str, overrides: str) -> None:
-    try:
-        preset_config(table, preset, overrides)
-    except DataError as error:
-        raise DataError(one_line(error).replace("--config_overrides", "--vary", 1)) from error
+    alone = [f"{name}={value}" for name, values in factors.items() for value in values]
+    whole = [",".join(filter(None, [base, *variant.overrides])) for variant in variants]
+    for overrides in (*alone, *whole):
+        try:
+            preset_config(table, preset, overrides)
+        except DataError as error:
+            raise DataError(one_line(error).replace("--config_overrides", "--vary", 1)) from error
 
 
 @dataclass
@@ -110,7 +103,6 @@ class Matching:
     """
 
     build: Callable[[Sequence[str]], PreTrainedModel]
-    base: str | None
     matches: bool
     counts: dict[str, int] = field(default_factory=dict)
 
@@ -125,13 +117,13 @@ class Matching:
 
     def sized(self, variants: Sequence[Variant]) -> list[Variant]:
         """Return the variants with their parameters, after adjusting intermediate_size to the base's number."""
-        target = self.count(variants[0].overrides(self.base))
+        target = self.count(variants[0].overrides)
         return [self._sized(variant, target) for variant in variants]
 
     def _sized(self, variant: Variant, target: int) -> Variant:
         def sized(size: int | None, note: str = "") -> Variant:
             chosen = replace(variant, size=size, note=note)
-            return replace(chosen, parameters=self.count(chosen.overrides(self.base)))
+            return replace(chosen, parameters=self.count(chosen.overrides))
 
         plain = sized(None)
         if not self.matches or plain.parameters == target:
@@ -139,7 +131,7 @@ class Matching:
         if SIZE in variant.values:
             return sized(None, f"not adjusted, as {SIZE} is varied itself")
         with torch.device("meta"):
-            size = self.build(plain.overrides(self.base)).config.intermediate_size
+            size = self.build(plain.overrides).config.intermediate_size
         step = sized(size + 1).parameters - plain.parameters
         fitting = size + round((target - plain.parameters) / step) if step else 0
         if fitting < 1:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..data.text_pairs import from_fields
-from ..tasks.base import Metric, Results
+from ..tasks.base import Metric, Results, baselines_of
 from ..utils.markdown import escaped, percent, quoted_rows, table
 from .calibration import calibration_text
 from .classification_report import scores_text
@@ -49,7 +49,7 @@ def of_scores(evaluation: Evaluation) -> Results:
 def one_class(evaluation: Evaluation) -> Results:
     """Report the scores of model and baselines, the confusion matrix, and example texts per class."""
     split, test = evaluation["split"], evaluation["mcnemar"]
-    baselines = {row["settings"]["model"]: row for row in _baselines(evaluation)}
+    baselines = {row["settings"]["model"]: row for row in baselines_of(evaluation)}
     others = {row["name"]: row for row in evaluation.get("others", ())}
     interval = _interval(evaluation["accuracy_interval_95"])
     accuracy = f"accuracy, 95 % interval {interval}; {_of_baselines(baselines, 'accuracy')}"
@@ -85,11 +85,6 @@ def headline_of(evaluation: Evaluation) -> str | None:
     if "headline" in evaluation or not (answer := evaluation.get("only_answer")):
         return evaluation.get("headline")
     return only_answer_headline(answer)
-
-
-def _baselines(evaluation: Evaluation) -> list[Mapping[str, Any]]:
-    """Return the scores of each baseline; evaluations of earlier versions have one."""
-    return evaluation["baselines"] if "baselines" in evaluation else [evaluation["baseline"]]
 
 
 def _of_baselines(baselines: Mapping[str, Mapping[str, Any]], score: str) -> str:

@@ -1,14 +1,17 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""What trainings of taggers and of models that answer questions share: defaults and limits."""
+"""What trainings of taggers and of models that answer questions share: defaults, tokenizers, models and limits."""
 
-from dataclasses import dataclass, field
-from typing import Literal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
-from transformers import PreTrainedConfig, PreTrainedTokenizerBase
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from .. import presets
 from ..bridges.model_sources import token_limit
-from .encoder_models import ModelArguments
+from ..data.text_pairs import TextPair
+from ..utils.options import option
+from .encoder_models import ModelArguments, build_model, build_tokenizer
 from .encoder_training import EncoderTrainingArguments
 
 
@@ -16,23 +19,38 @@ from .encoder_training import EncoderTrainingArguments
 class HeadModelArguments(ModelArguments):
     """The model to train, with defaults for positions of words, which the demo's preset has."""
 
-    preset: str = field(
-        default="demo", metadata={"help": f"The configuration of a new model: {', '.join(presets.ENCODERS)}."}
+    preset: str = option("demo", f"The configuration of a new model: {', '.join(presets.ENCODERS)}.")
+    tokenizer_kind: Literal["wordlevel", "words", "bpe", "byte_bpe"] = option(
+        "byte_bpe", "The kind of a new tokenizer."
     )
-    tokenizer_kind: Literal["wordlevel", "words", "bpe", "byte_bpe"] = field(
-        default="byte_bpe", metadata={"help": "The kind of a new tokenizer."}
-    )
-    vocab_size: int = field(default=8_000, metadata={"help": "The maximum vocabulary size of a new tokenizer."})
+    vocab_size: int = option(8_000, "The maximum vocabulary size of a new tokenizer.")
 
 
 @dataclass
 class HeadTrainingArguments(EncoderTrainingArguments):
-    """The arguments of the training of a head, with defaults for few texts."""
+    """transformers.TrainingArguments with defaults for small models on a CPU, and few texts."""
 
-    learning_rate: float = field(default=2e-3, metadata={"help": "The peak learning rate of AdamW."})
-    num_train_epochs: float = field(default=10.0, metadata={"help": "The number of training epochs."})
+    learning_rate: float = option(2e-3, "The peak learning rate of AdamW.")
+    num_train_epochs: float = option(10.0, "The number of training epochs.")
+    per_device_train_batch_size: int = option(16, "Training texts per step and device.")
+    per_device_eval_batch_size: int = option(64, "Texts per evaluation batch.")
 
 
-def limit_length(tokenizer: PreTrainedTokenizerBase, config: PreTrainedConfig) -> None:
-    """Set the limit of `token_limit`, and pad on the right, so that a token keeps its index in a batch."""
-    tokenizer.model_max_length, tokenizer.padding_side = token_limit(tokenizer, config), "right"
+def tokenizer_of_head(
+    options: HeadModelArguments, data: Any, checkpoint: str | None, **more: Any
+) -> PreTrainedTokenizerBase:
+    """Load or train a tokenizer. A new one tells the texts of pairs apart, and learns from each of them once."""
+    texts = data.texts("train")
+    if isinstance(texts[0], TextPair):
+        texts = list(dict.fromkeys(part for pair in texts for part in pair.parts))
+        more["token_type_ids"] = True
+    return build_tokenizer(options, texts, checkpoint, **more)
+
+
+def model_with_head(
+    options: HeadModelArguments, tokenizer: PreTrainedTokenizerBase, labels: Sequence[str], head: str, **more: Any
+) -> PreTrainedModel:
+    """Build a model, with the limit of `token_limit`. Padding is on the right: a token keeps its index in a batch."""
+    model = build_model(options, tokenizer, labels, head, **{"problem_type": None, **more})
+    tokenizer.model_max_length, tokenizer.padding_side = token_limit(tokenizer, model.config), "right"
+    return model

@@ -150,7 +150,7 @@ def finish(task: Task, training: Training, trainer: RunTrainer) -> None:
     if run.is_main or task.reports_everywhere:
         report = task.report(training, trainer, split, predicted)
         if run.is_main:
-            _write(report, run, trainer)
+            _write(report, task, run, trainer)
     share(trainer, data.texts(split))
     if run.is_main:
         if texts := task.sample_texts(training, split):
@@ -158,11 +158,11 @@ def finish(task: Task, training: Training, trainer: RunTrainer) -> None:
         print(f"\n{summary(trainer, run.checkpoint)}", *task.next_commands(run.folder, data), sep="\n")
 
 
-def _write(report: Report, run: Run, trainer: RunTrainer) -> None:
+def _write(report: Report, task: Task, run: Run, trainer: RunTrainer) -> None:
     """Print the report, and write it into the run's folder if the task has not."""
     if report.evaluation is not None:
         write_report(trainer.args, report.text, report.evaluation)
-        losses_and_score_png(trainer.state.log_history, run.folder / CURVE, *report.curve)
+        losses_and_score_png(trainer.state.log_history, run.folder / CURVE, *task.curve)
     print(f"\n{report.text}")
 
 

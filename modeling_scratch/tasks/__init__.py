@@ -18,6 +18,7 @@ HEADS = {
     "ForMaskedLM": FILL,
     "ForQuestionAnswering": ANSWER,
     "ForConditionalGeneration": TRANSLATE,
+    "ForSeq2SeqLM": TRANSLATE,  # of Auto classes
     "ForCausalLM": WRITE,
     "LMHeadModel": WRITE,
 }

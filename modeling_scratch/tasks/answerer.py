@@ -12,11 +12,17 @@ from transformers import DataCollatorWithPadding
 
 from ..data.columns import is_missing
 from ..fast.text_classification import batches_by_length
-from ..utils.errors import panics_as_errors
+from ..utils.errors import DataError, panics_as_errors
 from .requests import AnyOption, Inputs, Schema, one_or_several, record
 
 MORE_THAN_ANY = 1_000  # limit of top_k; as in a pipeline, larger values return all labels
 Answer = list[dict[str, Any]]  # to a text, the best first
+
+
+def check_finite(*logits: torch.Tensor) -> None:
+    """Raise `DataError` for logits that are no numbers."""
+    if not all(each.isfinite().all() for each in logits):
+        raise DataError("the model returns NaN or infinity: its weights are damaged; train it again")
 
 
 def untold(texts: int) -> None:
@@ -149,8 +155,7 @@ class OneTextAnswerer(Answerer):
         batch = DataCollatorWithPadding(self.pipe.tokenizer)([job.features for job in jobs])
         outputs = self.pipe.forward(batch, **options)
         tensors = {name: value for name, value in outputs.items() if isinstance(value, torch.Tensor)}
-        if "logits" in tensors and not tensors["logits"].isfinite().all():
-            raise ValueError("the model returns NaN or infinity: its weights are damaged; train it again")
+        check_finite(*(tensors[name] for name in tensors.keys() & {"logits"}))
         yield from ({name: value[row : row + 1] for name, value in tensors.items()} for row in range(len(jobs)))
 
 

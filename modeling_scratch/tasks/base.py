@@ -7,6 +7,8 @@ A task is a module in this package with a `Task` of the name TASK, and a row in 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TextIO
 
@@ -16,10 +18,12 @@ from ..inference.arguments import PredictArguments, refuse
 from ..inference.rows import read_input, row_writer
 from ..tasks import PROGRAMS
 from ..utils.errors import DataError
+from ..utils.markdown import escaped, percent, quoted_rows, table
 from .answerer import Answerer
 from .page import Component, Page
 
 LONGER_OR_PRETRAINED = "Train longer (--num_train_epochs), or fine-tune a pretrained encoder (--model_name_or_path)."
+EXAMPLES = 5  # of a split that a card quotes
 FileRow = tuple[Any, ...]  # of a file: its number, its text, others, and last the columns to keep
 
 
@@ -74,14 +78,10 @@ class Curve(NamedTuple):
 
 
 class Report(NamedTuple):
-    """The results of a run: results.md as Markdown, evaluation.json, and the learning curve.
-
-    evaluation: None if the task has written all of them itself.
-    """
+    """The results of a run: results.md as Markdown, and evaluation.json; None if the task has written all itself."""
 
     text: str
     evaluation: dict[str, Any] | None = None
-    curve: Curve = Curve("loss", "eval_loss", "loss")
 
 
 # Model cards
@@ -151,6 +151,52 @@ class Comparison(NamedTuple):
     arguments: tuple[type, ...] = ()
 
 
+# Scores beside those of baselines
+
+
+def baselines_of(evaluation: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the names and scores of the baselines; evaluations of earlier versions have one."""
+    return evaluation["baselines"] if "baselines" in evaluation else [evaluation["baseline"]]
+
+
+def headline(evaluation: Mapping[str, Any], score: str, name: str, constant: str | None) -> str | None:
+    """Return what a report says first of a model that nobody should use, or None.
+
+    score: the key of the one that decides, and name: its name. constant: what the model answers to everything.
+    """
+    best = max(baselines_of(evaluation), key=lambda each: each[score])
+    if evaluation[score] == 1:
+        return None
+    if constant:
+        return f"The Transformer {constant}: it has not learned."
+    if evaluation[score] > best[score]:
+        return None
+    values = " and ".join(percent(scores[score]) for scores in (evaluation, best))
+    return f"The Transformer is no better than the baseline ({best['name']}): {name} {values}."
+
+
+def shares_table(head: str, rows: Mapping[str, Mapping[str, Any]], columns: Mapping[str, str]) -> str:
+    """Return a Markdown table of shares, intervals and counts. columns: the heads of keys, or of paths of keys."""
+    cells = [[name, *(_cell(reduce(getitem, key.split("."), row)) for key in columns)] for name, row in rows.items()]
+    return table([head, *columns.values()], cells)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, int):
+        return f"{value:,}"
+    return percent(value) if isinstance(value, float) else " to ".join(map(percent, value))
+
+
+def _of_baselines(evaluation: Mapping[str, Any], key: str) -> list[str]:
+    return [f"of the baseline {each['name']}: {percent(each[key])}" for each in baselines_of(evaluation)]
+
+
+def scores_table(evaluation: Mapping[str, Any], columns: Mapping[str, str]) -> str:
+    """Return the `shares_table` of the model and of the baselines."""
+    others = {str(each["name"]): each for each in baselines_of(evaluation)}
+    return shares_table("", {"Transformer": evaluation, **others}, columns)
+
+
 # Tasks
 
 
@@ -176,9 +222,11 @@ class Task:
     its `compute_loss_func`; None for the model's own. best_by: the score that chooses the epoch, and whether greater is
     better; None if the options choose. predicts: whether the report reads Trainer's predictions. evaluates: whether a
     run with a test split is scored on validation at its end. reports_everywhere: whether each process takes part in the
-    report. samples: how many texts the saved model answers at the end. lab: None if the lab does not train it.
+    report. curve: of the report. samples: how many texts the saved model answers at the end. lab: None if the lab does
+    not train it.
     """
 
+    curve: ClassVar[Curve] = Curve("loss (nats)", "eval_loss", "loss")
     name: ClassVar[str]
     arguments: ClassVar[tuple[type, ...]]
     loss: ClassVar[Callable[..., Any] | None] = None
@@ -272,9 +320,41 @@ class Task:
     def settle(self, training: Training, trainer: Any) -> None:
         """Choose the weights to save, after the training."""
 
+    def baselines(self, training: Training, split: str) -> list[dict[str, Any]]:
+        """Return the names and the scores of baselines."""
+        raise NotImplementedError
+
+    def evaluate(self, training: Training, split: str, predicted: Any) -> dict[str, Any]:
+        """Return evaluation.json: split, headline, scores, those of baselines with their names, notes and examples."""
+        scores = {**self.metrics(training, split)(predicted), "baselines": self.baselines(training, split)}
+        line = headline(scores, self.decisive, self.decisive, None)
+        about = {"split": split, self.unit: len(training.data.splits[split]), "headline": line}
+        return {**about, **scores, "notes": [], "examples": []}
+
+    @property
+    def decisive(self) -> str:
+        """The score that chooses the epoch."""
+        return self.best_by[0] if self.best_by else "loss"
+
+    def evaluated(self, evaluation: Mapping[str, Any]) -> str:
+        """Return what was evaluated, such as the number of texts."""
+        return f"{evaluation[self.unit]:,} {self.unit}"
+
+    def definitions(self, evaluation: Mapping[str, Any]) -> Mapping[str, str]:
+        """Return the scores of evaluation.json that the Hub gets, with their definitions."""
+        return {self.decisive: self.decisive}
+
+    def tables(self, evaluation: Mapping[str, Any]) -> list[str]:
+        """Return the scores of the model and of the baselines in Markdown."""
+        return [scores_table(evaluation, self.definitions(evaluation))]
+
     def report(self, training: Training, trainer: Any, split: str, predicted: Any) -> Report:
         """Return the scores beside those of the baseline, and write further files to the run's folder."""
-        raise NotImplementedError
+        evaluation = self.evaluate(training, split, predicted)
+        line = evaluation["headline"]
+        text = [f"{line} {LONGER_OR_PRETRAINED}"] if line else []
+        text += [f"{self.evaluated(evaluation)} of the {split} split", *self.tables(evaluation), *evaluation["notes"]]
+        return Report("\n\n".join(text) + "\n", evaluation)
 
     def notes(self, data: Any) -> list[str]:
         """Return what the run's record says of the data."""
@@ -310,9 +390,31 @@ class Task:
         """Return what the card says of the answers of the model of a run."""
         return ()
 
+    def quoted(self, example: Mapping[str, Any]) -> dict[str, str]:
+        """Return the cells of an example of evaluation.json in a card, by their heads."""
+        return {}
+
+    def asked(self, example: Mapping[str, Any]) -> Any:
+        """Return the text, or the pair, of an example of evaluation.json."""
+        return example["text"]
+
     def results(self, evaluation: Mapping[str, Any]) -> Results:
         """Return the results section of a card, from evaluation.json."""
-        raise NotImplementedError
+        split, examples = evaluation["split"], evaluation["examples"]
+        metrics = [
+            Metric(key, evaluation[key], "; ".join([name, *_of_baselines(evaluation, key)]), split)
+            for key, name in self.definitions(evaluation).items()
+        ]
+        quoted = [self.quoted(each) for each in examples]
+        heads = list(quoted[0]) if quoted else []
+        text = [
+            *([f"**{escaped(evaluation['headline'])}**"] if evaluation["headline"] else []),
+            f"On the {self.evaluated(evaluation)} of the {split} split:",
+            *self.tables(evaluation),
+            *evaluation.get("notes", []),
+            *quoted_rows(f"The first of the {split} split:", heads, [[*each.values()] for each in quoted]),
+        ]
+        return Results("\n\n".join(text), metrics, self.asked(examples[0]) if examples else "")
 
     # Use
 

@@ -40,6 +40,10 @@ class Classifying(AnsweringClassifier):
         (ModelArguments, DataArguments, ClassifierTrainingArguments),
     )  # fmt: skip
 
+    complete = staticmethod(complete_by_texts)
+    best = staticmethod(best_score)
+    settle = staticmethod(calibrate_weights)
+
     # Before the training
 
     def open(self, *options: Any) -> Run:
@@ -47,9 +51,6 @@ class Classifying(AnsweringClassifier):
 
     def read(self, arguments: DataArguments) -> ReviewData:
         return load_demo(arguments) if arguments.uses_demo else load_splits(arguments)
-
-    def complete(self, run: Run, data: ReviewData) -> None:
-        complete_by_texts(run, data)
 
     def before_training(self, run: Run, data: ReviewData) -> Any:
         return train_baselines(self, run, data)
@@ -71,9 +72,6 @@ class Classifying(AnsweringClassifier):
         columns, notes = encode_rows(rows, split, training.tokenizer, limit)
         return Encoded(columns, [], notes=notes)
 
-    def best(self, data: ReviewData, arguments: Any) -> tuple[str, bool]:
-        return best_score(data, arguments)
-
     def metrics(self, training: Training, split: str) -> Callable[..., dict[str, float]]:
         return PROBLEMS[training.data.problem_type].metrics(training.data.label_names)
 
@@ -85,9 +83,6 @@ class Classifying(AnsweringClassifier):
         return trainer_options(training.data, training.arguments, training.model, self.collate(training))
 
     # After it
-
-    def settle(self, training: Training, trainer: Any) -> None:
-        calibrate_weights(training, trainer)
 
     def report(self, training: Training, trainer: Any, split: str, predicted: Any) -> Report:
         return report_classifier(training, trainer)

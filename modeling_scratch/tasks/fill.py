@@ -10,7 +10,6 @@ from ..bridges.model_limits import NO_LIMIT
 from ..bridges.model_sources import token_limit
 from ..inference.arguments import PredictArguments
 from ..inference.loading import load_head
-from ..tasks import FILL
 from ..utils.errors import DataError
 from .base import Space, Task, Use
 from .page import Page
@@ -22,7 +21,7 @@ class MaskPage(Page):
     """Texts with a mask -> the most likely tokens."""
 
     def __init__(self, task: Task, arguments: PredictArguments) -> None:
-        self.action, self.fields, self.outputs = task.name, task.fields, task.outputs
+        super().__init__(task)
         arguments = replace(arguments, allow_special_tokens=True)  # the mask is one
         model, tokenizer = load_head(arguments, AutoModelForMaskedLM, "no trained head")
         self.pipe: Any = pipeline("fill-mask", model=model, tokenizer=tokenizer, device=model.device)
@@ -46,7 +45,7 @@ class MaskPage(Page):
 
 
 class Filling(Task):
-    name, serves, explained = FILL, False, "masked"
+    name, serves, explained = "fill", False, "masked"
     purpose = "An encoder pretrained on masked language modelling, for fine-tuning."
     refusal = "the model fills gaps; fine-tune it first, such as by `modeling-scratch train-classifier`"
     not_generated = "it fills gaps; pretrain a decoder: modeling-scratch pretrain --objective clm"

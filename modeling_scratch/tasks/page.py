@@ -36,7 +36,7 @@ class Page:
     grows: bool = False
     later: Later | None = None
 
-    def __init__(self, task: Any, answerer: Any) -> None:
+    def __init__(self, task: Any, answerer: Any = None) -> None:
         self.task, self.answerer = task, answerer
         self.action, self.fields, self.outputs = task.name, task.fields, task.outputs
 
@@ -70,7 +70,7 @@ class GeneratorPage(Page):
     """What the pages of writers and translators share."""
 
     def __init__(self, task: Any, arguments: PredictArguments) -> None:
-        self.action, self.fields, self.outputs = task.name, task.fields, task.outputs
+        super().__init__(task)
         self.generator: Any = load_generator(
             arguments.model, SearchArguments(), 1, arguments.device, arguments.trust_remote_code,
             arguments.allow_special_tokens,

@@ -2,16 +2,16 @@
 """Continue a prompt: what a decoder does."""
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from queue import SimpleQueue
-from threading import Event, Thread
+from threading import Event
 from typing import Any
 
 import transformers
 
 from ..inference.arguments import PredictArguments
 from ..inference.text_generators import Generated, TextGenerator
-from ..tasks import WRITE
 from ..utils.errors import DataError
 from .base import Space, Task, Use
 from .page import Component, GeneratorPage, slider
@@ -28,29 +28,21 @@ class StoppedError(Exception):
 
 def pieces(run: Callable[[Callable[[str], object]], object]) -> Iterator[str]:
     """Yield what `run` passes to the function that it gets. It runs in a thread, and stops with the iterator."""
-    written: SimpleQueue[str | Exception | None] = SimpleQueue()
-    is_closed = Event()
+    written, is_closed = SimpleQueue[str | None](), Event()
 
     def write(piece: str) -> None:
         if is_closed.is_set():
             raise StoppedError
         written.put(piece)
 
-    def work() -> None:
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(run, write)
+        done.add_done_callback(lambda _: written.put(None))
         try:
-            run(write)
-            written.put(None)
-        except Exception as error:
-            written.put(error)
-
-    Thread(target=work, daemon=True).start()
-    try:
-        while (piece := written.get()) is not None:
-            if isinstance(piece, Exception):
-                raise piece
-            yield piece
-    finally:
-        is_closed.set()
+            yield from iter(written.get, None)
+        finally:
+            is_closed.set()
+        done.result()  # raises what the thread has raised
 
 
 def _write(generator: TextGenerator, prompt: str, seed: int | None, write: Callable[[str], object]) -> Generated:
@@ -95,7 +87,7 @@ class WriterPage(GeneratorPage):
 
 
 class Writing(Task):
-    name, serves, explained, not_generated = WRITE, False, "next", None
+    name, serves, explained, not_generated = "write", False, "next", None
     purpose = "A decoder pretrained on causal language modelling: it continues texts and does not follow instructions."
     refusal = "the model continues texts; use `modeling-scratch generate`"
     fields = ("prompt",)

@@ -18,7 +18,7 @@ from modeling_scratch.utils.files import write_text
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "experiments" / "switches.md"
 START, END = "<!-- written by scripts/maintenance/write_lab_tables.py -->", "<!-- end -->"
 TABLE = re.compile(r"(?:^\|.*\n)+", re.MULTILINE)
-TOLD = "--budget", "parameters: ", "hardware: "  # the conditions that are shown, by their first words
+TOLD = "parameters: ", "hardware: "  # the conditions that are shown, by their first words
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

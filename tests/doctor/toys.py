@@ -37,23 +37,58 @@ def encoder_config(**changes: Any) -> ModernBertConfig:
     return ModernBertConfig(**{**SIZES, "cls_token_id": 1, "sep_token_id": 2, "num_labels": 3, **changes})
 
 
-class SeesTheFutureForCausalLM(LlamaForCausalLM):
-    """Each token reads the mean of the whole text, too."""
-
-    def __init__(self, config: Any) -> None:
-        super().__init__(config)
-        self.model.layers[0].register_forward_hook(lambda _, inputs, output: output + output.mean(1, keepdim=True))
+def subclass(name: str, base: Any, **members: Any) -> Any:
+    """A class of this module, which a fresh process finds by its name."""
+    globals()[name] = made = type(name, (base,), {"__module__": __name__, **members})
+    return made
 
 
-class IgnoresPaddingForCausalLM(LlamaForCausalLM):
-    @wraps(LlamaForCausalLM.forward)
-    def forward(self, input_ids: Any = None, attention_mask: Any = None, **kwargs: Any) -> Any:  # type: ignore[override]
-        return super().forward(input_ids=input_ids, **kwargs)
+def embedding_hooked(name: str, base: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """A class whose embeddings are changed on their way to the first layer."""
+
+    def start(self: Any, config: Any) -> None:
+        base.__init__(self, config)
+        embeddings = self.model.get_input_embeddings() if base is LlamaForCausalLM else self.model.embeddings
+        embeddings.register_forward_hook(lambda _, inputs, output: change(output))
+
+    return subclass(name, base, __init__=start)
 
 
-class EncoderIgnoresPaddingForMaskedLM(ModernBertForMaskedLM):
-    def forward(self, input_ids: Any = None, attention_mask: Any = None, labels: Any = None, **kwargs: Any) -> Any:  # type: ignore[override]
-        return super().forward(input_ids=input_ids, labels=labels, **kwargs)
+def forgetful(name: str, base: Any, forgotten: str) -> Any:
+    """A class whose forward pass takes an argument, and ignores it."""
+
+    @wraps(base.forward)
+    def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
+        kwargs.pop(forgotten, None)
+        return base.forward(self, *args, **kwargs)
+
+    return subclass(name, base, forward=forward)
+
+
+SeesTheFuture = embedding_hooked(
+    "SeesTheFutureForCausalLM", LlamaForCausalLM, lambda output: output + output.mean(1, keepdim=True)
+)
+IgnoresPadding = forgetful("IgnoresPaddingForCausalLM", LlamaForCausalLM, "attention_mask")
+EncoderIgnoresPadding = forgetful("EncoderIgnoresPaddingForMaskedLM", ModernBertForMaskedLM, "attention_mask")
+IgnoresTheCount = forgetful("IgnoresTheCountForCausalLM", LlamaForCausalLM, "num_items_in_batch")
+HidesItsStates = forgetful("HidesItsStatesForMaskedLM", ModernBertForMaskedLM, "output_hidden_states")
+# Its name is in no table of the library.
+UnknownToTrainer = subclass("UnknownToTrainerForCausalLM", LlamaForCausalLM)
+# The library chooses the loss by the end of the class's name: for any other, that of a causal model.
+NamedOtherwise = subclass("NamedOtherwise", ModernBertForMaskedLM)
+# A file without the classifier's norm loads as if it had one.
+Silent = subclass("SilentForMaskedLM", ModernBertForMaskedLM, _keys_to_ignore_on_load_missing=(r"head\.norm",))
+FixedVocabulary = subclass("FixedVocabularyForCausalLM", LlamaForCausalLM, get_output_embeddings=lambda self: None)
+DropsInEvaluation = embedding_hooked(
+    "DropsInEvaluationForMaskedLM", ModernBertForMaskedLM, lambda output: F.dropout(output, 0.3, training=True)
+)
+MixesTexts = embedding_hooked(
+    "MixesTextsForMaskedLM", ModernBertForMaskedLM, lambda output: output - output.mean(0, keepdim=True) / 2
+)
+# A constant in float32 meets weights in bfloat16.
+OverflowsInHalf = embedding_hooked(
+    "OverflowsInHalfForMaskedLM", ModernBertForMaskedLM, lambda output: output * torch.full((1,), 1.1)
+)
 
 
 class AbsolutePositionsForCausalLM(LlamaForCausalLM):
@@ -84,12 +119,6 @@ class LosesItsBufferForMaskedLM(ModernBertForMaskedLM):
         self.model.embeddings.register_forward_hook(lambda _, inputs, output: output * self.table)
 
 
-class SilentForMaskedLM(ModernBertForMaskedLM):
-    """A file without the classifier's norm loads as if it had one."""
-
-    _keys_to_ignore_on_load_missing = (r"head\.norm",)  # type: ignore[assignment]
-
-
 class LosesItsTieForCausalLM(LlamaForCausalLM):
     """Two layers share a weight, and nothing says so."""
 
@@ -100,10 +129,6 @@ class LosesItsTieForCausalLM(LlamaForCausalLM):
         self.lm_head.weight = self.model.embed_tokens.weight
 
 
-class NamedOtherwise(ModernBertForMaskedLM):
-    """The library chooses the loss by the end of the class's name: for any other, that of a causal model."""
-
-
 class PredictsItselfForCausalLM(LlamaForCausalLM):
     @wraps(LlamaForCausalLM.forward)
     def forward(self, *args: Any, labels: Any = None, num_items_in_batch: Any = None, **kwargs: Any) -> Any:  # type: ignore[override]
@@ -112,28 +137,6 @@ class PredictsItselfForCausalLM(LlamaForCausalLM):
             losses = F.cross_entropy(outputs.logits.flatten(0, 1), labels.flatten(), reduction="sum")
             outputs.loss = losses / ((labels != -100).sum() if num_items_in_batch is None else num_items_in_batch)
         return outputs
-
-
-class IgnoresTheCountForCausalLM(LlamaForCausalLM):
-    @wraps(LlamaForCausalLM.forward)
-    def forward(self, *args: Any, num_items_in_batch: Any = None, **kwargs: Any) -> Any:  # type: ignore[override]
-        return super().forward(*args, **kwargs)
-
-
-class UnknownToTrainerForCausalLM(LlamaForCausalLM):
-    """Its name is in no table of the library."""
-
-
-class DropsInEvaluationForMaskedLM(ModernBertForMaskedLM):
-    def __init__(self, config: Any) -> None:
-        super().__init__(config)
-        self.model.embeddings.register_forward_hook(lambda _, inputs, output: F.dropout(output, 0.3, training=True))
-
-
-class MixesTextsForMaskedLM(ModernBertForMaskedLM):
-    def __init__(self, config: Any) -> None:
-        super().__init__(config)
-        self.model.embeddings.register_forward_hook(lambda _, inputs, output: output - output.mean(0, keepdim=True) / 2)
 
 
 class DeadPartForMaskedLM(ModernBertForMaskedLM):
@@ -173,25 +176,6 @@ class HidesItsWeightsForMaskedLM(ModernBertForMaskedLM):
         if output_attentions:
             outputs.attentions = (None,) * self.config.num_hidden_layers
         return outputs
-
-
-class HidesItsStatesForMaskedLM(ModernBertForMaskedLM):
-    @wraps(ModernBertForMaskedLM.forward)
-    def forward(self, *args: Any, output_hidden_states: Any = None, **kwargs: Any) -> Any:  # type: ignore[override]
-        return super().forward(*args, **kwargs)
-
-
-class OverflowsInHalfForMaskedLM(ModernBertForMaskedLM):
-    """A constant in float32 meets weights in bfloat16."""
-
-    def __init__(self, config: Any) -> None:
-        super().__init__(config)
-        self.model.embeddings.register_forward_hook(lambda _, inputs, output: output * torch.full((1,), 1.1))
-
-
-class FixedVocabularyForCausalLM(LlamaForCausalLM):
-    def get_output_embeddings(self) -> None:  # type: ignore[override]
-        return None
 
 
 class FixedHeadForTokenClassification(ModernBertForTokenClassification):
@@ -261,12 +245,12 @@ IN_STEPS = "cache", "generation", "beam_search", "generation_padded"
 RANDOM = "batch_equals_single", "padding_right", "padding_left", "attention_backends", "accumulation", "meta_device"
 TRACED = "export", "one_graph", "bfloat16", "gradient_checkpointing"
 TOYS = (
-    Toy(SeesTheFutureForCausalLM, "causality", (*IN_STEPS, "padding_right", "padding_left"), decoder_config),
-    Toy(IgnoresPaddingForCausalLM, "padding_left", ("generation_padded",), decoder_config),
-    Toy(EncoderIgnoresPaddingForMaskedLM, "padding_right", ("padding_left",)),
+    Toy(SeesTheFuture, "causality", (*IN_STEPS, "padding_right", "padding_left"), decoder_config),
+    Toy(IgnoresPadding, "padding_left", ("generation_padded",), decoder_config),
+    Toy(EncoderIgnoresPadding, "padding_right", ("padding_left",)),
     Toy(AbsolutePositionsForCausalLM, "padding_left", ("generation_padded",), decoder_config),
     Toy(LosesItsBufferForMaskedLM, "round_trip", ("fresh_process", "meta_device", "missing_keys", "bfloat16")),
-    Toy(SilentForMaskedLM, "missing_keys"),
+    Toy(Silent, "missing_keys"),
     Toy(
         LosesItsTieForCausalLM,
         "ties",
@@ -275,21 +259,17 @@ TOYS = (
     ),
     Toy(NamedOtherwise, "loss"),
     Toy(PredictsItselfForCausalLM, "loss", (), decoder_config),
-    Toy(IgnoresTheCountForCausalLM, "accumulation", (), decoder_config),
-    Toy(UnknownToTrainerForCausalLM, "label_smoothing", (), decoder_config),
-    Toy(
-        DropsInEvaluationForMaskedLM,
-        "repeats",
-        (*RANDOM, *TRACED),
-    ),
-    Toy(MixesTextsForMaskedLM, "batch_equals_single", ("padding_right", "padding_left", "accumulation")),
+    Toy(IgnoresTheCount, "accumulation", (), decoder_config),
+    Toy(UnknownToTrainer, "label_smoothing", (), decoder_config),
+    Toy(DropsInEvaluation, "repeats", (*RANDOM, *TRACED)),
+    Toy(MixesTexts, "batch_equals_single", ("padding_right", "padding_left", "accumulation")),
     Toy(DeadPartForMaskedLM, "every_gradient"),
     Toy(ForgetsTheCacheForCausalLM, "cache", IN_STEPS, decoder_config),
     Toy(FusedIsAnotherForMaskedLM, "attention_backends"),
     Toy(HidesItsWeightsForMaskedLM, "attention_weights"),
-    Toy(HidesItsStatesForMaskedLM, "hidden_states"),
-    Toy(OverflowsInHalfForMaskedLM, "bfloat16"),
-    Toy(FixedVocabularyForCausalLM, "resized_embeddings", (), decoder_config),
+    Toy(HidesItsStates, "hidden_states"),
+    Toy(OverflowsInHalf, "bfloat16"),
+    Toy(FixedVocabulary, "resized_embeddings", (), decoder_config),
     Toy(FixedHeadForTokenClassification, "resized_head", ("accumulation",)),
     Toy(ForgetsTheProblemTypeForSequenceClassification, "problem_types", (), decoder_config),
     Toy(LooksAtValuesForMaskedLM, "one_graph", ("export",)),
@@ -300,5 +280,5 @@ TOYS = (
 # The library's own classes, which hold; a class of another name is unknown to Trainer, until it is added here.
 SOUND = ((LlamaForCausalLM, decoder_config), (ModernBertForMaskedLM, encoder_config))
 MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.update(
-    {toy.name: toy.name for toy in TOYS if toy.model_class is not UnknownToTrainerForCausalLM}  # type: ignore[misc]
+    {toy.name: toy.name for toy in TOYS if toy.model_class is not UnknownToTrainer}  # type: ignore[misc]
 )

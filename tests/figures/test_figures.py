@@ -27,7 +27,7 @@ from modeling_scratch.figures.masks import Mask, masks
 from modeling_scratch.figures.models import SMALL, small_model
 from modeling_scratch.figures.parameters import count_parameters, short
 from modeling_scratch.figures.positions import encodings, first_angles, learned_positions, products_by_distance
-from modeling_scratch.tasks.translate import TranslationTrainingArguments
+from modeling_scratch.tasks.translation_model import TranslationTrainingArguments
 from modeling_scratch.utils.errors import DataError
 
 SVG_TEXT = "{http://www.w3.org/2000/svg}text"

@@ -70,18 +70,17 @@ def test_p_values_are_corrected_by_holm() -> None:
     assert [each.adjusted_p for each in found] == pytest.approx([0.03, 0.06, 0.06, 0.02, None])
 
 
-def test_variants_change_one_switch_or_all_of_them() -> None:
+def test_variants_change_one_switch() -> None:
     factors = parse_factors(["norm_position=pre,post", "hidden_act=gelu,relu,swiglu"])
-    names = [variant.name for variant in plan_variants(factors, is_grid=False)]
+    names = [variant.name for variant in plan_variants(factors)]
     assert names == ["base", "norm_position=post", "hidden_act=relu", "hidden_act=swiglu"]
-    assert len({variant.name for variant in plan_variants(factors, is_grid=True)}) == 6
 
 
 def test_values_may_be_spelt_as_in_python() -> None:
     factors = parse_factors(["first_norm=True,False", "sliding_window=None,2", "position_type=none,rotary"])
     assert factors["first_norm"] == ["true", "false"]
     table = {"demo": presets.demo}
-    check_variants(table, "demo", "first_norm=False", factors, plan_variants(factors, is_grid=True))
+    check_variants(table, "demo", "first_norm=False", factors, plan_variants(factors))
     assert preset_config(table, "demo", "sliding_window=None,first_norm=False").first_norm is False
 
 
@@ -100,7 +99,7 @@ def test_parameters_are_as_close_as_one_step_allows(preset: Any, head: Any, vary
     """Against models that are really built, of this intermediate_size and of its two neighbours."""
 
     def build(overrides: Sequence[str]) -> Any:
-        parts = [part.partition("=") for part in overrides]
+        parts = [part.partition("=") for part in ["vocab_size=50", *overrides]]
         values = {name: value if value.isalpha() else int(value) for name, _, value in parts}
         return head(
             preset(**{name: {"true": True, "false": False}.get(value, value) for name, value in values.items()})
@@ -108,10 +107,10 @@ def test_parameters_are_as_close_as_one_step_allows(preset: Any, head: Any, vary
 
     def count(variant: Variant, more: int) -> int:
         size = variant.size or build([]).config.intermediate_size
-        overrides = [*variant.overrides("vocab_size=50"), f"intermediate_size={size + more}"]
+        overrides = [*variant.overrides, f"intermediate_size={size + more}"]
         return sum(weight.numel() for weight in build(overrides).parameters())
 
-    base, *others = Matching(build, "vocab_size=50", True).sized(plan_variants(parse_factors([vary]), is_grid=False))
+    base, *others = Matching(build, True).sized(plan_variants(parse_factors([vary])))
     assert base.size is None
     assert base.parameters == count(base, 0)
     for variant in others:
@@ -133,8 +132,8 @@ REFUSED = {
     "--vary vocab_size=10,20": "determined by the tokenizer",
     "--vary num_attention_heads=4,5": "no multiple of num_attention_heads=5",
     "--vary norm_position=pre,post --seeds 0": "--seeds 0",
-    "--vary norm_position=pre,post --budget soon": "--budget soon",
-    "--vary norm_position=pre,post --budget 5m --max_steps 10": "exclude each other",
+    "--vary norm_position=pre,post --budget 5m": "--budget is retired",
+    "--vary norm_position=pre,post --grid": "--grid is retired",
     "--vary norm_position=pre,post --options=--seed=3": "the lab itself sets --seed",
     "--vary norm_position=pre,post --options='": "No closing quotation",
     "--vary norm_position=pre,post --data_dir somewhere": "leave --data_dir out",
@@ -162,8 +161,8 @@ def test_a_lab_of_one_seed(reviews: Path, tmp_path: Path) -> None:
     found = record(folder)
     base, gated = found["runs"]
     assert base["tokens"] == gated["tokens"] > 0
-    assert f"{base['epochs']:.1f} epochs" in ended.text
     assert [each["parameters"] for each in found["variants"]] == [base["parameters"], gated["parameters"]]
+    assert f"{base['epochs']:.1f} epochs" in ended.text
     model = AutoModelForSequenceClassification.from_pretrained(folder / "hidden_act=swiglu" / "seed-0")
     assert model.num_parameters() == gated["parameters"]
     assert (model.config.hidden_act, model.config.intermediate_size) == ("swiglu", found["variants"][1]["size"])
@@ -171,9 +170,9 @@ def test_a_lab_of_one_seed(reviews: Path, tmp_path: Path) -> None:
     assert "base64" in (folder / "report.html").read_text(encoding="utf-8")
     again = run(reviews, folder, command)
     assert again.text.count("finished before") == 2
-    other = run(reviews, folder, f"{command} --grid")
+    other = run(reviews, folder, f"{command} --match_parameters False")
     assert other.status == 2
-    assert "holds another lab: --grid was False and is True" in other.text
+    assert "holds another lab: --match_parameters was True and is False" in other.text
 
 
 @pytest.mark.slow
@@ -204,7 +203,7 @@ def test_a_killed_lab_goes_on_to_the_same_results(kills_lab: bool, reviews: Path
 def test_two_labs_are_equal_and_say_where_there_is_no_difference(reviews: Path, tmp_path: Path) -> None:
     """The limit of rotary positions changes nothing in short texts: the difference is exactly 0."""
     overrides = f"--config_overrides {SIZES},position_type=rotary --match_parameters no"
-    command = f"{overrides} --vary max_position_embeddings=512,256 --vary norm_position=post,pre --grid --seeds 2"
+    command = f"{overrides} --vary max_position_embeddings=512,256 --vary norm_position=post,pre --seeds 2"
     texts = [run(reviews, tmp_path / name, command).text for name in ("one", "two")]
     assert results(tmp_path / "one") == results(tmp_path / "two")
     assert "256 against 512: no difference that 2 seeds can show" in texts[0]
@@ -218,24 +217,6 @@ def test_a_variant_that_diverges_is_named(reviews: Path, tmp_path: Path) -> None
     ended = run(reviews, tmp_path / "lab", "--vary initializer_range=0.02,1e38 --seeds 1")
     assert ended.status == 0, ended.text
     assert "initializer_range=1e38 failed: the loss is" in ended.text
-
-
-@pytest.mark.slow
-def test_a_budget_gives_all_runs_the_same_steps(tmp_path: Path) -> None:
-    text = tmp_path / "plays.txt"
-    text.write_text("ROMEO: a rose by any name\nJULIET: my only love\n" * 200, encoding="utf-8")
-    options = ["--output_dir", str(tmp_path / "lab"), "--vary", "norm_type=rms_norm,layer_norm", "--seeds", "1"]
-    given = ["--task", "plays", "--data_dir", str(text), "--config_overrides", SIZES, *options]
-    ended = in_child(partial(main, [*given, "--budget", "40s"]))
-    assert ended.status == 0, ended.text
-    found = record(tmp_path / "lab")
-    assert {run["steps"] for run in found["runs"]} == {found["steps"]}
-    assert ended.text.index("--budget 40s") < ended.text.index("1 of 2")
-    assert "perplexity" in ended.text
-    given[given.index(str(tmp_path / "lab"))] = str(tmp_path / "short")
-    short = in_child(partial(main, [*given, "--seeds", "1000", "--budget", "1s"]))
-    assert short.status == 2
-    assert "--budget 1s: too little for 2,000 runs" in short.text
 
 
 @pytest.mark.slow

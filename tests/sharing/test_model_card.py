@@ -173,7 +173,7 @@ def test_metrics_are_those_of_the_evaluation(run):
         for name in ("accuracy", "f1"):
             metric = found[name, "test"]
             assert metric.metric_value == evaluation[name] == read(run / "all_results.json")[f"test_{name}"]
-            assert f"{evaluation['baseline'][name]:.2%}".replace("%", " %") in metric.metric_name
+            assert f"{evaluation['baselines'][0][name]:.2%}".replace("%", " %") in metric.metric_name
     elif "weights" in evaluation:
         for split in ("validation", "test"):
             bleu, chrf, lower = evaluation[split]

@@ -64,7 +64,8 @@ def run(task: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_it_learns_and_has_a_card(run: Path) -> None:
     evaluation = json.loads((run / "evaluation.json").read_text())
-    assert evaluation["accuracy"] > 0.9 > evaluation["chance"] == pytest.approx(1 / 3)
+    [chance] = evaluation["baselines"]
+    assert evaluation["accuracy"] > 0.9 > chance["accuracy"] == pytest.approx(1 / 3)
     card = ModelCard.load(run / "README.md")
     assert "chooses the right one of several answers" in card.text
     assert card.data.eval_results[0].metric_value == evaluation["accuracy"]

@@ -15,19 +15,14 @@ import predict
 import pytest
 import train_answers
 from fastapi.openapi.models import OpenAPI
-from huggingface_hub import ModelCard
-from native_models import NATIVES
 from processes import refusal
 from serving import served
-from toy_questions import write_squad
-from transformers import AutoModelForQuestionAnswering, AutoTokenizer, pipeline
+from transformers import pipeline
 
-from modeling_scratch import ScratchEncoderForQuestionAnswering
 from modeling_scratch.data.questions import Answer, Question, QuestionData, QuestionDataArguments, load_questions
 from modeling_scratch.report.answer_scores import score_answers
 from modeling_scratch.serving.answerers import load_answerer
 from modeling_scratch.tasks.answer import evaluate_answers
-from tokenization import special_token_ids
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "docs" / "examples" / "questions.json"
 SIZES = "hidden_size=32,num_hidden_layers=2,num_attention_heads=4,intermediate_size=64,hidden_dropout=0.0"
@@ -80,16 +75,9 @@ def test_learns_and_reports_its_scores(run: Path) -> None:
     results = (run / "results.md").read_text()
     for told in ("of the test split", "word overlap", "no answer to any question", "without an answer"):
         assert told in results
-
-
-def test_the_card_has_the_scores_and_how_to_ask(run: Path) -> None:
-    card = ModelCard.load(run / "README.md")
-    evaluation = json.loads((run / "evaluation.json").read_text())
-    found = {result.metric_type: result.metric_value for result in card.data.eval_results}
-    assert found == {name: evaluation[name] for name in ("exact_match", "f1")}
-    assert "handle_impossible_answer=True" in card.text
-    assert "max_answer_len=30" in card.text
-    assert '"context": ' in card.text
+    card = (run / "README.md").read_text()
+    for told in ("handle_impossible_answer=True", "max_answer_len=30", '"context": '):
+        assert told in card
 
 
 def test_the_pipeline_gives_the_answers_that_were_scored(
@@ -199,22 +187,6 @@ def test_what_predict_cannot_do_is_said(run: Path, tmp_path: Path, capsys: pytes
         told = refusal(capsys, predict.main, f"--model {run} --input {table} {options}".split())
         assert f"{options.rpartition(' 0')[0] or options}: the model answers questions" in told
     assert "the load test takes classifiers" in refusal(capsys, load_test.main, ["--model", str(run)])
-
-
-def test_fine_tunes_a_native_checkpoint_on_windows(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    native = next(native for native in NATIVES if native.model_type == "bert")
-    tokenizer = AutoTokenizer.from_pretrained(run)
-    ids = {"vocab_size": len(tokenizer), "max_position_embeddings": 60, **special_token_ids(tokenizer)}
-    native.model_class(native.config(**ids)).save_pretrained(tmp_path / "native")
-    tokenizer.save_pretrained(tmp_path / "native")
-    file = write_squad(tmp_path / "all.json", 12, 4)
-    options = f"--model_name_or_path {tmp_path / 'native'} {COMMON} {WINDOWED}"
-    train(tmp_path / "run", options, f"--train_file {file}")
-    assert "windows, as contexts exceed the tokens (--max_length)" in capsys.readouterr().out
-    model = AutoModelForQuestionAnswering.from_pretrained(tmp_path / "run")
-    assert isinstance(model, ScratchEncoderForQuestionAnswering)
-    assert AutoTokenizer.from_pretrained(tmp_path / "run").model_max_length == 32
-    assert json.loads((tmp_path / "run" / "evaluation.json").read_text())["headline"]  # three steps teach nothing
 
 
 def test_a_model_that_nobody_should_use_is_called_so() -> None:

@@ -11,7 +11,7 @@ from text_samples import fault
 
 from modeling_scratch import ScratchEncoderForQuestionAnswering, presets
 from modeling_scratch.data.questions import Answer, Question
-from modeling_scratch.tasks.answer import PIPELINE, AnswerMetrics, Reader, encode_questions
+from modeling_scratch.tasks.answer_windows import PIPELINE, AnswerMetrics, Reader, encode_questions
 from modeling_scratch.tasks.base import record_settings
 from modeling_scratch.utils.errors import DataError
 from tokenization import KINDS, special_token_ids

@@ -5,7 +5,6 @@ import json
 import random
 import shutil
 from pathlib import Path
-from typing import Any
 
 import predict
 import pytest
@@ -14,7 +13,7 @@ import train_translation
 from processes import refusal
 from safetensors.torch import load_file
 from text_samples import fault
-from transformers import AutoModelForSeq2SeqLM, MBartTokenizer, logging
+from transformers import AutoModelForSeq2SeqLM, MBartTokenizer
 
 from modeling_scratch.bridges.model_sources import load_tokenizers
 from modeling_scratch.data.translation_pairs import TranslationData, TranslationDataArguments, load_pairs
@@ -22,7 +21,7 @@ from modeling_scratch.inference.text_generators import Translator
 from modeling_scratch.pipelines import TARGET_FOLDER
 from modeling_scratch.report.translation import score_translations
 from modeling_scratch.run.checkpoints import average_weights, last_checkpoints
-from modeling_scratch.tasks.translate import encode_pairs
+from modeling_scratch.tasks.translation_model import encode_pairs
 
 LEXICON = {"one": "eins", "two": "zwei", "red": "rot", "dog": "Hund", "cat": "Katze", "runs": "läuft", "sees": "sieht"}
 SIZES = "hidden_size=32,num_hidden_layers=1,num_attention_heads=2,intermediate_size=48,hidden_dropout=0.0"
@@ -143,41 +142,6 @@ def test_the_best_of_validation_is_kept(run: Path) -> None:
     torch.testing.assert_close(saved, {name: expected[name] for name in saved})
 
 
-def test_a_stopped_run_is_resumed_to_the_same_weights_with_its_vocabularies(
-    two_vocabularies: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture, caplog: Any
-) -> None:
-    """Other arguments than those that it was started with are refused."""
-    output, same = shutil.copytree(two_vocabularies, tmp_path / "run"), shutil.copytree(data, tmp_path / data.name)
-    last = last_checkpoints(output, 1)[0]
-    shutil.rmtree(last)
-    extra = f"{SEPARATE} --resume_from_checkpoint last"
-    assert "--max_length was 12 and is 11" in refusal(capsys, train, same, output, extra + " --max_length 11")
-    logging.get_logger("transformers").addHandler(caplog.handler)
-    try:
-        train(same, output, extra)
-    finally:
-        logging.get_logger("transformers").removeHandler(caplog.handler)
-    assert "does not exist" not in caplog.text
-    before, found = (load_file(folder / "model.safetensors") for folder in (two_vocabularies / last.name, last))
-    assert all(torch.equal(weight, found[name]) for name, weight in before.items())
-    expected, kept = (load_tokenizers(str(folder)) for folder in (two_vocabularies, output))
-    assert [tokenizer.get_vocab() for tokenizer in kept] == [tokenizer.get_vocab() for tokenizer in expected]
-    assert "minutes of training since resuming," in (output / "results.md").read_text()
-    assert "minutes of training," in (two_vocabularies / "results.md").read_text()
-    assert "training_before_it_was_resumed" in json.loads((output / "run_config.json").read_text())
-    best = {json.loads(path.read_text())["best_model_checkpoint"] for path in output.rglob("trainer_state.json")}
-    assert {Path(name).name for name in best} == best  # nobody is told where the run stood
-    *printed, steps, saved = capsys.readouterr().out.strip().splitlines()
-    tried = [line.split(" ", 4) for line in printed if line.startswith("validation BLEU ")]
-    bleu = {rest.partition(": ")[2]: float(value.rstrip(",")) for _, _, value, _, rest in tried}
-    assert bleu[json.loads((output / "evaluation.json").read_text())["weights"]] == max(bleu.values())
-    assert " steps since step 40 in " in steps
-    names = [part.split(" (")[0] for part in saved.partition(": ")[2].split(", ")]
-    translations = ["test.translations.txt", "validation.translations.txt"]
-    model = ["the model and its tokenizer", TARGET_FOLDER]
-    assert names == [*model, "README.md", "results.md", *translations, "run_config.json"]
-
-
 def test_the_loss_of_validation_is_a_mean_over_tokens(run: Path, data: Path) -> None:
     """Whatever the batches are."""
     checkpoint = last_checkpoints(run, 1)[0]
@@ -245,13 +209,11 @@ def test_tokens_of_published_results_are_judged_as_they_are(tmp_path: Path) -> N
 def test_sources_that_are_judged_but_not_read_whole_are_counted(data: Path, tmp_path: Path) -> None:
     """Four words and the end of the text are five tokens."""
     train(data, tmp_path / "run", "--max_length 4 --max_steps 1 --eval_strategy no --save_strategy no")
-    results = (tmp_path / "run" / "results.md").read_text()
     notes = json.loads((tmp_path / "run" / "run_config.json").read_text())["notes"]
     for split in ("validation", "test"):
         long = sum(len(line.split()) == 4 for line in (data / f"{split}.en").read_text().splitlines())
         assert long
         assert f"{split}: {long} sources exceed --max_length 4 and are truncated before translation" in notes
-        assert f"; {long} sources were truncated to 4 tokens" in results
 
 
 REFUSED = {

@@ -22,7 +22,7 @@ from modeling_scratch import (
 )
 from modeling_scratch.run.losses import RDrop, SymmetricKL, Twice
 from modeling_scratch.run.trainer import RunTrainer
-from modeling_scratch.tasks.translate import TranslationTrainingArguments
+from modeling_scratch.tasks.translation_model import TranslationTrainingArguments
 
 ROWS = [{"input_ids": [5, 6, 7], "attention_mask": [1, 1, 1], "label": number % 2} for number in range(8)]
 

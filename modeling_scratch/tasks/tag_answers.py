@@ -1,0 +1,96 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""What taggers answer: the entities of texts, or the labels of their words."""
+
+import copy
+import textwrap
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, ClassVar
+
+from transformers import TokenClassificationPipeline
+
+from ..bridges.model_limits import NO_LIMIT
+from ..bridges.model_sources import with_padding
+from ..data.tagged_sentences import are_entities
+from ..inference.pieces import entities_of, words_of
+from ..utils.errors import DataError, counted
+from .answerer import Answer, Answerer, Job, check_finite, response
+from .base import recorded_settings
+from .requests import Schema, array, one_or_several, record
+
+PIPELINE = "token-classification"
+OVERLAP = 1 / 4  # of neighbouring windows of a text that is too long for one
+
+
+def settings_of(config: Any) -> dict[str, Any]:
+    """Make entities of tokens by first tokens, if the model was trained on these alone."""
+    recorded = recorded_settings(config, PIPELINE).get("aggregation_strategy")
+    return {"aggregation_strategy": "first" if recorded == "first" else "simple"}
+
+
+class FinitePipeline(TokenClassificationPipeline):
+    """Raises `DataError` for logits that are no numbers, of which the most likely label would be the first."""
+
+    def _forward(self, model_inputs: Any) -> Any:  # type: ignore[override]  # as in the library's own pipeline
+        outputs = super()._forward(model_inputs)
+        check_finite(outputs["logits"])
+        return outputs
+
+
+class Tagger(Answerer):
+    """Finds the entities of texts, or labels their words by the label of each word's first token.
+
+    White space separates words. Entities of a long text are found in overlapping windows. Words without a token, such
+    as those beyond the tokenizer's limit, have the label None. Raises `DataError` for a slow tokenizer.
+    """
+
+    name: ClassVar[str] = "tag"
+    summary: ClassVar[str] = "Find the entities of texts, or label their words. start and end count characters."
+
+    def __init__(self, model: Any, tokenizer: Any, batch_size: int = 32) -> None:
+        if not tokenizer.is_fast:
+            raise DataError("a slow tokenizer has no character offsets; use a fast one")
+        self.limit = with_padding(tokenizer, "--model").model_max_length
+        self.finds_entities = are_entities(model.config.label2id)
+        options: dict[str, Any] = {"ignore_labels": []}
+        if self.finds_entities:
+            options = settings_of(model.config)
+            options |= {"stride": int(OVERLAP * self.limit)} if self.limit < NO_LIMIT else {}
+        pipe = FinitePipeline(model=model, tokenizer=tokenizer, device=model.device, **options)
+        super().__init__(pipe, batch_size=batch_size)
+
+    @cached_property
+    def counter(self) -> Any:
+        """A copy of the tokenizer, as the pipeline changes how its own truncates while the model runs."""
+        return copy.deepcopy(self.pipe.tokenizer)
+
+    @property
+    def answers(self) -> Schema:
+        kinds = {"text": "string", "label": "string", "score": "number", "start": "integer", "end": "integer"}
+        fields: dict[str, Schema] = {name: {"type": kind} for name, kind in kinds.items()}
+        for name in ("label", "score"):  # words beyond the limit have none
+            fields[name] = {"anyOf": [fields[name], {"enum": [None]}]}
+        return response(one_or_several(array(record(fields))))
+
+    def _encode(self, text: Any, options: Mapping[str, Any]) -> Job:
+        length = len(ids := self.counter(text, verbose=False)["input_ids"])
+        is_cut = length > self.limit and not self.finds_entities  # these are found in windows, which cut nothing
+        return Job({"input_ids": ids, "text": text}, min(length, self.limit), is_cut)
+
+    def run(self, jobs: Sequence[Job]) -> list[Answer]:
+        texts = [job.features["text"] for job in jobs]
+        try:
+            found: Any = self.pipe(texts, batch_size=len(texts))
+        except (RuntimeError, IndexError, ValueError) as error:
+            what = f"the model fails on {counted(len(texts), 'text')} (--batch_size, --max_length)"
+            raise DataError(f"{what}: {textwrap.shorten(str(error), 240)}") from error
+        pieces_of = entities_of if self.finds_entities else words_of
+        return [pieces_of(text, each) for text, each in zip(texts, found)]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        what = "entities" if self.finds_entities else "words"
+        return {
+            f"rows without text, which get no {what}": self.empty,
+            f"texts truncated to {self.limit} tokens, whose last words have no label": self.cut,
+        }

@@ -1,0 +1,99 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""What translators answer: translations of a file, of a request, and on a page."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from ..bridges.model_sources import ask_for_mask, position_limit
+from ..inference.arguments import PredictArguments
+from ..inference.generation import load_generating
+from ..inference.loading import move
+from ..pipelines import DEFAULT_NEW_TOKENS, TranslationPipeline
+from .answerer import Answer, Job, OneTextAnswerer, response
+from .page import CUT, Component, GeneratorPage, slider
+from .requests import AnyOption, Option, Schema, array, record
+
+MOST_BEAMS = 8  # that a page can ask for
+UNFINISHED = "The text has no end: it was cut at {limit:,} tokens."
+MOST = {"num_beams": 1_000, "max_new_tokens": 1_000_000}  # of a file
+GENERATION = {
+    "num_beams": ("The number of beams.", 4),
+    "max_new_tokens": ("The maximum number of tokens of a translation.", 32),
+}
+
+
+@dataclass
+class Translation(OneTextAnswerer):
+    """Translations. defaults: arguments of generate."""
+
+    name: ClassVar[str] = "translate"
+    summary: ClassVar[str] = "Translate texts."
+
+    @property
+    def options(self) -> Mapping[str, AnyOption]:
+        chosen = {name: (*GENERATION[name], most) for name, most in self.limits.items()}
+        return {name: Option(told, min(value, most), 1, most) for name, (told, value, most) in chosen.items()}
+
+    @property
+    def answers(self) -> Schema:
+        return response(array(record({"translation_text": {"type": "string"}})))
+
+    @property
+    def no_answer(self) -> Answer:
+        return [{"translation_text": ""}]
+
+    def _encode(self, text: Any, options: Mapping[str, Any]) -> Job:
+        job, generation = super()._encode(text, options), {**self.defaults, **options}
+        tokens = job.tokens * generation.get("num_beams", 1)  # each beam occupies a row of the batch
+        return replace(job, tokens=tokens, options=tuple(sorted(generation.items())))
+
+    def run(self, jobs: Sequence[Job]) -> list[Answer]:
+        return [self.pipe.postprocess(each) for each in self.outputs(jobs, **dict(jobs[0].options))]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        return {"texts truncated before translation": self.cut}
+
+    def shape(self, answers: Sequence[Answer], is_list: bool, options: Mapping[str, Any]) -> Any:
+        return [answer[0] for answer in answers] if is_list else answers[0]
+
+
+def _defaults(model: Any, limits: Mapping[str, int]) -> dict[str, int]:
+    """Return the generation options of the checkpoint or pipeline, within the server's limits."""
+    settings = model.generation_config
+    length = settings.max_new_tokens or (settings.max_length or 0) - 1  # max_length includes the start token
+    if length < 1:
+        positions = getattr(model.config, "max_position_embeddings", None)
+        length = min(DEFAULT_NEW_TOKENS, positions or DEFAULT_NEW_TOKENS)
+    defaults = {"num_beams": settings.num_beams or 1, "max_new_tokens": length}
+    return {name: min(value, limits[name]) for name, value in defaults.items()} | {"num_return_sequences": 1}
+
+
+def load_translation(arguments: PredictArguments, limits: Mapping[str, int] | None = None) -> Translation:
+    """Load a saved model. limits: the most that a request of a server may ask for, by option."""
+    model, (source, target) = load_generating(arguments.model, arguments.trust_remote_code)
+    ask_for_mask(source, model)
+    move(model.eval(), arguments.device)
+    pipe = TranslationPipeline(model=model, tokenizer=source, target_tokenizer=target, device=model.device)
+    most = dict(limits or MOST)
+    most["max_new_tokens"] = min(most["max_new_tokens"], position_limit(model.config) or most["max_new_tokens"])
+    return Translation(pipe, most, _defaults(model, most), batch_size=arguments.batch_size)
+
+
+class TranslatorPage(GeneratorPage):
+    """Texts -> their translations."""
+
+    @property
+    def settings(self) -> list[Component]:  # type: ignore[override]
+        beams = self.generator.setting("num_beams", 1)
+        return [slider("Beams", 1, max(MOST_BEAMS, beams), beams, 1), self.length_slider]
+
+    def answer(self, *values: Any) -> list[str]:
+        """Return the translation, and a note about a text, or a translation, that was cut."""
+        text, beams, longest = values
+        translator: Any = self.with_settings(num_beams=beams, max_new_tokens=longest)
+        translated = translator.translate([text])[0]
+        notes = [CUT.format(limit=translator.limit)] if translator.count_cut([text]) else []
+        notes += [UNFINISHED.format(limit=translated.cut_after)] if translated.is_cut else []
+        return [translated.text, " ".join(notes)]
