@@ -2,7 +2,7 @@
 """The report of a classifier: scores with confidence intervals, beside linear baselines on the same texts."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,7 +14,7 @@ from ..data.labelled_texts import ReviewData
 from ..data.text_pairs import as_fields, shortened
 from ..run.layout import CLASS_WORDS, MISCLASSIFIED, PREDICTIONS
 from ..utils.errors import DataError, quoted
-from ..utils.markdown import escaped, excerpt, percent, table
+from ..utils.markdown import escaped, excerpt, percent
 from .baselines import BaselineResult, one_versus_rest, ridge, run_baselines
 from .calibration import Calibration, calibration_scores, calibration_text
 from .class_words import class_words_text, find_class_words, save_class_words
@@ -34,7 +34,7 @@ from .plots import class_f1_png, confusion_matrix_png, learning_curve_png, predi
 from .predictions import ONE_CLASS, Predictions
 from .report_files import blocks_text, evaluated_split, predict_split, quotes_texts, write_report
 from .saved_baseline import keep_linear
-from .significance import Score, bootstrap_interval
+from .significance import Score, bootstrap_interval, scores_table
 from .verdicts import (
     CONSTANT,
     MODEL,
@@ -418,14 +418,3 @@ def _score_sentence(score: Score, evaluation: Mapping[str, Any], model: str) -> 
         f"{found[0].upper() + found[1:]}: the difference in {score.heading} is {value}{unit}, with a 95 % interval of "
         f"{low} to {high} (paired bootstrap)."
     )
-
-
-def scores_table(scores: Sequence[Score], models: Mapping[str, Mapping[str, Any]], head: str = "") -> str:
-    """Return a Markdown table of the scores of each model, by its name, with their intervals."""
-    rows = [[name, *(_with_interval(score, found[score.name]) for score in scores)] for name, found in models.items()]
-    return table([head, *(f"{score.heading} (95 % interval)" for score in scores)], rows)
-
-
-def _with_interval(score: Score, found: Mapping[str, Any]) -> str:
-    low, high = map(score.shown, found["interval_95"])
-    return f"{score.shown(found['value'])} ({low} to {high})"

@@ -180,7 +180,7 @@ def _of_all_classes(predictions: np.ndarray, references: np.ndarray) -> np.ndarr
     return np.stack([both.sum(-1), either.sum(-1)], axis=-1)
 
 
-def _of_each_class(predictions: np.ndarray, references: np.ndarray) -> np.ndarray:
+def of_each_class(predictions: np.ndarray, references: np.ndarray) -> np.ndarray:
     return np.hstack([predictions * references, predictions + references])
 
 
@@ -216,7 +216,7 @@ def _products_of_ranks(predictions: np.ndarray, references: np.ndarray) -> np.nd
     return _products(rankdata(predictions), rankdata(references))
 
 
-MACRO_F1 = Score("f1_macro", "macro F1", _of_each_class, macro_of_means)
+MACRO_F1 = Score("f1_macro", "macro F1", of_each_class, macro_of_means)
 CLASS_SETS = ScoreMetrics(
     (
         Score("f1_micro", "micro F1", _of_all_classes, f1_of_means),

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import binomtest
 
-from ..utils.markdown import percent, points
+from ..utils.markdown import percent, points, table
 
 SIGNIFICANCE_LEVEL = 0.05
 RESAMPLES, OUTCOMES = 1_000, 10_000  # of scores; of right and wrong answers, which are counted
@@ -41,6 +41,18 @@ class Score(NamedTuple):
     def shown_difference(self, difference: float) -> str:
         """Return a difference of shares in percentage points, or one of other scores."""
         return points(difference) if self.is_share else f"{round(difference, 4) + 0.0:+.4f}"
+
+    def with_interval(self, found: Mapping[str, Any], is_difference: bool = False) -> str:
+        """Return a value and its 95 % interval: "81.20 % (79.00 % to 83.10 %)"."""
+        shown = self.shown_difference if is_difference else self.shown
+        value, low, high = map(shown, (found["value"], *found["interval_95"]))
+        return f"{value} ({low} to {high})"
+
+
+def scores_table(scores: Sequence[Score], models: Mapping[str, Mapping[str, Any]], head: str = "") -> str:
+    """Return a Markdown table of the scores of each model, by its name, with their intervals."""
+    rows = [[name, *(score.with_interval(found[score.name]) for score in scores)] for name, found in models.items()]
+    return table([head, *(f"{score.heading} (95 % interval)" for score in scores)], rows)
 
 
 def ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
