@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedGroupKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
@@ -26,7 +27,7 @@ from ..data.labelled_texts import ReviewData
 from ..data.text_pairs import as_fields, shortened
 from ..utils.errors import DataError
 from ..utils.files import write_csv
-from .baselines import tf_idf_vectorizer
+from .baselines import counter_for
 
 FOLDS, C = 5, 3.0  # C: 1 / strength of the penalty
 SHOWN, LONGEST = 20, 80  # texts, characters
@@ -106,7 +107,8 @@ def held_out_probabilities(texts: Sequence[str], labels: np.ndarray, classes: in
     Equal texts are in one fold.
     """
     folds = StratifiedGroupKFold(FOLDS, shuffle=True, random_state=seed)
-    model = make_pipeline(tf_idf_vectorizer(len(texts)), LogisticRegression(C=C, max_iter=300))
+    tf_idf = TfidfTransformer(sublinear_tf=True)
+    model = make_pipeline(counter_for(2, len(texts)), tf_idf, LogisticRegression(C=C, max_iter=300))
     options: Any = {"groups": [normalised(text) for text in texts], "cv": folds, "method": "predict_proba"}
     probabilities = np.zeros((len(texts), classes))
     with threadpool_limits(limits=1), warnings.catch_warnings():
