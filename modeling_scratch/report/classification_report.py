@@ -2,7 +2,7 @@
 """The report of a classifier: scores with confidence intervals, beside linear baselines on the same texts."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,7 +14,7 @@ from ..data.labelled_texts import ReviewData
 from ..data.text_pairs import as_fields, shortened
 from ..run.layout import CLASS_WORDS, MISCLASSIFIED, PREDICTIONS
 from ..utils.errors import DataError, quoted
-from ..utils.markdown import escaped, excerpt, percent
+from ..utils.markdown import escaped, excerpt, percent, table
 from .baselines import BaselineResult, one_versus_rest, ridge, run_baselines
 from .calibration import Calibration, calibration_scores, calibration_text
 from .class_words import class_words_text, find_class_words, save_class_words
@@ -24,7 +24,6 @@ from .metrics import (
     NUMBERS,
     ClassificationMetrics,
     ScoreMetrics,
-    averages_text,
     class_scores,
     class_table,
     macro_f1_decides,
@@ -52,7 +51,7 @@ from .verdicts import (
     with_recommendation,
 )
 
-EXAMPLES_OF_CLASS, EXAMPLES = 2, 6  # rightly and wrongly classified texts of each class; texts of other reports
+EXAMPLES_OF_CLASS, EXAMPLES = 2, 6  # quoted texts of each class; of reports without classes
 
 
 class ClassifierReport(ABC):
@@ -125,6 +124,15 @@ class ClassifierReport(ABC):
     def text(self, evaluation: Mapping[str, Any], notes: list[str]) -> str:
         """Return the report without its first line and without texts. notes: on the model."""
 
+    @abstractmethod
+    def shown(self, answer: Any) -> str:
+        """Return a prediction, or a label, as text."""
+
+    def examples(self, predicted: np.ndarray, rows: Iterable[int]) -> list[dict[str, str]]:
+        """Return some texts, which are not selected by the answers."""
+        pairs = [(row, self.shown(self.labels[row]), self.shown(predicted[row])) for row in rows]
+        return [{**as_fields(shortened(self.texts[row])), "label": a, "answer": b} for row, a, b in pairs]
+
     def quotations(self, predictions: Predictions, folder: Path, has_learned: bool) -> tuple[str, str]:
         """Write the texts that the report points to. Return what it says of them with, and without, quotations."""
         return "", ""
@@ -183,6 +191,7 @@ class OneClassReport(ClassifierReport):
         tells_more = len(np.unique(labels)) > 1 and macro_f1_decides(self.train_labels, self.is_weighted)
         macro_f1 = by_macro_f1(*answers) if tells_more else None
         only, decisive = only_answer(names, labels, predicted), macro_f1 or accuracy
+        firsts = [np.flatnonzero(labels == label)[:EXAMPLES_OF_CLASS] for label in range(len(names))]
         evaluation = {
             "split": self.split,
             "texts": len(labels),
@@ -192,13 +201,12 @@ class OneClassReport(ClassifierReport):
             "headline": only_answer_headline(only) if only else decisive.headline(),
             "f1_name": self.metrics.f1_name,
             **self._scores(predicted),
-            "f1_micro": float((predicted == labels).mean()),  # the accuracy, as each text has one class
             "f1_macro": self.metrics.compute(predicted, labels)["f1_macro"],
             "classes": class_scores(names, labels, predicted),
             "baselines": [baseline_row(each, self._scores(each.predictions)) for each in self.baselines],
             "mcnemar": accuracy.baseline.record,
             "macro_f1": macro_f1.baseline.record if macro_f1 else None,
-            "examples": self._examples(predicted),
+            "examples": self.examples(predicted, np.concatenate(firsts)),
         }
         return evaluation, decisive.baseline.record
 
@@ -207,29 +215,20 @@ class OneClassReport(ClassifierReport):
         interval = bootstrap_interval(predicted == self.labels)
         return {"accuracy": scores["accuracy"], "accuracy_interval_95": interval, "f1": scores["f1"]}
 
-    def _examples(self, predicted: np.ndarray) -> list[dict[str, str]]:
-        """Return the first examples of the split, without selection."""
-        names, examples = self.data.label_names, []
-        for label, name in enumerate(names):
-            for is_right in (True, False):
-                indices = np.flatnonzero((self.labels == label) & ((predicted == label) == is_right))
-                answers = [
-                    (names[predicted[index]], as_fields(shortened(self.texts[index])))
-                    for index in indices[:EXAMPLES_OF_CLASS]
-                ]
-                examples += [{"label": name, "answer": answer, **fields} for answer, fields in answers]
-        return examples
+    def shown(self, answer: Any) -> str:
+        return self.data.label_names[answer]
 
     def calibration(self, calibration: Calibration, logits: np.ndarray) -> dict[str, Any]:
         return calibration_scores(calibration, logits, self.labels, self.split)
 
     def text(self, evaluation: Mapping[str, Any], notes: list[str]) -> str:
         about = f"{len(self.labels):,} texts of the {self.split} split"
+        models = {MODEL: evaluation, **{each["name"]: each for each in evaluation["baselines"]}}
         paragraphs = (
-            f"{about}\n\n{accuracy_table(evaluation)}\n\n{accuracy_sentence(evaluation)}",
+            f"{about}\n\n{accuracy_table(models, evaluation['f1_name'])}\n\n{accuracy_sentence(evaluation)}",
             *notes,
             evaluation["macro_f1"] and macro_f1_text(evaluation["macro_f1"]),
-            f"{averages_text(evaluation)}\n\n{class_table(evaluation['classes'])}",
+            f"Macro F1: {percent(evaluation['f1_macro'])}. Each class:\n\n{class_table(evaluation['classes'])}",
             calibration_text(evaluation["calibration"]),
         )
         return "".join(f"\n{each}\n" for each in paragraphs if each)
@@ -251,13 +250,13 @@ class OneClassReport(ClassifierReport):
         confusion_matrix_png(matrix, self.data.label_names, folder / "confusion_matrix.png")
 
 
-def accuracy_table(evaluation: Mapping[str, Any]) -> str:
-    """Return the accuracy, its interval and the F1 of the model and of its baselines in Markdown."""
-    lines = [f"| | accuracy | 95 % interval | {evaluation['f1_name']} |", "| --- | ---: | :---: | ---: |"]
-    for each in ({"name": MODEL, **evaluation}, *evaluation["baselines"]):
-        low, high = map(percent, each["accuracy_interval_95"])
-        lines.append(f"| {each['name']} | {percent(each['accuracy'])} | {low} to {high} | {percent(each['f1'])} |")
-    return "\n".join(lines)
+def accuracy_table(models: Mapping[str, Mapping[str, Any]], f1_name: str) -> str:
+    """Return the accuracy, its interval and the F1 of each model, by its name, in Markdown."""
+    rows = [
+        [name, percent(each["accuracy"]), " to ".join(map(percent, each["accuracy_interval_95"])), percent(each["f1"])]
+        for name, each in models.items()
+    ]
+    return table(["", "accuracy", "95 % interval", escaped(f1_name)], rows)
 
 
 def accuracy_sentence(evaluation: Mapping[str, Any]) -> str:
@@ -289,10 +288,6 @@ class ScoreReport(ClassifierReport):
     def best_constant(self) -> np.ndarray:
         """Return the best answer that is the same for every training text, (...)."""
 
-    @abstractmethod
-    def shown(self, answer: Any) -> str:
-        """Return a prediction, or a label, as text."""
-
     def classes(self, predicted: np.ndarray) -> dict[str, Any]:
         """Return the entries of evaluation.json on each class."""
         return {}
@@ -304,7 +299,6 @@ class ScoreReport(ClassifierReport):
             {MODEL: predicted, baseline.name: baseline.predictions, CONSTANT: constant}, self.labels
         )
         compared = by_score(self.metrics.score, found, baseline.name, len(self.labels))
-        rows = zip(self.texts[:EXAMPLES], map(self.shown, self.labels), map(self.shown, predicted))
         evaluation = {
             "problem_type": self.problem_type,
             "split": self.split,
@@ -315,7 +309,7 @@ class ScoreReport(ClassifierReport):
             "baselines": [baseline_row(baseline, {"scores": found["models"][baseline.name]})],
             "comparison": compared.record,
             "picture": self.picture,
-            "examples": [{**as_fields(shortened(text)), "label": a, "answer": b} for text, a, b in rows],
+            "examples": self.examples(predicted, range(min(EXAMPLES, len(self.texts)))),
             **self.classes(predicted),
         }
         return evaluation, compared.record

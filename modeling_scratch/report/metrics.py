@@ -122,10 +122,6 @@ def macro_f1_decides(train_labels: Sequence[int] | np.ndarray, is_weighted: bool
     return is_weighted or is_imbalanced(train_labels)
 
 
-def averages_text(evaluation: Mapping[str, Any]) -> str:
-    return f"Micro F1: {percent(evaluation['f1_micro'])}. Macro F1: {percent(evaluation['f1_macro'])}. Each class:"
-
-
 def class_table(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return the scores of each class as Markdown."""
     cells = [

@@ -95,7 +95,7 @@ def test_the_strongest_baseline_is_compared_with() -> None:
 
 def test_the_table_has_a_row_for_each_model() -> None:
     scores = {"accuracy": 0.5, "accuracy_interval_95": (0.25, 0.75), "f1": 0.125}
-    lines = accuracy_table({**scores, "f1_name": "macro F1", "baselines": [{"name": BASELINE, **scores}]}).splitlines()
+    lines = accuracy_table({"Transformer": scores, BASELINE: scores}, "macro F1").splitlines()
     assert lines[0].endswith("| macro F1 |")
     assert lines[2:] == [f"| {name} | 50.00 % | 25.00 % to 75.00 % | 12.50 % |" for name in ("Transformer", BASELINE)]
 
