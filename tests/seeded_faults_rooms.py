@@ -245,8 +245,8 @@ INFERENCE = (
 EVALUATION = (
     Fault(
         "micro_for_macro", "report/metrics", "ClassificationMetrics.compute",
-        '"f1_macro": float(_of_classes(given, found, occurring, "macro")[2])',
-        '"f1_macro": float((found == given).mean())',
+        '"f1_macro": float(_of_classes(references, predictions, occurring, "macro")[2])',
+        '"f1_macro": float((predictions == references).mean())',
         "macro F1 is the accuracy: rare classes hardly count",
     ),
     Fault(

@@ -12,7 +12,8 @@ from transformers import Trainer
 
 from ..data.labelled_texts import ReviewData
 from ..data.text_pairs import as_fields, shortened
-from ..run.layout import CLASS_WORDS, MISCLASSIFIED, PREDICTIONS
+from ..run.layout import CLASS_WORDS, CURVE, MISCLASSIFIED, PREDICTIONS
+from ..tasks.base import Curve
 from ..utils.errors import DataError, quoted
 from ..utils.markdown import escaped, excerpt, percent, table
 from .baselines import BaselineResult, one_versus_rest, ridge, run_baselines
@@ -29,7 +30,7 @@ from .metrics import (
     macro_f1_decides,
 )
 from .misclassified import Misclassified
-from .plots import class_f1_png, confusion_matrix_png, learning_curve_png, predicted_against_true_png
+from .plots import class_f1_png, confusion_matrix_png, losses_and_score_png, predicted_against_true_png
 from .predictions import ONE_CLASS, Predictions
 from .report_files import blocks_text, evaluated_split, predict_split, quotes_texts, write_report
 from .saved_baseline import keep_linear
@@ -58,6 +59,7 @@ class ClassifierReport(ABC):
     """Compares predictions with those of linear models on the test split, or on validation if there is none."""
 
     problem_type: ClassVar[str]
+    curve: ClassVar[Curve]
     metrics: ClassificationMetrics | ScoreMetrics  # the compute_metrics of Trainer
 
     def __init__(self, data: ReviewData, seed: int, trains_baselines: bool = True, is_weighted: bool = False) -> None:
@@ -104,7 +106,7 @@ class ClassifierReport(ABC):
         quoting, without = self.quotations(predictions, folder, evaluation["headline"] is None)
         write_report(trainer.args, report + (quoting if quotes_texts(trainer.args) else without), evaluation)
         self.draw(predictions.predicted, evaluation, folder)
-        learning_curve_png(trainer.state.log_history, folder / "learning_curve.png", self.curve)
+        losses_and_score_png(trainer.state.log_history, folder / CURVE, *self.curve)
         return report + quoting
 
     def _keep_linear(self, arguments: Any, comparison: Mapping[str, Any]) -> str | None:
@@ -141,8 +143,6 @@ class ClassifierReport(ABC):
     def draw(self, predicted: np.ndarray, evaluation: Mapping[str, Any], folder: Path) -> None:
         """Plot the predictions."""
 
-    curve: Score | None = None  # of the learning curve; None: the accuracy
-
 
 def weights_text(trainer: Trainer) -> str:
     """Return which step's weights are evaluated, if the run chose them on validation."""
@@ -165,6 +165,7 @@ class OneClassReport(ClassifierReport):
     """The report of a classifier of texts with one class each."""
 
     problem_type = ONE_CLASS
+    curve = Curve("loss (nats per example)", "eval_accuracy", "accuracy (% of examples)")
     metrics: ClassificationMetrics
 
     def __init__(self, data: ReviewData, *arguments: Any, **options: Any) -> None:
@@ -280,10 +281,6 @@ class ScoreReport(ClassifierReport):
     picture: ClassVar[str]
     uncalibrated: ClassVar[str]  # why the probabilities are not calibrated
 
-    @property
-    def curve(self) -> Score:  # type: ignore[override]
-        return self.metrics.score
-
     @abstractmethod
     def best_constant(self) -> np.ndarray:
         """Return the best answer that is the same for every training text, (...)."""
@@ -339,6 +336,7 @@ class ClassSetReport(ScoreReport):
 
     problem_type = "multi_label_classification"
     metrics = CLASS_SETS
+    curve = Curve("loss", "eval_f1_micro", "micro F1")
     picture = "f1_of_classes.png"
     uncalibrated = "one temperature divides the logits of a text with one class, and here each class has its own logit"
 
@@ -368,6 +366,7 @@ class NumberReport(ScoreReport):
 
     problem_type = "regression"
     metrics = NUMBERS
+    curve = Curve("loss", "eval_rmse", "RMSE", "{:.4f}", greater_is_better=False)
     picture = "predicted_against_true.png"
     uncalibrated = "a number has no probability"
 
