@@ -38,16 +38,13 @@ from .significance import Score, bootstrap_interval, scores_table
 from .verdicts import (
     CONSTANT,
     MODEL,
-    Comparison,
-    Comparisons,
     by_accuracy,
     by_macro_f1,
     by_score,
-    can_be_better,
     finding,
+    has_one_answer,
     macro_f1_text,
     of_every_text,
-    only_answer,
     only_answer_headline,
     with_recommendation,
 )
@@ -191,7 +188,8 @@ class OneClassReport(ClassifierReport):
         accuracy = by_accuracy(*answers)
         tells_more = len(np.unique(labels)) > 1 and macro_f1_decides(self.train_labels, self.is_weighted)
         macro_f1 = by_macro_f1(*answers) if tells_more else None
-        only, decisive = only_answer(names, labels, predicted), macro_f1 or accuracy
+        only = names[predicted[0]] if has_one_answer(labels, predicted) else None
+        decisive = macro_f1 or accuracy
         firsts = [np.flatnonzero(labels == label)[:EXAMPLES_OF_CLASS] for label in range(len(names))]
         evaluation = {
             "split": self.split,
@@ -295,33 +293,23 @@ class ScoreReport(ClassifierReport):
         found = self.metrics.with_intervals(
             {MODEL: predicted, baseline.name: baseline.predictions, CONSTANT: constant}, self.labels
         )
-        compared = by_score(self.metrics.score, found, baseline.name, len(self.labels))
+        name = of_every_text(excerpt(self.shown(constant[0])))
+        compared = by_score(self.metrics.score, found, self.labels, constant, name)
+        only = excerpt(self.shown(predicted[0])) if has_one_answer(self.labels, predicted) else None
         evaluation = {
             "problem_type": self.problem_type,
             "split": self.split,
             "texts": len(self.labels),
             "labels": self.data.label_names,
-            "headline": self._headline(predicted, constant, found, compared),
+            "headline": only_answer_headline(only) if only else compared.headline(),
             "scores": found["models"][MODEL],
             "baselines": [baseline_row(baseline, {"scores": found["models"][baseline.name]})],
-            "comparison": compared.record,
+            "comparison": compared.baseline.record,
             "picture": self.picture,
             "examples": self.examples(predicted, range(min(EXAMPLES, len(self.texts)))),
             **self.classes(predicted),
         }
-        return evaluation, compared.record
-
-    def _headline(
-        self, predicted: np.ndarray, constant: np.ndarray, found: Mapping[str, Any], compared: Comparison
-    ) -> str | None:
-        """Return what the report says first of a model that nobody should use, or None."""
-        if len(np.unique(self.labels, axis=0)) == 1:
-            return None  # no model can be better than that answer
-        if len(np.unique(predicted, axis=0)) == 1:
-            return only_answer_headline(excerpt(self.shown(predicted[0])))
-        score, name = self.metrics.score, of_every_text(excerpt(self.shown(constant[0])))
-        of_constant = by_score(score, found, CONSTANT, len(self.labels))._replace(baseline=name)
-        return Comparisons(of_constant, compared, can_be_better(score, self.labels, constant)).headline()
+        return evaluation, compared.baseline.record
 
     def calibration(self, calibration: Calibration, logits: np.ndarray) -> dict[str, Any]:
         return {"obstacle": self.uncalibrated}
