@@ -110,7 +110,8 @@ def load_documents(arguments: DocumentArguments) -> Documents:
     if not arguments.streaming:
         train = list(train)
     if "validation" in sources:
-        validation, what = list(read_documents(sources["validation"], arguments)), OWN_SPLIT
+        read = list(read_documents(sources["validation"], arguments))
+        validation, what = read[: arguments.max_validation_documents], OWN_SPLIT  # what is evaluated
         notes += overlaps({"train": train, "validation": validation}, "documents") if isinstance(train, list) else []
     elif arguments.streaming:
         train, validation, what = _divide_stream(train, arguments)
