@@ -12,13 +12,13 @@ from transformers import Trainer
 
 from ..data.labelled_texts import ReviewData
 from ..data.text_pairs import as_fields, shortened
-from ..run.layout import CLASS_WORDS, CURVE, MISCLASSIFIED, PREDICTIONS
+from ..run.layout import CURVE, MISCLASSIFIED, PREDICTIONS
 from ..tasks.base import Curve
 from ..utils.errors import DataError, quoted
 from ..utils.markdown import escaped, excerpt, percent, table
 from .baselines import BaselineResult, one_versus_rest, ridge, run_baselines
 from .calibration import Calibration, calibration_scores, calibration_text
-from .class_words import class_words_text, find_class_words, save_class_words
+from .class_words import class_words_text
 from .metrics import (
     CLASS_SETS,
     METRICS,
@@ -29,7 +29,7 @@ from .metrics import (
     class_table,
     macro_f1_decides,
 )
-from .misclassified import Misclassified
+from .misclassified import find_misclassified, misclassified_text, save_misclassified
 from .plots import class_f1_png, confusion_matrix_png, losses_and_score_png, predicted_against_true_png
 from .predictions import ONE_CLASS, Predictions
 from .report_files import blocks_text, evaluated_split, predict_split, quotes_texts, write_report
@@ -234,15 +234,13 @@ class OneClassReport(ClassifierReport):
 
     def quotations(self, predictions: Predictions, folder: Path, has_learned: bool) -> tuple[str, str]:
         best, names = self.best_baseline, self.data.label_names
-        answers = self.labels, predictions.predicted, predictions.probabilities
-        about = names, self.texts, self.data.places_of(self.split)
-        wrong = Misclassified(*about, *answers, best.name, best.predictions, has_learned)
-        wrong.save(folder / MISCLASSIFIED)
-        words = find_class_words(
-            best.weights_over(len(names)), names, self.data.texts("train"), self.train_labels.tolist()
-        )
-        save_class_words(words, folder / CLASS_WORDS)
-        return wrong.report() + class_words_text(words, best.name), wrong.report(quotes=False)
+        answers = self.labels, predictions.predicted, predictions.probabilities, best.predictions
+        wrong = find_misclassified(names, self.texts, self.data.places_of(self.split), *answers)
+        save_misclassified(wrong, folder / MISCLASSIFIED)
+        train = self.data.texts("train"), self.train_labels.tolist()
+        words = class_words_text(best.weights_over(len(names)), names, *train, best.name)
+        quoting, without = (misclassified_text(wrong, best.name, has_learned, quotes) for quotes in (True, False))
+        return quoting + words, without
 
     def draw(self, predicted: np.ndarray, evaluation: Mapping[str, Any], folder: Path) -> None:
         matrix = np.array(evaluation["confusion_matrix"])

@@ -12,7 +12,7 @@ from conftest import refused
 from scipy.stats import binomtest
 from sklearn.metrics import accuracy_score, f1_score, log_loss
 
-from modeling_scratch.report.misclassified import Misclassified
+from modeling_scratch.report.misclassified import find_misclassified, save_misclassified
 from modeling_scratch.report.predictions import Predictions
 from modeling_scratch.report.tag_scores import score_labels, sentence_interval
 from modeling_scratch.run.layout import MISCLASSIFIED, PREDICTIONS
@@ -227,8 +227,8 @@ def test_texts_of_disagreements_are_those_of_the_wrong_answers(
     for folder, order in ((runs[0], range(len(TEXTS))), (shuffled, rows)):
         labels, predicted, probabilities = columns(folder)
         texts, places = [TEXTS[row] for row in order], [f"test.csv, row {row + 1}" for row in order]
-        answers = np.array(labels), np.array(predicted), probabilities
-        Misclassified(CLASSES, texts, places, *answers, "NB-SVM", answers[0]).save(folder / MISCLASSIFIED)
+        answers = np.array(labels), np.array(predicted), probabilities, np.array(labels)
+        save_misclassified(find_misclassified(CLASSES, texts, places, *answers), folder / MISCLASSIFIED)
     disagreements = compared(runs[0], shuffled)["disagreements"]
     assert disagreements
     for each in disagreements:

@@ -104,18 +104,6 @@ def test_a_map_that_is_given_is_part_of_the_command_that_merges_more(tickets: Pa
     assert "probably variants of one class" not in capsys.readouterr().out
 
 
-def test_the_proposed_map_can_be_written_and_given(tickets: Path, tmp_path: Path, capsys) -> None:
-    path = tmp_path / "map.csv"
-    text = printed(capsys, tickets, "--write_label_map", path, "--label_map", "shiping=Shipping")
-    *_, merged = (line for line in text.splitlines() if line.startswith("modeling-scratch train-classifier"))
-    assert f"--label_map {path} " in merged
-    rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
-    assert {"source": "shiping", "target": "shipping"} in rows
-    assert "probably variants of one class" not in printed(capsys, tickets, "--label_map", path)
-    refused(capsys, data.main, [tickets, "--write_label_map", path], "--write_label_map", "file exists")
-    assert list(csv.DictReader(path.read_text(encoding="utf-8").splitlines())) == rows
-
-
 def words_of(text: str) -> set[str]:
     return set(text.casefold().split())
 
@@ -157,16 +145,9 @@ def test_a_report_never_replaces_the_data(tmp_path: Path, capsys) -> None:
     path = write(folder / "train.csv", {"text": reviews(40)["text"], "label": ["a", "b"] * 20})
     before = path.read_bytes()
     for source, output in (([folder], path), ([path], path), ([folder], folder / "test.csv")):
-        for option in ("--check_labels", "--write_label_map"):
-            refused(capsys, data.main, [*source, option, output, "--overwrite"], option, "name")
-    both = ["--check_labels", tmp_path / "x.csv", "--write_label_map", tmp_path / "x.csv"]
-    refused(capsys, data.main, [path, *both], "name different files")
+        refused(capsys, data.main, [*source, "--check_labels", output, "--overwrite"], "--check_labels", "name")
     assert [each.name for each in folder.iterdir()] == ["train.csv"]
     assert path.read_bytes() == before
-    assert "as no labels look like variants of one class" in printed(
-        capsys, path, "--write_label_map", tmp_path / "map.csv"
-    )
-    assert not (tmp_path / "map.csv").exists()
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -242,6 +223,7 @@ def test_what_cannot_be_reported_is_refused(tickets: Path, tmp_path: Path, capfd
         ([words], "modeling-scratch train-tokens --train_file"),
         ([tickets, "--output", tmp_path / "report.pdf"], "report.pdf", ".html"),
         ([tickets, "--output", tmp_path / "report.html"], "--overwrite"),
+        ([tickets, "--write_label_map", "map.csv"], "--write_label_map is retired: write the pairs"),
         ([tickets, "--label_map", "none=login"], "no row has the label 'none'"),
     ):
         refused(capfd, data.main, arguments, *pieces)
