@@ -115,21 +115,6 @@ def _shortened(name: str) -> str:
     return name if len(name) <= LONGEST_LABEL else name[: LONGEST_LABEL - 1] + "…"
 
 
-def token_curve_png(log_history: Sequence[Mapping[str, Any]], path: str | Path) -> None:
-    """Plot training and evaluation loss per token, with perplexity on a second axis, to the PNG file `path`."""
-    figure = new_figure(8, 4.5)
-    axes = figure.subplots()
-    _plot_losses(axes, log_history, "loss (nats per predicted token)")
-    name_steps(axes)
-    _add_epochs(axes, log_history)
-    finish_panel(axes)
-    if axes.has_data():
-        perplexities = axes.secondary_yaxis("right")
-        perplexities.set_ylabel("perplexity")
-        perplexities.yaxis.set_major_formatter(lambda loss, _: f"{np.exp(loss):,.3g}")
-    write_png(figure, path)
-
-
 def new_figure(width: float, height: float) -> "Figure":
     from matplotlib.figure import Figure  # pyplot would keep every figure and may require a display
 

@@ -15,9 +15,10 @@ from transformers import EvalPrediction, PreTrainedTokenizerBase, Trainer
 
 from ..data.collators import Batch
 from ..data.packed_documents import IGNORED, PackedRows, Pieces, StreamedRows, TokenRow
+from ..run.layout import CURVE
 from ..utils.errors import counted
 from ..utils.markdown import excerpt, table
-from .plots import token_curve_png
+from .plots import losses_and_score_png
 from .report_files import write_report
 
 PROMPT_TOKENS = 8
@@ -117,7 +118,8 @@ def report_pretraining(trainer: Trainer, data: PretrainingData, example: str, re
     values = {name: {"value": scores[name], "meaning": meaning} for name, meaning in reported.items()}
     text_info = {"text": str(data.text), "context": data.longest}
     write_report(trainer.args, text + "\n", {**text_info, "scores": values, "example": excerpt(example)})
-    token_curve_png(trainer.state.log_history, output / "learning_curve.png")
+    score = "eval_perplexity", "perplexity", "{:.4g}", False
+    losses_and_score_png(trainer.state.log_history, output / CURVE, "loss (nats per predicted token)", *score)
     return text
 
 

@@ -81,22 +81,6 @@ def test_constant_logits_determine_no_temperature(value):
     assert fit_temperature(np.full((9, 3), value), np.arange(9) % 3) == 1
 
 
-@pytest.mark.parametrize(
-    ("logits", "labels", "message"),
-    [
-        ([[0.0, np.nan]], [0], "not finite"),
-        ([[0.0, np.inf]], [0], "not finite"),
-        ([[0.0, 1.0]], [0, 1], r"shapes \(1, 2\) and \(2,\)"),
-        ([0.0, 1.0], [0, 1], "got shapes"),
-        (np.zeros((0, 2)), np.zeros(0, dtype=int), "got shapes"),
-    ],
-)
-def test_what_is_no_example_is_an_error(logits, labels, message):
-    for function in (fit_temperature, negative_log_likelihood, expected_calibration_error, threshold_rows):
-        with pytest.raises(ValueError, match=message):
-            function(np.array(logits), np.array(labels))
-
-
 @pytest.mark.parametrize(("classes", "spread"), [(2, 1.0), (3, 4.0), (10, 0.3)])
 def test_the_error_is_that_of_the_reliability_curve_of_scikit_learn(classes, spread):
     logits, labels = calibrated(700, classes, seed=classes)

@@ -14,7 +14,6 @@ from modeling_scratch.report.plots import (
     confusion_matrix_png,
     losses_and_score_png,
     predicted_against_true_png,
-    token_curve_png,
 )
 from modeling_scratch.utils.errors import DataError
 
@@ -60,7 +59,6 @@ NUMBERS = {rows: (RANDOM.normal(size=rows), np.zeros(rows), "$stars$") for rows 
 DRAWN = (
     (confusion_matrix_png, MATRICES, (300, 3_000), (300, 3_000)),
     (losses_and_score_png, {name: (log,) for name, log in LOGS.items()}, (1_000, 1_400), (800, 1_300)),
-    (token_curve_png, {name: (log,) for name, log in LOGS.items()}, (800, 1_600), (400, 800)),
     (class_f1_png, {len(rows): (rows,) for rows in CLASSES}, (700, 1_400), (300, 4_000)),
     (predicted_against_true_png, NUMBERS, (700, 1_100), (700, 1_100)),
 )
