@@ -34,7 +34,7 @@ from .plots import class_f1_png, confusion_matrix_png, losses_and_score_png, pre
 from .predictions import ONE_CLASS, Predictions
 from .report_files import blocks_text, evaluated_split, predict_split, quotes_texts, write_report
 from .saved_baseline import keep_linear
-from .significance import Score, bootstrap_interval, scores_table
+from .significance import Score, scores_table, share_interval
 from .verdicts import (
     CONSTANT,
     MODEL,
@@ -211,7 +211,7 @@ class OneClassReport(ClassifierReport):
 
     def _scores(self, predicted: np.ndarray) -> dict[str, Any]:
         scores = self.metrics.compute(predicted, self.labels)
-        interval = bootstrap_interval(predicted == self.labels)
+        interval = share_interval(int(np.sum(predicted == self.labels)), len(self.labels))
         return {"accuracy": scores["accuracy"], "accuracy_interval_95": interval, "f1": scores["f1"]}
 
     def shown(self, answer: Any) -> str:
