@@ -24,6 +24,7 @@ RETIRED = {
     "--sparse_embeddings": "use --embedding_learning_rate for a rate of the embeddings",
     "--ngram_vocab_size": "use --tokenizer_kind and --vocab_size",
     "ngram_vocab_size": "use --tokenizer_kind and --vocab_size",
+    "--plot": "use --history, and draw it with `modeling-scratch figures speed-history`",
     "--objective context": "use --objective mlm",
 }
 

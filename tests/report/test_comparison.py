@@ -4,13 +4,14 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import compare
 import numpy as np
 import pytest
 from conftest import refused
 from scipy.stats import binomtest
-from sklearn.metrics import accuracy_score, f1_score, log_loss
+from sklearn.metrics import accuracy_score, f1_score, log_loss, root_mean_squared_error
 
 from modeling_scratch.report.misclassified import find_misclassified, save_misclassified
 from modeling_scratch.report.predictions import Predictions
@@ -132,26 +133,35 @@ def lines_of(folder: Path) -> list[dict]:
     return [json.loads(line) for line in (folder / PREDICTIONS).read_text().splitlines()[1:]]
 
 
-def test_sets_of_classes_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    runs = [
-        save_scored(tmp_path / name, "multi_label_classification", *how)
-        for name, how in (("a", (1, 1)), ("b", (2, 0.2)))
-    ]
+def answers_of(folder: Path, problem_type: str, of: str) -> np.ndarray:
+    values = [line[of] for line in lines_of(folder)]
+    return np.array(values if problem_type == "regression" else [[name in row for name in CLASSES] for row in values])
+
+
+@pytest.mark.parametrize(
+    ("problem_type", "decisive", "reference"),
+    [
+        ("multi_label_classification", "f1_micro", lambda true, found: f1_score(true, found, average="micro")),
+        ("regression", "rmse", root_mean_squared_error),
+    ],
+)
+def test_sets_of_classes_and_numbers_are_compared(
+    problem_type: str, decisive: str, reference: Any, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    runs = [save_scored(tmp_path / name, problem_type, *how) for name, how in (("a", (1, 1)), ("b", (2, 0.2)))]
     report = compared(*runs)
-    for folder, scores in zip(runs, report["runs"]):
-        labels, predicted = (
-            [[name in line[of] for name in CLASSES] for line in lines_of(folder)] for of in ("label", "prediction")
-        )
-        assert scores["scores"]["f1_micro"]["value"] == pytest.approx(f1_score(labels, predicted, average="micro"))
-        assert scores["scores"]["exact_match"]["value"] == pytest.approx(accuracy_score(labels, predicted))
+    answers = [answers_of(run, problem_type, "prediction") for run in runs]
+    expected = [reference(answers_of(runs[0], problem_type, "label"), found) for found in answers]
+    assert [run["scores"][decisive]["value"] for run in report["runs"]] == pytest.approx(expected)
     (difference,) = report["differences"]
-    values = [scores["scores"]["f1_micro"]["value"] for scores in report["runs"]]
-    assert difference["scores"]["f1_micro"]["value"] == pytest.approx(values[1] - values[0])
-    assert difference["scores"]["f1_micro"]["interval_95"][0] > 0
-    assert (difference["verdict"], difference["score"]) == ("better", "f1_micro")
-    unequal = [a["id"] for a, b in zip(*map(lines_of, runs)) if a["prediction"] != b["prediction"]]
-    assert [each["id"] for each in report["disagreements"]] == unequal
-    assert f"disagree on {len(unequal)} texts" in capsys.readouterr().out
+    assert difference["scores"][decisive]["value"] == pytest.approx(expected[1] - expected[0])
+    assert (difference["verdict"], difference["score"]) == ("better", decisive)
+    rows = [int(each["id"].partition("-")[0]) - 1 for each in report["disagreements"]]
+    apart = np.abs(answers[0].astype(float) - answers[1]).reshape(len(TEXTS), -1).sum(-1)
+    assert set(rows) == set(np.flatnonzero(apart))
+    if problem_type == "regression":
+        assert rows == sorted(rows, key=lambda row: -apart[row])
+        assert "most on the first. The first 20:" in capsys.readouterr().out
     assert compared(runs[1], runs[0])["differences"][0]["verdict"] == "worse"
     assert compared(runs[1], runs[1])["differences"][0]["verdict"] == "no difference that these 62 texts can show"
 
@@ -190,25 +200,6 @@ def test_labels_of_words_are_compared(are_entities: bool, tmp_path: Path, capsys
     assert ("F1 of entities" if are_entities else "macro F1") in capsys.readouterr().out
     assert compared(runs[1], runs[1])["differences"][0]["verdict"] == "no difference that these 62 texts can show"
     assert {each["text"] for each in report["disagreements"]} == {None}
-
-
-def test_numbers_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    runs = [save_scored(tmp_path / f"{seed}", "regression", seed, noise) for seed, noise in ((1, 3), (2, 9), (3, 3.1))]
-    report = compared(*runs)
-    labels, *predicted = (
-        np.array([line[of] for line in lines_of(run)])
-        for run, of in [(runs[0], "label"), *((run, "prediction") for run in runs)]
-    )
-    for found, scores in zip(predicted, report["runs"]):
-        assert scores["scores"]["rmse"]["value"] == pytest.approx(np.sqrt(((found - labels) ** 2).mean()))
-    assert [each["verdict"] for each in report["differences"]] == [
-        "worse",
-        "no difference that these 62 texts can show",
-    ]
-    spread = np.ptp(predicted, axis=0)
-    rows = [int(each["id"].partition("-")[0]) - 1 for each in report["disagreements"]]
-    assert rows == sorted(rows, key=lambda row: -spread[row])
-    assert "most on the first. The first 20:" in capsys.readouterr().out
 
 
 def test_texts_are_matched_in_any_order(runs: list[Path], tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
-from modeling_scratch.report.classification_report import accuracy_sentence, accuracy_table
+from modeling_scratch.report.classification_report import accuracy_sentence
 from modeling_scratch.report.metrics import macro_f1_decides
 from modeling_scratch.report.verdicts import (
     by_accuracy,
@@ -91,13 +91,6 @@ def test_the_strongest_baseline_is_compared_with() -> None:
         ({"weak": weak, "first": strong, "second": strong.copy()}, "first"),
     ):
         assert strongest(references, baselines) == name
-
-
-def test_the_table_has_a_row_for_each_model() -> None:
-    scores = {"accuracy": 0.5, "accuracy_interval_95": (0.25, 0.75), "f1": 0.125}
-    lines = accuracy_table({"Transformer": scores, BASELINE: scores}, "macro F1").splitlines()
-    assert lines[0].endswith("| macro F1 |")
-    assert lines[2:] == [f"| {name} | 50.00 % | 25.00 % to 75.00 % | 12.50 % |" for name in ("Transformer", BASELINE)]
 
 
 # Imbalanced classes
