@@ -2,11 +2,11 @@
 """The command data: a messy table is described before training, and leads to answers in four commands."""
 
 import csv
+import html
 import json
 import re
 import shlex
 from collections import Counter
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -169,22 +169,6 @@ def test_a_doubted_label_is_one_that_confident_learning_doubts(classes: int) -> 
     assert margins == sorted(margins, reverse=True)
 
 
-class Page(HTMLParser):
-    """The names of the elements of a page, its text, and what it loads."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__()
-        self.names, self.texts, self.sources = set[str](), list[str](), list[str]()
-        self.feed(path.read_text(encoding="utf-8"))
-
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        self.names.add(tag)
-        self.sources += [value or "" for name, value in attributes if name in ("src", "href")]
-
-    def handle_data(self, text: str) -> None:
-        self.texts.append(text)
-
-
 def test_the_page_is_whole_and_runs_nothing_of_the_user(tmp_path: Path, capsys) -> None:
     evil = ["<script>x()</script>", "$a_b$ & 'quoted' \"twice\" 😡"]
     folder = tmp_path / "<b>my data"
@@ -192,13 +176,12 @@ def test_the_page_is_whole_and_runs_nothing_of_the_user(tmp_path: Path, capsys) 
     write(folder / "test.jsonl", {"text": [" Review Number 3"], "label": evil[:1]})
     output = tmp_path / "report.html"
     printed(capsys, folder, "--output", output)
-    page = Page(output)
-    assert page.names.isdisjoint({"script", "b", "link", "iframe"})
-    assert {"html", "h2", "table", "pre"} <= page.names
-    assert page.sources == []
-    assert evil[0] in " ".join(page.texts)
-    assert str(tmp_path) not in output.read_text()
-    assert any("1 more apart from case" in text for text in page.texts)
+    page = output.read_text(encoding="utf-8")
+    assert {"html", "h2", "table", "pre"} <= set(re.findall(r"<(\w+)", page))
+    assert re.findall(r"<(?:script|b|link|iframe)\b|\b(?:src|href)=", page) == []
+    assert html.escape(evil[0]) in page
+    assert str(tmp_path) not in page
+    assert "1 more apart from case" in page
 
 
 @pytest.mark.browser
