@@ -1,8 +1,8 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Benchmark speed and memory against Hugging Face's equivalent classes, in one process and in turns.
 
-    modeling-scratch benchmark import
-    modeling-scratch benchmark all --data_folder data --json benchmark.json --plot benchmark.png
+    modeling-scratch benchmark train-sst2
+    modeling-scratch benchmark all --data_folder data --json benchmark.json
     modeling-scratch benchmark train-imdb --device cuda --dtype bfloat16 --peak_tflops 989
 
 Both sides have equal weights, sizes, dropout, attention backend, threads and texts, and their outputs are compared

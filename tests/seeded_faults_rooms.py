@@ -245,8 +245,8 @@ INFERENCE = (
 EVALUATION = (
     Fault(
         "micro_for_macro", "report/metrics", "ClassificationMetrics.compute",
-        '"f1_macro": float(_of_classes(given, found, occurring, "macro")[2])',
-        '"f1_macro": float((found == given).mean())',
+        '"f1_macro": float(_of_classes(references, predictions, occurring, "macro")[2])',
+        '"f1_macro": float((predictions == references).mean())',
         "macro F1 is the accuracy: rare classes hardly count",
     ),
     Fault(
@@ -270,19 +270,18 @@ EVALUATION = (
         "McNemar: examples that both or none have right count, too",
     ),
     Fault(
-        "baseline_has_seen_the_test", "report/baselines", "run_baselines",
-        "train_counts = _count(vectorizer, train_texts)",
-        "train_counts = _count(vectorizer, [*train_texts, *eval_texts])[: len(train_texts)]",
+        "baseline_has_seen_the_test", "report/baselines", "_train",
+        "counts = _count(vectorizer, texts)", "counts = _count(vectorizer, [*texts, *eval_texts])[: len(texts)]",
         "words and their frequencies of the baselines are those of the test split as well",
     ),
     Fault(
-        "triples_for_all", "report/baselines", "run_baselines",
-        "lengths <= baseline.longest", "lengths <= longest",
+        "triples_for_all", "report/baselines", "_train",
+        "lengths <= model.longest", "lengths <= vectorizer.ngram_range[1]",
         "TF-IDF reads 3-grams, which are for NB-SVM",
     ),
     Fault(
         "repeated_words_count", "report/baselines", "_presence",
-        "return train_counts.sign(), eval_counts.sign()", "return train_counts, eval_counts",
+        "return Binarizer()", "return TfidfTransformer(norm=None, use_idf=False)",
         "NB-SVM counts a word as often as a text has it",
     ),
     Fault(

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
-import torch
 from torch import Tensor
 from transformers import DataCollatorForLanguageModeling, DataCollatorWithPadding, PreTrainedTokenizerBase
 
@@ -100,14 +99,6 @@ def padded(tokenizer: PreTrainedTokenizerBase, rows: Rows) -> Batch:
 def packed(rows: Rows) -> Batch:
     """Return the batch without padding, as used on accelerators."""
     return FlatBatches()([{"input_ids": ids, "label": number % 2} for number, ids in enumerate(rows)])
-
-
-def with_more_padding(batch: Batch) -> Batch:
-    """Double the width of a batch by padding."""
-    return {
-        name: torch.cat((value, torch.zeros_like(value)), 1) if value.ndim == 2 else value
-        for name, value in batch.items()
-    }
 
 
 def full_rows(rows: Rows, length: int) -> Rows:

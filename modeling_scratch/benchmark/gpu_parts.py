@@ -10,7 +10,6 @@ import multiprocessing
 import os
 import platform
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -93,21 +92,11 @@ def checks(session: Session) -> Rows:
 
 
 def tests(session: Session) -> Rows:
-    """All tests that need a GPU, which a rehearsal skips; the newest first, each file by itself."""
-    files = [file for file in (ROOT / "tests").rglob("test_*.py") if MARK in file.read_text(encoding="utf-8")]
-    for file in sorted(files, key=changed, reverse=True):
+    """All tests that need a GPU, which a rehearsal skips; each file by itself."""
+    for file in sorted((ROOT / "tests").rglob("test_*.py")):
         name = str(file.relative_to(ROOT))
-        if name not in CHECKS and name not in session.done("tests"):
+        if MARK in file.read_text(encoding="utf-8") and name not in CHECKS and name not in session.done("tests"):
             yield name, pytest_result("gpu", [name])
-
-
-def changed(file: Path) -> int:
-    """When a file was committed last; where git does not know, when it was written."""
-    try:
-        command = ["git", "log", "-1", "--format=%ct", "--", str(file)]
-        return int(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout)
-    except (OSError, subprocess.CalledProcessError, ValueError):
-        return int(file.stat().st_mtime)
 
 
 def pytest_result(mark: str, files: Sequence[str]) -> Row:
@@ -130,19 +119,9 @@ def speed(session: Session) -> Rows:
     yield from gpu_speed.compare_classifiers(session.tokens, plan, done)
 
 
-def trainer(session: Session) -> Rows:
-    """Whole steps of Trainer, Hugging Face's classes and ours."""
-    yield from gpu_trainer.compare_trainers(session.tokens, _plan(session), session.done("trainer"))
-
-
-def compiled_peer(session: Session) -> Rows:
-    """Hugging Face's class under torch.compile."""
-    yield from gpu_speed.compare_compiled_peer(session.tokens, _plan(session), session.done("compiled peer"))
-
-
-def generation(session: Session) -> Rows:
-    """GPT-2, greedy."""
-    yield from gpu_speed.compare_generation(session.tokens, _plan(session), session.done("generation"))
+def measured(compare: Callable[[Tokens, gpu_speed.Plan, Mapping[str, Row]], Rows], part: str) -> Callable[..., Rows]:
+    """The rows of a comparison of gpu_speed or gpu_trainer."""
+    return lambda session: compare(session.tokens, _plan(session), session.done(part))
 
 
 def accuracy(session: Session) -> Rows:
@@ -165,13 +144,14 @@ class Part:
     seconds: float
 
 
+COMPILED = "Hugging Face's class, compiled: milliseconds a step"
 PARTS = {
     "checks": Part(checks, "Checks", 100),
-    "trainer": Part(trainer, "Milliseconds a step of Trainer", 120),
+    "trainer": Part(measured(gpu_trainer.compare_trainers, "trainer"), "Milliseconds a step of Trainer", 120),
     "speed": Part(speed, "Milliseconds a step", 175),
     "accuracy": Part(accuracy, "A Transformer from random weights", 310),
-    "compiled peer": Part(compiled_peer, "Hugging Face's class, compiled: milliseconds a step", 75),
-    "generation": Part(generation, "Milliseconds a generated token", 120),
+    "compiled peer": Part(measured(gpu_speed.compare_compiled_peer, "compiled peer"), COMPILED, 75),
+    "generation": Part(measured(gpu_speed.compare_generation, "generation"), "Milliseconds a generated token", 120),
     "tests": Part(tests, "Tests", 200),
 }
 
@@ -288,12 +268,10 @@ def conditions(device: torch.device, rehearses: bool) -> Row:
 
 def driver_version() -> str:
     """The version of NVIDIA's driver, as nvidia-smi tells it; "unknown" where it cannot be asked."""
-    if (program := shutil.which("nvidia-smi")) is None:
-        return "unknown"
-    command = [program, "--query-gpu=driver_version", "--format=csv,noheader"]
+    command = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
     try:
         asked = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    except subprocess.TimeoutExpired:
+    except (OSError, subprocess.TimeoutExpired):
         return "unknown"
     return asked.stdout.strip().partition("\n")[0] or "unknown"
 

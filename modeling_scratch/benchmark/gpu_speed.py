@@ -7,7 +7,6 @@ All sides take the same weights, the same texts, bfloat16 autocast, clipping at 
 import copy
 import gc
 import statistics
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,14 +15,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..fast.captured import autocast, captured_forward, captured_step
-from ..fast.static_shapes import Size, activation_bytes, choose_sizes, fill
+from ..fast.captured import captured_forward, captured_step
+from ..fast.static_shapes import choose_sizes, fill
 from ..heads import cross_entropy
-from .data import Rows, grouped_by_length, in_random_order, on_device, packed
+from . import timing
+from .data import grouped_by_length, in_random_order, on_device, packed
 from .gpu_tokens import Tokens
 from .models import CLASSIFIER, DECODER, MASKED_LM, check_logits, make_pair, make_peer, training_step
 from .settings import Settings
-from .timing import training_work
+from .timing import run_rounds, training_operations
 
 Batch = dict[str, Any]
 Step = Callable[[Batch], object]
@@ -145,16 +145,10 @@ def in_turns(sides: dict[str, Side], plan: Plan) -> dict[str, list[float]]:
         except torch.OutOfMemoryError:
             del sides[name]
             torch.cuda.empty_cache()
-    taken: dict[str, list[float]] = {name: [] for name in sides}
-    for number in range(plan.rounds):
-        for name, side in sides.items():
-            plan.settings.wait()
-            start = time.perf_counter()
-            for batch in side.rounds[number]:
-                side.step(batch)
-            plan.settings.wait()
-            taken[name].append(1e3 * (time.perf_counter() - start) / len(side.rounds[number]))
-    return taken
+    jobs = {name: run_rounds(side.step, side.rounds) for name, side in sides.items()}
+    taken = timing.in_turns(jobs, plan.rounds, plan.settings.wait)
+    steps = {name: [len(batches) for batches in side.rounds] for name, side in sides.items()}
+    return {name: [1e3 * n / count for n, count in zip(taken[name], steps[name])] for name in sides}
 
 
 def _warm_up(side: Side, plan: Plan) -> None:
@@ -228,9 +222,6 @@ def _classifiers(models: dict[str, Any], peer: Any, rows: list[list[int]], batch
         dropped = set() if trains else {"labels"}
         return pinned([[{k: batch[k] for k in batch.keys() - dropped} for batch in one] for one in made], plan)
 
-    estimated: Row = {}
-    if trains:  # before a graph takes them
-        estimated = {"GB of activations, estimated": estimated_gigabytes(models["eager"], random[0][0], sizes, plan)}
     peer_step, static = eager_step(peer, plan, trains), batches(random, lambda texts: fill(packed(texts), sizes, 0))
     sides = {
         "random": Side(peer_step, batches(random, padded)),
@@ -241,27 +232,10 @@ def _classifiers(models: dict[str, Any], peer: Any, rows: list[list[int]], batch
     taken = in_turns(sides, plan)
     row = cells(taken, PEER_SIDES | OUR_SIDES) | {"ratio": ratio(taken, "random", list(OUR_SIDES))}
     lengths, count = [len(text) for one in random for texts in one for text in texts], plan.rounds * plan.steps
-    work = training_work(plan.settings.shape, lengths, texts_read=True).needed / (1 if trains else 3)
+    work = training_operations(plan.settings.shape, lengths) / (1 if trains else timing.PASSES)
     fastest = min((statistics.median(found) for name, found in taken.items() if name in OUR_SIDES), default=np.inf)
     row |= {"TFLOP/s": round(work / count / fastest / 1e9, 1), "tokens a step": round(sum(lengths) / count)}
-    row["static sizes"] = [size.tokens for size in sizes]
-    return row | estimated
-
-
-def estimated_gigabytes(model: Any, rows: Rows, sizes: Sequence[Size], plan: Plan) -> list[float]:
-    """GB of activations of a step of each size, on the line through what two smaller batches keep."""
-    measured = []
-    for chosen in (rows[:1], rows):
-        batch = on_device(packed(chosen), plan.settings.device)
-
-        def loss(batch: Batch = batch) -> Tensor:
-            with autocast(plan.device, plan.dtype):
-                return model(**batch).loss
-
-        measured.append((_size(batch), activation_bytes(loss, list(model.parameters()))))
-    (few, least), (many, most) = measured
-    a_token = (most - least) / (many - few)
-    return [round((least + a_token * (size.tokens - few)) / 1e9, 2) for size in sizes]
+    return row | {"static sizes": [size.tokens for size in sizes]}
 
 
 # --- masked words ----------------------------------------------------------------------------------------------------
@@ -340,11 +314,7 @@ def compare_compiled_peer(tokens: Tokens, plan: Plan, done: Mapping[str, Row]) -
         rows = rows_of(tokens, data, batch_size * plan.steps * plan.rounds, plan)
         rounds = in_random_order(rows, batch_size, plan.steps, plan.rounds, 0)
         batches = pinned([[padded(texts) for texts in one] for one in rounds], plan)
-        start = time.perf_counter()
-        taken = in_turns({"compiled": Side(step, batches)}, plan)
-        timed = sum(map(sum, taken.values())) * plan.steps / 1e3
-        before = round(time.perf_counter() - start - timed, 1)
-        yield key, cells(taken, {"compiled": COMPILED_PEER}) | {"seconds of compilation and warm-up": before}
+        yield key, cells(in_turns({"compiled": Side(step, batches)}, plan), {"compiled": COMPILED_PEER})
 
 
 # --- generation ------------------------------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The benchmark program: workloads, options, table and plot of the results."""
+"""The benchmark program: workloads, options, and the table of the results."""
 
 import argparse
 import os
@@ -15,16 +15,14 @@ import transformers
 
 import modeling_scratch
 
-from ..report.plots import BLUE, new_figure, write_png
 from ..sharing.run_record import describe_hardware
 from ..utils.errors import DataError
 from ..utils.files import check_output, write_json
 from . import history
 from .inference_speed import generate, infer, precisions, translate
 from .models import CLASSIFIER, make_peer
-from .programs import imports, load, tokenizer_train
 from .settings import Settings
-from .training import memory, mlm, overhead, padding, textbook, train, train_translator, without_onednn
+from .training import memory, mlm, train, train_translator
 
 WORKLOADS: dict[str, Callable[[Settings], Iterator[dict[str, Any]]]] = {
     "train-sst2": partial(train, "sst2"),
@@ -36,13 +34,6 @@ WORKLOADS: dict[str, Callable[[Settings], Iterator[dict[str, Any]]]] = {
     "infer-imdb": partial(infer, "imdb"),
     "generate-gpt2": generate,
     "translate-marian": translate,
-    "tokenizer-train": tokenizer_train,
-    "import": imports,
-    "load": load,
-    "padding": padding,
-    "textbook": textbook,
-    "overhead": overhead,
-    "train-mkl": without_onednn,
     "precision": precisions,
 }
 
@@ -70,18 +61,16 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--attention_dropout", type=float, default=0.1, help="That of attention weights.")
     parser.add_argument("--seed", type=int, default=0, help="The seed of weights, texts and their order.")
     parser.add_argument("--json", type=Path, help="A JSON file for all results.")
-    parser.add_argument("--plot", type=Path, help="A PNG file for a plot of the ratios.")
     parser.add_argument("--history", type=Path, help="A file of JSON lines that gets one more, with all results.")
-    parser.add_argument("--overwrite", action="store_true", help="Replace the files of --json and --plot.")
+    parser.add_argument("--overwrite", action="store_true", help="Replace the file of --json.")
     options = parser.parse_args(arguments)
     _check(options, parser)
     return options
 
 
 def _check(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
-    for option in ("json", "plot"):
-        if (path := getattr(options, option)) is not None:
-            check_output(f"--{option}", str(path), options.model, options.overwrite)
+    if options.json is not None:
+        check_output("--json", str(options.json), options.model, options.overwrite)
     if options.history is not None:
         check_output("--history", str(options.history), None, overwrite=True)  # it grows
         if options.quick:
@@ -139,47 +128,19 @@ def run(options: argparse.Namespace) -> list[dict[str, Any]]:
         write_json(options.json, {"conditions": {**conditions, **versions, "hardware": hardware}, "rows": rows})
     if options.history:
         history.append(options.history, {**measured, **versions, "conditions": conditions}, rows)
-    if options.plot:
-        write_plot(options.plot, hardware, rows)
     return rows
 
 
 ResultRow = dict[str, Any]
 
-HEADER = """| workload | setting | ours | peer | ratio | middle half | of the rate of matrix products |
+HEADER = """| workload | setting | ours | peer | ratio | middle half | of the peak |
 | --- | --- | ---: | ---: | ---: | ---: | ---: |"""
 
 
 def table_row(row: ResultRow) -> str:
-    """Format a table row. Rates are given for the architecture's operations and for those computed."""
-    digits = 3 if row["unit"] == "s" else 0
-    sides = [f"{row[side]:,.{digits}f} {row['unit']}" for side in ("ours", "peer")]
+    """Format a table row. Of the peak: the rate of the architecture's operations, with --peak_tflops."""
+    sides = [f"{row[side]:,.0f} {row['unit']}" for side in ("ours", "peer")]
     low, high = row["ratio_range"]
-    rates = [
-        f"{row[f'of_{name}']:.2f} ({row[f'computed_of_{name}']:.2f} computed){of_what}"
-        for name, of_what in (("products", ""), ("onednn", " of oneDNN's"))
-        if f"of_{name}" in row
-    ]
-    rates += [f"{row['mfu']:.2f} of the peak"] if "mfu" in row else []
-    cells = [row["workload"], row["setting"], *sides, f"{row['ratio']:.2f}", f"{low:.2f}–{high:.2f}", ", ".join(rates)]
+    of_peak = f"{row['mfu']:.2f}" if "mfu" in row else ""
+    cells = [row["workload"], row["setting"], *sides, f"{row['ratio']:.2f}", f"{low:.2f}–{high:.2f}", of_peak]
     return f"| {' | '.join(cells)} |"
-
-
-def write_plot(path: Path, hardware: str, rows: Sequence[ResultRow]) -> None:
-    """Plot the ratio of our rate to the peer's as a bar per row, with a line at 1."""
-    rows = [row for row in rows if row["unit"].endswith("/s") and row["workload"] != "precision"]
-    figure = new_figure(9, 0.55 * max(len(rows), 2) + 1.2)
-    axes = figure.subplots()
-    places = range(len(rows))
-    errors = [[abs(row["ratio"] - row["ratio_range"][end]) for row in rows] for end in (0, 1)]
-    axes.barh(places, [row["ratio"] for row in rows], xerr=errors, color=BLUE, ecolor="black")
-    axes.set_yticks(places, [f"{row['workload']}\n{row['setting'].partition(', ')[2]}" for row in rows], fontsize=7)
-    for place, row in zip(places, rows):
-        axes.annotate(
-            f"{row['ratio']:.2f}", (row["ratio_range"][1], place), (4, 0), textcoords="offset points", va="center"
-        )
-    axes.axvline(1, color="black", linewidth=1)
-    axes.invert_yaxis()
-    axes.set_xlabel(f"real tokens per second relative to Hugging Face's class ({hardware})")
-    axes.spines[["top", "right"]].set_visible(False)
-    write_png(figure, path)

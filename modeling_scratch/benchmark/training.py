@@ -11,7 +11,6 @@ from typing import Any
 import torch
 from transformers import PreTrainedTokenizerBase
 
-from .. import fast
 from ..utils.errors import DataError
 from .data import (
     Batch,
@@ -26,11 +25,10 @@ from .data import (
     padded,
     train_tokenizer,
     translated,
-    with_more_padding,
 )
 from .models import CLASSIFIER, MASKED_LM, TRANSLATOR, check_logits, make_ours, make_pair, make_peer, training_step
 from .settings import Settings
-from .timing import Comparison, Job, Side, measure, training_work
+from .timing import Comparison, Side, measure, run_rounds, training_operations
 
 # Texts per batch, and batches per round.
 BATCHES = {"sst2": (64, 8), "imdb": (16, 4), "multi30k": (64, 4), "mlm": (8, 2)}
@@ -67,80 +65,10 @@ def train(name: str, settings: Settings) -> Iterator[dict[str, Any]]:
     ):
         own_batches = [[_own(tokenizer, batch, settings) for batch in batches] for batches in own]
         their_batches = [[_padded(tokenizer, batch, settings) for batch in batches] for batches in theirs]
-        sides = Side(_run(our_step, own_batches), _tokens(own)), Side(_run(peer_step, their_batches), _tokens(theirs))
-        work = [training_work(settings.shape, _lengths(batches), texts_read=True) for batches in own]
+        sides = _side(our_step, own_batches, own), _side(peer_step, their_batches, theirs)
+        operations = [training_operations(settings.shape, _lengths(batches)) for batches in own]
         where = f"batch {size}, {source}, {setting}"
-        yield measure(Comparison(f"train-{name}", where, *sides, agreement, work=work), settings)
-
-
-def without_onednn(settings: Settings) -> Iterator[dict[str, Any]]:
-    """Compare classifiers with oneDNN disabled in torch for both, as on processors where MKL is equally fast."""
-    with torch.backends.mkldnn.flags(enabled=False):
-        for name in ("sst2", "imdb"):
-            first = next(train(name, settings))
-            yield first | {"workload": f"{first['workload']}-mkl", "setting": f"{first['setting']}, oneDNN off"}
-
-
-def textbook(settings: Settings) -> Iterator[dict[str, Any]]:
-    """Compare the textbook without the engine on padded batches: training and inference."""
-    size, steps = batches_of("sst2", settings)
-    tokenizer, rows, source = read_rows(settings, "sst2", max(steps * settings.rounds, settings.few(64)))
-    rounds = in_random_order(rows, size, steps, settings.rounds, settings.seed)
-    batches = [[_padded(tokenizer, batch, settings) for batch in one] for one in rounds]
-    ours, peer = make_pair(CLASSIFIER, settings)
-    agreement = check_logits(ours, peer, batches[0][0], batches[0][0], settings)
-    for what, jobs in (
-        ("training", [_run(training_step(model, settings), batches) for model in (ours, peer)]),
-        ("answers", [_run(_answer(model.eval()), batches) for model in (ours, peer)]),
-    ):
-        own, theirs = Side(_with_textbook(jobs[0]), _tokens(rounds)), Side(jobs[1], _tokens(rounds))
-        setting = f"{what}, batch {size}, {source}, in random order, the textbook alone"
-        yield measure(Comparison("textbook", setting, own, theirs, agreement), settings)
-
-
-def overhead(settings: Settings) -> Iterator[dict[str, Any]]:
-    """Measure the engine's overhead against the textbook, on one short text."""
-    ours, _ = make_pair(CLASSIFIER, settings)
-    for length in (8, 24):
-        ids = torch.randint(5, settings.shape.vocab_size, (1, length), device=settings.device)
-        batch = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
-        agreement = check_logits(ours, ours, batch, batch, settings)
-        calls = settings.few(160)
-        job, amounts = _run(_answer(ours), [[batch] * calls] * settings.rounds), [float(calls)] * settings.rounds
-        setting = f"{calls} calls on one text of {length} tokens, beside the textbook alone, ours both"
-        sides = Side(job, amounts), Side(_with_textbook(job), amounts)
-        yield measure(Comparison("overhead", setting, *sides, agreement, unit="s"), settings)
-
-
-def _answer(model: Any) -> Callable[[Batch], None]:
-    def answer(batch: Batch) -> None:
-        with torch.inference_mode():
-            model(**{name: value for name, value in batch.items() if name != "labels"})
-
-    return answer
-
-
-def _with_textbook(job: Job) -> Job:
-    def run(number: int) -> None:
-        with fast.disabled():
-            job(number)
-
-    return run
-
-
-def padding(settings: Settings) -> Iterator[dict[str, Any]]:
-    """Measure the cost of padding: our training steps on batches with twice the width."""
-    size, steps = batches_of("sst2", settings)
-    tokenizer, rows, source = read_rows(settings, "sst2", steps * settings.rounds)
-    rounds = in_random_order(rows, size, steps, settings.rounds, settings.seed)
-    plain = [[_padded(tokenizer, batch, settings) for batch in batches] for batches in rounds]
-    wider = [[with_more_padding(batch) for batch in batches] for batches in plain]
-    ours, _ = make_pair(CLASSIFIER, settings)
-    agreement = check_logits(ours, ours, plain[0][0], wider[0][0], settings)
-    step, amounts = training_step(ours, settings), [float(steps)] * settings.rounds
-    twice, once = (Side(_run(step, batches), amounts) for batches in (wider, plain))
-    setting = f"batch {size}, {source}: rows twice as long, beside the same as they were, ours both"
-    yield measure(Comparison("padding", setting, twice, once, agreement, unit="s"), settings)
+        yield measure(Comparison(f"train-{name}", where, *sides, agreement, operations), settings)
 
 
 def mlm(settings: Settings) -> Iterator[dict[str, Any]]:
@@ -154,7 +82,7 @@ def mlm(settings: Settings) -> Iterator[dict[str, Any]]:
     batches = [[on_device(masked(tokenizer, batch, settings.seed), settings.device) for batch in one] for one in rounds]
     ours, peer = make_pair(MASKED_LM, settings, sparse_prediction=True)  # as in pretraining
     agreement = check_logits(ours, peer, batches[0][0], batches[0][0], settings)
-    own, theirs = (Side(_run(training_step(model, settings), batches), _tokens(rounds)) for model in (ours, peer))
+    own, theirs = (_side(training_step(model, settings), batches, rounds) for model in (ours, peer))
     setting = f"batch {size}, {source} in full rows of {settings.shape.max_length}"
     yield measure(Comparison("mlm", setting, own, theirs, agreement), settings)
 
@@ -167,8 +95,8 @@ def train_translator(settings: Settings) -> Iterator[dict[str, Any]]:
     batches = [[on_device(translated(tokenizer, batch), settings.device) for batch in one] for one in rounds]
     ours, peer = make_pair(TRANSLATOR, settings, sparse_prediction=True)  # as in translation training
     agreement = check_logits(ours, peer, batches[0][0], batches[0][0], settings)
-    tokens = [2 * amount for amount in _tokens(rounds)]
-    own, theirs = (Side(_run(training_step(model, settings), batches), tokens) for model in (ours, peer))
+    read = [[[*rows, *rows] for rows in each] for each in rounds]  # sources and targets
+    own, theirs = (_side(training_step(model, settings), batches, read) for model in (ours, peer))
     yield measure(Comparison("train-marian", f"batch {size}, {source}, to itself", own, theirs, agreement), settings)
 
 
@@ -203,21 +131,13 @@ def _own(tokenizer: PreTrainedTokenizerBase, rows: Rows, settings: Settings) -> 
     return _padded(tokenizer, rows, settings) if settings.device == "cpu" else on_device(packed(rows), settings.device)
 
 
-def _run(step: Callable[[Batch], None], rounds: Sequence[Sequence[Batch]]) -> Job:
-    def job(number: int) -> None:
-        for batch in rounds[number]:
-            step(batch)
-
-    return job
-
-
 def _lengths(batches: Sequence[Rows]) -> list[int]:
     return [len(ids) for rows in batches for ids in rows]
 
 
-def _tokens(rounds: Sequence[Sequence[Rows]]) -> list[float]:
-    """Return the number of real tokens in each round."""
-    return [float(sum(_lengths(batches))) for batches in rounds]
+def _side(step: Callable[[Batch], None], batches: Sequence[Sequence[Batch]], rounds: Sequence[Sequence[Rows]]) -> Side:
+    """The training steps on the batches of each round, and their numbers of real tokens."""
+    return Side(run_rounds(step, batches), [float(sum(_lengths(each))) for each in rounds])
 
 
 STATUS = Path("/proc/self/status")

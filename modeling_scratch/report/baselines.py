@@ -5,38 +5,115 @@ for result in run_baselines(train_texts, train_labels, texts):
     print(result.name, result.predictions)
 """
 
-import re
 import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import sklearn
 from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer, TfidfVectorizer
+from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import accuracy_score, f1_score, root_mean_squared_error
 from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import Binarizer
 from sklearn.utils.sparsefuncs import inplace_column_scale
 from threadpoolctl import threadpool_limits
 
-from ..inference.linear_models import WORD, LinearWeights, ngram_counter
+from ..inference.linear_models import LinearWeights, ngram_counter
+from ..utils.errors import counted
 from .metrics import macro_f1_decides
 
 HELD_OUT_SHARE = 0.1
 FOLDS, MOST_FOLDED = 5, 50_000  # a tenth of fewer texts has too few of a rare class to tell its F1
 CERTAIN = 100.0  # a logit whose sigmoid is 1
 LARGE_CORPUS = 1_000  # texts; larger corpora drop terms that occur in one text only (most terms on IMDb)
-C_OF_TF_IDF, C_OF_NB_SVM = (0.3, 1.0, 3.0, 10.0, 30.0), (0.01, 0.03, 0.1, 0.3, 1.0)  # 1 / strength of the L2 penalty
-ALPHA_OF_RIDGE = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)  # strength of the L2 penalty
 
 
-Scorer = Callable[[np.ndarray, np.ndarray], float]  # (true, predicted) -> a score, the greater the better
+# Models
+
+
+class LogCountRatio(TransformerMixin, BaseEstimator):
+    """x · r of binary features x, with r = log((p / |p|₁) / (q / |q|₁)), for labels of 1 and of 0.
+
+    p = alpha + the number of texts of class 1 that have the feature, q = the same for class 0.
+    Source: Wang and Manning 2012.
+    """
+
+    def __init__(self, alpha: float = 1.0) -> None:
+        self.alpha = alpha
+
+    def fit(self, features: csr_matrix, labels: np.ndarray) -> "LogCountRatio":
+        is_one = np.asarray(labels) == 1
+        p, q = (self.alpha + np.asarray(features[rows].sum(axis=0)).ravel() for rows in (is_one, ~is_one))
+        self.ratio_ = np.log(p / p.sum()) - np.log(q / q.sum())
+        return self
+
+    def transform(self, features: csr_matrix) -> csr_matrix:
+        scaled = features.copy()
+        inplace_column_scale(scaled, self.ratio_)
+        return scaled
+
+
+@dataclass(frozen=True)
+class LinearModel:
+    """A linear model of the counts of n-grams of at most `longest` words.
+
+    features: makes an unfitted transformer of counts. estimator: makes an untrained model of the features, for one
+    value of the penalty, of the grid, and for scikit-learn's class_weight.
+    """
+
+    name: str
+    description: str
+    longest: int
+    features: Callable[[], Any]
+    estimator: Callable[[float, str | None], Any]
+    penalty: str
+    grid: tuple[float, ...]
+
+
+def _tf_idf() -> TfidfTransformer:
+    return TfidfTransformer(sublinear_tf=True)
+
+
+def _presence() -> Binarizer:
+    return Binarizer()
+
+
+def _logistic_regression(c: float, class_weight: str | None = None) -> LogisticRegression:
+    return LogisticRegression(C=c, class_weight=class_weight, solver="lbfgs", max_iter=1_000)
+
+
+def _of_log_count_ratios(c: float, class_weight: str | None) -> OneVsRestClassifier:
+    return OneVsRestClassifier(make_pipeline(LogCountRatio(), _logistic_regression(c, class_weight)))
+
+
+C_OF_TF_IDF = (0.3, 1.0, 3.0, 10.0, 30.0)  # 1 / strength of the L2 penalty
+BASELINES = (
+    LinearModel(
+        "TF-IDF + logistic regression", "TF-IDF (1-2 grams, sublinear) + logistic regression (lbfgs)",
+        2, _tf_idf, _logistic_regression, "C", C_OF_TF_IDF,
+    ),
+    LinearModel(
+        "NB-SVM", "NB-SVM (1-3 grams, binary, times log-count ratio; logistic regression, lbfgs)",
+        3, _presence, _of_log_count_ratios, "C", (0.01, 0.03, 0.1, 0.3, 1.0),
+    ),
+)  # fmt: skip
+OF_SETS = LinearModel(
+    "TF-IDF + logistic regression", "TF-IDF (1-2 grams, sublinear) + one logistic regression per class (lbfgs)",
+    2, _tf_idf, lambda c, _: OneVsRestClassifier(_logistic_regression(c)), "C", (*C_OF_TF_IDF, 100.0),
+)  # fmt: skip
+OF_NUMBERS = LinearModel(
+    "TF-IDF + ridge", "TF-IDF (1-2 grams, sublinear) + ridge regression",
+    2, _tf_idf, lambda alpha, _: Ridge(alpha=alpha, solver="sparse_cg", tol=1e-6), "alpha",
+    (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -62,82 +139,34 @@ class BaselineResult:
         return self.weights if self.classes is None else self.weights.of_classes(self.classes, labels)
 
 
-class LogCountRatio(TransformerMixin, BaseEstimator):
-    """x · r of binary features x, with r = log((p / |p|₁) / (q / |q|₁)), for labels of 1 and of 0.
-
-    p = alpha + the number of texts of class 1 that have the feature, q = the same for class 0.
-    Source: Wang and Manning 2012.
-    """
-
-    def __init__(self, alpha: float = 1.0) -> None:
-        self.alpha = alpha
-
-    def fit(self, features: csr_matrix, labels: np.ndarray) -> "LogCountRatio":
-        is_one = np.asarray(labels) == 1
-        p, q = (self.alpha + np.asarray(features[rows].sum(axis=0)).ravel() for rows in (is_one, ~is_one))
-        self.ratio_ = np.log(p / p.sum()) - np.log(q / q.sum())
-        return self
-
-    def transform(self, features: csr_matrix) -> csr_matrix:
-        scaled = features.copy()
-        inplace_column_scale(scaled, self.ratio_)
-        return scaled
+# Training
 
 
-# One class for each text
+Fold = tuple[np.ndarray, np.ndarray]  # rows to fit, and rows to check
 
 
-class Baseline(NamedTuple):
-    """A linear model of texts with one class each.
+class Selection(NamedTuple):
+    """How the penalty is selected: by the score of the predictions for some rows, of models fitted on others.
 
-    longest: the longest n-grams that it reads. features: of training counts and of others, without labels.
-    classifier: an untrained one of the features, for C, one of c_grid, and for scikit-learn's class_weight.
+    score: (true, predicted) -> the greater the better.
     """
 
     name: str
-    model: str
-    longest: int
-    features: Callable[[csr_matrix, csr_matrix], tuple[csr_matrix, csr_matrix]]
-    classifier: Callable[[float, str | None], Any]
-    c_grid: tuple[float, ...]
+    score: Callable[[np.ndarray, np.ndarray], float]
+    folds: Sequence[Fold]
+    seed: int
+    class_weight: str | None = None
 
-
-def _tf_idf(train_counts: csr_matrix, eval_counts: csr_matrix) -> tuple[csr_matrix, csr_matrix]:
-    weights = TfidfTransformer(sublinear_tf=True).fit(train_counts)
-    return weights.transform(train_counts), weights.transform(eval_counts)
-
-
-def _presence(train_counts: csr_matrix, eval_counts: csr_matrix) -> tuple[csr_matrix, csr_matrix]:
-    return train_counts.sign(), eval_counts.sign()
-
-
-def _logistic_regression(c: float, class_weight: str | None = None) -> LogisticRegression:
-    return LogisticRegression(C=c, class_weight=class_weight, solver="lbfgs", max_iter=1_000)
-
-
-def _of_log_count_ratios(c: float, class_weight: str | None) -> OneVsRestClassifier:
-    return OneVsRestClassifier(make_pipeline(LogCountRatio(), _logistic_regression(c, class_weight)))
-
-
-TF_IDF = "TF-IDF + logistic regression"
-BASELINES = (
-    Baseline(
-        TF_IDF,
-        "TF-IDF (1-2 grams, sublinear) + logistic regression (lbfgs)",
-        longest=2,
-        features=_tf_idf,
-        classifier=_logistic_regression,
-        c_grid=C_OF_TF_IDF,
-    ),
-    Baseline(
-        "NB-SVM",
-        "NB-SVM (1-3 grams, binary, times log-count ratio; logistic regression, lbfgs)",
-        longest=3,
-        features=_presence,
-        classifier=_of_log_count_ratios,
-        c_grid=C_OF_NB_SVM,
-    ),
-)
+    @property
+    def settings(self) -> dict[str, Any]:
+        folds = len(self.folds)
+        return {
+            "chosen_by": self.name,
+            "class_weight": self.class_weight,
+            "held_out_share": HELD_OUT_SHARE if folds == 1 else 1 / folds,
+            "folds": folds,
+            "seed": self.seed,
+        }
 
 
 def run_baselines(
@@ -162,22 +191,54 @@ def run_baselines(
     Raises ValueError if texts and labels differ in number, a class has fewer than two texts, or no text has a word.
     Source: Wang and Manning 2012, whose bigram features make linear models strong on sentiment.
     """
-    start = time.perf_counter()
     labels = _checked_labels(train_texts, train_labels)
-    vectorizer = _vectorizer(max(baseline.longest for baseline in BASELINES), len(train_texts))
-    train_counts = _count(vectorizer, train_texts)
+    by_macro_f1 = macro_f1_decides(labels, is_weighted)
+    folds = (_folds if by_macro_f1 and len(labels) <= MOST_FOLDED else _stratified)(labels, seed)
+    name, score = ("macro F1", _f1("macro")) if by_macro_f1 else ("accuracy", accuracy_score)
+    selection = Selection(name, score, folds, seed, "balanced" if is_weighted else None)
+    return _train(BASELINES, train_texts, labels, eval_texts, selection)
+
+
+def one_versus_rest(
+    texts: Sequence[str], labels: np.ndarray, eval_texts: Sequence[str], seed: int = 0
+) -> BaselineResult:
+    """Train a logistic regression for each class; the C with the best micro F1 on held-out texts is that of all.
+
+    labels (N, C). Raises ValueError if no text has a word, or there are fewer than two texts.
+    """
+    selection = Selection("micro F1", _f1("micro"), _a_tenth(np.arange(len(texts)), seed), seed)
+    return _train([OF_SETS], texts, labels.astype(int), eval_texts, selection)[0]
+
+
+def ridge(texts: Sequence[str], labels: np.ndarray, eval_texts: Sequence[str], seed: int = 0) -> BaselineResult:
+    """Train a ridge regression with the penalty that has the least squared error on held-out texts. labels (N,)."""
+    folds = _a_tenth(np.arange(len(texts)), seed)
+    selection = Selection("RMSE, negative", lambda *values: -float(root_mean_squared_error(*values)), folds, seed)
+    return _train([OF_NUMBERS], texts, labels, eval_texts, selection)[0]
+
+
+def _train(
+    models: Sequence[LinearModel],
+    texts: Sequence[str],
+    labels: np.ndarray,
+    eval_texts: Sequence[str],
+    selection: Selection,
+) -> list[BaselineResult]:
+    start = time.perf_counter()
+    vectorizer = counter_for(max(model.longest for model in models), len(texts))
+    counts = _count(vectorizer, texts)
     eval_counts = vectorizer.transform(eval_texts)
     ngrams = vectorizer.get_feature_names_out()
     lengths = np.array([ngram.count(" ") + 1 for ngram in ngrams])
     counting = time.perf_counter() - start
     # Sparse products are single-threaded, and contending BLAS threads are 15 times slower on two busy cores. A single
     # thread also makes the result independent of the number of cores.
-    search = _Search.of(labels, seed, is_weighted)
-    with threadpool_limits(limits=1):
-        reads = [lengths <= baseline.longest for baseline in BASELINES]
+    with threadpool_limits(limits=1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a class that none or all of the texts have is predicted as such
+        reads = [lengths <= model.longest for model in models]
         results = [
-            _run(baseline, ngrams[is_read], train_counts[:, is_read], eval_counts[:, is_read], search)
-            for baseline, is_read in zip(BASELINES, reads)
+            _train_one(model, ngrams[is_read], counts[:, is_read], labels, eval_counts[:, is_read], selection)
+            for model, is_read in zip(models, reads)
         ]
     return [
         replace(result, settings={**result.settings, "min_df": vectorizer.min_df}, seconds=counting + result.seconds)
@@ -185,112 +246,98 @@ def run_baselines(
     ]
 
 
-def _vectorizer(longest: int, texts: int) -> CountVectorizer:
+def counter_for(longest: int, texts: int) -> CountVectorizer:
+    """Return an unfitted counter of n-grams for so many training texts."""
     return ngram_counter(longest, min_df=2 if texts >= LARGE_CORPUS else 1)
 
 
-def tf_idf_vectorizer(texts: int) -> TfidfVectorizer:
-    """Return an unfitted vectorizer of 1- and 2-grams for so many training texts."""
-    min_df = 2 if texts >= LARGE_CORPUS else 1
-    return TfidfVectorizer(ngram_range=(1, 2), token_pattern=WORD, sublinear_tf=True, min_df=min_df, dtype=np.float64)
-
-
 def _count(vectorizer: CountVectorizer, texts: Sequence[str]) -> csr_matrix:
-    """Fit the vectorizer on the training texts. Raises ValueError if none is frequent enough."""
+    """Fit the vectorizer on the training texts. Raises ValueError if none has a word that is frequent enough."""
     try:
         return vectorizer.fit_transform(texts)
     except ValueError as error:
-        raise ValueError("no word occurs in two training texts: the baseline has nothing to learn from") from error
+        least = counted(vectorizer.min_df, "training text")
+        raise ValueError(f"no word occurs in {least}: the baseline has nothing to learn from") from error
 
 
-class _Search(NamedTuple):
-    """How C is selected: by the score of the predictions for some rows, of models fitted on others (fit, check)."""
-
-    labels: np.ndarray
-    folds: Sequence[tuple[np.ndarray, np.ndarray]]
-    scorer: Scorer
-    settings: dict[str, Any]
-
-    @classmethod
-    def of(cls, labels: np.ndarray, seed: int, is_weighted: bool) -> "_Search":
-        by_macro_f1 = macro_f1_decides(labels, is_weighted)
-        is_folded = by_macro_f1 and len(labels) <= MOST_FOLDED
-        settings = {
-            "chosen_by": "macro F1" if by_macro_f1 else "accuracy",
-            "class_weight": "balanced" if is_weighted else None,
-            "held_out_share": 1 / FOLDS if is_folded else HELD_OUT_SHARE,
-            "folds": FOLDS if is_folded else 1,
-            "seed": seed,
-        }
-        folds = (_folds if is_folded else _one_split)(labels, seed)
-        return cls(labels, folds, _macro_f1 if by_macro_f1 else accuracy_score, settings)
-
-    def score_of(self, classifiers: Sequence[Any], features: csr_matrix) -> float:
-        """Return the held-out score of one untrained classifier for each fold, for ranking only: the vocabulary
-        includes the held-out texts, and phrases of one sentence on both sides (SST-2) inflate it."""
-        found = [
-            classifier.fit(features[fit], self.labels[fit]).predict(features[check])
-            for classifier, (fit, check) in zip(classifiers, self.folds)
-        ]
-        true = np.concatenate([self.labels[check] for _, check in self.folds])
-        return float(self.scorer(true, np.concatenate(found)))
+def _train_one(
+    model: LinearModel,
+    ngrams: Sequence[str],
+    counts: csr_matrix,
+    labels: np.ndarray,
+    eval_counts: csr_matrix,
+    selection: Selection,
+) -> BaselineResult:
+    start = time.perf_counter()
+    scores = _scores(model, counts, labels, selection)
+    best = max(scores, key=scores.__getitem__)  # ties: the first, most regularised
+    features = model.features()
+    estimator = model.estimator(best, selection.class_weight).fit(features.fit_transform(counts), labels)
+    eval_features = features.transform(eval_counts)
+    weights = _weights(estimator, ngrams, getattr(features, "idf_", None))
+    settings = {
+        "model": model.description,
+        model.penalty: best,
+        "held_out_score": {str(value): score for value, score in scores.items()},
+        "features": len(ngrams),
+        "scikit_learn": sklearn.__version__,
+        **selection.settings,
+    }
+    of_classes = (estimator.classes_, estimator.predict_proba(eval_features)) if _has_one_class(estimator) else ()
+    seconds = time.perf_counter() - start
+    return BaselineResult(
+        model.name, estimator.predict(eval_features), settings, seconds, weights, scores[best], *of_classes
+    )
 
 
-def _macro_f1(true: np.ndarray, found: np.ndarray) -> float:
-    return float(f1_score(true, found, average="macro", zero_division=0))
+def _scores(model: LinearModel, counts: csr_matrix, labels: np.ndarray, selection: Selection) -> dict[float, float]:
+    """Return the held-out score of each penalty.
+
+    As in use, a model does not know the n-grams that are in held-out texts alone: the norm of TF-IDF, and so the scale
+    of a prediction, depends on what is known. Phrases of one sentence on both sides (SST-2) inflate the scores, which
+    therefore only rank the penalties.
+    """
+    found: dict[float, list[np.ndarray]] = {value: [] for value in model.grid}
+    for fit, check in selection.folds:
+        known = np.flatnonzero(counts[fit].getnnz(axis=0))
+        features = model.features()
+        fit_x = features.fit_transform(counts[fit][:, known])
+        check_x = features.transform(counts[check][:, known])
+        for value, of_value in found.items():
+            estimator = model.estimator(value, selection.class_weight).fit(fit_x, labels[fit])
+            of_value.append(estimator.predict(check_x))
+    true = np.concatenate([labels[check] for _, check in selection.folds])
+    return {value: float(selection.score(true, np.concatenate(of_value))) for value, of_value in found.items()}
 
 
-def _micro_f1(true: np.ndarray, found: np.ndarray) -> float:
-    return float(f1_score(true, found, average="micro", zero_division=0))
+# Rows
 
 
-def _negative_rmse(true: np.ndarray, found: np.ndarray) -> float:
-    return -float(root_mean_squared_error(true, found))
+def _f1(average: str) -> Callable[[np.ndarray, np.ndarray], float]:
+    return partial(f1_score, average=average, zero_division=0)
 
 
-def _one_split(labels: np.ndarray, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return the rows to fit and a stratified tenth to check. The only text of a class is not held out."""
+def _a_tenth(rows: np.ndarray, seed: int, labels: np.ndarray | None = None, least: int = 1) -> list[Fold]:
+    """Return the rows to fit, and a tenth to check, or `least` rows; with labels, stratified."""
+    held_out = max(int(HELD_OUT_SHARE * len(rows)), least)
+    return [tuple(train_test_split(rows, test_size=held_out, stratify=labels, random_state=seed))]
+
+
+def _stratified(labels: np.ndarray, seed: int) -> list[Fold]:
+    """Hold out a text of each class, or more. The only text of a class is not held out."""
     _, class_of_row, counts = np.unique(labels, return_inverse=True, return_counts=True)
-    several = np.flatnonzero(counts[class_of_row] > 1)
-    held_out = max(int(HELD_OUT_SHARE * len(several)), int(np.sum(counts > 1)))  # at least one text of each class
-    fit, check = train_test_split(several, test_size=held_out, stratify=labels[several], random_state=seed)
-    return [(np.concatenate((fit, np.flatnonzero(counts[class_of_row] == 1))), check)]
+    is_alone = counts[class_of_row] == 1
+    several = np.flatnonzero(~is_alone)
+    [(fit, check)] = _a_tenth(several, seed, labels[several], int(np.sum(counts > 1)))
+    return [(np.concatenate((fit, np.flatnonzero(is_alone))), check)]
 
 
-def _folds(labels: np.ndarray, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return the rows to fit and to check of stratified folds, no more than the most frequent class has texts."""
+def _folds(labels: np.ndarray, seed: int) -> list[Fold]:
+    """Return stratified folds, no more than the most frequent class has texts."""
     folds = StratifiedKFold(min(FOLDS, np.unique(labels, return_counts=True)[1].max()), shuffle=True, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # on a class with fewer texts than folds
         return list(folds.split(labels, labels))
-
-
-def _run(
-    baseline: Baseline, ngrams: Sequence[str], train_counts: csr_matrix, eval_counts: csr_matrix, search: _Search
-) -> BaselineResult:
-    start = time.perf_counter()
-    features, eval_features = baseline.features(train_counts, eval_counts)
-    weighting = search.settings["class_weight"]
-    scores = {
-        c: search.score_of([baseline.classifier(c, weighting) for _ in search.folds], features) for c in baseline.c_grid
-    }
-    best_c = max(scores, key=scores.__getitem__)  # ties: the first, most regularised
-    classifier = baseline.classifier(best_c, weighting).fit(features, search.labels)
-    predictions, probabilities = classifier.predict(eval_features), classifier.predict_proba(eval_features)
-    settings = {"model": baseline.model, **_settings("C", scores, features.shape[1]), **search.settings}
-    idf = TfidfTransformer().fit(train_counts).idf_ if baseline.features is _tf_idf else None
-    weights, seconds = _linear_weights(classifier, ngrams, idf), time.perf_counter() - start
-    about = settings, seconds, weights, scores[best_c]
-    return BaselineResult(baseline.name, predictions, *about, classifier.classes_, probabilities)
-
-
-def _settings(penalty: str, scores: dict[float, float], features: int) -> dict[str, Any]:
-    return {
-        penalty: max(scores, key=scores.__getitem__),
-        "held_out_score": {str(value): score for value, score in scores.items()},
-        "features": features,
-        "scikit_learn": sklearn.__version__,
-    }
 
 
 def _checked_labels(texts: Sequence[str], labels: Sequence[int]) -> np.ndarray:
@@ -301,92 +348,37 @@ def _checked_labels(texts: Sequence[str], labels: Sequence[int]) -> np.ndarray:
         raise ValueError(f"the baseline needs training texts of at least two classes, got only {classes.tolist()}")
     if np.sum(counts > 1) < 2:
         raise ValueError("the baseline needs two classes with two training texts each, to fit and to hold out")
-    if not any(re.search(WORD, text) for text in texts):
-        raise ValueError("no training text has a word: the baseline has nothing to learn from")
     return np.asarray(labels)
-
-
-# Several classes, or a number, for each text
-
-
-def one_versus_rest(
-    texts: Sequence[str], labels: np.ndarray, eval_texts: Sequence[str], seed: int = 0
-) -> BaselineResult:
-    """Train a logistic regression for each class; the C with the best micro F1 on held-out texts is that of all.
-
-    labels (N, C). Raises ValueError if no text has a word, or there are fewer than two texts.
-    """
-    model = "TF-IDF (1-2 grams, sublinear) + one logistic regression per class (lbfgs)"
-    grid = {c: OneVsRestClassifier(_logistic_regression(c)) for c in (*C_OF_TF_IDF, 100.0)}
-    settings = {"model": model, "chosen_by": "micro F1"}
-    return _train(TF_IDF, "C", grid, _micro_f1, texts, labels.astype(int), eval_texts, seed, settings)
-
-
-def ridge(texts: Sequence[str], labels: np.ndarray, eval_texts: Sequence[str], seed: int = 0) -> BaselineResult:
-    """Train a ridge regression with the penalty that has the least squared error on held-out texts. labels (N,)."""
-    grid = {alpha: Ridge(alpha=alpha, solver="sparse_cg", tol=1e-6) for alpha in ALPHA_OF_RIDGE}
-    settings = {"model": "TF-IDF (1-2 grams, sublinear) + ridge regression", "chosen_by": "RMSE, negative"}
-    return _train("TF-IDF + ridge", "alpha", grid, _negative_rmse, texts, labels, eval_texts, seed, settings)
-
-
-def _train(
-    name: str,
-    penalty: str,
-    grid: dict[float, Any],
-    scorer: Scorer,
-    texts: Sequence[str],
-    labels: np.ndarray,
-    eval_texts: Sequence[str],
-    seed: int,
-    settings: dict[str, Any],
-) -> BaselineResult:
-    """Select the penalty on a tenth of the training texts, refit on all of them, and predict the evaluation texts.
-
-    grid: an untrained model for each penalty. The held-out texts have words that the vocabulary lacks, as the evaluated
-    ones have: the norm of a text, and so the scale of its prediction, depends on the words that are known.
-    """
-    start = time.perf_counter()
-    held_out = max(int(HELD_OUT_SHARE * len(texts)), 1)
-    fit_texts, check_texts, fit_y, check_y = train_test_split(texts, labels, test_size=held_out, random_state=seed)
-    vectorizer = tf_idf_vectorizer(len(fit_texts))
-    fit_x, check_x = _count(vectorizer, fit_texts), vectorizer.transform(check_texts)
-    vectorizer = tf_idf_vectorizer(len(texts))
-    features = _count(vectorizer, texts)
-    # As for the other baselines: a single thread is faster, and independent of the number of cores.
-    with threadpool_limits(limits=1), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a class that none or all of the texts have is predicted as such
-        scores = {value: scorer(check_y, model.fit(fit_x, fit_y).predict(check_x)) for value, model in grid.items()}
-        best = max(scores, key=scores.__getitem__)
-        trained = grid[best].fit(features, labels)
-    predictions = np.asarray(trained.predict(vectorizer.transform(eval_texts)), dtype=np.float64)
-    about = {"held_out_share": HELD_OUT_SHARE, "seed": seed}
-    settings = {**settings, **_settings(penalty, scores, features.shape[1]), **about}
-    ngrams, (weight, bias) = vectorizer.get_feature_names_out(), _parameters(trained)
-    weights = LinearWeights(ngrams, weight, bias, vectorizer.idf_, one_versus_rest=False)
-    return BaselineResult(name, predictions, settings, time.perf_counter() - start, weights, scores[best])
 
 
 # Weights
 
 
-def _linear_weights(classifier: Any, ngrams: Sequence[str], idf: np.ndarray | None) -> LinearWeights:
-    """Return the weights of a fitted model of one class per text, of `classes_`. idf: of TF-IDF."""
-    weight, bias = _parameters(classifier)
+def _has_one_class(estimator: Any) -> bool:
+    """Return whether a fitted model gives each text one class."""
+    return hasattr(estimator, "classes_") and not getattr(estimator, "multilabel_", False)
+
+
+def _weights(estimator: Any, ngrams: Sequence[str], idf: np.ndarray | None) -> LinearWeights:
+    """Return the weights of a fitted model, over its classes. idf: of TF-IDF."""
+    weight, bias = _parameters(estimator)
+    if not _has_one_class(estimator):
+        return LinearWeights(ngrams, weight, bias, idf, one_versus_rest=False)
     if len(bias) == 1:  # of two classes: the logit of the first is 0
         weight, bias = np.vstack([np.zeros_like(weight), weight]), np.append(0.0, bias)
-    one_versus_rest = isinstance(classifier, OneVsRestClassifier) and len(bias) > 2
+    one_versus_rest = isinstance(estimator, OneVsRestClassifier) and len(bias) > 2
     return LinearWeights(ngrams, weight, bias, idf, one_versus_rest)
 
 
-def _parameters(classifier: Any) -> tuple[np.ndarray, np.ndarray]:
+def _parameters(estimator: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return the weights (logits, n-grams) and the bias (logits,) of a fitted model."""
-    if isinstance(classifier, OneVsRestClassifier):
-        weights, biases = zip(*map(_parameters, classifier.estimators_))
+    if isinstance(estimator, OneVsRestClassifier):
+        weights, biases = zip(*map(_parameters, estimator.estimators_))
         return np.vstack(weights), np.concatenate(biases)
-    if isinstance(classifier, Pipeline):
-        ratio, (weight, bias) = classifier[0].ratio_, _parameters(classifier[-1])
+    if isinstance(estimator, Pipeline):
+        ratio, (weight, bias) = estimator[0].ratio_, _parameters(estimator[-1])
         return weight * ratio, bias
-    if not hasattr(classifier, "coef_"):  # of a class that none or all of the training texts have
-        features = np.zeros((1, classifier.n_features_in_))
-        return features, np.where(classifier.predict(features), CERTAIN, -CERTAIN)
-    return np.atleast_2d(classifier.coef_), np.atleast_1d(classifier.intercept_)
+    if not hasattr(estimator, "coef_"):  # of a class that none or all of the training texts have
+        features = np.zeros((1, estimator.n_features_in_))
+        return features, np.where(estimator.predict(features), CERTAIN, -CERTAIN)
+    return np.atleast_2d(estimator.coef_), np.atleast_1d(estimator.intercept_)

@@ -26,10 +26,8 @@ def fit_temperature(logits: np.ndarray, labels: np.ndarray) -> float:
 
     logits (N, C), labels (N,) of class numbers. The loss is convex in 1 / T, so that it has one minimum. Logits that
     are constant in each row determine no T: 1. The loss is never above that of T = 1.
-
-    Raises ValueError if the shapes differ, there is no example, or a logit is not finite.
     """
-    logits, labels = _checked(logits, labels)
+    logits = np.asarray(logits, np.float64)
     logits = logits - logits.max(-1, keepdims=True)
 
     def loss(inverse: float) -> float:
@@ -41,7 +39,6 @@ def fit_temperature(logits: np.ndarray, labels: np.ndarray) -> float:
 
 def negative_log_likelihood(logits: np.ndarray, labels: np.ndarray) -> float:
     """The mean of -log softmax(logits)[label] in nats."""
-    logits, labels = _checked(logits, labels)
     return float(-log_softmax(logits, -1)[np.arange(len(labels)), labels].mean())
 
 
@@ -52,7 +49,6 @@ def expected_calibration_error(logits: np.ndarray, labels: np.ndarray, bins: int
     confidence in ((i - 1) / M, i / M]; confidence(B) is their mean. Even if all probabilities are right, the value is
     above 0 by chance, and more so with fewer examples.
     """
-    logits, labels = _checked(logits, labels)
     confidences, correct = _confidences(logits), logits.argmax(-1) == labels
     chosen = np.clip(np.ceil(confidences * bins).astype(int) - 1, 0, bins - 1)
     return float(np.abs(np.bincount(chosen, correct - confidences)).sum() / len(labels))
@@ -61,7 +57,6 @@ def expected_calibration_error(logits: np.ndarray, labels: np.ndarray, bins: int
 def threshold_rows(logits: np.ndarray, labels: np.ndarray) -> list[dict[str, float | None]]:
     """Of each threshold, the share of examples with at least this probability, and their accuracy; None if no example
     has it."""
-    logits, labels = _checked(logits, labels)
     confidences, correct = _confidences(logits), logits.argmax(-1) == labels
     rows: list[dict[str, float | None]] = []
     for threshold in THRESHOLDS:
@@ -73,15 +68,6 @@ def threshold_rows(logits: np.ndarray, labels: np.ndarray) -> list[dict[str, flo
 
 def _confidences(logits: np.ndarray) -> np.ndarray:
     return softmax(logits, -1).max(-1)
-
-
-def _checked(logits: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    logits, labels = np.asarray(logits, dtype=np.float64), np.asarray(labels)
-    if logits.ndim != 2 or labels.shape != logits.shape[:1] or not logits.size:
-        raise ValueError(f"expected logits (N, C) and labels (N,), got shapes {logits.shape} and {labels.shape}")
-    if not np.isfinite(logits).all():
-        raise ValueError("the logits are not finite")
-    return logits, labels
 
 
 @dataclass(frozen=True)
@@ -123,24 +109,23 @@ def calibration_scores(calibration: Calibration, logits: np.ndarray, labels: np.
     On validation, where the temperature was fitted, its effect is measured by cross-fitting: the error of the same
     texts would be too low.
     """
-    after, labels = _checked(np.nan_to_num(logits, posinf=OVERFLOW, neginf=-OVERFLOW), labels)
+    after = np.nan_to_num(np.asarray(logits, np.float64), posinf=OVERFLOW, neginf=-OVERFLOW)
     before = after * calibration.temperature
     is_cross_fitted = split == "validation" and calibration.obstacle is None
     after = cross_fitted(before, labels) if is_cross_fitted else after
+    scores = {
+        "expected_calibration_error": expected_calibration_error,
+        "negative_log_likelihood": negative_log_likelihood,
+    }
     return {
         "temperature": calibration.temperature,
         "validation_texts": calibration.rows,
         "obstacle": calibration.obstacle,
         "cross_fitted": is_cross_fitted,
         "bins": BINS,
-        "expected_calibration_error": _before_and_after(expected_calibration_error, before, after, labels),
-        "negative_log_likelihood": _before_and_after(negative_log_likelihood, before, after, labels),
+        **{name: {"before": of(before, labels), "after": of(after, labels)} for name, of in scores.items()},
         "thresholds": threshold_rows(after, labels),
     }
-
-
-def _before_and_after(score: Any, before: np.ndarray, after: np.ndarray, labels: np.ndarray) -> dict[str, float]:
-    return {"before": score(before, labels), "after": score(after, labels)}
 
 
 def calibration_text(scores: Mapping[str, Any]) -> str:

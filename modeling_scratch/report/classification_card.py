@@ -6,9 +6,9 @@ from typing import Any
 
 from ..data.text_pairs import from_fields
 from ..tasks.base import Metric, Results, baselines_of
-from ..utils.markdown import escaped, percent, quoted_rows, table
+from ..utils.markdown import escaped, percent, quoted_rows
 from .calibration import calibration_text
-from .classification_report import scores_text
+from .classification_report import accuracy_table, scores_text
 from .metrics import METRICS, class_table
 from .run_tables import split_table
 from .verdicts import macro_f1_text, only_answer_headline
@@ -18,6 +18,11 @@ Evaluation = Mapping[str, Any]
 
 def _example(evaluation: Evaluation) -> str:
     return from_fields(evaluation["examples"][0]) if evaluation["examples"] else ""
+
+
+def _examples(title: str, evaluation: Evaluation) -> list[str]:
+    rows = [[from_fields(row), row["label"], row["answer"]] for row in evaluation["examples"]]
+    return quoted_rows(title, ["text", "label", "answer"], rows)
 
 
 def classification(evaluation: Evaluation) -> Results:
@@ -33,11 +38,10 @@ def classification(evaluation: Evaluation) -> Results:
 
 def of_scores(evaluation: Evaluation) -> Results:
     """Report the scores of sets of classes or of numbers, and the first texts with their labels and answers."""
-    examples = [[from_fields(row), row["label"], row["answer"]] for row in evaluation["examples"]]
     text = [
         scores_text(evaluation, "this model"),
         f"![Predictions]({evaluation['picture']})",
-        *quoted_rows(f"The first texts of the {evaluation['split']} split:", ["text", "label", "answer"], examples),
+        *_examples(f"The first texts of the {evaluation['split']} split:", evaluation),
     ]
     metrics = [
         Metric(score.name, evaluation["scores"][score.name]["value"], score.heading, evaluation["split"])
@@ -50,27 +54,18 @@ def one_class(evaluation: Evaluation) -> Results:
     """Report the scores of model and baselines, the confusion matrix, and example texts per class."""
     split, test = evaluation["split"], evaluation["mcnemar"]
     baselines = {row["settings"]["model"]: row for row in baselines_of(evaluation)}
-    others = {row["name"]: row for row in evaluation.get("others", ())}
-    interval = _interval(evaluation["accuracy_interval_95"])
+    interval = " to ".join(map(percent, evaluation["accuracy_interval_95"]))
     accuracy = f"accuracy, 95 % interval {interval}; {_of_baselines(baselines, 'accuracy')}"
     f1 = f"{evaluation['f1_name']}; {_of_baselines(baselines, 'f1')}"
-    rows = [
-        [name, percent(scores["accuracy"]), _interval(scores["accuracy_interval_95"]), percent(scores["f1"])]
-        for name, scores in {"this model": evaluation, **baselines, **others}.items()
-    ]
     baseline = test.get("baseline", next(iter(baselines)))
     text = [
         f"On the {evaluation['texts']:,} texts of the {split} split, for this model and linear baselines:",
-        table(["", "accuracy", "95 % interval", escaped(evaluation["f1_name"])], rows),
+        accuracy_table({"this model": evaluation, **baselines}, evaluation["f1_name"]),
         f"This model compared with {escaped(baseline)}: {test['verdict'].partition(' (')[0]} "
         f"(McNemar's exact test, p = {test['p_value']:.3g}).",
         *([macro_f1_text(comparison)] if (comparison := evaluation.get("macro_f1")) else []),
         "![Confusion matrix](confusion_matrix.png)",
-        *quoted_rows(
-            f"The first correctly and wrongly classified texts of each class in the {split} split:",
-            ["class", "answer", "text"],
-            _texts_of_classes(evaluation) if evaluation["examples"] else [],
-        ),
+        *_examples(f"The first texts of each class in the {split} split:", evaluation),
     ]
     if classes := evaluation.get("classes"):
         text += ["The scores of each class:", class_table(classes)]
@@ -89,19 +84,3 @@ def headline_of(evaluation: Evaluation) -> str | None:
 
 def _of_baselines(baselines: Mapping[str, Mapping[str, Any]], score: str) -> str:
     return "; ".join(f"of the baseline {name}: {percent(scores[score])}" for name, scores in baselines.items())
-
-
-def _interval(bounds: tuple[float, float]) -> str:
-    return " to ".join(map(percent, bounds))
-
-
-def _texts_of_classes(evaluation: Evaluation) -> list[list[Any]]:
-    rows: list[list[Any]] = []
-    for label in evaluation["labels"]:
-        of_class = [example for example in evaluation["examples"] if example["label"] == label]
-        right = [example for example in of_class if example["answer"] == label]
-        wrong = [example for example in of_class if example["answer"] != label]
-        rows += [[label, "right", from_fields(example)] for example in right] or [[label, "right", "(none is)"]]
-        rows += [[label, f"wrong: {example['answer']}", from_fields(example)] for example in wrong]
-        rows += [] if wrong else [[label, "wrong", "(none is)"]]
-    return rows

@@ -2,7 +2,7 @@
 """The report of a classifier: scores with confidence intervals, beside linear baselines on the same texts."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -12,53 +12,51 @@ from transformers import Trainer
 
 from ..data.labelled_texts import ReviewData
 from ..data.text_pairs import as_fields, shortened
-from ..run.layout import CLASS_WORDS, MISCLASSIFIED, PREDICTIONS
+from ..run.layout import CURVE, MISCLASSIFIED, PREDICTIONS
+from ..tasks.base import Curve
 from ..utils.errors import DataError, quoted
 from ..utils.markdown import escaped, excerpt, percent, table
 from .baselines import BaselineResult, one_versus_rest, ridge, run_baselines
 from .calibration import Calibration, calibration_scores, calibration_text
-from .class_words import class_words_text, find_class_words, save_class_words
+from .class_words import class_words_text
 from .metrics import (
     CLASS_SETS,
     METRICS,
     NUMBERS,
     ClassificationMetrics,
     ScoreMetrics,
-    averages_text,
     class_scores,
     class_table,
     macro_f1_decides,
 )
-from .misclassified import Misclassified
-from .plots import class_f1_png, confusion_matrix_png, learning_curve_png, predicted_against_true_png
+from .misclassified import find_misclassified, misclassified_text, save_misclassified
+from .plots import class_f1_png, confusion_matrix_png, losses_and_score_png, predicted_against_true_png
 from .predictions import ONE_CLASS, Predictions
 from .report_files import blocks_text, evaluated_split, predict_split, quotes_texts, write_report
 from .saved_baseline import keep_linear
-from .significance import Score, bootstrap_interval
+from .significance import Score, scores_table, share_interval
 from .verdicts import (
     CONSTANT,
     MODEL,
-    Comparison,
-    Comparisons,
     by_accuracy,
     by_macro_f1,
     by_score,
-    can_be_better,
     finding,
+    has_one_answer,
     macro_f1_text,
     of_every_text,
-    only_answer,
     only_answer_headline,
     with_recommendation,
 )
 
-EXAMPLES_OF_CLASS, EXAMPLES = 2, 6  # rightly and wrongly classified texts of each class; texts of other reports
+EXAMPLES_OF_CLASS, EXAMPLES = 2, 6  # quoted texts of each class; of reports without classes
 
 
 class ClassifierReport(ABC):
     """Compares predictions with those of linear models on the test split, or on validation if there is none."""
 
     problem_type: ClassVar[str]
+    curve: ClassVar[Curve]
     metrics: ClassificationMetrics | ScoreMetrics  # the compute_metrics of Trainer
 
     def __init__(self, data: ReviewData, seed: int, trains_baselines: bool = True, is_weighted: bool = False) -> None:
@@ -105,7 +103,7 @@ class ClassifierReport(ABC):
         quoting, without = self.quotations(predictions, folder, evaluation["headline"] is None)
         write_report(trainer.args, report + (quoting if quotes_texts(trainer.args) else without), evaluation)
         self.draw(predictions.predicted, evaluation, folder)
-        learning_curve_png(trainer.state.log_history, folder / "learning_curve.png", self.curve)
+        losses_and_score_png(trainer.state.log_history, folder / CURVE, *self.curve)
         return report + quoting
 
     def _keep_linear(self, arguments: Any, comparison: Mapping[str, Any]) -> str | None:
@@ -125,6 +123,15 @@ class ClassifierReport(ABC):
     def text(self, evaluation: Mapping[str, Any], notes: list[str]) -> str:
         """Return the report without its first line and without texts. notes: on the model."""
 
+    @abstractmethod
+    def shown(self, answer: Any) -> str:
+        """Return a prediction, or a label, as text."""
+
+    def examples(self, predicted: np.ndarray, rows: Iterable[int]) -> list[dict[str, str]]:
+        """Return some texts, which are not selected by the answers."""
+        pairs = [(row, self.shown(self.labels[row]), self.shown(predicted[row])) for row in rows]
+        return [{**as_fields(shortened(self.texts[row])), "label": a, "answer": b} for row, a, b in pairs]
+
     def quotations(self, predictions: Predictions, folder: Path, has_learned: bool) -> tuple[str, str]:
         """Write the texts that the report points to. Return what it says of them with, and without, quotations."""
         return "", ""
@@ -132,8 +139,6 @@ class ClassifierReport(ABC):
     @abstractmethod
     def draw(self, predicted: np.ndarray, evaluation: Mapping[str, Any], folder: Path) -> None:
         """Plot the predictions."""
-
-    curve: Score | None = None  # of the learning curve; None: the accuracy
 
 
 def weights_text(trainer: Trainer) -> str:
@@ -157,6 +162,7 @@ class OneClassReport(ClassifierReport):
     """The report of a classifier of texts with one class each."""
 
     problem_type = ONE_CLASS
+    curve = Curve("loss (nats per example)", "eval_accuracy", "accuracy (% of examples)")
     metrics: ClassificationMetrics
 
     def __init__(self, data: ReviewData, *arguments: Any, **options: Any) -> None:
@@ -182,7 +188,9 @@ class OneClassReport(ClassifierReport):
         accuracy = by_accuracy(*answers)
         tells_more = len(np.unique(labels)) > 1 and macro_f1_decides(self.train_labels, self.is_weighted)
         macro_f1 = by_macro_f1(*answers) if tells_more else None
-        only, decisive = only_answer(names, labels, predicted), macro_f1 or accuracy
+        only = names[predicted[0]] if has_one_answer(labels, predicted) else None
+        decisive = macro_f1 or accuracy
+        firsts = [np.flatnonzero(labels == label)[:EXAMPLES_OF_CLASS] for label in range(len(names))]
         evaluation = {
             "split": self.split,
             "texts": len(labels),
@@ -192,72 +200,60 @@ class OneClassReport(ClassifierReport):
             "headline": only_answer_headline(only) if only else decisive.headline(),
             "f1_name": self.metrics.f1_name,
             **self._scores(predicted),
-            "f1_micro": float((predicted == labels).mean()),  # the accuracy, as each text has one class
             "f1_macro": self.metrics.compute(predicted, labels)["f1_macro"],
             "classes": class_scores(names, labels, predicted),
             "baselines": [baseline_row(each, self._scores(each.predictions)) for each in self.baselines],
             "mcnemar": accuracy.baseline.record,
             "macro_f1": macro_f1.baseline.record if macro_f1 else None,
-            "examples": self._examples(predicted),
+            "examples": self.examples(predicted, np.concatenate(firsts)),
         }
         return evaluation, decisive.baseline.record
 
     def _scores(self, predicted: np.ndarray) -> dict[str, Any]:
         scores = self.metrics.compute(predicted, self.labels)
-        interval = bootstrap_interval(predicted == self.labels)
+        interval = share_interval(int(np.sum(predicted == self.labels)), len(self.labels))
         return {"accuracy": scores["accuracy"], "accuracy_interval_95": interval, "f1": scores["f1"]}
 
-    def _examples(self, predicted: np.ndarray) -> list[dict[str, str]]:
-        """Return the first examples of the split, without selection."""
-        names, examples = self.data.label_names, []
-        for label, name in enumerate(names):
-            for is_right in (True, False):
-                indices = np.flatnonzero((self.labels == label) & ((predicted == label) == is_right))
-                answers = [
-                    (names[predicted[index]], as_fields(shortened(self.texts[index])))
-                    for index in indices[:EXAMPLES_OF_CLASS]
-                ]
-                examples += [{"label": name, "answer": answer, **fields} for answer, fields in answers]
-        return examples
+    def shown(self, answer: Any) -> str:
+        return self.data.label_names[answer]
 
     def calibration(self, calibration: Calibration, logits: np.ndarray) -> dict[str, Any]:
         return calibration_scores(calibration, logits, self.labels, self.split)
 
     def text(self, evaluation: Mapping[str, Any], notes: list[str]) -> str:
         about = f"{len(self.labels):,} texts of the {self.split} split"
+        models = {MODEL: evaluation, **{each["name"]: each for each in evaluation["baselines"]}}
         paragraphs = (
-            f"{about}\n\n{accuracy_table(evaluation)}\n\n{accuracy_sentence(evaluation)}",
+            f"{about}\n\n{accuracy_table(models, evaluation['f1_name'])}\n\n{accuracy_sentence(evaluation)}",
             *notes,
             evaluation["macro_f1"] and macro_f1_text(evaluation["macro_f1"]),
-            f"{averages_text(evaluation)}\n\n{class_table(evaluation['classes'])}",
+            f"Macro F1: {percent(evaluation['f1_macro'])}. Each class:\n\n{class_table(evaluation['classes'])}",
             calibration_text(evaluation["calibration"]),
         )
         return "".join(f"\n{each}\n" for each in paragraphs if each)
 
     def quotations(self, predictions: Predictions, folder: Path, has_learned: bool) -> tuple[str, str]:
         best, names = self.best_baseline, self.data.label_names
-        answers = self.labels, predictions.predicted, predictions.probabilities
-        about = names, self.texts, self.data.places_of(self.split)
-        wrong = Misclassified(*about, *answers, best.name, best.predictions, has_learned)
-        wrong.save(folder / MISCLASSIFIED)
-        words = find_class_words(
-            best.weights_over(len(names)), names, self.data.texts("train"), self.train_labels.tolist()
-        )
-        save_class_words(words, folder / CLASS_WORDS)
-        return wrong.report() + class_words_text(words, best.name), wrong.report(quotes=False)
+        answers = self.labels, predictions.predicted, predictions.probabilities, best.predictions
+        wrong = find_misclassified(names, self.texts, self.data.places_of(self.split), *answers)
+        save_misclassified(wrong, folder / MISCLASSIFIED)
+        train = self.data.texts("train"), self.train_labels.tolist()
+        words = class_words_text(best.weights_over(len(names)), names, *train, best.name)
+        quoting, without = (misclassified_text(wrong, best.name, has_learned, quotes) for quotes in (True, False))
+        return quoting + words, without
 
     def draw(self, predicted: np.ndarray, evaluation: Mapping[str, Any], folder: Path) -> None:
         matrix = np.array(evaluation["confusion_matrix"])
         confusion_matrix_png(matrix, self.data.label_names, folder / "confusion_matrix.png")
 
 
-def accuracy_table(evaluation: Mapping[str, Any]) -> str:
-    """Return the accuracy, its interval and the F1 of the model and of its baselines in Markdown."""
-    lines = [f"| | accuracy | 95 % interval | {evaluation['f1_name']} |", "| --- | ---: | :---: | ---: |"]
-    for each in ({"name": MODEL, **evaluation}, *evaluation["baselines"]):
-        low, high = map(percent, each["accuracy_interval_95"])
-        lines.append(f"| {each['name']} | {percent(each['accuracy'])} | {low} to {high} | {percent(each['f1'])} |")
-    return "\n".join(lines)
+def accuracy_table(models: Mapping[str, Mapping[str, Any]], f1_name: str) -> str:
+    """Return the accuracy, its interval and the F1 of each model, by its name, in Markdown."""
+    rows = [
+        [name, percent(each["accuracy"]), " to ".join(map(percent, each["accuracy_interval_95"])), percent(each["f1"])]
+        for name, each in models.items()
+    ]
+    return table(["", "accuracy", "95 % interval", escaped(f1_name)], rows)
 
 
 def accuracy_sentence(evaluation: Mapping[str, Any]) -> str:
@@ -281,17 +277,9 @@ class ScoreReport(ClassifierReport):
     picture: ClassVar[str]
     uncalibrated: ClassVar[str]  # why the probabilities are not calibrated
 
-    @property
-    def curve(self) -> Score:  # type: ignore[override]
-        return self.metrics.score
-
     @abstractmethod
     def best_constant(self) -> np.ndarray:
         """Return the best answer that is the same for every training text, (...)."""
-
-    @abstractmethod
-    def shown(self, answer: Any) -> str:
-        """Return a prediction, or a label, as text."""
 
     def classes(self, predicted: np.ndarray) -> dict[str, Any]:
         """Return the entries of evaluation.json on each class."""
@@ -303,34 +291,23 @@ class ScoreReport(ClassifierReport):
         found = self.metrics.with_intervals(
             {MODEL: predicted, baseline.name: baseline.predictions, CONSTANT: constant}, self.labels
         )
-        compared = by_score(self.metrics.score, found, baseline.name, len(self.labels))
-        rows = zip(self.texts[:EXAMPLES], map(self.shown, self.labels), map(self.shown, predicted))
+        name = of_every_text(excerpt(self.shown(constant[0])))
+        compared = by_score(self.metrics.score, found, self.labels, constant, name)
+        only = excerpt(self.shown(predicted[0])) if has_one_answer(self.labels, predicted) else None
         evaluation = {
             "problem_type": self.problem_type,
             "split": self.split,
             "texts": len(self.labels),
             "labels": self.data.label_names,
-            "headline": self._headline(predicted, constant, found, compared),
+            "headline": only_answer_headline(only) if only else compared.headline(),
             "scores": found["models"][MODEL],
             "baselines": [baseline_row(baseline, {"scores": found["models"][baseline.name]})],
-            "comparison": compared.record,
+            "comparison": compared.baseline.record,
             "picture": self.picture,
-            "examples": [{**as_fields(shortened(text)), "label": a, "answer": b} for text, a, b in rows],
+            "examples": self.examples(predicted, range(min(EXAMPLES, len(self.texts)))),
             **self.classes(predicted),
         }
-        return evaluation, compared.record
-
-    def _headline(
-        self, predicted: np.ndarray, constant: np.ndarray, found: Mapping[str, Any], compared: Comparison
-    ) -> str | None:
-        """Return what the report says first of a model that nobody should use, or None."""
-        if len(np.unique(self.labels, axis=0)) == 1:
-            return None  # no model can be better than that answer
-        if len(np.unique(predicted, axis=0)) == 1:
-            return only_answer_headline(excerpt(self.shown(predicted[0])))
-        score, name = self.metrics.score, of_every_text(excerpt(self.shown(constant[0])))
-        of_constant = by_score(score, found, CONSTANT, len(self.labels))._replace(baseline=name)
-        return Comparisons(of_constant, compared, can_be_better(score, self.labels, constant)).headline()
+        return evaluation, compared.baseline.record
 
     def calibration(self, calibration: Calibration, logits: np.ndarray) -> dict[str, Any]:
         return {"obstacle": self.uncalibrated}
@@ -345,6 +322,7 @@ class ClassSetReport(ScoreReport):
 
     problem_type = "multi_label_classification"
     metrics = CLASS_SETS
+    curve = Curve("loss", "eval_f1_micro", "micro F1")
     picture = "f1_of_classes.png"
     uncalibrated = "one temperature divides the logits of a text with one class, and here each class has its own logit"
 
@@ -374,6 +352,7 @@ class NumberReport(ScoreReport):
 
     problem_type = "regression"
     metrics = NUMBERS
+    curve = Curve("loss", "eval_rmse", "RMSE", "{:.4f}", greater_is_better=False)
     picture = "predicted_against_true.png"
     uncalibrated = "a number has no probability"
 
@@ -418,14 +397,3 @@ def _score_sentence(score: Score, evaluation: Mapping[str, Any], model: str) -> 
         f"{found[0].upper() + found[1:]}: the difference in {score.heading} is {value}{unit}, with a 95 % interval of "
         f"{low} to {high} (paired bootstrap)."
     )
-
-
-def scores_table(scores: Sequence[Score], models: Mapping[str, Mapping[str, Any]], head: str = "") -> str:
-    """Return a Markdown table of the scores of each model, by its name, with their intervals."""
-    rows = [[name, *(_with_interval(score, found[score.name]) for score in scores)] for name, found in models.items()]
-    return table([head, *(f"{score.heading} (95 % interval)" for score in scores)], rows)
-
-
-def _with_interval(score: Score, found: Mapping[str, Any]) -> str:
-    low, high = map(score.shown, found["interval_95"])
-    return f"{score.shown(found['value'])} ({low} to {high})"

@@ -5,7 +5,7 @@ import csv
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,26 +19,36 @@ from ..tasks import trained_by
 from ..utils.command_line import option
 from ..utils.errors import DataError
 from ..utils.files import check_output, write_json
-from ..utils.markdown import escaped, excerpt, percent, points, table
-from .calibration import expected_calibration_error, negative_log_likelihood
-from .classification_report import scores_table
-from .metrics import MACRO_F1, METRICS, ClassificationMetrics, ScoreMetrics
+from ..utils.markdown import escaped, excerpt, table
+from .metrics import METRICS, ScoreMetrics, first_mean, macro_of_means, of_each_class
 from .predictions import ONE_CLASS, TAGS, Predictions
-from .significance import (
-    SIGNIFICANCE_LEVEL,
-    Score,
-    bootstrap_interval,
-    mcnemar,
-    paired_bootstrap_interval,
-    shown_verdict,
-    verdict,
-)
+from .significance import SIGNIFICANCE_LEVEL, Score, mcnemar, scores_table, shown_verdict, verdict
 from .tag_scores import TAG_METRICS, tag_counts
 from .verdicts import one_hot
 
 CLASSIFIER = "train_classifier"
-OF_SCORES = {**METRICS, **TAG_METRICS}  # by problem type
-OF_MACRO_F1 = ScoreMetrics((MACRO_F1,), MACRO_F1.name)  # of runs with one class per text
+
+
+def _classes(run: Predictions, references: np.ndarray) -> np.ndarray:
+    """Return the parts of macro F1, over the classes that occur."""
+    occurring = np.unique(references)
+    return of_each_class(one_hot(run.predicted, occurring), one_hot(references, occurring))
+
+
+def _log_likelihoods(run: Predictions, references: np.ndarray) -> np.ndarray:
+    return -run.logits[np.arange(len(references)), references][:, None]
+
+
+# Of runs with one class per text, whose scores read all of the predictions.
+CLASS_METRICS = ScoreMetrics(
+    (
+        Score("accuracy", "accuracy", lambda run, _: run.correct[:, None].astype(float), first_mean),
+        Score("f1_macro", "macro F1", _classes, macro_of_means),
+        Score("negative_log_likelihood", "negative log likelihood", _log_likelihoods, first_mean, False, False),
+    ),
+    "accuracy",
+)
+OF_SCORES = {ONE_CLASS: CLASS_METRICS, **METRICS, **TAG_METRICS}  # by problem type
 Key = tuple[str, int]  # the digest of a text, and which of the rows with this text
 
 
@@ -78,13 +88,13 @@ def compare(arguments: CompareArguments) -> None:
     first = next(iter(runs.values()))
     disagreements = disagreements_of(runs)
     add_texts(disagreements, runs, arguments.runs)
-    by_macro_f1 = any(map(decided_by_macro_f1, arguments.runs))
+    imbalanced = first.problem_type == ONE_CLASS and is_imbalanced(first.references)
     report = {
         "split": " or ".join(dict.fromkeys(run.split for run in runs.values())),
         "texts": len(first.ids),
         "labels": first.label_names,
         "problem_type": first.problem_type,
-        **(compare_one_class(runs, by_macro_f1) if first.problem_type == ONE_CLASS else compare_scores(runs)),
+        **scores_of(runs, imbalanced or any(map(decided_by_macro_f1, arguments.runs))),
         "disagreements": disagreements,
     }
     print(report_text(report, total, arguments.show))
@@ -101,30 +111,24 @@ def names_of(folders: Sequence[str]) -> list[str]:
 
 def read_run(folder: str) -> Predictions:
     """Read the predictions of a run. Raises `DataError` if the folder has none."""
-    if not Path(folder).is_dir():
+    run = Path(folder)
+    if not run.is_dir():
         raise DataError(f"{folder}: folder not found")
-    path = Path(folder) / PREDICTIONS
-    if not any(Path(folder, name).exists() for name in (PREDICTIONS, RECORD, "config.json")):
+    if not any((run / name).exists() for name in (PREDICTIONS, RECORD, "config.json")):
         raise DataError(f"{folder}: not the folder of a run")
-    program = _program_of(Path(folder)) or CLASSIFIER
+    program = Path(str(_recorded(run / RECORD, "program") or CLASSIFIER)).stem
     task = trained_by(program)
-    if not path.is_file() and not (task and task.keeps_predictions):
+    if not (run / PREDICTIONS).is_file() and not (task and task.keeps_predictions):
         raise DataError(
             f"{folder}: a run of {program.replace('_', '-')}, which keeps no predictions to compare; compare the "
             "scores in the results.md of the runs"
         )
-    return Predictions.load(path)
+    return Predictions.load(run / PREDICTIONS)
 
 
 def decided_by_macro_f1(folder: str) -> bool:
     """Return whether the report of a run compares by macro F1, as far as that is recorded."""
     return bool(_recorded(Path(folder, EVALUATION), "macro_f1"))
-
-
-def _program_of(folder: Path) -> str | None:
-    """Return the name of the program whose run is in the folder, if that is recorded."""
-    program = _recorded(folder / RECORD, "program")
-    return Path(program).stem if isinstance(program, str) else None
 
 
 def _recorded(path: Path, name: str) -> Any:
@@ -185,83 +189,37 @@ def _differ(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     return (one != other).reshape(len(one), -1).any(-1)
 
 
-def compare_one_class(runs: Mapping[str, Predictions], by_macro_f1: bool = False) -> dict[str, Any]:
-    """Return the scores of each run, and the differences of each further run from the first.
+def scores_of(runs: Mapping[str, Predictions], by_macro_f1: bool = False) -> dict[str, Any]:
+    """Return the scores of each run, and the differences of each further run from the first, with paired intervals.
 
-    Where classes are imbalanced, or by_macro_f1 is True, "macro_f1" has the comparison that decides.
+    The verdict is that of the decisive score: of McNemar's test for accuracy, else of the interval.
     """
-    scores = [{"name": name, **scores_of(run)} for name, run in runs.items()]
-    decides = by_macro_f1 or is_imbalanced(next(iter(runs.values())).references)
-    found = {"macro_f1": compare_by_macro_f1(runs)} if decides else {}
-    return {"runs": scores, "differences": differences_of(runs), **found}
-
-
-def compare_scores(runs: Mapping[str, Predictions]) -> dict[str, Any]:
-    """Return the scores of each run, and the differences from the first, with paired bootstrap intervals.
-
-    The verdict is that of the decisive score of the problem type.
-    """
-    first = next(iter(runs.values()))
-    answers = {name: tag_counts(run) if run.problem_type in TAGS else run.predicted for name, run in runs.items()}
-    return _compared(OF_SCORES[first.problem_type], answers, first.references)
-
-
-def compare_by_macro_f1(runs: Mapping[str, Predictions]) -> dict[str, Any]:
-    """Return what `compare_scores` does, for runs with one class per text: the macro F1 of the classes that occur."""
-    references = next(iter(runs.values())).references
-    classes = np.unique(references)
-    answers = {name: one_hot(run.predicted, classes) for name, run in runs.items()}
-    return _compared(OF_MACRO_F1, answers, one_hot(references, classes))
-
-
-def _compared(metrics: ScoreMetrics, answers: Mapping[str, np.ndarray], references: np.ndarray) -> dict[str, Any]:
-    found = metrics.with_intervals(answers, references)
-    first, *others = answers
+    (first_name, first), *others = runs.items()
+    metrics = OF_SCORES[first.problem_type]
+    if by_macro_f1 and first.problem_type == ONE_CLASS:
+        metrics = replace(metrics, decisive="f1_macro")
+    found = metrics.with_intervals({name: _read_by_scores(run) for name, run in runs.items()}, first.references)
     differences = []
-    for name in others:
+    for name, run in others:
         scores = {key: _negated(value) for key, value in found["differences"][name].items()}
-        word = verdict(scores[metrics.decisive], metrics.score, len(references))
-        about = {"run": name, "compared_with": first, "scores": scores, "score": metrics.decisive}
-        differences.append({**about, "verdict": shown_verdict(word, len(references))})
-    return {"runs": [{"name": name, "scores": found["models"][name]} for name in answers], "differences": differences}
+        word = verdict(scores[metrics.decisive], metrics.score, len(first.ids))
+        more = {}
+        if first.problem_type == ONE_CLASS:
+            test = mcnemar(run.correct, first.correct)
+            alone = {"only_this_correct": test.only_model_correct, "only_first_correct": test.only_baseline_correct}
+            more, word = {**alone, "p_value": test.p_value}, word if by_macro_f1 else test.verdict
+        about = {"run": name, "compared_with": first_name, "scores": scores, "score": metrics.decisive, **more}
+        differences.append({**about, "verdict": shown_verdict(word, len(first.ids))})
+    return {"runs": [{"name": name, "scores": found["models"][name]} for name in runs], "differences": differences}
+
+
+def _read_by_scores(run: Predictions) -> Any:
+    return run if run.problem_type == ONE_CLASS else tag_counts(run) if run.problem_type in TAGS else run.predicted
 
 
 def _negated(difference: Mapping[str, Any]) -> dict[str, Any]:
     low, high = difference["interval_95"]
     return {"value": -difference["value"], "interval_95": [-high, -low]}
-
-
-def scores_of(run: Predictions) -> dict[str, Any]:
-    scores = ClassificationMetrics(run.label_names).compute(run.predicted, run.references)
-    return {
-        "accuracy": scores["accuracy"],
-        "accuracy_interval_95": bootstrap_interval(run.correct),
-        "f1": scores["f1"],
-        "f1_macro": scores["f1_macro"],
-        "negative_log_likelihood": negative_log_likelihood(run.logits, run.references),
-        "expected_calibration_error": expected_calibration_error(run.logits, run.references),
-    }
-
-
-def differences_of(runs: Mapping[str, Predictions]) -> list[dict[str, Any]]:
-    """Compare the accuracy of each further run with that of the first."""
-    (first_name, first), *others = runs.items()
-    differences = []
-    for name, run in others:
-        test = mcnemar(run.correct, first.correct)
-        differences.append(
-            {
-                "run": name,
-                "compared_with": first_name,
-                "accuracy_difference": float(run.correct.mean() - first.correct.mean()),
-                "interval_95": paired_bootstrap_interval(run.correct, first.correct),
-                "only_this_correct": test.only_model_correct,
-                "only_first_correct": test.only_baseline_correct,
-                "p_value": test.p_value,
-                "verdict": shown_verdict(test.verdict, len(run.ids)),
-            }
-        )
-    return differences
 
 
 def disagreements_of(runs: Mapping[str, Predictions]) -> list[dict[str, Any]]:
@@ -275,28 +233,21 @@ def disagreements_of(runs: Mapping[str, Predictions]) -> list[dict[str, Any]]:
     if first.problem_type == "regression":
         spread = np.ptp([run.predicted for run in runs.values()], axis=0)
         rows = rows[np.argsort(-spread[rows], kind="stable")]
-    return [
-        _of_words(runs, int(row))
-        if first.problem_type in TAGS
-        else {
-            "id": first.ids[row],
-            "label": first.answer(first.references[row]),
-            "predictions": {name: run.answer(run.predicted[row]) for name, run in runs.items()},
-        }
-        for row in rows
-    ]
+    return [{"id": first.ids[row], **_answers(runs, int(row))} for row in rows]
 
 
-def _of_words(runs: Mapping[str, Predictions], row: int) -> dict[str, Any]:
-    """Return a disagreement on labels of words: of those words alone, and their numbers in the sentence, from 1."""
+def _answers(runs: Mapping[str, Predictions], row: int) -> dict[str, Any]:
+    """Return the label and the predictions; of labelled words, those that differ and their numbers, from 1."""
     first = next(iter(runs.values()))
-    answers = [run.predicted[row] for run in runs.values()]
-    words = [word for word, labels in enumerate(zip(*answers)) if len(set(labels)) > 1]
+    label = first.answer(first.references[row])
+    predictions = {name: run.answer(run.predicted[row]) for name, run in runs.items()}
+    if first.problem_type not in TAGS:
+        return {"label": label, "predictions": predictions}
+    words = [at for at, labels in enumerate(zip(*predictions.values())) if len(set(labels)) > 1]
     return {
-        "id": first.ids[row],
-        "words": [word + 1 for word in words],
-        "label": [first.references[row][word] for word in words],
-        "predictions": {name: [run.predicted[row][word] for word in words] for name, run in runs.items()},
+        "words": [at + 1 for at in words],
+        "label": [label[at] for at in words],
+        "predictions": {name: [labels[at] for at in words] for name, labels in predictions.items()},
     }
 
 
@@ -327,71 +278,29 @@ def report_text(report: Mapping[str, Any], total: int, show: int) -> str:
     """Return the report as Markdown. total: the number of texts of the largest run."""
     part = f", those in common of up to {total:,}" if total > report["texts"] else ""
     parts = [f"{report['texts']:,} texts of the {report['split']} split{part}"]
-    if report["problem_type"] == ONE_CLASS:
-        parts += [_scores_table(report), *_macro_f1_text(report), _differences_table(report)]
-    else:
-        metrics = OF_SCORES[report["problem_type"]]
-        scores = {run["name"]: run["scores"] for run in report["runs"]}
-        parts += [scores_table(metrics.scores, scores, "run"), _score_differences_table(metrics.score, report)]
-    return "\n\n".join([*parts, *_notes(report), _disagreements_text(report["disagreements"], show)])
+    scores = OF_SCORES[report["problem_type"]].scores
+    parts.append(scores_table(scores, {run["name"]: run["scores"] for run in report["runs"]}, "run"))
+    parts += [_differences_table(scores, report), *_notes(report)]
+    return "\n\n".join([*parts, _disagreements_text(report["disagreements"], show)])
 
 
-def _scores_table(report: Mapping[str, Any]) -> str:
-    f1_name = ClassificationMetrics(report["labels"]).f1_name
-    f1_scores = {"f1": f1_name}  # the macro average of three classes or more
-    if "macro_f1" in report and len(report["labels"]) == 2:
-        f1_scores["f1_macro"] = "macro F1"
-    heads = ["run", "accuracy", "95 % interval", *f1_scores.values(), "negative log likelihood", "calibration error"]
-    rows = [
-        [
-            run["name"],
-            percent(run["accuracy"]),
-            " to ".join(map(percent, run["accuracy_interval_95"])),
-            *(percent(run[name]) for name in f1_scores),
-            f"{run['negative_log_likelihood']:.4f}",
-            percent(run["expected_calibration_error"]),
-        ]
-        for run in report["runs"]
-    ]
-    return table(heads, rows)
-
-
-def _macro_f1_text(report: Mapping[str, Any]) -> list[str]:
-    if "macro_f1" not in report:
-        return []
-    reason = "The classes are weighted or imbalanced, so macro F1, the mean over the classes, says more than accuracy:"
-    return [reason, _score_differences_table(MACRO_F1, report["macro_f1"]), "Accuracy:"]
-
-
-def _differences_table(report: Mapping[str, Any]) -> str:
-    first = report["runs"][0]["name"]
-    heads = [f"compared with {escaped(first)}", "accuracy", "95 % interval", "right alone", "p", "verdict"]
-    rows = [
-        [
-            each["run"],
-            points(each["accuracy_difference"]),
-            " to ".join(map(points, each["interval_95"])),
-            f"{each['only_this_correct']:,} : {each['only_first_correct']:,}",
-            f"{each['p_value']:.3g}",
-            each["verdict"],
-        ]
-        for each in report["differences"]
-    ]
-    return table(heads, rows)
-
-
-def _score_differences_table(score: Score, report: Mapping[str, Any]) -> str:
-    heads = [f"compared with {escaped(report['runs'][0]['name'])}", score.heading, "95 % interval", "verdict"]
+def _differences_table(scores: Sequence[Score], report: Mapping[str, Any]) -> str:
+    decisive = next(score.heading for score in scores if score.name == report["differences"][0]["score"])
+    counted = ["right alone", "p"] if "p_value" in report["differences"][0] else []
+    heads = [f"compared with {escaped(report['runs'][0]['name'])}", *(score.heading for score in scores)]
     rows = []
     for each in report["differences"]:
-        difference = each["scores"][score.name]
-        values = list(map(score.shown_difference, (difference["value"], *difference["interval_95"])))
-        rows.append([each["run"], values[0], " to ".join(values[1:]), each["verdict"]])
-    return table(heads, rows)
+        row = [each["run"], *(score.with_interval(each["scores"][score.name], True) for score in scores)]
+        if counted:
+            row += [f"{each['only_this_correct']:,} : {each['only_first_correct']:,}", f"{each['p_value']:.3g}"]
+        rows.append([*row, each["verdict"]])
+    return table([*heads, *counted, f"verdict ({decisive})"], rows)
 
 
 def _notes(report: Mapping[str, Any]) -> list[str]:
     notes = []
+    if report["differences"][0]["score"] == "f1_macro":
+        notes.append("The classes are weighted or imbalanced: the verdict is that of macro F1, the mean over classes.")
     if (tests := len(report["differences"])) > 1:
         notes.append(
             f"Each of the {tests} tests is at the {SIGNIFICANCE_LEVEL:.0%} level: the more runs, the more of them "
@@ -399,8 +308,8 @@ def _notes(report: Mapping[str, Any]) -> list[str]:
         )
     if "validation" in report["split"] and report["problem_type"] == ONE_CLASS:
         notes.append(
-            "The runs were evaluated on validation, where their temperatures are fitted: their log likelihoods and "
-            "calibration errors are better than on new texts."
+            "The runs were evaluated on validation, where their temperatures are fitted: their log likelihoods are "
+            "better than on new texts."
         )
     return notes
 

@@ -6,6 +6,7 @@ It describes the splits that `load_splits` returns, which are those that trainin
 
 import re
 import shlex
+import textwrap
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
@@ -18,21 +19,22 @@ from .. import presets
 from ..data.columns import Label
 from ..data.label_kinds import ClassSet, Number
 from ..data.labelled_texts import ReviewData, load_splits
-from ..data.labels import as_pairs, parse_label_map, write_label_map
+from ..data.labels import as_pairs, parse_label_map
 from ..data.splits import DataArguments
-from ..data.text_pairs import parts_of
+from ..data.text_pairs import parts_of, shortened
 from ..tasks import every
 from ..utils.errors import DataError, counted, quoted
 from ..utils.files import check_output, write_text
 from ..utils.markdown import excerpt
-from .doubtful_labels import SHOWN, DoubtfulLabels, find_doubtful_labels
+from .doubtful_labels import HEADS, DoubtfulLabel, find_doubtful_labels, save_doubtful_labels
 from .sections import Section, as_page, as_text
 
 MOST_LABELS, MOST_CONFLICTS, LONGEST_LABEL = 50, 200, 24
 SPECIAL_TOKENS = 2
 LONGEST_START = 10_000  # bytes
 PATHS = ("data_dir", "train_file", "validation_file", "test_file")
-OUTPUTS = {"output": (".html", ".htm"), "write_label_map": (".csv",), "check_labels": (".csv",)}  # and their suffixes
+OUTPUTS = {"output": (".html", ".htm"), "check_labels": (".csv",)}  # and their suffixes
+SHOWN, LONGEST = 20, 80  # labels in doubt, and characters of their texts
 TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
@@ -40,15 +42,13 @@ TOKEN = re.compile(r"\w+|[^\w\s]")
 class DataReportArguments(DataArguments):
     """The data of a report, and the page to write."""
 
+    RETIRED = {"--write_label_map": "write the pairs that the report proposes into a csv file of source,target"}
+
     max_length: int = field(
         default=presets.ENCODERS["reviews"]().max_position_embeddings,
         metadata={"help": "The maximum number of tokens in training; here, tokens are words and punctuation marks."},
     )
     output: str | None = field(default=None, metadata={"help": "A file for the report as one HTML page: report.html."})
-    write_label_map: str | None = field(
-        default=None,
-        metadata={"help": "A csv file for the proposed map of label variants, to correct and give as --label_map."},
-    )
     check_labels: str | None = field(
         default=None,
         metadata={"help": "A csv file for the texts whose labels a cross-validated linear model disputes."},
@@ -59,11 +59,9 @@ class DataReportArguments(DataArguments):
         super().__post_init__()
         if self.uses_demo:
             raise DataError("name a table or a folder: modeling-scratch data my_reviews, or --dataset_name")
-        outputs = {name: value for name in OUTPUTS if (value := getattr(self, name)) is not None}
-        for name, value in outputs.items():
-            self._check_output(name, value)
-        if len({Path(value).resolve() for value in outputs.values()}) < len(outputs):
-            raise DataError(f"{' and '.join(f'--{name}' for name in outputs)}: name different files")
+        for name in OUTPUTS:
+            if (value := getattr(self, name)) is not None:
+                self._check_output(name, value)
 
     def _check_output(self, name: str, value: str) -> None:
         if Path(value).suffix.lower() not in OUTPUTS[name]:
@@ -86,21 +84,17 @@ def report(arguments: DataReportArguments) -> None:
     data = _load(arguments)
     sections = sections_of(data, arguments)
     doubtful = find_doubtful_labels(data) if arguments.check_labels else None
-    doubts = [doubts_section(doubtful)] if doubtful else []
+    doubts = [doubts_section(doubtful, data)] if doubtful is not None else []
     print("\n\n".join(map(as_text, [*sections, *doubts, *_commands(arguments, data)])))
     if arguments.output:
         commands = _commands(arguments, data, without_folders=True)
-        doubts = [doubts_section(doubtful, with_texts=False)] if doubtful else []  # as a page may be passed on
+        # A page may be passed on: it has no texts.
+        doubts = [doubts_section(doubtful, data, with_texts=False)] if doubtful is not None else []
         write_text(Path(arguments.output), as_page([*sections, *doubts, *commands]))
         print(f"\nwritten: {arguments.output}")
-    if arguments.check_labels and doubtful:
-        doubtful.save(Path(arguments.check_labels))
+    if arguments.check_labels and doubtful is not None:
+        save_doubtful_labels(doubtful, Path(arguments.check_labels))
         print(f"\nwritten: {arguments.check_labels}")
-    if arguments.write_label_map and data.proposed:
-        write_label_map(Path(arguments.write_label_map), joined_map(arguments, data))
-        print(f"\nwritten: {arguments.write_label_map}: delete the rows that are not mistakes")
-    elif arguments.write_label_map:
-        print(f"\nnot written: {arguments.write_label_map}, as no labels look like variants of one class")
 
 
 def _load(arguments: DataReportArguments) -> ReviewData:
@@ -199,26 +193,23 @@ def _read_texts(data: ReviewData, split: str) -> list[str]:
     return [" ".join(parts_of(text)) for text in data.texts(split)]
 
 
-def doubts_section(found: DoubtfulLabels, with_texts: bool = True) -> Section:
+def doubts_section(found: Sequence[DoubtfulLabel], data: ReviewData, with_texts: bool = True) -> Section:
     """Return the labels in doubt, the most probable errors first."""
-    number = len(found.rows)
-    what = f"{counted(number, 'label')} of {counted(len(found.texts), 'text')} in doubt"
+    what = f"{counted(len(found), 'label')} of {counted(sum(map(len, data.splits.values())), 'text')} in doubt"
     line = f"{what}: TF-IDF with logistic regression, trained on other texts, is sure of another class"
-    first = f"{line}. The first {SHOWN}:" if number > SHOWN else line
-    return Section("Labels to check", [first], found.table(with_texts) if number else ())
+    first = f"{line}. The first {SHOWN}:" if len(found) > SHOWN else line
+    rows = [[*each[:-1], textwrap.shorten(shortened(each.text), LONGEST, placeholder=" …")] for each in found[:SHOWN]]
+    columns = len(HEADS) + with_texts
+    return Section("Labels to check", [first], [row[:columns] for row in ([*HEADS, "text"], *rows)] if found else ())
 
 
 def _commands(arguments: DataReportArguments, data: ReviewData, without_folders: bool = False) -> list[Section]:
     """Return the command to train, and where labels are probably one class, the one that reads them so."""
     sections = [Section("Train", command=training_command(arguments, without_folders))]
     if as_pairs(data.proposed):
-        title, merged = "Train with the label variants merged", _map_option(arguments, data)
+        title, merged = "Train with the label variants merged", as_pairs(joined_map(arguments, data))
         sections.append(Section(title, command=training_command(arguments, without_folders, label_map=merged)))
     return sections
-
-
-def _map_option(arguments: DataReportArguments, data: ReviewData) -> list[str]:
-    return [arguments.write_label_map] if arguments.write_label_map else as_pairs(joined_map(arguments, data))
 
 
 def joined_map(arguments: DataReportArguments, data: ReviewData) -> dict[Label, Label]:

@@ -7,15 +7,14 @@ folds, and t_k the mean of p_k over the texts labelled k (confident learning, No
 Shapes: N texts, C classes.
 """
 
-import textwrap
 import warnings
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedGroupKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
@@ -23,52 +22,27 @@ from threadpoolctl import threadpool_limits
 
 from ..data.columns import label_key, normalised
 from ..data.labelled_texts import ReviewData
-from ..data.text_pairs import as_fields, shortened
+from ..data.text_pairs import as_fields
 from ..utils.errors import DataError
 from ..utils.files import write_csv
-from .baselines import tf_idf_vectorizer
+from .baselines import counter_for
 
 FOLDS, C = 5, 3.0  # C: 1 / strength of the penalty
-SHOWN, LONGEST = 20, 80  # texts, characters
 HEADS = ["where", "label", "answer", "probability"]
 
 
-@dataclass(frozen=True)
-class DoubtfulLabels:
-    """The texts in doubt, the surest first. rows, answers (D,): of all texts, and their answers.
+class DoubtfulLabel(NamedTuple):
+    """A label in doubt, and the answer of the model of the other folds."""
 
-    places, texts, labels (N): of all texts of all splits. probabilities (N, C): of models of the other folds.
-    """
-
-    names: Sequence[str]
-    places: Sequence[str]
-    texts: Sequence[str]
-    labels: np.ndarray
-    probabilities: np.ndarray
-    rows: np.ndarray
-    answers: np.ndarray
-
-    def table(self, with_texts: bool = True) -> list[list[str]]:
-        """Return the first ones, below their heads."""
-        if not with_texts:
-            return [HEADS, *map(self._cells, range(min(SHOWN, len(self.rows))))]
-        starts = [textwrap.shorten(shortened(self.texts[row]), LONGEST, placeholder=" …") for row in self.rows[:SHOWN]]
-        return [[*HEADS, "text"], *([*self._cells(place), start] for place, start in enumerate(starts))]
-
-    def _cells(self, place: int) -> list[str]:
-        row, answer = self.rows[place], self.answers[place]
-        probability = f"{self.probabilities[row, answer]:.4f}"
-        return [self.places[row], self.names[self.labels[row]], self.names[answer], probability]
-
-    def save(self, path: Path) -> None:
-        """Write all of them as a table, with their texts in full."""
-        fields = as_fields(self.texts[0]) if self.texts else {}
-        lines = [[*self._cells(place), *as_fields(self.texts[row]).values()] for place, row in enumerate(self.rows)]
-        write_csv(path, [[*HEADS, *fields], *lines])
+    where: str
+    label: str
+    answer: str
+    probability: str
+    text: str
 
 
-def find_doubtful_labels(data: ReviewData, seed: int = 0) -> DoubtfulLabels:
-    """Check the labels of all splits, read as those that they probably stand for.
+def find_doubtful_labels(data: ReviewData, seed: int = 0) -> list[DoubtfulLabel]:
+    """Return the labels in doubt of all splits, read as those that they probably stand for, the surest first.
 
     Raises `DataError` if texts do not have one class each, and if they are too few.
     """
@@ -84,8 +58,16 @@ def find_doubtful_labels(data: ReviewData, seed: int = 0) -> DoubtfulLabels:
     if sum(count >= FOLDS for count in Counter(label for _, label in different).values()) < 2:
         raise DataError(f"--check_labels: fewer than two classes have {FOLDS} different texts to learn from; remove it")
     probabilities = held_out_probabilities(texts, labels, len(names), seed)
-    rows, answers = in_doubt(probabilities, labels)
-    return DoubtfulLabels(names, places, texts, labels, probabilities, rows, answers)
+    return [
+        DoubtfulLabel(places[row], names[labels[row]], names[answer], f"{probabilities[row, answer]:.4f}", texts[row])
+        for row, answer in zip(*in_doubt(probabilities, labels))
+    ]
+
+
+def save_doubtful_labels(found: Sequence[DoubtfulLabel], path: Path) -> None:
+    """Write all of them as a table, with their texts in full."""
+    fields = as_fields(found[0].text) if found else {}
+    write_csv(path, [[*HEADS, *fields], *([*each[:-1], *as_fields(each.text).values()] for each in found)])
 
 
 def in_doubt(probabilities: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -106,7 +88,8 @@ def held_out_probabilities(texts: Sequence[str], labels: np.ndarray, classes: in
     Equal texts are in one fold.
     """
     folds = StratifiedGroupKFold(FOLDS, shuffle=True, random_state=seed)
-    model = make_pipeline(tf_idf_vectorizer(len(texts)), LogisticRegression(C=C, max_iter=300))
+    tf_idf = TfidfTransformer(sublinear_tf=True)
+    model = make_pipeline(counter_for(2, len(texts)), tf_idf, LogisticRegression(C=C, max_iter=300))
     options: Any = {"groups": [normalised(text) for text in texts], "cv": folds, "method": "predict_proba"}
     probabilities = np.zeros((len(texts), classes))
     with threadpool_limits(limits=1), warnings.catch_warnings():

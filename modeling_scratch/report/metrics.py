@@ -52,52 +52,30 @@ class ClassificationMetrics:
         return f"F1 ({self.label_names[-1]})" if len(self.label_names) == 2 else "macro F1"
 
     def __call__(self, prediction: EvalPrediction) -> dict[str, float]:
-        """Score Trainer's predictions: logits (examples, num_labels) or class indices (examples,)."""
-        predictions = np.asarray(prediction.predictions)
-        if predictions.ndim == 2:
-            if predictions.shape[1] != len(self.label_names):
-                raise ValueError(f"the model gives {predictions.shape[1]} logits for {len(self.label_names)} labels")
-            check_converged(predictions)
-            predictions = predictions.argmax(axis=-1)
-        return self.compute(predictions, prediction.label_ids)
+        """Score Trainer's predictions: logits (examples, num_labels)."""
+        logits = np.asarray(prediction.predictions)
+        check_converged(logits)
+        return self.compute(logits.argmax(axis=-1), np.asarray(prediction.label_ids))
 
-    def compute(self, predictions: ArrayLike, references: ArrayLike) -> dict[str, float]:
+    def compute(self, predictions: np.ndarray, references: np.ndarray) -> dict[str, float]:
         """Return accuracy, f1, precision, recall and f1_macro, each from 0 to 1, of class indices (examples,)."""
-        given, found = self._checked(predictions, references)
-        occurring = np.unique(given)
+        if outside := np.setdiff1d(references, range(len(self.label_names))).tolist():
+            # scikit-learn would treat a label of -1 as a further class.
+            raise ValueError(f"labels {outside} of {len(self.label_names)} classes: is this split unlabelled?")
+        occurring = np.unique(references)
         counted = [1] if len(self.label_names) == 2 else occurring
-        precision, recall, f1, _ = _of_classes(given, found, counted, "macro")
+        precision, recall, f1, _ = _of_classes(references, predictions, counted, "macro")
         return {
-            "accuracy": float((found == given).mean()),
+            "accuracy": float((predictions == references).mean()),
             "f1": float(f1),
             "precision": float(precision),
             "recall": float(recall),
-            "f1_macro": float(_of_classes(given, found, occurring, "macro")[2]),
+            "f1_macro": float(_of_classes(references, predictions, occurring, "macro")[2]),
         }
 
-    def confusion_matrix(self, predictions: ArrayLike, references: ArrayLike) -> np.ndarray:
+    def confusion_matrix(self, predictions: np.ndarray, references: np.ndarray) -> np.ndarray:
         """Return counts (num_labels, num_labels), indexed by true class and predicted class."""
-        return confusion_matrix(*self._checked(predictions, references), labels=range(len(self.label_names)))
-
-    def _checked(self, predictions: ArrayLike, references: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-        found, given = np.asarray(predictions), np.asarray(references)
-        for name, values in (("predictions", found), ("references", given)):
-            self._check_class_indices(name, values)
-        if len(found) != len(given):
-            raise ValueError(f"{len(found)} predictions for {len(given)} references")
-        return given, found
-
-    def _check_class_indices(self, name: str, values: np.ndarray) -> None:
-        # scikit-learn would treat a label of -1 as a further class.
-        if values.ndim != 1 or len(values) == 0 or not np.issubdtype(values.dtype, np.integer):
-            shape = f"got {values.dtype} of shape {values.shape}"
-            raise ValueError(f"{name} must be one class index (an integer) for each of at least one example, {shape}")
-        outside = np.flatnonzero((values < 0) | (values >= len(self.label_names)))
-        if len(outside):
-            raise ValueError(
-                f"{name}[{outside[0]}] is {values[outside[0]]}, but the {len(self.label_names)} classes are numbered "
-                f"0 to {len(self.label_names) - 1}: is this split unlabelled, or the list of label names incomplete?"
-            )
+        return confusion_matrix(references, predictions, labels=range(len(self.label_names)))
 
 
 def _of_classes(references: ArrayLike, predictions: ArrayLike, labels: Any, average: str | None) -> Any:
@@ -120,10 +98,6 @@ def class_scores(label_names: Sequence[Any], references: ArrayLike, predictions:
 def macro_f1_decides(train_labels: Sequence[int] | np.ndarray, is_weighted: bool) -> bool:
     """Return whether macro F1 tells more than accuracy: training weights the classes, or they are imbalanced."""
     return is_weighted or is_imbalanced(train_labels)
-
-
-def averages_text(evaluation: Mapping[str, Any]) -> str:
-    return f"Micro F1: {percent(evaluation['f1_micro'])}. Macro F1: {percent(evaluation['f1_macro'])}. Each class:"
 
 
 def class_table(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -180,7 +154,7 @@ def _of_all_classes(predictions: np.ndarray, references: np.ndarray) -> np.ndarr
     return np.stack([both.sum(-1), either.sum(-1)], axis=-1)
 
 
-def _of_each_class(predictions: np.ndarray, references: np.ndarray) -> np.ndarray:
+def of_each_class(predictions: np.ndarray, references: np.ndarray) -> np.ndarray:
     return np.hstack([predictions * references, predictions + references])
 
 
@@ -216,7 +190,7 @@ def _products_of_ranks(predictions: np.ndarray, references: np.ndarray) -> np.nd
     return _products(rankdata(predictions), rankdata(references))
 
 
-MACRO_F1 = Score("f1_macro", "macro F1", _of_each_class, macro_of_means)
+MACRO_F1 = Score("f1_macro", "macro F1", of_each_class, macro_of_means)
 CLASS_SETS = ScoreMetrics(
     (
         Score("f1_micro", "micro F1", _of_all_classes, f1_of_means),

@@ -2,8 +2,8 @@
 """The misclassified texts of a split, the surest answers first: where labels are wrong, they are often among them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,73 +15,72 @@ from ..utils.markdown import escaped, percent, table
 SHOWN = 20
 
 
-@dataclass(frozen=True)
-class Misclassified:
-    """The wrong answers among those to N texts, over C classes.
+class Misclassified(NamedTuple):
+    """A wrong answer. row: the number of the text in its split, from 1. where: the file of the text, and its row."""
 
-    places: the file and the row of each text. labels, predicted, linear: class indices (N,), the given ones, the
-    model's, and those of the linear model `baseline`. probabilities (N, C): the model's. has_learned: enough to doubt
-    labels.
+    row: int
+    where: str
+    text: str
+    label: str
+    answer: str
+    probability: float
+    linear_answer: str
+
+
+def find_misclassified(
+    names: Sequence[str],
+    texts: Sequence[str],
+    places: Sequence[str],
+    labels: np.ndarray,
+    predicted: np.ndarray,
+    probabilities: np.ndarray,
+    linear: np.ndarray,
+) -> list[Misclassified]:
+    """Return the wrong answers among those to N texts, over C classes, by their probability.
+
+    labels, predicted, linear: class indices (N,), the given ones, the model's, and those of a linear model.
+    probabilities (N, C): the model's.
     """
+    wrong = np.flatnonzero(predicted != labels)
+    sure = probabilities[wrong, predicted[wrong]]
+    order = np.argsort(-sure, kind="stable")
+    named = [[names[each] for each in column] for column in (labels, predicted, linear)]
+    return [
+        Misclassified(row + 1, places[row], texts[row], named[0][row], named[1][row], probability, named[2][row])
+        for row, probability in zip(wrong[order].tolist(), sure[order].tolist())
+    ]
 
-    names: Sequence[str]
-    texts: Sequence[str]
-    places: Sequence[str]
-    labels: np.ndarray
-    predicted: np.ndarray
-    probabilities: np.ndarray
-    baseline: str
-    linear: np.ndarray
-    has_learned: bool = True
 
-    @property
-    def rows(self) -> np.ndarray:
-        """The wrong answers, by their probability."""
-        wrong = np.flatnonzero(self.predicted != self.labels)
-        return wrong[np.argsort(-self.probabilities[wrong, self.predicted[wrong]], kind="stable")]
+def misclassified_text(
+    found: Sequence[Misclassified], baseline: str, has_learned: bool = True, quotes: bool = True
+) -> str:
+    """Return the number of wrong answers as Markdown, and the surest ones if it quotes; "" if there are none.
 
-    @property
-    def doubtful(self) -> int:
-        """The number of texts to which both models give the same answer, which is not the label."""
-        return int(((self.predicted != self.labels) & (self.predicted == self.linear)).sum())
-
-    def report(self, quotes: bool = True) -> str:
-        """Return the number of wrong answers as Markdown, and the surest ones if it quotes; "" if there are none."""
-        if not len(rows := self.rows):
-            return ""
-        text = f"Misclassified texts: {len(rows):,} ({MISCLASSIFIED} has them in full, the most confident first)."
-        if quotes:
-            which = f"The {SHOWN} most confident" if len(rows) > SHOWN else "All"
-            text = f"{text} {which} of them:\n\n{self._listed(rows[:SHOWN])}"
-        if self.has_learned and self.doubtful:
-            text += (
-                f"\n\nTexts to which both models give the same answer, but not the label: {self.doubtful:,}. Check "
-                f"these labels first. The other model is {escaped(self.baseline)}."
-            )
-        return f"\n{text}\n"
-
-    def _listed(self, rows: np.ndarray) -> str:
-        return table(
-            ["where", "text", "label", "answer", "probability", escaped(self.baseline)],
-            [[self.places[row], shortened(self.texts[row]), *self._answers(row)] for row in rows],
+    baseline: the linear model. has_learned: enough to doubt labels.
+    """
+    if not found:
+        return ""
+    text = f"Misclassified texts: {len(found):,} ({MISCLASSIFIED} has them in full, the most confident first)."
+    if quotes:
+        which = f"The {SHOWN} most confident" if len(found) > SHOWN else "All"
+        heads = ["where", "text", "label", "answer", "probability", escaped(baseline)]
+        rows = [[*each[1:5], percent(each.probability), each.linear_answer] for each in found[:SHOWN]]
+        text = f"{text} {which} of them:\n\n{table(heads, [[row[0], shortened(row[1]), *row[2:]] for row in rows])}"
+    if has_learned and (doubtful := sum(each.answer == each.linear_answer for each in found)):
+        text += (
+            f"\n\nTexts to which both models give the same answer, but not the label: {doubtful:,}. Check these labels "
+            f"first. The other model is {escaped(baseline)}."
         )
+    return f"\n{text}\n"
 
-    def _answers(self, row: int) -> list[str]:
-        predicted = self.predicted[row]
-        names = [self.names[each[row]] for each in (self.labels, self.predicted, self.linear)]
-        return [*names[:2], percent(self.probabilities[row, predicted]), names[2]]
 
-    def save(self, path: Path) -> None:
-        """Write a table of all wrong answers, if there are any. row: the number of the text in its split, from 1.
-
-        where: the file that it was read from, and its row there.
-        """
-        if not len(rows := self.rows):
-            return path.unlink(missing_ok=True)
-        heads = ["row", "where", *as_fields(self.texts[rows[0]]), "label", "answer", "probability", "linear_answer"]
-        lines = [[row + 1, self.places[row], *as_fields(self.texts[row]).values(), *self._cells(row)] for row in rows]
-        write_csv(path, [heads, *lines])
-
-    def _cells(self, row: int) -> list[str]:
-        label, answer, _, linear = self._answers(row)
-        return [label, answer, f"{self.probabilities[row, self.predicted[row]]:.4g}", linear]
+def save_misclassified(found: Sequence[Misclassified], path: Path) -> None:
+    """Write a table of all wrong answers, if there are any."""
+    if not found:
+        return path.unlink(missing_ok=True)
+    heads = ["row", "where", *as_fields(found[0].text), "label", "answer", "probability", "linear_answer"]
+    rows = [
+        [row, where, *as_fields(text).values(), label, answer, f"{probability:.4g}", linear]
+        for row, where, text, label, answer, probability, linear in found
+    ]
+    write_csv(path, [heads, *rows])

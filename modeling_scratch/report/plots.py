@@ -14,8 +14,6 @@ if TYPE_CHECKING:  # imported lazily: matplotlib takes a second to import
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from .significance import Score
-
 BLUE, VERMILION, GREEN = "#0072B2", "#D55E00", "#009E73"  # Okabe and Ito's colour-blind safe palette
 
 MOST_LABELS_WITH_COUNTS = 30  # smaller cells are illegible
@@ -54,21 +52,6 @@ def confusion_matrix_png(matrix: np.ndarray, label_names: Sequence[str], path: s
     write_png(figure, path)
 
 
-def learning_curve_png(
-    log_history: Sequence[Mapping[str, Any]], path: str | Path, score: "Score | None" = None
-) -> None:
-    """Plot training loss, evaluation loss and a score against optimizer steps to the PNG file `path`.
-
-    `log_history` is that of Trainer's state. Non-finite values leave gaps; a panel without values carries a note.
-    score: None is the accuracy.
-    """
-    if score is None:
-        unit, key, name = "loss (nats per example)", "eval_accuracy", "accuracy (% of examples)"
-        return losses_and_score_png(log_history, path, unit, key, name, SHARE)
-    form = SHARE if score.is_share else "{:.4f}"
-    losses_and_score_png(log_history, path, "loss", f"eval_{score.name}", score.heading, form, score.greater_is_better)
-
-
 def losses_and_score_png(
     log_history: Sequence[Mapping[str, Any]],
     path: str | Path,
@@ -78,7 +61,10 @@ def losses_and_score_png(
     form: str,
     greater_is_better: bool = True,
 ) -> None:
-    """Plot losses in a unit and the score of a key, as a share if its format is one, to the PNG file `path`."""
+    """Plot losses in a unit and the score of a key, as a share if its format is one, to the PNG file `path`.
+
+    `log_history` is that of Trainer's state. Non-finite values leave gaps; a panel without values carries a note.
+    """
     figure = new_figure(8, 7)
     loss_axes, score_axes = figure.subplots(2, 1, sharex=True)
     _plot_losses(loss_axes, log_history, unit)
@@ -127,21 +113,6 @@ def predicted_against_true_png(references: np.ndarray, predictions: np.ndarray, 
 
 def _shortened(name: str) -> str:
     return name if len(name) <= LONGEST_LABEL else name[: LONGEST_LABEL - 1] + "…"
-
-
-def token_curve_png(log_history: Sequence[Mapping[str, Any]], path: str | Path) -> None:
-    """Plot training and evaluation loss per token, with perplexity on a second axis, to the PNG file `path`."""
-    figure = new_figure(8, 4.5)
-    axes = figure.subplots()
-    _plot_losses(axes, log_history, "loss (nats per predicted token)")
-    name_steps(axes)
-    _add_epochs(axes, log_history)
-    finish_panel(axes)
-    if axes.has_data():
-        perplexities = axes.secondary_yaxis("right")
-        perplexities.set_ylabel("perplexity")
-        perplexities.yaxis.set_major_formatter(lambda loss, _: f"{np.exp(loss):,.3g}")
-    write_png(figure, path)
 
 
 def new_figure(width: float, height: float) -> "Figure":

@@ -76,8 +76,8 @@ class Predictions:
         }
         return line if line["probabilities"] else {name: line[name] for name in ("id", "label", "prediction")}
 
-    def answer(self, value: Any) -> str | list[str] | float:
-        """Return a row of `references` or `predicted` as the name of a class, names of classes, or a number."""
+    def answer(self, value: Any) -> Any:
+        """Return a row of `references` or `predicted` as the name of a class, a list of names, or a number."""
         if self.problem_type == "regression":
             return _rounded(value)
         if self.problem_type == "multi_label_classification":

@@ -15,9 +15,10 @@ from transformers import EvalPrediction, PreTrainedTokenizerBase, Trainer
 
 from ..data.collators import Batch
 from ..data.packed_documents import IGNORED, PackedRows, Pieces, StreamedRows, TokenRow
+from ..run.layout import CURVE
 from ..utils.errors import counted
-from ..utils.markdown import excerpt
-from .plots import token_curve_png
+from ..utils.markdown import excerpt, table
+from .plots import losses_and_score_png
 from .report_files import write_report
 
 PROMPT_TOKENS = 8
@@ -109,15 +110,16 @@ def report_pretraining(trainer: Trainer, data: PretrainingData, example: str, re
         "bits_per_character": "total nats / ln 2 / number of characters; comparable across lossless tokenizers",
         "bits_per_byte": "the same per UTF-8 byte",
     }
-    lines = [f"Evaluated on {data.text}, with a context of at most {data.longest} tokens.", ""]
-    lines += ["| score | value | definition |", "|---|---:|---|"]
-    reported = [(name, meaning) for name, meaning in meanings.items() if name in scores]
-    lines += [f"| {name.replace('_', ' ')} | {scores[name]:.4f} | {meaning} |" for name, meaning in reported]
-    text = "\n".join([*lines, "", *data.notes, speed(trainer.state.log_history, data.tokens_per_row, resumed_at)])
-    values = {name: {"value": scores[name], "meaning": meaning} for name, meaning in reported}
+    reported = {name: meaning for name, meaning in meanings.items() if name in scores}
+    rows = [[name.replace("_", " "), f"{scores[name]:.4f}", meaning] for name, meaning in reported.items()]
+    head = f"Evaluated on {data.text}, with a context of at most {data.longest} tokens."
+    end = [*data.notes, speed(trainer.state.log_history, data.tokens_per_row, resumed_at)]
+    text = "\n\n".join([head, table(["score", "value", "definition"], rows), "\n".join(end)])
+    values = {name: {"value": scores[name], "meaning": meaning} for name, meaning in reported.items()}
     text_info = {"text": str(data.text), "context": data.longest}
     write_report(trainer.args, text + "\n", {**text_info, "scores": values, "example": excerpt(example)})
-    token_curve_png(trainer.state.log_history, output / "learning_curve.png")
+    score = "eval_perplexity", "perplexity", "{:.4g}", False
+    losses_and_score_png(trainer.state.log_history, output / CURVE, "loss (nats per predicted token)", *score)
     return text
 
 

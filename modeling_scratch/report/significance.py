@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import binomtest
 
-from ..utils.markdown import percent, points
+from ..utils.markdown import percent, points, table
 
 SIGNIFICANCE_LEVEL = 0.05
-RESAMPLES, OUTCOMES = 1_000, 10_000  # of scores; of right and wrong answers, which are counted
+RESAMPLES = 1_000
 FEW_EXAMPLES = 20  # there is no verdict on fewer
 LARGEST_BLOCK = 2**22  # counts of resamples in memory at once
 NO_DIFFERENCE = "no significant difference"
@@ -42,6 +42,18 @@ class Score(NamedTuple):
         """Return a difference of shares in percentage points, or one of other scores."""
         return points(difference) if self.is_share else f"{round(difference, 4) + 0.0:+.4f}"
 
+    def with_interval(self, found: Mapping[str, Any], is_difference: bool = False) -> str:
+        """Return a value and its 95 % interval: "81.20 % (79.00 % to 83.10 %)"."""
+        shown = self.shown_difference if is_difference else self.shown
+        value, low, high = map(shown, (found["value"], *found["interval_95"]))
+        return f"{value} ({low} to {high})"
+
+
+def scores_table(scores: Sequence[Score], models: Mapping[str, Mapping[str, Any]], head: str = "") -> str:
+    """Return a Markdown table of the scores of each model, by its name, with their intervals."""
+    rows = [[name, *(score.with_interval(found[score.name]) for score in scores)] for name, found in models.items()]
+    return table([head, *(f"{score.heading} (95 % interval)" for score in scores)], rows)
+
 
 def ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
     """Return part / whole, and 0 where the whole is 0."""
@@ -57,47 +69,23 @@ def percentile_interval(resampled: ArrayLike, level: float = 0.95) -> np.ndarray
     return np.quantile(np.asarray(resampled), [tail, 1 - tail], axis=0)
 
 
+def share_interval(right: int, examples: int) -> tuple[float, float]:
+    """Return the 95 % score interval of a share (Wilson 1927), such as that of right answers."""
+    low, high = binomtest(right, examples).proportion_ci(method="wilson")
+    return float(low), float(high)
+
+
 def _interval(value: float, drawn: np.ndarray, examples: int, lowest: float) -> list[float]:
     """Return the percentile interval of a share, or of a difference of shares, which is at least `lowest`.
 
     Resamples of examples that are all right, or all equal, do not vary. The interval then reaches as far as the score
-    interval of a share of 0 (Wilson 1927).
+    interval of a share of 0.
     """
     low, high = percentile_interval(drawn).tolist()
     if low == high:
-        reach = float(binomtest(0, examples).proportion_ci(method="wilson").high)
+        reach = share_interval(0, examples)[1]
         low, high = max(lowest, value - reach), min(1.0, value + reach)
     return [low, high]
-
-
-def bootstrap_interval(correct: np.ndarray) -> tuple[float, float]:
-    """Return the 95 % percentile-bootstrap interval of accuracy = mean(correct).
-
-    Of n outcomes drawn with replacement, the number of correct ones follows Binomial(n, accuracy) exactly, so that
-    memory does not grow with n (Efron and Tibshirani 1993, chapter 13).
-
-    `correct` (examples,) is True for correct predictions.
-    """
-    _check_outcomes(correct=correct)
-    examples, accuracy = len(correct), float(np.mean(correct))
-    drawn = np.random.default_rng(0).binomial(examples, accuracy, size=OUTCOMES) / examples
-    low, high = _interval(accuracy, drawn, examples, 0.0)
-    return low, high
-
-
-def paired_bootstrap_interval(correct: np.ndarray, other_correct: np.ndarray) -> tuple[float, float]:
-    """Return the 95 % percentile-bootstrap interval of mean(correct) - mean(other_correct), for the same examples.
-
-    Of n pairs drawn with replacement, the numbers that only one or the other gets right follow a multinomial
-    distribution exactly. Both arguments are (examples,), True where correct, in the same order.
-    """
-    result = mcnemar(correct, other_correct)
-    alone = np.array([result.only_model_correct, result.only_baseline_correct])
-    shares = np.append(alone, result.examples - alone.sum()) / result.examples
-    drawn = np.random.default_rng(0).multinomial(result.examples, shares, size=OUTCOMES)
-    differences = (drawn[:, 0] - drawn[:, 1]) / result.examples
-    low, high = _interval(float(shares[0] - shares[1]), differences, result.examples, -1.0)
-    return low, high
 
 
 def with_intervals(
@@ -170,9 +158,6 @@ def mcnemar(model_correct: np.ndarray, baseline_correct: np.ndarray) -> McNemarR
     Both arguments are (examples,), True where correct, for the same examples in the same order.
     Source: McNemar 1947; the exact form needs no large-sample approximation (Dietterich 1998).
     """
-    _check_outcomes(model_correct=model_correct, baseline_correct=baseline_correct)
-    if len(model_correct) != len(baseline_correct):
-        raise ValueError(f"outcomes of {len(model_correct)} and of {len(baseline_correct)} examples cannot be paired")
     only_model = int(np.sum(model_correct & ~baseline_correct))
     only_baseline = int(np.sum(baseline_correct & ~model_correct))
     discordant = only_model + only_baseline
@@ -200,10 +185,3 @@ def verdict(difference: Mapping[str, Any], score: Score, examples: int) -> str:
 def shown_verdict(word: str, examples: int) -> str:
     """Return a verdict for a table; where there is no difference, it says what that means."""
     return f"no difference that these {examples:,} texts can show" if word.startswith(NO_DIFFERENCE) else word
-
-
-def _check_outcomes(**outcomes: np.ndarray) -> None:
-    for name, correct in outcomes.items():
-        if correct.dtype != bool or correct.ndim != 1 or len(correct) == 0:
-            shape = f"got {correct.dtype} of shape {correct.shape}"
-            raise ValueError(f"{name} must be one bool for each of at least one example, {shape}")

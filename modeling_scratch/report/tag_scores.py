@@ -9,7 +9,6 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import precision_recall_fscore_support
 
 from ..data.tagged_sentences import OUTSIDE
 from .metrics import ScoreMetrics, f1_of_means, macro_of_means
@@ -18,6 +17,7 @@ from .significance import Score, ratio
 
 Labels = Sequence[Sequence[str]]  # of the words of each sentence
 NAMES = "precision", "recall", "f1", "number"
+AVERAGES = {"micro avg", "macro avg", "weighted avg", "accuracy"}
 
 
 # seqeval is an extra, which other comparisons do without.
@@ -29,34 +29,25 @@ def score_labels(gold: Labels, predicted: Labels, are_entities: bool) -> dict[st
     An entity counts if its type and both ends are right (Tjong Kim Sang and De Meulder 2003). labels: the scores of
     each type or class. Classes that are never predicted have precision 0.
     """
-    from seqeval.metrics import accuracy_score
-
     gold, predicted = ([list(labels) for labels in side] for side in (gold, predicted))  # seqeval compares lists
-    average, labels = (_of_entities if are_entities else _of_classes)(gold, predicted)
-    return {"accuracy": float(accuracy_score(gold, predicted)), **dict(zip(NAMES[:3], average)), "labels": labels}
-
-
-def _of_entities(gold: Labels, predicted: Labels) -> tuple[Sequence[float], dict[str, dict[str, float]]]:
-    if not any(label != OUTSIDE for labels in (*gold, *predicted) for label in labels):
-        return (0.0, 0.0, 0.0), {}
-    from seqeval.metrics import classification_report
-
-    report = classification_report(gold, predicted, output_dict=True, zero_division=0)
-    micro = report.pop("micro avg").values()
-    types = sorted(report.keys() - {"macro avg", "weighted avg"})
-    return [*map(float, micro)], {name: _named(report[name].values()) for name in types}
-
-
-def _of_classes(gold: Labels, predicted: Labels) -> tuple[Sequence[float], dict[str, dict[str, float]]]:
     flat = [[*chain.from_iterable(side)] for side in (gold, predicted)]
-    names = sorted({*flat[0], *flat[1]})
-    columns = precision_recall_fscore_support(*flat, labels=names, average=None, zero_division=0)
-    average = precision_recall_fscore_support(*flat, labels=names, average="macro", zero_division=0)[:3]
-    return [*map(float, average)], {name: _named(row) for name, row in zip(names, zip(*columns))}
+    report: dict[str, Any] = {}
+    if not are_entities:
+        from sklearn.metrics import classification_report
+
+        report = classification_report(*flat, output_dict=True, zero_division=0)
+    elif any(label != OUTSIDE for labels in flat for label in labels):
+        from seqeval.metrics import classification_report
+
+        report = classification_report(gold, predicted, output_dict=True, zero_division=0)
+    labels = {name: _named(report[name]) for name in sorted(report.keys() - AVERAGES)}
+    average = _named(report.get("micro avg" if are_entities else "macro avg", dict.fromkeys(NAMES, 0)))
+    average.pop("number")
+    return {"accuracy": float(np.mean(np.array(flat[0]) == np.array(flat[1]))), **average, "labels": labels}
 
 
-def _named(values: Any) -> dict[str, float]:
-    return dict(zip(NAMES, map(float, values)))
+def _named(row: Any) -> dict[str, float]:
+    return dict(zip(NAMES, map(float, row.values())))
 
 
 # Counts of each sentence. Whole sentences are drawn, as the words of one are not independent.

@@ -7,6 +7,8 @@ from typing import Any
 
 from sacrebleu.metrics import BLEU, CHRF
 
+from ..utils.markdown import table
+
 
 @dataclass(frozen=True)
 class Score:
@@ -18,37 +20,35 @@ class Score:
     signature: str
 
 
+# The name of a score, how sacreBLEU computes it, and its definition; of texts, and of tokens between blanks.
+OF_TEXTS: tuple[tuple[str, Any, dict[str, Any], str], ...] = (
+    ("BLEU", BLEU, {}, "detokenised text, cased"),
+    ("chrF", CHRF, {}, "characters, detokenised text, cased"),
+    ("BLEU lower-cased", BLEU, {"lowercase": True}, "both sides lower-cased, then tokenised by sacreBLEU (13a)"),
+)
+OF_TOKENS: tuple[tuple[str, Any, dict[str, Any], str], ...] = (
+    ("BLEU", BLEU, {"tokenize": "none", "force": True}, "the tokens of the texts as they are"),
+    ("chrF", CHRF, {}, "characters of the tokens"),
+)
+
+
 def score_translations(translations: Sequence[str], references: Sequence[str], are_tokens: bool = False) -> list[Score]:
     """Compute cased BLEU and chrF and lower-cased BLEU of detokenised text, with one reference per text.
 
     are_tokens: the texts are tokens between blanks, of which BLEU and chrF are computed as they are.
     """
     scores = []
-    for name, metric, meaning in _of_tokens() if are_tokens else _of_text():
+    for name, make, options, meaning in OF_TOKENS if are_tokens else OF_TEXTS:
+        metric = make(**options)
         value = metric.corpus_score(list(translations), [list(references)]).score
         scores.append(Score(name, value, meaning, str(metric.get_signature())))
     return scores
 
 
-def _of_text() -> list[tuple[str, Any, str]]:
-    return [
-        ("BLEU", BLEU(), "detokenised text, cased"),
-        ("chrF", CHRF(), "characters, detokenised text, cased"),
-        ("BLEU lower-cased", BLEU(lowercase=True), "both sides lower-cased, then tokenised by sacreBLEU (13a)"),
-    ]
-
-
-def _of_tokens() -> list[tuple[str, Any, str]]:
-    return [
-        ("BLEU", BLEU(tokenize="none", force=True), "the tokens of the texts as they are"),
-        ("chrF", CHRF(), "characters of the tokens"),
-    ]
-
-
 def score_table(scores: Sequence[Score], what: str) -> str:
     """Return a Markdown table of scores under a heading `what`: split, checkpoint and beam size."""
-    rows = [f"| {score.name} | {score.value:.2f} | {score.meaning} | `{score.signature}` |" for score in scores]
-    return "\n".join([what, "", "| score | | definition | signature |", "| --- | --- | --- | --- |", *rows])
+    rows = [[score.name, f"{score.value:.2f}", score.meaning, score.signature] for score in scores]
+    return f"{what}\n\n{table(['score', '', 'definition', 'signature'], rows)}"
 
 
 def as_metrics(scores: Sequence[Score]) -> list[dict[str, Any]]:

@@ -53,13 +53,27 @@ def only_answer_headline(answer: str) -> str:
     return f"The {MODEL} predicts {answer} for every text: it has not learned."
 
 
-def only_answer(names: Sequence[str], labels: np.ndarray, predicted: np.ndarray) -> str | None:
-    """Return the name of the class if all predictions are equal but the true labels are not."""
-    return names[predicted[0]] if len(set(predicted)) == 1 < len(set(labels)) else None
+def has_one_answer(labels: np.ndarray, predicted: np.ndarray) -> bool:
+    """Return whether all predictions are equal but the true labels are not. Both are (texts, ...)."""
+    return len(np.unique(predicted, axis=0)) == 1 < len(np.unique(labels, axis=0))
 
 
-def by_score(score: Score, found: Mapping[str, Any], name: str, texts: int) -> Comparison:
-    """Compare two models by the interval of the difference of a score. found: what `with_intervals` returns."""
+def by_score(
+    score: Score, found: Mapping[str, Any], labels: np.ndarray, constant: np.ndarray, name: str
+) -> Comparisons:
+    """Compare by the intervals of the differences of a score.
+
+    found: what `with_intervals` returns of the model, of CONSTANT, which gives `constant` and is called `name`, and of
+    the baselines, of which the one with the highest score is compared with.
+    """
+    values = {each: scores[score.name]["value"] for each, scores in found["models"].items()}
+    best = max(values.keys() - {MODEL, CONSTANT}, key=lambda each: (values[each], each))
+    of_constant = _by_interval(score, found, CONSTANT, len(labels))._replace(baseline=name)
+    is_possible = can_be_better(score, labels, constant)
+    return Comparisons(of_constant, _by_interval(score, found, best, len(labels)), is_possible)
+
+
+def _by_interval(score: Score, found: Mapping[str, Any], name: str, texts: int) -> Comparison:
     values = (score.shown(found["models"][each][score.name]["value"]) for each in (MODEL, name))
     difference = found["differences"][name][score.name]
     word = verdict(difference, score, texts)
@@ -70,7 +84,7 @@ def by_score(score: Score, found: Mapping[str, Any], name: str, texts: int) -> C
 def can_be_better(score: Score, labels: np.ndarray, constant: np.ndarray) -> bool:
     """Return whether the true answers are significantly better than the same answer for every text."""
     found = with_intervals((score,), {MODEL: labels, CONSTANT: constant}, labels)
-    return by_score(score, found, CONSTANT, len(labels)).verdict == "better"
+    return _by_interval(score, found, CONSTANT, len(labels)).verdict == "better"
 
 
 # Texts with one class each. Arguments: class indices (texts,), the model's and, by their names, those of the baselines
@@ -127,15 +141,12 @@ def by_macro_f1(
 
     The average is over the classes of the labels.
     """
-    frequent, classes, texts = int(np.bincount(train_labels).argmax()), np.unique(labels), len(labels)
+    frequent, classes = int(np.bincount(train_labels).argmax()), np.unique(labels)
     answers = {MODEL: predicted, CONSTANT: np.full_like(labels, frequent), **baselines}
     sets = {name: one_hot(found, classes) for name, found in answers.items()}
     true = one_hot(labels, classes)
     found = with_intervals((MACRO_F1,), sets, true)
-    best = max(baselines, key=lambda name: found["models"][name][MACRO_F1.name]["value"])
-    constant = by_score(MACRO_F1, found, CONSTANT, texts)._replace(baseline=of_every_text(names[frequent]))
-    is_possible = can_be_better(MACRO_F1, true, sets[CONSTANT])
-    return Comparisons(constant, by_score(MACRO_F1, found, best, texts), is_possible)
+    return by_score(MACRO_F1, found, true, sets[CONSTANT], of_every_text(names[frequent]))
 
 
 def macro_f1_text(comparison: Mapping[str, Any]) -> str:

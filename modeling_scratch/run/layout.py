@@ -10,7 +10,7 @@ from ..pipelines import TARGET_FOLDER
 
 CARD, RESULTS, EVALUATION, EXAMPLES = "README.md", "results.md", "evaluation.json", "examples.jsonl"
 RECORD, VERIFICATION, CURVE = "run_config.json", "verify.json", "learning_curve.png"
-PREDICTIONS, MISCLASSIFIED, CLASS_WORDS = "predictions.jsonl", "misclassified.csv", "class_words.csv"
+PREDICTIONS, MISCLASSIFIED = "predictions.jsonl", "misclassified.csv"
 TRANSLATIONS = "{}.translations.txt"  # of a split
 LINEAR = "linear"  # a folder; its n-grams are words of the training texts
 
@@ -33,7 +33,7 @@ ENTRIES = (
     Entry(RESULTS, "scores", is_shared=True),
     Entry(PREDICTIONS, "predictions", has_texts=True),
     Entry(MISCLASSIFIED, "wrong answers", has_texts=True),
-    Entry(CLASS_WORDS, "words of classes", has_texts=True),
+    Entry("class_words.csv", "words of classes, by version 0.1.0", has_texts=True),
     Entry(LINEAR, "the linear model"),
     Entry(TRANSLATIONS.format("*"), "translations", has_texts=True),
     Entry(RECORD, "arguments", is_shared=True),

@@ -75,6 +75,7 @@ class Curve(NamedTuple):
     key: str
     name: str
     form: str = "{:.2%}"
+    greater_is_better: bool = True
 
 
 class Report(NamedTuple):

@@ -25,6 +25,7 @@ RETIRED = {
     "--ngram_vocab_size": "use --tokenizer_kind and --vocab_size",
     "ngram_vocab_size": "use --tokenizer_kind and --vocab_size",
     "--bpe_dropout": "use --r_drop, or --config_overrides hidden_dropout=0.2, against overfitting",
+    "--plot": "use --history, and draw it with `modeling-scratch figures speed-history`",
     "--objective context": "use --objective mlm",
 }
 

@@ -51,6 +51,36 @@ def test_of_two_files_for_a_split_none_is_taken_in_silence(tmp_path: Path, first
         load_documents(DocumentArguments(data_dir=str(tmp_path)))
 
 
+def test_the_overlap_with_train_is_that_of_the_documents_that_are_evaluated(tmp_path: Path) -> None:
+    write(tmp_path / "train.csv", many(10))
+    write(tmp_path / "validation.csv", many(8, start=8))  # the first two are in train
+    limited = [
+        load_documents(DocumentArguments(data_dir=str(tmp_path), text_column="text", max_validation_documents=most))
+        for most in (None, 4)
+    ]
+    for documents, texts in zip(limited, (8, 4)):
+        assert len(documents.validation) == texts
+        assert f"2 of its {texts} documents also occur in train" in documents.describe()
+
+
+def test_streamed_folders_of_reviews_are_compared_by_their_files(tmp_path: Path) -> None:
+    for label in ("neg", "pos"):
+        (folder := tmp_path / "train" / label).mkdir(parents=True)
+        for number, text in enumerate(many(20)["text"]):
+            (folder / f"{number}.txt").write_text(f"{label} {text}")
+
+    def digests() -> dict[str, str | None]:
+        arguments = DocumentArguments(
+            data_dir=str(tmp_path), text_column="text", streaming=True, validation_fraction=0.5
+        )
+        return load_documents(arguments).digests()
+
+    before = digests()
+    assert digests() == before
+    (tmp_path / "train" / "pos" / "7.txt").write_text("another text")
+    assert digests()["train"] != before["train"]
+
+
 def test_a_text_is_not_streamed_as_one_document(tmp_path: Path) -> None:
     (tmp_path / "train.txt").write_text("\n".join(many(100)["text"]))
     for source in ({"data_dir": str(tmp_path)}, {"train_file": [str(tmp_path / "train.txt")]}):

@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import examine_classes
 import pytest
 import torch
 from model_cases import CASES, TEXTS, Case
@@ -24,12 +23,18 @@ from transformers import (
     ViTForImageClassification,
 )
 
-from modeling_scratch import doctor
+from modeling_scratch import (
+    ScratchDecoderForCausalLM,
+    ScratchEncoderForMaskedLM,
+    ScratchSeq2SeqForConditionalGeneration,
+    doctor,
+)
 from modeling_scratch.doctor import Verdict
 from modeling_scratch.doctor.checks import CHECKS
 from modeling_scratch.doctor.findings import Finding
 from modeling_scratch.doctor.testing import ModelChecks
 from modeling_scratch.utils.errors import DataError
+from modeling_scratch.utils.markdown import table
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "doctor.md"
 PROCESSES = {"fresh_process"}  # checks that start a process
@@ -73,21 +78,23 @@ def test_our_classes_hold(case: Case) -> None:
     assert cried(doctor.check(case.model_class, case.config(pad_token_id=0))) == set()
 
 
-every_variant = pytest.mark.parametrize("name", examine_classes.VARIANTS)
+ROTARY = {"position_type": "rotary", "norm_position": "pre", "norm_type": "rms_norm", "hidden_act": "swiglu"}
+LOCAL = {"layer_types": ["sliding_attention", "full_attention"], "sliding_window": 4, "local_rope_theta": 100.0}
+PARTIAL = {"rope_parameters": {"rope_type": "default", "rope_theta": 10_000.0, "partial_rotary_factor": 0.5}}
+RELATIVE = {"position_type": "relative", "relative_attention_num_buckets": 8, "relative_attention_max_distance": 8}
+VARIANTS: list[tuple[Any, dict[str, Any]]] = [
+    (ScratchEncoderForMaskedLM, {"position_type": "alibi", "norm_position": "sandwich"}),
+    (ScratchEncoderForMaskedLM, {**ROTARY, **LOCAL, "first_norm": False}),
+    (ScratchDecoderForCausalLM, {**ROTARY, **LOCAL, "query_key_norm": True}),
+    (ScratchDecoderForCausalLM, {**ROTARY, **PARTIAL, "block_type": "parallel"}),
+    (ScratchSeq2SeqForConditionalGeneration, {**RELATIVE, "decoder_start_token_id": 1}),
+]
 
 
-@pytest.mark.slow
-@every_variant
-def test_our_variants_hold(name: str) -> None:
-    _, short = examine_classes.examined(name, examine_classes.VARIANTS[name])
-    assert short == []
-
-
-@every_variant
-def test_answers_of_our_variants_hold(name: str) -> None:
-    model_class = examine_classes.class_of(name)
-    config = model_class.config_class(**examine_classes.VARIANTS[name])
-    diagnosis = doctor.check(model_class, config, only=ANSWERS)
+@pytest.mark.parametrize("only", [ANSWERS, pytest.param(None, marks=pytest.mark.slow)], ids=["answers", "all"])
+@pytest.mark.parametrize(("model_class", "settings"), VARIANTS)
+def test_our_variants_hold(model_class: Any, settings: dict[str, Any], only: list[str] | None) -> None:
+    diagnosis = doctor.check(model_class, model_class.config_class(**SIZES, **settings), only=only)
     assert diagnosis.is_sound, str(diagnosis)
     assert {"padding_left", "attention_backends"} <= {finding.check for finding in diagnosis.of(Verdict.HOLDS)}
 
@@ -331,6 +338,6 @@ def test_the_traps_of_the_page_name_checks() -> None:
     assert {name for names in named for name in names} <= {check.name for check in CHECKS}
 
 
-def test_the_page_lists_every_check(capsys: pytest.CaptureFixture) -> None:
-    examine_classes.main(["--checks"])
-    assert f"## The checks\n\n{capsys.readouterr().out.strip()}\n" in PAGE.read_text(encoding="utf-8")
+def test_the_page_lists_every_check() -> None:
+    checks = table(["check", "what holds"], [[each.name, each.says] for each in CHECKS])
+    assert f"## The checks\n\n{checks}\n" in PAGE.read_text(encoding="utf-8")

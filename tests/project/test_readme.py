@@ -46,12 +46,11 @@ FEWER = {
 CALL, SHORT_CALL = 'output_dir="runs/from-python")', 'output_dir="runs/from-python", num_train_epochs=1)'
 # What `make train` writes is here a copy of another run of the README.
 DEMO, MINE = "runs/demo", "runs/mine"
-# Options of accelerate, torchrun, pip, scripts/gpu.py, and of compare_sizes.py and others in scripts/maintenance.
+# Options of accelerate, torchrun, pip, scripts/gpu.py, and of scripts/maintenance.
 OF_ALL = {"--textbook"}  # each program takes it
 OF_OTHERS = {
     "--config_file", "--machine_rank", "--main_process_ip", "--main_process_port", "--no_python", "--nproc_per_node",
-    "--num_machines", "--num_processes", "--help_all", "--panel", "--metric", "--rows", "--seeds", "--checkpoint",
-    "--draw_only", "--write", "--python", "--environment", "--only", "--minutes", "--prepare", "--rehearse",
+    "--num_machines", "--num_processes", "--help_all", "--write", "--only", "--minutes", "--prepare", "--rehearse",
 }  # fmt: skip
 
 

@@ -63,12 +63,12 @@ def test_the_benchmark_adds_a_line_and_refuses_a_second_before_it_measures(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "history.jsonl"
-    arguments = ["load", "--rounds", "1", "--history", str(path)]
+    arguments = ["train-sst2", "--batch_size", "2", "--rounds", "1", "--history", str(path)]
     benchmark.main(arguments)
     (entry,) = read_history(path)
     assert {"version", "date", "processor", "threads", "torch", "transformers", "conditions"} <= set(entry)
     assert entry["threads"] == torch.get_num_threads()
-    assert [row["workload"] for row in entry["rows"]] == ["load"]
+    assert [row["workload"] for row in entry["rows"]] == ["train-sst2"] * 3
     capsys.readouterr()
     assert f"it has a line for {entry['version']}, " in refusal(capsys, benchmark.main, arguments)
     assert "--quick exclude each other" in refusal(capsys, benchmark.main, [*arguments, "--quick"])

@@ -123,8 +123,8 @@ def test_terms_of_a_single_text_are_dropped_from_a_large_corpus_only():
         (["a", "b"], [0], "2 training texts and 1 labels"),
         (["a", "b"], [1, 1], r"at least two classes, got only \[1\]"),
         (["a", "b", "c"], [0, 0, 4], "two classes with two training texts each"),
-        (["", "?", "", "!"], [0, 1, 0, 1], "no training text has a word"),
-        ([f"word{n}" for n in range(LARGE_CORPUS)], [0, 1] * (LARGE_CORPUS // 2), "no word occurs in two"),
+        (["", "?", "", "!"], [0, 1, 0, 1], "no word occurs in 1 training text"),
+        ([f"word{n}" for n in range(LARGE_CORPUS)], [0, 1] * (LARGE_CORPUS // 2), "no word occurs in 2 training texts"),
     ],
 )
 def test_texts_that_nothing_can_be_learned_from_are_an_error(texts, labels, message):
@@ -156,7 +156,7 @@ def test_weighted_classes_are_those_of_scikit_learn() -> None:
     """The model has the least loss of which each text has the weight of its class, on the features as they are."""
     texts, labels = rare_class(200, seed=0)
     plain, weighted = (run_baselines(texts, labels, texts, is_weighted=weights)[0] for weights in (False, True))
-    assert weighted.probabilities[:, 1].mean() > plain.probabilities[:, 1].mean() + 0.1
+    assert weighted.probabilities[:, 1].mean() > 2 * plain.probabilities[:, 1].mean()
     tf_idf = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, token_pattern=r"\b\w+\b").fit_transform(texts)
     reference = LogisticRegression(C=weighted.settings["C"], class_weight="balanced").fit(tf_idf, labels)
     np.testing.assert_allclose(weighted.probabilities, reference.predict_proba(tf_idf), atol=1e-3)

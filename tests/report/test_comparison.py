@@ -4,15 +4,16 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import compare
 import numpy as np
 import pytest
 from conftest import refused
 from scipy.stats import binomtest
-from sklearn.metrics import accuracy_score, f1_score, log_loss
+from sklearn.metrics import accuracy_score, f1_score, log_loss, root_mean_squared_error
 
-from modeling_scratch.report.misclassified import Misclassified
+from modeling_scratch.report.misclassified import find_misclassified, save_misclassified
 from modeling_scratch.report.predictions import Predictions
 from modeling_scratch.report.tag_scores import score_labels, sentence_interval
 from modeling_scratch.run.layout import MISCLASSIFIED, PREDICTIONS
@@ -54,17 +55,21 @@ def columns(folder: Path) -> tuple[list[int], list[int], np.ndarray]:
 def test_scores_and_differences_are_those_of_references(runs: list[Path], capsys: pytest.CaptureFixture) -> None:
     report = compared(*runs)
     right = []
-    for folder, scores in zip(runs, report["runs"]):
+    for folder, run in zip(runs, report["runs"]):
         labels, predictions, probabilities = columns(folder)
-        assert scores["name"] == folder.name, "no path of a user"
-        assert scores["accuracy"] == pytest.approx(accuracy_score(labels, predictions))
-        assert scores["f1"] == pytest.approx(f1_score(labels, predictions, average="macro"))
-        assert scores["negative_log_likelihood"] == pytest.approx(log_loss(labels, probabilities))
+        assert run["name"] == folder.name, "no path of a user"
+        assert {name: score["value"] for name, score in run["scores"].items()} == pytest.approx(
+            {
+                "accuracy": accuracy_score(labels, predictions),
+                "f1_macro": f1_score(labels, predictions, average="macro"),
+                "negative_log_likelihood": log_loss(labels, probabilities),
+            }
+        )
         right.append(np.array(labels) == predictions)
     (difference,) = report["differences"]
     only_this, only_first = int((right[1] & ~right[0]).sum()), int((right[0] & ~right[1]).sum())
     assert (difference["only_this_correct"], difference["only_first_correct"]) == (only_this, only_first)
-    assert difference["accuracy_difference"] == pytest.approx(right[1].mean() - right[0].mean())
+    assert difference["scores"]["accuracy"]["value"] == pytest.approx(right[1].mean() - right[0].mean())
     assert difference["p_value"] == pytest.approx(binomtest(only_this, only_this + only_first).pvalue)
     assert difference["verdict"] == "no difference that these 62 texts can show"
     unequal = [row for row, pair in enumerate(zip(columns(runs[0])[1], columns(runs[1])[1])) if pair[0] != pair[1]]
@@ -93,21 +98,20 @@ def test_macro_f1_decides_between_runs_of_imbalanced_classes(tmp_path: Path, cap
         folder.mkdir()
         Predictions.of_logits("test", "d", names, texts, labels, 5.0 * np.eye(2)[answers]).save(folder / PREDICTIONS)
     report = compared(*folders)
-    [of_accuracy], [of_macro_f1] = report["differences"], report["macro_f1"]["differences"]
-    assert of_accuracy["verdict"] == "worse"
-    assert (of_macro_f1["score"], of_macro_f1["verdict"]) == ("f1_macro", "better")
+    [difference] = report["differences"]
+    assert difference["scores"]["accuracy"]["interval_95"][1] < 0
+    assert (difference["score"], difference["verdict"]) == ("f1_macro", "better")
     scores = [f1_score(labels, answers, average="macro") for answers in (np.zeros(2_000, int), finds)]
-    assert [run["f1_macro"] for run in report["runs"]] == pytest.approx(scores)
-    assert of_macro_f1["scores"]["f1_macro"]["value"] == pytest.approx(scores[1] - scores[0])
-    shown = capsys.readouterr().out
-    assert shown.index("macro F1, the mean over the classes") < shown.index("better") < shown.index("worse")
+    assert [run["scores"]["f1_macro"]["value"] for run in report["runs"]] == pytest.approx(scores)
+    assert difference["scores"]["f1_macro"]["value"] == pytest.approx(scores[1] - scores[0])
+    assert "the verdict is that of macro F1, the mean over classes" in capsys.readouterr().out
 
 
 def test_macro_f1_decides_where_it_decided_in_a_run(tmp_path: Path) -> None:
     folders = [save_run(tmp_path / "plain", 1), save_run(tmp_path / "weighted", 2)]
-    assert "macro_f1" not in compared(*folders)
+    assert compared(*folders)["differences"][0]["score"] == "accuracy"
     (folders[1] / "evaluation.json").write_text(json.dumps({"macro_f1": {"verdict": "better"}}))
-    assert "macro_f1" in compared(*folders)
+    assert compared(*folders)["differences"][0]["score"] == "f1_macro"
 
 
 def save_scored(folder: Path, problem_type: str, seed: int, noise: float) -> Path:
@@ -129,26 +133,35 @@ def lines_of(folder: Path) -> list[dict]:
     return [json.loads(line) for line in (folder / PREDICTIONS).read_text().splitlines()[1:]]
 
 
-def test_sets_of_classes_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    runs = [
-        save_scored(tmp_path / name, "multi_label_classification", *how)
-        for name, how in (("a", (1, 1)), ("b", (2, 0.2)))
-    ]
+def answers_of(folder: Path, problem_type: str, of: str) -> np.ndarray:
+    values = [line[of] for line in lines_of(folder)]
+    return np.array(values if problem_type == "regression" else [[name in row for name in CLASSES] for row in values])
+
+
+@pytest.mark.parametrize(
+    ("problem_type", "decisive", "reference"),
+    [
+        ("multi_label_classification", "f1_micro", lambda true, found: f1_score(true, found, average="micro")),
+        ("regression", "rmse", root_mean_squared_error),
+    ],
+)
+def test_sets_of_classes_and_numbers_are_compared(
+    problem_type: str, decisive: str, reference: Any, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    runs = [save_scored(tmp_path / name, problem_type, *how) for name, how in (("a", (1, 1)), ("b", (2, 0.2)))]
     report = compared(*runs)
-    for folder, scores in zip(runs, report["runs"]):
-        labels, predicted = (
-            [[name in line[of] for name in CLASSES] for line in lines_of(folder)] for of in ("label", "prediction")
-        )
-        assert scores["scores"]["f1_micro"]["value"] == pytest.approx(f1_score(labels, predicted, average="micro"))
-        assert scores["scores"]["exact_match"]["value"] == pytest.approx(accuracy_score(labels, predicted))
+    answers = [answers_of(run, problem_type, "prediction") for run in runs]
+    expected = [reference(answers_of(runs[0], problem_type, "label"), found) for found in answers]
+    assert [run["scores"][decisive]["value"] for run in report["runs"]] == pytest.approx(expected)
     (difference,) = report["differences"]
-    values = [scores["scores"]["f1_micro"]["value"] for scores in report["runs"]]
-    assert difference["scores"]["f1_micro"]["value"] == pytest.approx(values[1] - values[0])
-    assert difference["scores"]["f1_micro"]["interval_95"][0] > 0
-    assert (difference["verdict"], difference["score"]) == ("better", "f1_micro")
-    unequal = [a["id"] for a, b in zip(*map(lines_of, runs)) if a["prediction"] != b["prediction"]]
-    assert [each["id"] for each in report["disagreements"]] == unequal
-    assert f"disagree on {len(unequal)} texts" in capsys.readouterr().out
+    assert difference["scores"][decisive]["value"] == pytest.approx(expected[1] - expected[0])
+    assert (difference["verdict"], difference["score"]) == ("better", decisive)
+    rows = [int(each["id"].partition("-")[0]) - 1 for each in report["disagreements"]]
+    apart = np.abs(answers[0].astype(float) - answers[1]).reshape(len(TEXTS), -1).sum(-1)
+    assert set(rows) == set(np.flatnonzero(apart))
+    if problem_type == "regression":
+        assert rows == sorted(rows, key=lambda row: -apart[row])
+        assert "most on the first. The first 20:" in capsys.readouterr().out
     assert compared(runs[1], runs[0])["differences"][0]["verdict"] == "worse"
     assert compared(runs[1], runs[1])["differences"][0]["verdict"] == "no difference that these 62 texts can show"
 
@@ -189,25 +202,6 @@ def test_labels_of_words_are_compared(are_entities: bool, tmp_path: Path, capsys
     assert {each["text"] for each in report["disagreements"]} == {None}
 
 
-def test_numbers_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    runs = [save_scored(tmp_path / f"{seed}", "regression", seed, noise) for seed, noise in ((1, 3), (2, 9), (3, 3.1))]
-    report = compared(*runs)
-    labels, *predicted = (
-        np.array([line[of] for line in lines_of(run)])
-        for run, of in [(runs[0], "label"), *((run, "prediction") for run in runs)]
-    )
-    for found, scores in zip(predicted, report["runs"]):
-        assert scores["scores"]["rmse"]["value"] == pytest.approx(np.sqrt(((found - labels) ** 2).mean()))
-    assert [each["verdict"] for each in report["differences"]] == [
-        "worse",
-        "no difference that these 62 texts can show",
-    ]
-    spread = np.ptp(predicted, axis=0)
-    rows = [int(each["id"].partition("-")[0]) - 1 for each in report["disagreements"]]
-    assert rows == sorted(rows, key=lambda row: -spread[row])
-    assert "most on the first. The first 20:" in capsys.readouterr().out
-
-
 def test_texts_are_matched_in_any_order(runs: list[Path], tmp_path: Path) -> None:
     rows = [*np.random.default_rng(5).permutation(60), 60, 61]
     expected, found = compared(*runs), compared(runs[0], save_run(tmp_path / "shuffled", 2, rows))
@@ -224,8 +218,8 @@ def test_texts_of_disagreements_are_those_of_the_wrong_answers(
     for folder, order in ((runs[0], range(len(TEXTS))), (shuffled, rows)):
         labels, predicted, probabilities = columns(folder)
         texts, places = [TEXTS[row] for row in order], [f"test.csv, row {row + 1}" for row in order]
-        answers = np.array(labels), np.array(predicted), probabilities
-        Misclassified(CLASSES, texts, places, *answers, "NB-SVM", answers[0]).save(folder / MISCLASSIFIED)
+        answers = np.array(labels), np.array(predicted), probabilities, np.array(labels)
+        save_misclassified(find_misclassified(CLASSES, texts, places, *answers), folder / MISCLASSIFIED)
     disagreements = compared(runs[0], shuffled)["disagreements"]
     assert disagreements
     for each in disagreements:

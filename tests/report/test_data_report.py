@@ -2,11 +2,11 @@
 """The command data: a messy table is described before training, and leads to answers in four commands."""
 
 import csv
+import html
 import json
 import re
 import shlex
 from collections import Counter
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -104,18 +104,6 @@ def test_a_map_that_is_given_is_part_of_the_command_that_merges_more(tickets: Pa
     assert "probably variants of one class" not in capsys.readouterr().out
 
 
-def test_the_proposed_map_can_be_written_and_given(tickets: Path, tmp_path: Path, capsys) -> None:
-    path = tmp_path / "map.csv"
-    text = printed(capsys, tickets, "--write_label_map", path, "--label_map", "shiping=Shipping")
-    *_, merged = (line for line in text.splitlines() if line.startswith("modeling-scratch train-classifier"))
-    assert f"--label_map {path} " in merged
-    rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
-    assert {"source": "shiping", "target": "shipping"} in rows
-    assert "probably variants of one class" not in printed(capsys, tickets, "--label_map", path)
-    refused(capsys, data.main, [tickets, "--write_label_map", path], "--write_label_map", "file exists")
-    assert list(csv.DictReader(path.read_text(encoding="utf-8").splitlines())) == rows
-
-
 def words_of(text: str) -> set[str]:
     return set(text.casefold().split())
 
@@ -157,16 +145,9 @@ def test_a_report_never_replaces_the_data(tmp_path: Path, capsys) -> None:
     path = write(folder / "train.csv", {"text": reviews(40)["text"], "label": ["a", "b"] * 20})
     before = path.read_bytes()
     for source, output in (([folder], path), ([path], path), ([folder], folder / "test.csv")):
-        for option in ("--check_labels", "--write_label_map"):
-            refused(capsys, data.main, [*source, option, output, "--overwrite"], option, "name")
-    both = ["--check_labels", tmp_path / "x.csv", "--write_label_map", tmp_path / "x.csv"]
-    refused(capsys, data.main, [path, *both], "name different files")
+        refused(capsys, data.main, [*source, "--check_labels", output, "--overwrite"], "--check_labels", "name")
     assert [each.name for each in folder.iterdir()] == ["train.csv"]
     assert path.read_bytes() == before
-    assert "as no labels look like variants of one class" in printed(
-        capsys, path, "--write_label_map", tmp_path / "map.csv"
-    )
-    assert not (tmp_path / "map.csv").exists()
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -188,22 +169,6 @@ def test_a_doubted_label_is_one_that_confident_learning_doubts(classes: int) -> 
     assert margins == sorted(margins, reverse=True)
 
 
-class Page(HTMLParser):
-    """The names of the elements of a page, its text, and what it loads."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__()
-        self.names, self.texts, self.sources = set[str](), list[str](), list[str]()
-        self.feed(path.read_text(encoding="utf-8"))
-
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        self.names.add(tag)
-        self.sources += [value or "" for name, value in attributes if name in ("src", "href")]
-
-    def handle_data(self, text: str) -> None:
-        self.texts.append(text)
-
-
 def test_the_page_is_whole_and_runs_nothing_of_the_user(tmp_path: Path, capsys) -> None:
     evil = ["<script>x()</script>", "$a_b$ & 'quoted' \"twice\" 😡"]
     folder = tmp_path / "<b>my data"
@@ -211,13 +176,12 @@ def test_the_page_is_whole_and_runs_nothing_of_the_user(tmp_path: Path, capsys) 
     write(folder / "test.jsonl", {"text": [" Review Number 3"], "label": evil[:1]})
     output = tmp_path / "report.html"
     printed(capsys, folder, "--output", output)
-    page = Page(output)
-    assert page.names.isdisjoint({"script", "b", "link", "iframe"})
-    assert {"html", "h2", "table", "pre"} <= page.names
-    assert page.sources == []
-    assert evil[0] in " ".join(page.texts)
-    assert str(tmp_path) not in output.read_text()
-    assert any("1 of its 1 texts also occur in train" in text for text in page.texts)
+    page = output.read_text(encoding="utf-8")
+    assert {"html", "h2", "table", "pre"} <= set(re.findall(r"<(\w+)", page))
+    assert re.findall(r"<(?:script|b|link|iframe)\b|\b(?:src|href)=", page) == []
+    assert html.escape(evil[0]) in page
+    assert str(tmp_path) not in page
+    assert "1 of its 1 texts also occur in train" in page
 
 
 @pytest.mark.browser
@@ -242,6 +206,7 @@ def test_what_cannot_be_reported_is_refused(tickets: Path, tmp_path: Path, capfd
         ([words], "modeling-scratch train-tokens --train_file"),
         ([tickets, "--output", tmp_path / "report.pdf"], "report.pdf", ".html"),
         ([tickets, "--output", tmp_path / "report.html"], "--overwrite"),
+        ([tickets, "--write_label_map", "map.csv"], "--write_label_map is retired: write the pairs"),
         ([tickets, "--label_map", "none=login"], "no row has the label 'none'"),
     ):
         refused(capfd, data.main, arguments, *pieces)

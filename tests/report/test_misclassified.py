@@ -2,24 +2,29 @@
 """The misclassified texts: the surest first, in the report and in a table beside it."""
 
 import csv
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from modeling_scratch.data.text_pairs import of_parts
-from modeling_scratch.report.misclassified import SHOWN, Misclassified
+from modeling_scratch.report.misclassified import (
+    SHOWN,
+    Misclassified,
+    find_misclassified,
+    misclassified_text,
+    save_misclassified,
+)
 from modeling_scratch.utils.markdown import escaped
 
 NAMES = ["bad", "good"]
 
 
-def wrong_answers(texts: list[str], labels: np.ndarray, sure: np.ndarray, linear: np.ndarray) -> Misclassified:
+def wrong_answers(texts: list[str], labels: np.ndarray, sure: np.ndarray, linear: np.ndarray) -> list[Misclassified]:
     """Of a model that answers "good" with these probabilities."""
     probabilities = np.stack([1 - sure, sure], axis=-1)
     places = [f"a|b.csv, row {2 * row}" for row in range(len(texts))]
-    return Misclassified(NAMES, texts, places, labels, probabilities.argmax(-1), probabilities, "NB-SVM", linear)
+    return find_misclassified(NAMES, texts, places, labels, probabilities.argmax(-1), probabilities, linear)
 
 
 def lines_of(path: Path) -> list[dict[str, str]]:
@@ -33,7 +38,7 @@ def test_the_surest_wrong_answers_are_first(tmp_path: Path) -> None:
     labels, linear = rng.integers(2, size=(2, 100))
     sure = rng.random(100)
     found = wrong_answers(texts, labels, sure, linear)
-    found.save(tmp_path / "wrong.csv")
+    save_misclassified(found, tmp_path / "wrong.csv")
     lines = lines_of(tmp_path / "wrong.csv")
     assert {line["row"] for line in lines} == {str(row + 1) for row in np.flatnonzero((sure > 0.5) != labels)}
     assert [float(line["probability"]) for line in lines] == sorted(
@@ -45,22 +50,23 @@ def test_the_surest_wrong_answers_are_first(tmp_path: Path) -> None:
         assert line["where"] == f"a|b.csv, row {2 * row}"
         assert (line["label"], line["linear_answer"]) == (NAMES[labels[row]], NAMES[linear[row]])
         assert float(line["probability"]) == pytest.approx(max(sure[row], 1 - sure[row]), rel=1e-3)
-    report = found.report()
+    report = misclassified_text(found, "NB-SVM")
     shown = [line.split(" | ")[0] for line in report.splitlines() if line.startswith("| ")][2:]
     assert shown == [f"| {escaped(line['where'])}" for line in lines][:SHOWN]
     doubtful = sum(line["answer"] == line["linear_answer"] for line in lines)
     assert f"Texts to which both models give the same answer, but not the label: {doubtful}." in report
-    assert "Check these labels" not in replace(found, has_learned=False).report()
+    assert "Check these labels" not in misclassified_text(found, "NB-SVM", has_learned=False)
 
 
 def test_pairs_have_two_columns_and_no_wrong_answer_says_nothing(tmp_path: Path) -> None:
     pairs = [of_parts(["ten people left", "the theatre was full"]), of_parts(["it is long", "it is short"])]
     one, sure = np.array([0, 1]), np.array([0.9, 0.8])
-    wrong_answers(pairs, one, sure, linear=one).save(tmp_path / "wrong.csv")
+    wrong = wrong_answers(pairs, one, sure, linear=one)
+    save_misclassified(wrong, tmp_path / "wrong.csv")
     (line,) = lines_of(tmp_path / "wrong.csv")
     assert (line["text"], line["text_pair"]) == ("ten people left", "the theatre was full")
-    assert "both models" not in wrong_answers(pairs, one, sure, linear=one).report()
+    assert "both models" not in misclassified_text(wrong, "NB-SVM")
     right = wrong_answers(pairs, np.array([1, 1]), sure, linear=one)
-    right.save(tmp_path / "none.csv")
-    assert right.report() == ""
+    save_misclassified(right, tmp_path / "none.csv")
+    assert misclassified_text(right, "NB-SVM") == ""
     assert not (tmp_path / "none.csv").exists()

@@ -12,12 +12,12 @@ from PIL import Image
 from modeling_scratch.report.plots import (
     class_f1_png,
     confusion_matrix_png,
-    learning_curve_png,
+    losses_and_score_png,
     predicted_against_true_png,
-    token_curve_png,
 )
 from modeling_scratch.utils.errors import DataError
 
+ACCURACY = "loss (nats per example)", "eval_accuracy", "accuracy (% of examples)", "{:.2%}"
 NAN, INFINITY = float("nan"), float("inf")
 RANDOM = np.random.default_rng(0)
 
@@ -58,8 +58,7 @@ NUMBERS = {rows: (RANDOM.normal(size=rows), np.zeros(rows), "$stars$") for rows 
 # A function, the pictures that it draws, the smallest and the greatest width, and the same of the height.
 DRAWN = (
     (confusion_matrix_png, MATRICES, (300, 3_000), (300, 3_000)),
-    (learning_curve_png, {name: (log,) for name, log in LOGS.items()}, (1_000, 1_400), (800, 1_300)),
-    (token_curve_png, {name: (log,) for name, log in LOGS.items()}, (800, 1_600), (400, 800)),
+    (losses_and_score_png, {name: (log,) for name, log in LOGS.items()}, (1_000, 1_400), (800, 1_300)),
     (class_f1_png, {len(rows): (rows,) for rows in CLASSES}, (700, 1_400), (300, 4_000)),
     (predicted_against_true_png, NUMBERS, (700, 1_100), (700, 1_100)),
 )
@@ -72,7 +71,7 @@ PICTURES = {
 
 @pytest.mark.parametrize(("draw", "widths", "heights"), PICTURES.values(), ids=PICTURES)
 def test_a_picture_is_drawn_whatever_is_in_it(draw, widths, heights, tmp_path: Path) -> None:
-    draw(tmp_path / "picture.png")
+    draw(tmp_path / "picture.png", *(ACCURACY if draw.func is losses_and_score_png else ()))
     with Image.open(tmp_path / "picture.png") as image:
         image.load()  # decodes every pixel
         assert image.format == "PNG"
@@ -97,18 +96,18 @@ def test_classes_that_neither_texts_nor_answers_have_take_no_room(tmp_path: Path
 def test_the_evaluation_of_the_best_model_at_the_end_is_no_point_of_the_curve(tmp_path: Path) -> None:
     log = run_log(100)
     for name, more in (("0.png", []), ("1.png", [{**log[-1], "eval_accuracy": 0.1}])):
-        learning_curve_png([*log, *more], tmp_path / name)
+        losses_and_score_png([*log, *more], tmp_path / name, *ACCURACY)
     assert (tmp_path / "0.png").read_bytes() == (tmp_path / "1.png").read_bytes()
 
 
 def test_a_picture_replaces_an_older_one_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
     path = tmp_path / "curve.png"
     path.write_text("an older picture")
-    learning_curve_png([], str(path))
+    losses_and_score_png([], str(path), *ACCURACY)
     assert path.read_bytes().startswith(b"\x89PNG")
     assert list(tmp_path.iterdir()) == [path]
     path.unlink()
     (path / "in the way").mkdir(parents=True)
     with pytest.raises(DataError, match=r"curve\.png: not a regular file"):
-        learning_curve_png([], path)
+        losses_and_score_png([], path, *ACCURACY)
     assert list(tmp_path.iterdir()) == [path], "nothing is left behind"

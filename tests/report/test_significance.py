@@ -11,9 +11,7 @@ from scipy.stats import binomtest
 from modeling_scratch.report.metrics import CLASS_SETS, NUMBERS
 from modeling_scratch.report.significance import (
     FEW_EXAMPLES,
-    bootstrap_interval,
     mcnemar,
-    paired_bootstrap_interval,
     verdict,
 )
 
@@ -26,39 +24,10 @@ def wilson(right: int, examples: int) -> tuple[float, float]:
     return tuple(binomtest(right, examples).proportion_ci(0.95, method="wilson"))
 
 
-def test_the_bootstrap_of_many_examples_is_the_score_interval() -> None:
-    assert bootstrap_interval(outcomes(20_000, 5_000)) == pytest.approx(wilson(20_000, 25_000), abs=3e-4)
-
-
-@pytest.mark.parametrize("examples", [1, 20])
-def test_few_answers_that_are_all_right_are_not_certain(examples: int) -> None:
-    assert bootstrap_interval(outcomes(examples, 0)) == pytest.approx(wilson(examples, examples))
-    assert bootstrap_interval(outcomes(0, examples)) == pytest.approx(wilson(0, examples), abs=1e-12)
-
-
-def test_the_paired_interval_is_that_of_resampled_pairs() -> None:
-    """SciPy draws the pairs themselves. Where all pairs are alike, the interval is not a point."""
-    rng = np.random.default_rng(3)
-    one, other = rng.random(400) < 0.8, rng.random(400) < 0.75
-    theirs = stats.bootstrap((one.astype(float) - other,), np.mean, method="percentile", rng=rng).confidence_interval
-    assert paired_bootstrap_interval(one, other) == pytest.approx(tuple(theirs), abs=0.006)
-    low, high = paired_bootstrap_interval(one, one)
-    assert -0.02 < low < 0 < high == -low
-    sure = outcomes(30, 0)
-    assert paired_bootstrap_interval(sure, ~sure) == pytest.approx(wilson(30, 30))
-
-
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=60))
 def test_intervals_have_a_width_and_contain_the_value(pairs: list[tuple[bool, bool]]) -> None:
-    """Of accuracy and of every score of sets of classes, and of the differences."""
+    """Of every score of sets of classes, and of the differences."""
     one, other = np.array(pairs).T
-    for (low, high), value in (
-        (bootstrap_interval(one), one.mean()),
-        (paired_bootstrap_interval(one, other), one.mean() - other.mean()),
-    ):
-        assert low <= value + 1e-12
-        assert value <= high + 1e-12
-        assert low < high
     sets = {name: np.stack([values, ~values], axis=-1).astype(float) for name, values in (("a", one), ("b", other))}
     truth = np.tile([1.0, 0.0], (len(one), 1))
     found = CLASS_SETS.with_intervals(sets, truth)
@@ -66,6 +35,8 @@ def test_intervals_have_a_width_and_contain_the_value(pairs: list[tuple[bool, bo
         for score in each.values():
             low, high = score["interval_95"]
             assert -1 <= low < high <= 1 + 1e-12
+    accuracy = found["models"]["a"]["exact_match"]
+    assert accuracy["interval_95"][0] <= accuracy["value"] == one.mean()
 
 
 def test_right_answers_of_a_small_split_have_the_score_interval() -> None:
@@ -80,14 +51,12 @@ def paired(both: int, only_model: int, only_baseline: int, neither: int) -> tupl
     return np.repeat([True, True, False, False], counts), np.repeat([True, False, True, False], counts)
 
 
-@pytest.mark.parametrize(("only_model", "only_baseline"), [(0, 0), (0, 1), (0, 11), (4, 4), (12, 4), (30, 11)])
+@pytest.mark.parametrize(("only_model", "only_baseline"), [(0, 0), (0, 1), (0, 11), (4, 4), (30, 11)])
 def test_mcnemar_is_the_exact_binomial_test(only_model: int, only_baseline: int) -> None:
     result = mcnemar(*paired(50, only_model, only_baseline, 7))
     assert (result.only_model_correct, result.only_baseline_correct) == (only_model, only_baseline)
     examples = only_model + only_baseline
-    expected = binomtest(only_model, examples).pvalue if examples else 1
-    assert result.p_value == pytest.approx(expected)
-    assert mcnemar(*paired(7, only_baseline, only_model, 50)).p_value == pytest.approx(expected)
+    assert result.p_value == pytest.approx(binomtest(only_model, examples).pvalue if examples else 1)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import math
 import sacrebleu
 
 from modeling_scratch.report.translation import as_metrics, score_table, score_translations
+from modeling_scratch.utils.markdown import escaped
 
 REFERENCES = ["Ein Mann mit einem roten Hut.", "Zwei Hunde spielen im Schnee.", "Eine Frau liest."]
 TRANSLATIONS = ["Ein Mann mit einem roten Helm.", "Zwei hunde spielen im Schnee.", "Eine Frau schläft."]
@@ -29,5 +30,5 @@ def test_a_table_shows_every_signature() -> None:
     scores = score_translations(TRANSLATIONS, REFERENCES)
     table = score_table(scores, "test: 3 texts, beam 5")
     assert table.startswith("test: 3 texts, beam 5\n")
-    assert all(score.signature in table and f"{score.value:.2f}" in table for score in scores)
+    assert all(escaped(score.signature) in table and f"{score.value:.2f}" in table for score in scores)
     assert [entry["name"] for entry in as_metrics(scores)] == ["BLEU", "chrF", "BLEU lower-cased"]
