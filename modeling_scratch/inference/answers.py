@@ -61,6 +61,24 @@ def names_of(config: Any) -> list[str]:
     return [config.id2label[label] for label in range(config.num_labels)]
 
 
+def to_scores(logits: torch.Tensor, config: Any) -> list[list[float]]:
+    """Convert logits (B, C) to probabilities, or to the numbers that they are, in the order of the classes.
+
+    They have the digits that tell them apart in their dtype: 0.7 of float32, not 0.699999988079071.
+    """
+    if config.problem_type == MULTI_LABEL or (config.num_labels == 1 and not gives_numbers(config)):
+        logits = logits.sigmoid()  # of one class, as the pipeline does
+    elif not gives_numbers(config):
+        logits = logits.softmax(-1)
+    return logits.numpy().astype(str).astype(float).tolist()
+
+
+def ranked(names: Sequence[str], scores: Sequence[float]) -> list[Scored]:
+    """Return the classes with their scores, the highest first."""
+    pairs = sorted(zip(names, scores), key=lambda pair: -pair[1])
+    return [{"label": name, "score": score} for name, score in pairs]
+
+
 def to_answers(logits: torch.Tensor, config: Any, choice: Choice = PLAIN) -> list[tuple]:
     """Convert logits (B, C) to B pairs (label, score); lists of both for multi-label and multi-output models.
 
@@ -68,36 +86,18 @@ def to_answers(logits: torch.Tensor, config: Any, choice: Choice = PLAIN) -> lis
     With top_k, each answer has a third item, a list of {"label", "score"}.
     """
     names = names_of(config)
+    return [_answer(names, scores, config, choice) for scores in to_scores(logits, config)]
+
+
+def _answer(names: list[str], scores: list[float], config: Any, choice: Choice) -> tuple:
+    least, best = choice.threshold or 0, max(scores)
+    answer: tuple = (names[scores.index(best)] if best >= least else None, best)
     if gives_numbers(config):
-        return [(names, numbers) if len(numbers) > 1 else (names[0], numbers[0]) for numbers in _floats(logits)]
-    least = choice.threshold or 0
-    if config.problem_type == MULTI_LABEL:
-        probabilities = logits.sigmoid()
-        answers = [_reaching(least, names, scores) for scores in _floats(probabilities)]
-    else:
-        probabilities = logits.softmax(-1) if len(names) > 1 else logits.sigmoid()  # as the pipeline does
-        scores, labels = probabilities.max(-1)
-        best = zip(_floats(scores), labels.tolist())
-        answers = [(names[label] if score >= least else None, score) for score, label in best]
-    if choice.top_k is None:
-        return answers
-    most = choice.listed(len(names))
-    return [(*answer, _top(most, names, scores)) for answer, scores in zip(answers, _floats(probabilities))]
-
-
-def _floats(numbers: torch.Tensor) -> list:
-    """Return numbers with the digits that tell them apart in their dtype: 0.7 of float32, not 0.699999988079071."""
-    return numbers.numpy().astype(str).astype(float).tolist()
-
-
-def _reaching(least: float, names: list[str], scores: list[float]) -> tuple:
-    kept = [(name, score) for name, score in zip(names, scores) if score >= least]
-    return [name for name, _ in kept], [score for _, score in kept]
-
-
-def _top(most: int, names: list[str], scores: list[float]) -> list[Scored]:
-    pairs = sorted(zip(names, scores), key=lambda pair: -pair[1])
-    return [{"label": name, "score": score} for name, score in pairs[:most]]
+        answer = (names, scores) if len(scores) > 1 else (names[0], scores[0])
+    elif config.problem_type == MULTI_LABEL:
+        kept = [place for place, score in enumerate(scores) if score >= least]
+        answer = [names[place] for place in kept], [scores[place] for place in kept]
+    return answer if choice.top_k is None else (*answer, ranked(names, scores)[: choice.listed(len(names))])
 
 
 def json_writer(handle: TextIO, columns: Sequence[str]) -> Callable[[Sequence[Any]], object]:

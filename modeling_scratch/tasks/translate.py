@@ -51,7 +51,7 @@ from ..utils.markdown import escaped, excerpt, quoted_rows, table
 from .answerer import Answer, Job, OneTextAnswerer, response
 from .base import Comparison, Curve, Encoded, FileRow, Metric, Report, Results, Space, Task, Training, Use
 from .page import CUT, Component, GeneratorPage, slider
-from .requests import AnyOption, Option, Schema, array, record
+from .requests import Option, Schema, array, record
 
 DEFAULT_PRESET = "captions"
 EXAMPLES = 5
@@ -346,7 +346,7 @@ class Translation(OneTextAnswerer):
     summary: ClassVar[str] = "Translate texts."
 
     @property
-    def options(self) -> Mapping[str, AnyOption]:
+    def options(self) -> Mapping[str, Option]:
         chosen = {name: (*GENERATION[name], most) for name, most in self.limits.items()}
         return {name: Option(told, min(value, most), 1, most) for name, (told, value, most) in chosen.items()}
 
