@@ -35,8 +35,8 @@ from ..bridges.model_sources import (
 from ..data.bpe_dropout import BpeDropout, RespelledPairs, word_numbers
 from ..data.translation_pairs import TranslationData, TranslationDataArguments, load_pairs
 from ..inference.arguments import PredictArguments
-from ..inference.generation import SearchArguments, load_generating
-from ..inference.loading import move
+from ..inference.generation import SearchArguments
+from ..inference.loading import load_generating, move
 from ..inference.text_generators import Generated, Translator
 from ..modeling_seq2seq import ScratchSeq2SeqForConditionalGeneration
 from ..pipelines import DEFAULT_NEW_TOKENS, TranslationPipeline

@@ -77,12 +77,6 @@ def alone(model: Path, text: str, new: int = NEW, **options: Any) -> str:
     return str(tokenizer.decode(output, skip_special_tokens=True))
 
 
-def to_stdin(monkeypatch: pytest.MonkeyPatch, texts: list[str], is_terminal: bool = False) -> None:
-    stream = io.TextIOWrapper(io.BytesIO("".join(text + "\n" for text in texts).encode()))
-    monkeypatch.setattr(stream, "isatty", lambda: is_terminal, raising=False)
-    monkeypatch.setattr(sys, "stdin", stream)
-
-
 # What is written, and where
 
 
@@ -110,7 +104,7 @@ def test_a_line_stays_a_line(folders, tmp_path, monkeypatch, capfd):
     lines = run(folders[DECODER], PROMPTS, tmp_path, *options, name="out.txt")
     assert lines == [record["text"].replace("\n", " ") for record in records]
     assert "empty inputs, answered by empty lines: 2" in capfd.readouterr().err
-    to_stdin(monkeypatch, PROMPTS)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("".join(text + "\n" for text in PROMPTS).encode())))
     program("--model_name_or_path", folders[DECODER], *options, "--format", "jsonl")
     assert list(map(json.loads, capfd.readouterr().out.splitlines())) == records
 
@@ -135,18 +129,6 @@ def test_several_texts_for_each_line(folders, tmp_path, capfd):
     capfd.readouterr()
     program("--model_name_or_path", model, "--prompt", texts[0], *options)
     assert capfd.readouterr().out == "\n".join(texts[0] + record["text"] + "\n" for record in records[:2])
-
-
-def test_typed_lines_are_answered_one_by_one(folders, monkeypatch, capfd):
-    """One that is too long is refused, and the next one answered."""
-    model, texts = folders[DECODER], [PROMPTS[0], "a " * POSITIONS, "", PROMPTS[3]]
-    to_stdin(monkeypatch, texts, is_terminal=True)
-    program("--model_name_or_path", model, "--max_new_tokens", NEW)
-    out, err = capfd.readouterr()
-    assert out == "".join(text + alone(model, text) + "\n" for text in (texts[0], "", texts[3]))
-    assert "line 2: " in err
-    assert err.splitlines()[-1].startswith("2 of 2 texts have no end token")
-    assert f"the model's limit of {POSITIONS}" in err
 
 
 def test_two_vocabularies(tmp_path):
@@ -198,7 +180,7 @@ def test_a_decoder_stops_where_its_positions_end(folders, tmp_path, capfd):
     long, short = run(folders[DECODER], prompts, tmp_path, "--max_new_tokens", "9")
     assert (len(long["text"]), len(short["text"])) == (7, 9)
     err = capfd.readouterr().err
-    assert "1 of 2 texts have no end token and were cut at the model's position limit" in err
+    assert "1 of 2 texts have no end token and were cut at 7 tokens, where the model's positions end" in err
     assert "1 of 2 texts have no end token and were cut at 9 tokens (--max_new_tokens)" in err
 
 
