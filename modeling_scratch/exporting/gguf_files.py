@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from ..bridges.conversion import export_model
+from ..modeling_decoder import ScratchDecoderForCausalLM
 from ..utils.errors import CheckpointError, DataError
 from .llama_cpp import compare
 
@@ -24,7 +25,7 @@ TRANSPOSED = ("attn.c_attn.weight", "attn.c_proj.weight", "mlp.c_fc.weight", "ml
 
 def export_gguf(model: Any, tokenizer: Any, folder: Path) -> list[str]:
     """Write model.gguf and compare it. Raises `DataError` for what llama.cpp cannot hold. Returns lines that say it."""
-    if not type(model).__name__.endswith("ForCausalLM"):
+    if not isinstance(model, ScratchDecoderForCausalLM):
         raise DataError(f"--format gguf: only for decoders that write, not for {type(model).__name__}")
     merges = _merges(tokenizer)
     try:
