@@ -21,7 +21,6 @@ from writers import POSITIONS, text_of
 from modeling_scratch import ScratchDecoderForSequenceClassification
 from modeling_scratch.inference import generation as generate_room
 from modeling_scratch.inference.text_generators import Continuer
-from modeling_scratch.pipelines import TARGET_FOLDER
 
 PROMPTS = ["abc", "", "h", "a b c d e f g h", "ghgh ghg", "  ", "abc", "f" * POSITIONS, "cab " * 5]
 SOURCES = [text_of(5), "", text_of(1), text_of(12), " ", text_of(3), text_of(5)]
@@ -129,15 +128,6 @@ def test_several_texts_for_each_line(folders, tmp_path, capfd):
     capfd.readouterr()
     program("--model_name_or_path", model, "--prompt", texts[0], *options)
     assert capfd.readouterr().out == "\n".join(texts[0] + record["text"] + "\n" for record in records[:2])
-
-
-def test_two_vocabularies(tmp_path):
-    source, target = writers.words(), writers.words("target")
-    model = writers.save(tmp_path / TRANSLATOR, writers.translator(source, target), source)
-    target.save_pretrained(model / TARGET_FOLDER)
-    lines = run(model, SOURCES, tmp_path, name="out.txt")
-    assert [bool(line) for line in lines] == [bool(text.strip()) for text in SOURCES]
-    assert all(word.startswith("targetword") for line in lines for word in line.split())
 
 
 # Searches
@@ -284,16 +274,6 @@ def test_arguments_that_cannot_work(folders, tmp_path, capfd):
         refused(capfd, generate.main, arguments, *pieces)
     assert (tmp_path / "out").read_text() == "precious"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.csv", "out"]
-
-
-@pytest.mark.parametrize(("stream", "option"), [("stdin", "--input_file -"), ("stdout", "--output_file -")])
-def test_a_standard_stream_that_is_closed(folders, tmp_path, monkeypatch, capfd, stream, option):
-    """As `<&-` and `>&-` start a program."""
-    monkeypatch.setattr(sys, stream, None)
-    (tmp_path / "in.txt").write_text("abc\n")
-    other = ["--input_file", tmp_path / "in.txt"] if stream == "stdout" else ["--output_file", tmp_path / "out.txt"]
-    piece = f"{option}: standard {stream.removeprefix('std')}put is closed"
-    refused(capfd, generate.main, ["--model_name_or_path", folders[DECODER], *other], piece)
 
 
 def test_a_folder_that_would_write_at_random(tmp_path, capfd):

@@ -2,7 +2,6 @@
 """predict.py: the answers of a pipeline, in the order of the input, and nothing half done when something goes wrong."""
 
 import csv
-import gzip
 import io
 import json
 import runpy
@@ -151,24 +150,6 @@ def test_two_columns_of_one_name_are_refused(folder, tmp_path, capsys):
     assert not (tmp_path / "out.csv").exists()
 
 
-def test_a_table_with_semicolons_is_read_compressed(folder, tmp_path, capfd):
-    source = tmp_path / "in.csv.gz"
-    source.write_bytes(gzip.compress("".join(f"{text};{len(text)}\n" for text in ("text", *TEXTS)).encode()))
-    answers = run(folder, source, tmp_path / "out.jsonl", "--keep_columns", "4", "--with_text")
-    assert [(answer["text"], answer["4"]) for answer in answers] == [(text, str(len(text))) for text in TEXTS]
-    assert "the delimiter ';' was found" in capfd.readouterr().err
-
-
-def test_texts_in_another_encoding(folder, tmp_path):
-    """In a table, and in lines."""
-    content = "text\n“naïve” €\nplain\n"
-    options = ["--encoding", "cp1252", "--with_text", "--overwrite"]
-    for name, rows in (("in.csv", 2), ("in.txt", 3)):
-        (tmp_path / name).write_text(content, encoding="cp1252")
-        answers = run(folder, tmp_path / name, tmp_path / "out.jsonl", *options)
-        assert [answer["text"] for answer in answers] == ["text", "“naïve” €", "plain"][-rows:]
-
-
 def test_a_row_that_cannot_be_read_is_told_before_the_model_is_loaded(tmp_path, capsys):
     source = tmp_path / "in.csv"
     source.write_text("text\n" + "fine\n" * 3_000 + "cut, here\n")
@@ -289,12 +270,21 @@ def test_each_label_of_several_has_to_reach_the_threshold(source, tmp_path, capf
     assert f"none reaches --threshold: {len(TEXTS)}" in capfd.readouterr().err
 
 
-@pytest.mark.parametrize("problem_type", ["multi_label_classification", "regression"])
-def test_words_contribute_to_the_most_likely_label_or_to_the_number(source, tmp_path, problem_type):
+@pytest.mark.parametrize("problem_type", [None, "multi_label_classification", "regression"])
+def test_words_contribute_what_their_absence_costs(tmp_path, monkeypatch, capfd, problem_type):
+    """To the most likely label or to the number, by a pipeline on the texts without them, in whatever batches."""
+    monkeypatch.setattr(rows_room, "CHUNK_TEXTS", 5)
     labels = ["CLASS"] if problem_type == "regression" else ["bad", "middling", "good"]
     folder = save_classifier(tmp_path / "model", labels=labels, problem_type=problem_type)
+    texts = [text_of(4), "", text_of(1), f" {text_of(7)}\t word2 ", "word1 " * 201]
+    source = write(tmp_path / "in.jsonl", {"text": texts})
+    answers = run(folder, source, tmp_path / "out.jsonl", "--explain")
+    plain = run(folder, source, tmp_path / "plain.jsonl")
+    assert [{**answer, "words": 0} for answer in answers] == [{**answer, "words": 0} for answer in plain]
+    assert "texts of which only the first 200 words are explained: 1" in capfd.readouterr().err
+    assert (answers[1]["words"], len(answers[4]["words"])) == (None, 200)
     classify = transformers.pipeline("text-classification", str(folder), top_k=None)
-    for text, answer in zip(TEXTS, run(folder, source, tmp_path / "out.jsonl", "--explain")):
+    for text, answer in zip([texts[0], *texts[2:4]], [answers[0], *answers[2:4]]):
         words = text.split()
         whole, *others = (
             {each["label"]: each["score"] for each in classify([" ".join(part)], truncation=True)[0]}
@@ -302,40 +292,8 @@ def test_words_contribute_to_the_most_likely_label_or_to_the_number(source, tmp_
         )
         label = max(whole, key=whole.__getitem__)
         costs = [whole[label] - each[label] for each in others] or [None]
+        assert [each["word"] for each in answer["words"]] == words
         assert [each["contribution"] for each in answer["words"]] == pytest.approx(costs, abs=1e-5)
-
-
-def test_words_contribute_what_their_absence_costs(folder, tmp_path, monkeypatch, capfd):
-    """By a pipeline on the texts without them, one by one. Nothing else changes, and neither do the batches matter."""
-    monkeypatch.setattr(rows_room, "CHUNK_TEXTS", 5)
-    texts = [text_of(4), "", text_of(1), f" {text_of(7)}\t word2 "]
-    source = write(tmp_path / "in.jsonl", {"text": texts})
-    plain = run(folder, source, tmp_path / "plain.jsonl")
-    answers = run(folder, source, tmp_path / "out.jsonl", "--explain", "--threshold", "0")
-    assert [{**answer, "words": 0} for answer in answers] == [{**answer, "words": 0} for answer in plain]
-    classify = transformers.pipeline("text-classification", str(folder), top_k=None)
-
-    def score(words: list[str], label: str) -> float:
-        return next(pair["score"] for pair in classify([" ".join(words)])[0] if pair["label"] == label)
-
-    for text, answer in zip(texts, answers):
-        words, label = text.split(), answer["label"]
-        assert [each["word"] for each in answer["words"] or []] == words
-        for number, each in enumerate(answer["words"] or []):
-            others = words[:number] + words[number + 1 :]
-            expected = score(words, label) - score(others, label) if others else None
-            assert each["contribution"] == (pytest.approx(expected, abs=1e-5) if others else None)
-    assert answers[1]["words"] is None
-    assert max(abs(each["contribution"]) for each in answers[3]["words"]) > 1e-3
-    rows = run(folder, source, tmp_path / "out.csv", "--explain", "--top_k", "1", "--with_text")
-    assert [row["words"] and json.loads(row["words"]) for row in rows] == [answer["words"] or "" for answer in answers]
-    assert [row["text"] for row in rows] == texts
-    assert [row["label_1"] for row in rows] == [answer["label"] or "" for answer in answers]
-    assert "explained" not in capfd.readouterr().err
-    source = write(tmp_path / "long.jsonl", {"text": [text_of(3), "word1 " * 201]})
-    answers = run(folder, source, tmp_path / "long_out.jsonl", "--explain")
-    assert [len(answer["words"]) for answer in answers] == [3, 200]
-    assert "texts of which only the first 200 words are explained: 1" in capfd.readouterr().err
 
 
 def test_a_tokenizer_without_a_limit_is_cut_where_the_positions_end(folder, source, tmp_path, capfd):

@@ -20,6 +20,7 @@ import torch
 import writers
 from conftest import redraw, refused
 from fastapi.openapi.models import OpenAPI
+from jsonschema import Draft202012Validator
 from serving import PATIENCE, holding, metric, save_classifier, save_translator, served, server_process, wait_until
 from transformers import ByT5Tokenizer, T5Config, T5ForConditionalGeneration, pipeline
 
@@ -206,42 +207,11 @@ def test_each_of_several_labels_has_to_reach_the_threshold(tmp_path):
         assert len({*map(len, content["labels"])}) > 1
 
 
-def test_numbers_have_no_threshold(tmp_path):
-    folder = str(save_classifier(tmp_path / "numbers", labels=["CLASS"], problem_type="regression"))
-    expected = pipeline("text-classification", model=folder, function_to_apply="none")(TEXTS[5])
-    with served(load_answerer(folder)) as client:
-        assert agrees(ask(client, TEXTS[5]).json()["outputs"], expected)
-        response = ask(client, "a", threshold=0.5)
-        assert (response.status_code, "threshold: unknown option" in response.json()["error"]) == (422, True)
-        assert "threshold" not in client.get("/openapi.json").text
-
-
 # The interface as a document
 
 
 def fits(value: Any, schema: dict) -> bool:
-    """Whether a value is what a JSON schema says, of those keywords that the document uses."""
-    if "anyOf" in schema:
-        return any(fits(value, one) for one in schema["anyOf"])
-    if "enum" in schema:
-        return value in schema["enum"]
-    if schema["type"] == "object":
-        properties = schema.get("properties", {})
-        if not isinstance(value, dict) or not {*schema.get("required", ())} <= value.keys():
-            return False
-        closed = schema.get("additionalProperties", True) or value.keys() <= properties.keys()
-        return closed and all(fits(value[name], one) for name, one in properties.items() if name in value)
-    if schema["type"] == "array":
-        if not isinstance(value, list):
-            return False
-        counts = schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value))
-        return counts and all(fits(one, schema["items"]) for one in value)
-    kind = {"string": str, "boolean": bool, "integer": int, "number": int | float}[schema["type"]]
-    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-        return False
-    if isinstance(value, str):
-        return len(value) <= schema.get("maxLength", len(value))
-    return schema.get("minimum", value) <= value <= schema.get("maximum", value)
+    return Draft202012Validator(schema).is_valid(value)
 
 
 @pytest.fixture(scope="module")
@@ -251,13 +221,9 @@ def documents(classify_task, translate_task):
         yield [(client, client.get("/openapi.json").json()) for client in (classifies, translates)]
 
 
-def test_the_document_is_one_of_openapi(documents):
-    for _, document in documents:
-        assert OpenAPI(**document).openapi == "3.1.0"
-
-
 def test_every_documented_route_answers_as_documented(documents):
     for client, document in documents:
+        assert OpenAPI(**document).openapi == "3.1.0"
         for path, operations in document["paths"].items():
             ((method, operation),) = operations.items()
             body = operation.get("requestBody", {"content": {}})["content"].get(
