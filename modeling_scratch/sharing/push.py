@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, ClassVar
 
 import huggingface_hub
 from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
@@ -58,11 +58,9 @@ class PushArguments:
     private: bool = field(default=False, metadata={"help": "Make the repository and the Space private."})
     commit_message: str = field(default="Upload model", metadata={"help": "The commit message."})
     revision: str | None = field(default=None, metadata={"help": "The branch, created if needed; main by default."})
-    texts_in_card: bool = field(
-        default=False,
-        metadata={"help": "Also upload results that quote texts of the data, as earlier versions wrote them."},
-    )
     dry_run: bool = field(default=False, metadata={"help": "Check the folder and list the files without uploading."})
+
+    RETIRED: ClassVar[Mapping[str, str]] = {"--texts_in_card": "train with it; results of earlier versions stay here"}
 
     def __post_init__(self) -> None:
         if not (self.repo_id or self.space):
@@ -81,7 +79,7 @@ def push(arguments: PushArguments) -> None:
     token = huggingface_hub.get_token() or ""
     if not (token or arguments.dry_run):
         raise DataError(f"no access token: {LOG_IN}")
-    check_that_it_loads(folder, files_to_upload(folder, arguments.texts_in_card))
+    check_that_it_loads(folder, files_to_upload(folder))
     if arguments.space:
         space_files(folder, arguments.repo_id)  # raises what is wrong before the model is uploaded
     if arguments.repo_id:
@@ -97,12 +95,12 @@ def push_model(folder: Path, arguments: PushArguments, token: str) -> None:
     repo_id = str(arguments.repo_id)
     if (folder / RECORD).is_file() and not arguments.dry_run:
         attempt(CARD_FILE, write_card, folder, repo_id)
-    names = files_to_upload(folder, arguments.texts_in_card)
+    names = files_to_upload(folder)
     check_contents(folder, names, token)
     files = {name: folder / name for name in names}
     show_files(folder, repo_id, files)
     for name in set(quoting_files(folder)).difference(names):
-        print(f"{'left out':>21}  {name}  (it quotes texts of the data; --texts_in_card True uploads it)")
+        print(f"{'left out':>21}  {name}  (it quotes texts of the data)")
     for name in left_out(folder, names):
         print(f"{'left out':>21}  {name}  (no run wrote it, and {VERIFICATION} does not record it)")
     if not arguments.dry_run:
@@ -152,12 +150,11 @@ def show_files(folder: Path, target: str, files: Mapping[str, Path]) -> None:
         print(f"{path.stat().st_size:>15,} bytes  {name}")
 
 
-def files_to_upload(folder: Path, quotes: bool = False) -> list[str]:
+def files_to_upload(folder: Path) -> list[str]:
     """Return the names of the files to upload: those that a run writes or verify.json records, and the named code.
 
-    quotes: also those that quote texts which the run may not quote.
-
-    Raises `DataError` if the folder does not hold a model, or if one of the model's files is a link out of it.
+    Those that quote texts which the run may not quote, as earlier versions wrote them, are left out. Raises `DataError`
+    if the folder does not hold a model, or if one of the model's files is a link out of it.
     """
     if not folder.is_dir():
         raise DataError(f"--folder {folder}: folder not found")
@@ -173,7 +170,7 @@ def files_to_upload(folder: Path, quotes: bool = False) -> list[str]:
     kept |= {name for name in names if is_one_of(name, SAVED)}
     for name in kept:
         check_regular(folder / name)
-    return [name for name in names if name in kept.difference(() if quotes else quoting_files(folder))]
+    return [name for name in names if name in kept.difference(quoting_files(folder))]
 
 
 def _recorded(folder: Path) -> Iterable[str]:

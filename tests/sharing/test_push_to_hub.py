@@ -235,12 +235,14 @@ def test_texts_of_the_data_stay_here_unless_they_are_asked_for(hub, folder, capf
     record = json.loads(write_verification(TEXTS.model_class.from_pretrained(folder), None, folder).read_text())
     record["inputs"][0]["text"] = words
     (folder / "verify.json").write_text(json.dumps(record))
-    (folder / "run_config.json").write_text(json.dumps({"program": "train_classifier", "training": training}))
+    run = {"program": "train_classifier", "training": {"texts_in_card": True}}
+    (folder / "run_config.json").write_text(json.dumps(run))
     (folder / "evaluation.json").write_text(json.dumps({"examples": [{"text": words, "label": "good"}]}))
     (folder / "results.md").write_text(f"Misclassified: {words}\n")
     quoting = {"evaluation.json", "results.md", "verify.json"}
-    push(capfd, folder, repository, "--texts_in_card", "True")
+    push(capfd, folder, repository)
     assert {name for name, content in on_the_hub(hub, repository).items() if words.encode() in content} == quoting
+    (folder / "run_config.json").write_text(json.dumps({**run, "training": training}))
     told = push(capfd, folder, repository)
     for name in quoting:
         assert re.search(f"left out  {name}  .it quotes texts of the data", told)
