@@ -1,14 +1,13 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Rows of texts in, in chunks, and rows of answers out."""
 
-import re
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
-from ..data.columns import LABEL_NAMES, TEXT_NAMES, KeptText, is_missing, read_kept_texts, read_lines
+from ..data.columns import KeptText, is_missing, read_kept_texts, read_lines
 from ..data.tables import Row
 from ..data.text_files import open_bytes
 from ..utils.errors import DataError
@@ -44,15 +43,7 @@ def read_input(arguments: PredictArguments) -> Iterator[KeptText]:
         return
     with sys.stdin.buffer if arguments.input == "-" else open_bytes(path) as handle:
         for row, text in read_lines(handle, f"--input {arguments.input}", arguments.form):
-            if arguments.input == "-" and row == 1 and _is_header(text):
-                what = "looks like the header of a table, and is read as a text: name the file of a table, .csv or .tsv"
-                print(f"WARNING: the first line, {text[:40]!r}, {what}", file=sys.stderr)
             yield row, "" if is_missing(text) else text, {"text": text} if arguments.with_text else {}
-
-
-def _is_header(line: str) -> bool:
-    """Return whether a line looks like the head of a table with a column of texts or labels."""
-    return len(fields := re.split(r"[;,\t|]", line.lower())) > 1 and not {*TEXT_NAMES, *LABEL_NAMES}.isdisjoint(fields)
 
 
 def in_chunks(rows: Iterable[AnyRow]) -> Iterator[list[AnyRow]]:

@@ -251,25 +251,19 @@ def test_arguments_that_cannot_work(folders, tmp_path, capfd):
     (tmp_path / "out").write_text("precious")
     for arguments, *pieces in (
         (["--model_name_or_path", tmp_path / "none", "--prompt", "a"], "none", "folder not found"),
-        ([*data, "--text_column", "txt"], "'txt'", "did you mean 'text'?"),
         ([*model, "--text_column", "text", "--prompt", "a"], "--text_column", "requires a table"),
         ([*data, "--prompt", "a"], "--prompt and --input_file"),
         ([*model, "--prompt", ""], "--prompt: the text is empty"),
         ([*model, "--prompt", os.fsdecode(b"sch\xf6n")], "--prompt: not valid UTF-8"),
         ([*data, "--output_file", tmp_path / "out"], "out: file exists", "--overwrite"),
-        ([*data, "--output_file", source, "--overwrite"], "this is the input"),
-        ([*data, "--output_file", tmp_path / "no" / "out"], "not found"),
         ([*data, "--max_new_tokens", "0"], "--max_new_tokens 0"),
         ([*data, "--num_return_sequences", "2"], "--num_return_sequences 2", "--do_sample"),
         ([*data, "--num_return_sequences", "3", "--num_beams", "2"], "--num_return_sequences 3", "--num_beams 3"),
         ([*data, "--temperature", "0.5", "--do_sample", "False"], "--temperature", "--do_sample False"),
         ([*data, "--temperature", "0"], "--temperature 0.0: must be at least 0.00001", "--do_sample False"),
         ([*data, "--top_k", "-1"], "--top_k -1: must be at least 0"),
-        ([*data, "--top_p", "1.5"], "--top_p 1.5: must be above 0 and at most 1"),
-        ([*data, "--repetition_penalty", "0"], "--repetition_penalty 0.0: must be above 0"),
         ([*data, "--length_penalty", "nan"], "--length_penalty nan: must be from -10 to 10"),
         ([*data, "--seed", str(2**32)], f"--seed {2**32}: must be from 0 to"),
-        ([*data, "--device", "toaster"], "error: --device toaster: "),
     ):
         refused(capfd, generate.main, arguments, *pieces)
     assert (tmp_path / "out").read_text() == "precious"

@@ -371,20 +371,6 @@ def test_what_runs_and_people_put_beside_a_model_is_no_part_of_it(copy):
     assert (report.verdict, statuses(report)) == (Verdict.SAME, {})
 
 
-SENTENCES = "sentence_transformers.models"
-
-
-def test_the_modules_of_sentence_transformers_are_recorded_and_compared(copy):
-    modules = [{"path": "", "type": f"{SENTENCES}.Transformer"}, {"path": "1_Pooling", "type": f"{SENTENCES}.Pooling"}]
-    put(copy, "modules.json", modules)
-    put(copy, "1_Pooling/config.json", {"pooling_mode": "mean"})
-    write_verification(TEXTS.model(), toy_tokenizer(), copy)
-    assert verify(copy).verdict is Verdict.SAME
-    put(copy, "1_Pooling/config.json", {"pooling_mode": "cls"})
-    report = verify(copy)
-    assert (report.verdict, statuses(report)) == (Verdict.DIFFERENT, {"1_Pooling/config.json": "changed"})
-
-
 @pytest.mark.parametrize("reference", ["sub/code.Module", "user/name--code.Module"])
 def test_code_elsewhere_that_the_recorded_files_name_cannot_be_compared(reference, copy):
     put(copy, "modules.json", [{"path": "", "type": reference}])
