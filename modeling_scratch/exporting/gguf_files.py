@@ -108,14 +108,9 @@ def _add_vocabulary(writer: Any, tokenizer: Any, rows: int) -> None:
     writer.add_tokenizer_pre("gpt-2")
     writer.add_token_list([tokens.get(number, f"[unused{number}]") for number in range(rows)])
     writer.add_token_types(kinds)
-    if tokenizer.bos_token_id is not None:
-        writer.add_bos_token_id(tokenizer.bos_token_id)
-    if tokenizer.eos_token_id is not None:
-        writer.add_eos_token_id(tokenizer.eos_token_id)
-    if tokenizer.pad_token_id is not None:
-        writer.add_pad_token_id(tokenizer.pad_token_id)
-    if tokenizer.unk_token_id is not None:
-        writer.add_unk_token_id(tokenizer.unk_token_id)
+    for name in ("bos", "eos", "pad", "unk"):
+        if (number := getattr(tokenizer, f"{name}_token_id")) is not None:
+            getattr(writer, f"add_{name}_token_id")(number)
 
 
 def _add_start_and_end(writer: Any, tokenizer: Any) -> None:

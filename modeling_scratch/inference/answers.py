@@ -1,12 +1,9 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The answers of a classifier: from logits to labels with scores, and from these to lines of JSON or CSV."""
+"""The answers of a classifier: from logits to labels with scores."""
 
-import csv
-import json
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TextIO
+from typing import Any
 
 import torch
 
@@ -98,60 +95,3 @@ def _answer(names: list[str], scores: list[float], config: Any, choice: Choice) 
         kept = [place for place, score in enumerate(scores) if score >= least]
         answer = [names[place] for place in kept], [scores[place] for place in kept]
     return answer if choice.top_k is None else (*answer, ranked(names, scores)[: choice.listed(len(names))])
-
-
-def json_writer(handle: TextIO, columns: Sequence[str]) -> Callable[[Sequence[Any]], object]:
-    """Return a function that writes the values of the columns as a line of JSON."""
-    return lambda values: handle.write(_as_json(dict(zip(columns, values))) + "\n")
-
-
-def csv_writer(
-    handle: TextIO, columns: Sequence[str], choice: Choice = PLAIN, names: Sequence[str] = ()
-) -> Callable[[Sequence[Any]], object]:
-    """Write the head, and return a function that writes the values of the columns as a line of CSV; lists are JSON.
-
-    With top_k, the values end with the list of classes. It has columns of its own.
-    """
-    table = csv.writer(handle, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
-    if choice.top_k is None:
-        table.writerow(columns)
-        return lambda values: table.writerow(map(_cell, values))
-    head, flatten = _top_columns(choice, names)
-    every = [*columns[:-1], *head]
-    if repeated := [name for name in every if every.count(name) > 1]:
-        raise DataError(f"the output would have two columns {repeated[0]!r}; name that of the table NAME=NEW")
-    table.writerow(every)
-    return lambda values: table.writerow([*map(_cell, values[:-1]), *flatten(values[-1] or [])])
-
-
-def _cell(value: Any) -> Any:
-    return _as_json(value) if isinstance(value, list | dict) else value
-
-
-def _as_json(value: object) -> str:
-    """Return JSON. Values of no JSON type, such as dates, become strings, and numbers that are not finite null."""
-    return json.dumps(_finite(value), ensure_ascii=False, default=str, allow_nan=False)
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {name: _finite(each) for name, each in value.items()}
-    return [_finite(each) for each in value] if isinstance(value, list | tuple) else value
-
-
-def _top_columns(choice: Choice, names: Sequence[str]) -> tuple[list[str], Callable[[list[Scored]], list]]:
-    """Return the columns of the listed classes, and the function that gives their values.
-
-    score_NAME of every class in the order of the model; or label_1, score_1, label_2 and so on, most likely first.
-    """
-    if choice.top_k == ALL:
-        return [f"score_{name}" for name in names], lambda top: [_scores(top).get(name) for name in names]
-    count = choice.listed(len(names))
-    head = [f"{part}_{number}" for number in range(1, count + 1) for part in ("label", "score")]
-    return head, lambda top: [value for each in top for value in each.values()] or [None] * len(head)
-
-
-def _scores(top: list[Scored]) -> dict[str, float]:
-    return {each["label"]: each["score"] for each in top}
