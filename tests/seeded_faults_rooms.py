@@ -330,6 +330,11 @@ SHARING = (
         "verification runs code of a repository that config.json names",
     ),
     Fault(
+        "every_type_is_another", "sharing/verification", "_compare_tensors",
+        "if len(types) == 1 and recorded not in types:", "if len(types) == 1:",
+        "of weights that were changed in the recorded type, only the outputs are compared",
+    ),
+    Fault(
         "nan_is_no_difference", "sharing/verification_outputs", "difference",
         "nan_to_num(nan=math.inf)", "nan_to_num()",
         "logits that are no numbers agree with those that were recorded",
