@@ -43,9 +43,9 @@ PROGRAMS = {
     "verify": "verify",
     "doctor": "doctor",
     "push": "push_to_hub",
-    "load-test": "load_test",
     "benchmark": "benchmark",
 }
+RETIRED = {"load-test": "start `modeling-scratch serve`, and use hey, wrk or locust"}
 # The modules that each extra installs.
 EXTRAS = {
     "train": ("accelerate", "datasets", "evaluate", "matplotlib", "sacrebleu", "seqeval", "sklearn"),
@@ -76,6 +76,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(version("modeling-scratch"))
     elif name == "completion":
         print(completion())
+    elif name in RETIRED:
+        print(f"modeling-scratch {name}: error: it is retired: {RETIRED[name]}", file=sys.stderr)
+        sys.exit(2)
     elif name not in PROGRAMS:
         close = get_close_matches(name, [*PROGRAMS, "completion"], 1)
         hint = f"did you mean {close[0]}?" if close else "modeling-scratch --help lists them"

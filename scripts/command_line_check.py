@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 OPTIONS = Path(__file__).parent / "help" / "options.json"
 TYPES = {"int": int, "float": float}
 FILES = {"train_file", "validation_file", "test_file", "unlabelled_file"}
-READ_INPUT = {"predict", "load-test"}  # programs whose --input is a file, not a model
+READ_INPUT = {"predict"}  # programs whose --input is a file, not a model
 RECORD = "run_config.json"  # of a run, in its folder
 
 

@@ -7,8 +7,8 @@
 
 The output is the translation, or the continuation without its prompt. Each input line gives num_return_sequences output
 lines, in which spaces replace line breaks; an empty line stays empty. JSON lines contain `row` (from 1), `prompt` or
-`source`, `text`, and `cut`, whether the text lacks an end token. With --prompt or interactive input, the text is
-streamed after its prompt.
+`source`, `text`, and `cut`, whether the text lacks an end token. With --prompt, the text is streamed after its
+prompt.
 
 The whole input is read and checked before generation. The output file appears once it is complete.
 """

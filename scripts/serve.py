@@ -5,9 +5,9 @@
     curl -s 127.0.0.1:8000/classify -H "Content-Type: application/json" -d '{"inputs": ["Loved it.", "Dull."]}'
 
 A response is {"outputs": pipeline output, "truncated": whether a text was truncated}, an error {"error": message}.
-Besides "inputs", /classify accepts "top_k", "threshold" and "explain", /translate "num_beams" and "max_new_tokens", and
-/answer "top_k"; its inputs are objects with "question" and "context". GET /docs describes the interface, GET
-/openapi.json for programs; GET /health returns 200 while the server accepts requests; GET /metrics is for Prometheus.
+Besides "inputs", /classify accepts "top_k" and "threshold", /translate "num_beams" and "max_new_tokens", and /answer
+"top_k"; its inputs are objects with "question" and "context". GET /openapi.json describes the interface, GET /health
+returns 200 while the server accepts requests, and GET /metrics is for Prometheus.
 Concurrent requests are batched. On SIGTERM or SIGINT, the server completes the accepted requests and exits.
 
 There is no encryption or authentication. By default, the server listens on the local host only (--host).

@@ -212,12 +212,12 @@ TRAINING = (
 INFERENCE = (
     Fault(
         "answers_in_the_order_of_batches", "inference/classification", "Classifier.classify",
-        "for index, answer in zip(batch, self._answer(", "for place, answer in zip(sorted(batch), self._answer(",
+        "in zip(batch, to_answers(", "in zip(sorted(batch), to_answers(",
         "the answers of a batch go to other texts of it",
     ),
     Fault(
-        "several_labels_share_one", "inference/answers", "to_answers",
-        "probabilities = logits.sigmoid()", "probabilities = logits.softmax(-1)",
+        "several_labels_share_one", "inference/answers", "to_scores",
+        "logits = logits.sigmoid()", "logits = logits.softmax(-1)",
         "scores of labels that do not exclude each other add up to 1",
     ),
     Fault(
@@ -327,6 +327,11 @@ SHARING = (
         "code_of_another_repository", "sharing/verification", "_is_in",
         '"--" not in reference and f"{', 'f"{',
         "verification runs code of a repository that config.json names",
+    ),
+    Fault(
+        "every_type_is_another", "sharing/verification", "_compare_tensors",
+        "if len(types) == 1 and recorded not in types:", "if len(types) == 1:",
+        "of weights that were changed in the recorded type, only the outputs are compared",
     ),
     Fault(
         "nan_is_no_difference", "sharing/verification_outputs", "difference",

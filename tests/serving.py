@@ -42,7 +42,7 @@ class HeldTask(Classification):
 @contextmanager
 def holding(task: Answerer) -> Iterator[HeldTask]:
     """The task, its model waiting until the gate is set."""
-    held = HeldTask(task.pipe, task.limits, task.defaults, task.classifier)
+    held = HeldTask(task.pipe, task.limits, task.defaults)
     yield held
     held.gate.set()
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from ..modeling_encoder import ScratchEncoderForSequenceClassification
 from ..pipelines import TARGET_FOLDER
 from ..utils.files import write_json
 from ..utils.markdown import table
@@ -115,7 +116,7 @@ def write_companions(
     source.save_pretrained(folder)
     if target is not source:
         target.save_pretrained(folder / TARGET_FOLDER)
-    has_page = kind == "onnx" and type(model).__name__ == "ScratchEncoderForSequenceClassification" and not reads_pairs
+    has_page = kind == "onnx" and isinstance(model, ScratchEncoderForSequenceClassification) and not reads_pairs
     if has_page:
         shutil.copyfile(PAGE, folder / "index.html")
         write_json(folder / "package.json", {"private": True, "dependencies": PACKAGES})

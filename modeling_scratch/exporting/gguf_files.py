@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from ..bridges.conversion import export_model
+from ..modeling_decoder import ScratchDecoderForCausalLM
 from ..utils.errors import CheckpointError, DataError
 from .llama_cpp import compare
 
@@ -24,7 +25,7 @@ TRANSPOSED = ("attn.c_attn.weight", "attn.c_proj.weight", "mlp.c_fc.weight", "ml
 
 def export_gguf(model: Any, tokenizer: Any, folder: Path) -> list[str]:
     """Write model.gguf and compare it. Raises `DataError` for what llama.cpp cannot hold. Returns lines that say it."""
-    if not type(model).__name__.endswith("ForCausalLM"):
+    if not isinstance(model, ScratchDecoderForCausalLM):
         raise DataError(f"--format gguf: only for decoders that write, not for {type(model).__name__}")
     merges = _merges(tokenizer)
     try:
@@ -107,14 +108,9 @@ def _add_vocabulary(writer: Any, tokenizer: Any, rows: int) -> None:
     writer.add_tokenizer_pre("gpt-2")
     writer.add_token_list([tokens.get(number, f"[unused{number}]") for number in range(rows)])
     writer.add_token_types(kinds)
-    if tokenizer.bos_token_id is not None:
-        writer.add_bos_token_id(tokenizer.bos_token_id)
-    if tokenizer.eos_token_id is not None:
-        writer.add_eos_token_id(tokenizer.eos_token_id)
-    if tokenizer.pad_token_id is not None:
-        writer.add_pad_token_id(tokenizer.pad_token_id)
-    if tokenizer.unk_token_id is not None:
-        writer.add_unk_token_id(tokenizer.unk_token_id)
+    for name in ("bos", "eos", "pad", "unk"):
+        if (number := getattr(tokenizer, f"{name}_token_id")) is not None:
+            getattr(writer, f"add_{name}_token_id")(number)
 
 
 def _add_start_and_end(writer: Any, tokenizer: Any) -> None:

@@ -15,7 +15,8 @@ import torch
 from torch import Tensor, nn
 from transformers import DynamicCache, EncoderDecoderCache
 
-from ..utils.errors import DataError
+from ..base_models import ScratchDecoderModel
+from ..modeling_decoder import ScratchDecoderForCausalLM
 
 Axes = tuple[str | int, ...]
 Named = dict[str, Tensor]
@@ -23,6 +24,7 @@ Named = dict[str, Tensor]
 TEXT: Axes = ("batch", "length")
 PAST, PRESENT = "past_key_values", "present"
 EXAMPLE = {"batch": 3, "length": 5, "past": 4, "total": 9, "source": 6}
+OTHER = {"batch": 2, "length": 7, "past": 8, "total": 15, "source": 10}  # each size is another one
 
 
 @dataclass(frozen=True)
@@ -74,58 +76,54 @@ def _draw(port: Port, shape: list[Any], generator: torch.Generator) -> Tensor:
 class Function(nn.Module):
     """A model as a function of tensors alone, in the order of their names."""
 
-    def __init__(self, model: nn.Module, function: Callable[..., Sequence[Tensor]], ports: Iterable[Port]) -> None:
+    def __init__(self, model: nn.Module, function: Callable[[Any, Named], Named], ports: Iterable[Port]) -> None:
         super().__init__()
         self.model, self.function, self.names = model, function, [port.name for port in ports]
 
+    def named(self, *tensors: Tensor) -> Named:
+        return self.function(self.model, dict(zip(self.names, tensors)))
+
     def forward(self, *tensors: Tensor) -> tuple[Tensor, ...]:
-        return tuple(self.function(self.model, dict(zip(self.names, tensors))))
+        return tuple(self.named(*tensors).values())
 
 
 def graphs_of(model: Any) -> tuple[Graph, ...]:
-    """Return the graphs of a scratch model in evaluation mode, one or two. Raises `DataError` for an unknown head."""
-    if model.config.is_encoder_decoder:
+    """Return the graphs of a scratch model in evaluation mode, one or two."""
+    config = model.config
+    if config.is_encoder_decoder:
         return _encoder(model), _decoder(model)
-    if type(model).__name__ in ("ScratchDecoderForCausalLM", "ScratchDecoderModel"):
-        return (_cached(model),)
-    outputs = _outputs(model)
-    inputs = [Port("input_ids", TEXT, model.config.vocab_size), Port("attention_mask", TEXT, 2)]
-    if model.config.type_vocab_size:
-        inputs.append(Port("token_type_ids", TEXT, model.config.type_vocab_size))
-    names = [port.name for port in outputs]
-
-    def read(model: Any, given: Named) -> Sequence[Tensor]:
-        found = model(**given, return_dict=True)
-        return [found[name] for name in names]
-
-    return (_graph("model", model, read, inputs, outputs),)
+    inputs = [Port("input_ids", TEXT, config.vocab_size), Port("attention_mask", TEXT, 2)]
+    if isinstance(model, ScratchDecoderModel | ScratchDecoderForCausalLM):
+        inputs[1] = Port("attention_mask", ("batch", "total"), 2)  # of the cached tokens and the new ones
+        return (_graph("model", model, _continue, [*inputs, *_cache(config, config.num_hidden_layers, "past")]),)
+    if config.type_vocab_size:
+        inputs.append(Port("token_type_ids", TEXT, config.type_vocab_size))
+    return (_graph("model", model, _read, inputs),)
 
 
-def _graph(name: str, model: nn.Module, function: Callable, inputs: Sequence[Port], outputs: Sequence[Port]) -> Graph:
-    return Graph(name, Function(model, function, inputs).eval(), tuple(inputs), tuple(outputs))
+def _graph(name: str, model: nn.Module, function: Callable[[Any, Named], Named], inputs: Sequence[Port]) -> Graph:
+    """Find the outputs of a graph in those of two batches: an axis has a name if its size is another one."""
+    module = Function(model, function, inputs).eval()
+    graph, generator = Graph(name, module, tuple(inputs), ()), torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        first, second = (module.named(*graph.draw(sizes, generator)) for sizes in (EXAMPLE, OTHER))
+    named = {(EXAMPLE[axis], OTHER[axis]): axis for axis in EXAMPLE}
+    outputs = [
+        Port(port, tuple(named.get(sizes, sizes[0]) for sizes in zip(tensor.shape, second[port].shape)))
+        for port, tensor in first.items()
+    ]
+    return replace(graph, outputs=tuple(outputs))
 
 
-def _outputs(model: Any) -> list[Port]:
-    """Return what the head of a model gives."""
-    config, name = model.config, type(model).__name__
-    if name.endswith("ForSequenceClassification"):
-        return [Port("logits", ("batch", config.num_labels))]
-    if name.endswith("ForTokenClassification"):
-        return [Port("logits", (*TEXT, config.num_labels))]
-    if name.endswith("ForQuestionAnswering"):
-        return [Port("start_logits", TEXT), Port("end_logits", TEXT)]
-    if name.endswith(("ForMaskedLM", "ForCausalLM", "ForConditionalGeneration")):
-        return [Port("logits", (*TEXT, getattr(config, "decoder_vocab_size", config.vocab_size)))]
-    if name.endswith("Model"):
-        pooled = [Port("pooler_output", ("batch", config.hidden_size))] if getattr(model, "pooler", None) else []
-        return [Port("last_hidden_state", (*TEXT, config.hidden_size)), *pooled]
-    raise DataError(f"{name}: a head that the export does not know")
+def _read(model: Any, given: Named) -> Named:
+    found = model(**given, return_dict=True)
+    return {name: value for name, value in found.items() if isinstance(value, Tensor)}
 
 
-def _cache(config: Any, layers: int, name: str, axis: str, part: str = "") -> list[Port]:
-    """Return the keys and values of a cache, layer by layer."""
+def _cache(config: Any, layers: int, axis: str, part: str = "") -> list[Port]:
+    """Return the keys and values that a graph takes, layer by layer."""
     axes = ("batch", config.num_key_value_heads, axis, config.head_dim)
-    return [Port(f"{name}.{layer}.{part}{kind}", axes) for layer in range(layers) for kind in ("key", "value")]
+    return [Port(f"{PAST}.{layer}.{part}{kind}", axes) for layer in range(layers) for kind in ("key", "value")]
 
 
 def _pairs(given: Named, part: str = "") -> list[tuple[Tensor, Tensor]]:
@@ -134,40 +132,35 @@ def _pairs(given: Named, part: str = "") -> list[tuple[Tensor, Tensor]]:
     return list(zip(found[::2], found[1::2]))
 
 
-def _tensors(cache: Any) -> list[Tensor]:
-    return [tensor for layer in cache.layers for tensor in (layer.keys, layer.values)]
+def _tensors(cache: Any, part: str = "") -> Named:
+    """Return the keys and values of a cache, under the names of outputs."""
+    pairs = enumerate((layer.keys, layer.values) for layer in cache.layers)
+    kinds = "key", "value"
+    return {f"{PRESENT}.{layer}.{part}{kind}": each for layer, pair in pairs for kind, each in zip(kinds, pair)}
 
 
-def _cached(model: Any) -> Graph:
-    """A decoder: attention_mask covers the cached tokens and the new ones."""
-    config = model.config
-    inputs = [
-        Port("input_ids", TEXT, config.vocab_size),
-        Port("attention_mask", ("batch", "total"), 2),
-        *_cache(config, config.num_hidden_layers, PAST, "past"),
-    ]
-    outputs = [*_outputs(model), *_cache(config, config.num_hidden_layers, PRESENT, "total")]
-    return _graph("model", model, _continue, inputs, outputs)
+def _first(found: Any) -> Named:
+    """Return the logits, or the states of a model without a head."""
+    name = next(iter(found))
+    return {name: found[name]}
 
 
-def _continue(model: Any, given: Named) -> Sequence[Tensor]:
+def _continue(model: Any, given: Named) -> Named:
+    """A decoder."""
     cache = DynamicCache(_pairs(given))
     read = {name: given[name] for name in ("input_ids", "attention_mask")}
     found = model(**read, past_key_values=cache, use_cache=True, return_dict=True)
-    return [found[0], *_tensors(found.past_key_values)]
+    return {**_first(found), **_tensors(found.past_key_values)}
 
 
 def _encoder(model: Any) -> Graph:
     """The encoder of an encoder-decoder, with the keys and values of each cross-attention."""
-    config = model.config
     text = ("batch", "source")
-    inputs = [Port("input_ids", text, config.vocab_size), Port("attention_mask", text, 2)]
-    states = Port("last_hidden_state", (*text, config.hidden_size))
-    cross = _cache(config, config.decoder_layers, PRESENT, "source", "encoder.")
-    return _graph("encoder", model, _encode, inputs, [states, *cross])
+    inputs = [Port("input_ids", text, model.config.vocab_size), Port("attention_mask", text, 2)]
+    return _graph("encoder", model, _encode, inputs)
 
 
-def _encode(model: Any, given: Named) -> Sequence[Tensor]:
+def _encode(model: Any, given: Named) -> Named:
     base = getattr(model, "model", model)
     states = base.encoder(**given, return_dict=True).last_hidden_state
     cache = EncoderDecoderCache(DynamicCache(), DynamicCache())
@@ -176,7 +169,7 @@ def _encode(model: Any, given: Named) -> Sequence[Tensor]:
         first, encoder_hidden_states=states, encoder_attention_mask=given["attention_mask"], past_key_values=cache,
         use_cache=True,
     )  # fmt: skip
-    return [states, *_tensors(cache.cross_attention_cache)]
+    return {"last_hidden_state": states, **_tensors(cache.cross_attention_cache, "encoder.")}
 
 
 def _decoder(model: Any) -> Graph:
@@ -185,14 +178,13 @@ def _decoder(model: Any) -> Graph:
     inputs = [
         Port("input_ids", TEXT, config.decoder_vocab_size),
         Port("encoder_attention_mask", ("batch", "source"), 2),
-        *_cache(config, config.decoder_layers, PAST, "past", "decoder."),
-        *_cache(config, config.decoder_layers, PAST, "source", "encoder."),
+        *_cache(config, config.decoder_layers, "past", "decoder."),
+        *_cache(config, config.decoder_layers, "source", "encoder."),
     ]
-    outputs = [*_outputs(model), *_cache(config, config.decoder_layers, PRESENT, "total", "decoder.")]
-    return _graph("decoder", model, _decode, inputs, outputs)
+    return _graph("decoder", model, _decode, inputs)
 
 
-def _decode(model: Any, given: Named) -> Sequence[Tensor]:
+def _decode(model: Any, given: Named) -> Named:
     cross: Any = DynamicCache(_pairs(given, ".encoder."))
     cache = EncoderDecoderCache(DynamicCache(_pairs(given, ".decoder.")), cross)
     mask = given["encoder_attention_mask"]
@@ -201,7 +193,7 @@ def _decode(model: Any, given: Named) -> Sequence[Tensor]:
         attention_mask=mask, decoder_input_ids=given["input_ids"], encoder_outputs=(states,), past_key_values=cache,
         use_cache=True, return_dict=True,
     )  # fmt: skip
-    return [found[0], *_tensors(found.past_key_values.self_attention_cache)]
+    return {**_first(found), **_tensors(found.past_key_values.self_attention_cache, "decoder.")}
 
 
 def trace(graph: Graph, longest: int | None = None) -> torch.export.ExportedProgram:

@@ -1,12 +1,9 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The answers of a classifier: from logits to labels with scores, and from these to lines of JSON or CSV."""
+"""The answers of a classifier: from logits to labels with scores."""
 
-import csv
-import json
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TextIO
+from typing import Any
 
 import torch
 
@@ -61,6 +58,24 @@ def names_of(config: Any) -> list[str]:
     return [config.id2label[label] for label in range(config.num_labels)]
 
 
+def to_scores(logits: torch.Tensor, config: Any) -> list[list[float]]:
+    """Convert logits (B, C) to probabilities, or to the numbers that they are, in the order of the classes.
+
+    They have the digits that tell them apart in their dtype: 0.7 of float32, not 0.699999988079071.
+    """
+    if config.problem_type == MULTI_LABEL or (config.num_labels == 1 and not gives_numbers(config)):
+        logits = logits.sigmoid()  # of one class, as the pipeline does
+    elif not gives_numbers(config):
+        logits = logits.softmax(-1)
+    return logits.numpy().astype(str).astype(float).tolist()
+
+
+def ranked(names: Sequence[str], scores: Sequence[float]) -> list[Scored]:
+    """Return the classes with their scores, the highest first."""
+    pairs = sorted(zip(names, scores), key=lambda pair: -pair[1])
+    return [{"label": name, "score": score} for name, score in pairs]
+
+
 def to_answers(logits: torch.Tensor, config: Any, choice: Choice = PLAIN) -> list[tuple]:
     """Convert logits (B, C) to B pairs (label, score); lists of both for multi-label and multi-output models.
 
@@ -68,90 +83,15 @@ def to_answers(logits: torch.Tensor, config: Any, choice: Choice = PLAIN) -> lis
     With top_k, each answer has a third item, a list of {"label", "score"}.
     """
     names = names_of(config)
+    return [_answer(names, scores, config, choice) for scores in to_scores(logits, config)]
+
+
+def _answer(names: list[str], scores: list[float], config: Any, choice: Choice) -> tuple:
+    least, best = choice.threshold or 0, max(scores)
+    answer: tuple = (names[scores.index(best)] if best >= least else None, best)
     if gives_numbers(config):
-        return [(names, numbers) if len(numbers) > 1 else (names[0], numbers[0]) for numbers in _floats(logits)]
-    least = choice.threshold or 0
-    if config.problem_type == MULTI_LABEL:
-        probabilities = logits.sigmoid()
-        answers = [_reaching(least, names, scores) for scores in _floats(probabilities)]
-    else:
-        probabilities = logits.softmax(-1) if len(names) > 1 else logits.sigmoid()  # as the pipeline does
-        scores, labels = probabilities.max(-1)
-        best = zip(_floats(scores), labels.tolist())
-        answers = [(names[label] if score >= least else None, score) for score, label in best]
-    if choice.top_k is None:
-        return answers
-    most = choice.listed(len(names))
-    return [(*answer, _top(most, names, scores)) for answer, scores in zip(answers, _floats(probabilities))]
-
-
-def _floats(numbers: torch.Tensor) -> list:
-    """Return numbers with the digits that tell them apart in their dtype: 0.7 of float32, not 0.699999988079071."""
-    return numbers.numpy().astype(str).astype(float).tolist()
-
-
-def _reaching(least: float, names: list[str], scores: list[float]) -> tuple:
-    kept = [(name, score) for name, score in zip(names, scores) if score >= least]
-    return [name for name, _ in kept], [score for _, score in kept]
-
-
-def _top(most: int, names: list[str], scores: list[float]) -> list[Scored]:
-    pairs = sorted(zip(names, scores), key=lambda pair: -pair[1])
-    return [{"label": name, "score": score} for name, score in pairs[:most]]
-
-
-def json_writer(handle: TextIO, columns: Sequence[str]) -> Callable[[Sequence[Any]], object]:
-    """Return a function that writes the values of the columns as a line of JSON."""
-    return lambda values: handle.write(_as_json(dict(zip(columns, values))) + "\n")
-
-
-def csv_writer(
-    handle: TextIO, columns: Sequence[str], choice: Choice = PLAIN, names: Sequence[str] = ()
-) -> Callable[[Sequence[Any]], object]:
-    """Write the head, and return a function that writes the values of the columns as a line of CSV; lists are JSON.
-
-    With top_k, the values end with the list of classes. It has columns of its own.
-    """
-    table = csv.writer(handle, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
-    if choice.top_k is None:
-        table.writerow(columns)
-        return lambda values: table.writerow(map(_cell, values))
-    head, flatten = _top_columns(choice, names)
-    every = [*columns[:-1], *head]
-    if repeated := [name for name in every if every.count(name) > 1]:
-        raise DataError(f"the output would have two columns {repeated[0]!r}; name that of the table NAME=NEW")
-    table.writerow(every)
-    return lambda values: table.writerow([*map(_cell, values[:-1]), *flatten(values[-1] or [])])
-
-
-def _cell(value: Any) -> Any:
-    return _as_json(value) if isinstance(value, list | dict) else value
-
-
-def _as_json(value: object) -> str:
-    """Return JSON. Values of no JSON type, such as dates, become strings, and numbers that are not finite null."""
-    return json.dumps(_finite(value), ensure_ascii=False, default=str, allow_nan=False)
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {name: _finite(each) for name, each in value.items()}
-    return [_finite(each) for each in value] if isinstance(value, list | tuple) else value
-
-
-def _top_columns(choice: Choice, names: Sequence[str]) -> tuple[list[str], Callable[[list[Scored]], list]]:
-    """Return the columns of the listed classes, and the function that gives their values.
-
-    score_NAME of every class in the order of the model; or label_1, score_1, label_2 and so on, most likely first.
-    """
-    if choice.top_k == ALL:
-        return [f"score_{name}" for name in names], lambda top: [_scores(top).get(name) for name in names]
-    count = choice.listed(len(names))
-    head = [f"{part}_{number}" for number in range(1, count + 1) for part in ("label", "score")]
-    return head, lambda top: [value for each in top for value in each.values()] or [None] * len(head)
-
-
-def _scores(top: list[Scored]) -> dict[str, float]:
-    return {each["label"]: each["score"] for each in top}
+        answer = (names, scores) if len(scores) > 1 else (names[0], scores[0])
+    elif config.problem_type == MULTI_LABEL:
+        kept = [place for place, score in enumerate(scores) if score >= least]
+        answer = [names[place] for place in kept], [scores[place] for place in kept]
+    return answer if choice.top_k is None else (*answer, ranked(names, scores)[: choice.listed(len(names))])

@@ -4,83 +4,106 @@
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
-import transformers
 from transformers import AutoModelForSequenceClassification, DataCollatorWithPadding
 
 from ..bridges.model_limits import NO_LIMIT
-from ..bridges.model_sources import is_linear
 from ..data.columns import is_missing
-from ..data.text_pairs import text_lists
+from ..data.text_pairs import parts_of, text_lists
 from ..fast.text_classification import batches_by_length
 from ..utils.errors import DataError
 from .answers import ALL, PLAIN, Choice, to_answers
 from .arguments import PredictArguments
 from .explanations import contributions, with_and_without
-from .linear_models import LinearClassifier, load_linear
 from .loading import load_head, set_length
 from .rows import in_chunks
 
 
+def is_empty(text: str) -> bool:
+    """Return whether a text, or one of a pair, has no visible character."""
+    return any(map(is_missing, parts_of(text)))
+
+
+class Reading(NamedTuple):
+    """A text as a classifier reads it. length: in tokens. is_unknown: at least half of it is unknown to the model."""
+
+    features: Any
+    length: int = 1
+    is_cut: bool = False
+    is_unknown: bool = False
+
+
 @dataclass
 class Classifier:
-    """Classifies texts; counts empty texts, those truncated to `limit` tokens, and those mostly of unknown tokens."""
+    """Classifies texts of files and of requests.
 
-    model: transformers.PreTrainedModel
-    tokenizer: Any
-    limit: int | None
-    batch_size: int
+    `classify` counts empty texts, those truncated to `limit` tokens, and those mostly of unknown tokens.
+    """
+
+    model: Any
+    tokenizer: Any = None
+    limit: int | None = None
+    batch_size: int = 32
     choice: Choice = PLAIN
     empty: int = 0
     cut: int = 0
     unknown: int = 0
 
-    def classify(self, texts: list[str], progress: Callable[[int], object]) -> list[tuple]:
+    @property
+    def device(self) -> torch.device:
+        return self.model.device
+
+    def classify(self, texts: Sequence[str], progress: Callable[[int], object]) -> list[tuple]:
         """Return what `to_answers` does for each text, None for empty ones. Batched by length, longest first."""
         answers: list[tuple] = [(None,) * (2 if self.choice.top_k is None else 3)] * len(texts)
-        features = self._encode(texts)
-        indices = [index for index, text in enumerate(texts) if not is_missing(text) and features[index]["input_ids"]]
-        lengths = [len(features[index]["input_ids"]) for index in indices]
-        self.empty += len(texts) - len(indices)
-        progress(len(texts) - len(indices))
-        for chosen in batches_by_length(lengths, self.batch_size, self.model.device):
-            batch = [indices[number] for number in chosen]
-            for index, answer in zip(batch, self._answer([features[index] for index in batch])):
-                answers[index] = answer
+        read = [(place, each) for place, each in enumerate(self.read(texts)) if each]
+        self.empty += len(texts) - len(read)
+        self.cut += sum(each.is_cut for _, each in read)
+        self.unknown += sum(each.is_unknown for _, each in read)
+        progress(len(texts) - len(read))
+        for batch in batches_by_length([each.length for _, each in read], self.batch_size, self.device):
+            logits = self.logits([read[number][1].features for number in batch])
+            for number, answer in zip(batch, to_answers(logits, self.model.config, self.choice)):
+                answers[read[number][0]] = answer
             progress(len(batch))
         return answers
 
-    def _encode(self, texts: list[str]) -> list[dict[str, list[int]]]:
-        """Tokenise the texts, truncated to the limit, and count truncations."""
+    def read(self, texts: Sequence[str]) -> list[Reading | None]:
+        """Tokenise the texts, truncated to the limit; None for those without a visible character or a token."""
         lists = text_lists(texts)
         encoded = self.tokenizer(*lists, truncation=self.limit is not None, max_length=self.limit, verbose=False)
         if encoded.encodings is not None:
-            self.cut += sum(bool(encoding.overflowing) for encoding in encoded.encodings)
-        elif self.limit is not None:  # slow tokenizers do not report truncation
-            self.cut += sum(len(ids) > self.limit for ids in self.tokenizer(*lists, verbose=False)["input_ids"])
-        self.unknown += sum(map(self._is_unknown, encoded["input_ids"]))
-        return [dict(zip(encoded, values)) for values in zip(*encoded.values())]
+            are_cut = [bool(encoding.overflowing) for encoding in encoded.encodings]
+        else:  # slow tokenizers do not report truncation
+            whole = self.tokenizer(*lists, verbose=False)["input_ids"] if self.limit is not None else []
+            are_cut = [len(ids) > self.limit for ids in whole] or [False] * len(texts)
+        rows = (dict(zip(encoded, values)) for values in zip(*encoded.values()))
+        return [
+            None if is_empty(text) or not row["input_ids"] else self._reading(row, is_cut)
+            for text, row, is_cut in zip(texts, rows, are_cut)
+        ]
 
-    def _is_unknown(self, ids: list[int]) -> bool:
-        """Return whether at least half of the tokens, special ones aside, are the unknown token."""
+    def _reading(self, features: dict[str, list[int]], is_cut: bool) -> Reading:
+        """Compare the number of unknown tokens with that of the others, special ones aside."""
+        ids = features["input_ids"]
         unknown = ids.count(self.tokenizer.unk_token_id)
         others = sum(id not in self.tokenizer.all_special_ids for id in ids) if unknown else 0
-        return unknown > 0 and unknown >= others
+        return Reading(features, len(ids), is_cut, unknown > 0 and unknown >= others)
 
     @torch.inference_mode()
-    def _answer(self, features: list[dict[str, list[int]]]) -> list[tuple]:
-        """Return the answers to one batch, whose first text is the longest."""
+    def logits(self, features: list[Any]) -> torch.Tensor:
+        """Return the logits (B, C) of one batch, whose first text is the longest. Raises `DataError` for NaN."""
         try:
             inputs = DataCollatorWithPadding(self.tokenizer)(features)
-            logits = self.model(**{name: tensor.to(self.model.device) for name, tensor in inputs.items()}).logits
+            logits = self.model(**{name: tensor.to(self.device) for name, tensor in inputs.items()}).logits
         except (RuntimeError, IndexError, ValueError) as error:
             size = f"{len(features)} texts of up to {len(features[0]['input_ids'])} tokens (--batch_size, --max_length)"
             raise DataError(f"the model fails on {size}: {textwrap.shorten(str(error), 240)}") from error
         if not logits.isfinite().all():
             raise DataError("the model returns NaN or infinity: its weights are damaged; train it again")
-        return to_answers(logits.float().cpu(), self.model.config, self.choice)
+        return logits.float().cpu()
 
 
 def uncounted(texts: int) -> None:
@@ -88,16 +111,16 @@ def uncounted(texts: int) -> None:
 
 
 def explain(
-    classifier: Classifier | LinearClassifier, texts: list[str], progress: Callable[[int], object]
+    classifier: Classifier, texts: list[str], progress: Callable[[int], object]
 ) -> list[list[dict[str, Any]] | None]:
     """Return the contributions of the words of each text, None for empty texts. Batches hold words of several texts."""
     every = replace(classifier, choice=Choice(ALL), empty=0, cut=0, unknown=0)
     variants = (
-        (number, each) for number, text in enumerate(texts) if not is_missing(text) for each in with_and_without(text)
+        (number, each) for number, text in enumerate(texts) if not is_empty(text) for each in with_and_without(text)
     )
     labels: dict[int, Any] = {}
     kept: list[list[float | None]] = [[] for _ in texts]
-    progress(sum(map(is_missing, texts)))
+    progress(sum(map(is_empty, texts)))
     for chunk in in_chunks(variants):
         progress(len({number for number, _ in chunk} - labels.keys()))
         for (number, _), answer in zip(chunk, every.classify([text for _, text in chunk], uncounted)):
@@ -114,18 +137,6 @@ def _scores(label: Any, score: Any, top: Sequence[Mapping[str, Any]] | None = ()
     return {each["label"]: each["score"] for each in top or ()}
 
 
-def linear_classifier(arguments: PredictArguments) -> LinearClassifier:
-    """Load a linear model. Raises `DataError` if it is damaged, or cannot do what the arguments ask for."""
-    name, classifier = f"--model {arguments.model}", load_linear(arguments.model)
-    if arguments.max_length is not None or arguments.precision != "float32":
-        raise DataError(f"{name}: a linear model, on which --max_length and --precision have no effect; remove them")
-    if classifier.has_pairs != arguments.has_pairs:
-        reads = "pairs of texts; name the columns of both" if classifier.has_pairs else "single texts; name one column"
-        raise DataError(f"{name}: reads {reads} (--text_column)")
-    arguments.check_model(classifier.model.config)
-    return replace(classifier, choice=arguments.choice)
-
-
 def load_classifier(arguments: PredictArguments) -> Classifier:
     """Load a classifier. Raises `DataError` as `load_head` does."""
     what = "not a trained text classifier"
@@ -133,8 +144,3 @@ def load_classifier(arguments: PredictArguments) -> Classifier:
     set_length(arguments, tokenizer, model.config)
     limit = tokenizer.model_max_length if tokenizer.model_max_length < NO_LIMIT else None
     return Classifier(model, tokenizer, limit, arguments.batch_size, arguments.choice)
-
-
-def load_any(arguments: PredictArguments) -> Classifier | LinearClassifier:
-    """Load a linear model if the folder holds one, or else a classifier."""
-    return linear_classifier(arguments) if is_linear(arguments.model) else load_classifier(arguments)

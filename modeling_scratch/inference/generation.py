@@ -6,35 +6,23 @@ import math
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
 import transformers
 from tqdm import tqdm
-from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM
-
-import modeling_scratch  # noqa: F401  registers its models with the Auto classes
 
 from ..bridges.model_limits import MOST_PENALTY
-from ..bridges.model_sources import (
-    ALLOW_SPECIAL_TOKENS,
-    Tokenizers,
-    check_folder,
-    check_loaded,
-    load_checkpoint,
-    load_tokenizers,
-    read_special_tokens,
-)
+from ..bridges.model_sources import ALLOW_SPECIAL_TOKENS, read_special_tokens
 from ..data.columns import NumberedText, is_missing, read_lines, read_texts
 from ..data.tables import READERS
 from ..data.text_files import format_of, open_bytes
-from ..tasks import action_of, named
 from ..utils.command_line import option
 from ..utils.errors import DataError, quoted
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, check_inputs, check_output, open_output
-from .loading import move
+from .loading import load_generating, loading_errors, move
 from .text_generators import DEFAULT_NEW_TOKENS, Continuer, Generated, TextGenerator, Translator
 
 SAMPLING = ("temperature", "top_k", "top_p")
@@ -100,13 +88,8 @@ def load_generator(
     allow_special_tokens: bool = False,
 ) -> TextGenerator:
     """Load a text generator. Raises `DataError` for a checkpoint without trained generation head or tokenizer."""
-    check_folder(name, "--model_name_or_path")
-    try:
+    with loading_errors("--model_name_or_path", name):
         model, tokenizers = load_generating(name, trust_remote_code)
-    except DataError:
-        raise
-    except Exception as error:  # from files, network, configuration or code: the libraries' own are open-ended
-        raise DataError(f"--model_name_or_path {name}: {textwrap.shorten(str(error), 240)}") from error
     read_special_tokens(tokenizers[0], allow_special_tokens or None)
     move(model.eval(), device)
     generator: TextGenerator
@@ -120,24 +103,6 @@ def load_generator(
     model.generation_config.max_length = model.generation_config.forced_eos_token_id = None
     _check_number_of_texts(generator)
     return generator
-
-
-def load_generating(name: str, trust_remote_code: bool) -> tuple[Any, Tokenizers]:
-    """Load a model with its tokenizers. Raises `DataError` for one without a trained head that generates."""
-    config = load_checkpoint(AutoConfig, name, trust_remote_code)
-    action = action_of(config)
-    if action and (advice := named(action).not_generated):  # a generation class would load it with random weights
-        raise DataError(f"--model_name_or_path {name}: {config.architectures[0]} does not generate texts; {advice}")
-    auto_class = AutoModelForSeq2SeqLM if config.is_encoder_decoder else AutoModelForCausalLM
-    model, info = load_checkpoint(auto_class, name, trust_remote_code, output_loading_info=True)
-    check_loaded(model, info, "no trained generation head")
-    tokenizers = load_tokenizers(name, trust_remote_code)
-    for tokenizer in tokenizers:
-        if len(tokenizer) <= len(
-            tokenizer.all_special_tokens
-        ):  # the fallback of some families without a tokenizer file
-            raise DataError(f"--model_name_or_path {name}: no tokenizer")
-    return model, tokenizers
 
 
 def _check_defaults(generator: TextGenerator, name: str) -> None:
@@ -211,16 +176,10 @@ class GenerateArguments:
     def is_jsonl(self) -> bool:
         return self.format == "jsonl" or (self.format is None and self.output_file.lower().endswith(".jsonl"))
 
-    @property
-    def is_conversation(self) -> bool:
-        """Whether texts are read interactively and answered one by one."""
-        typed = self.input_file == "-" and sys.stdin is not None and sys.stdin.isatty()
-        return self.output_file == "-" and self.format is None and (self.prompt is not None or typed)
-
 
 def generate(arguments: GenerateArguments, search: SearchArguments) -> None:
     """Generate texts for every input. Raises `DataError` for an invalid input or model."""
-    rows = None if arguments.is_conversation else list(read_input(arguments))
+    rows = list(read_input(arguments))
     generator = load_generator(
         arguments.model_name_or_path,
         search,
@@ -235,12 +194,10 @@ def generate(arguments: GenerateArguments, search: SearchArguments) -> None:
         )
     if arguments.seed is not None:
         transformers.set_seed(arguments.seed)
+    check_lengths(rows, generator, arguments)
     with open_output(arguments.output_file) as handle:
-        if rows is None:
-            written = converse(read_input(arguments), generator, handle, arguments)
-        else:
-            check_lengths(rows, generator, arguments)
-            written = write_answers(rows, generator, handle, arguments)
+        is_shown = arguments.prompt is not None and arguments.output_file == "-" and arguments.format is None
+        written = show(rows[0][1], generator, handle) if is_shown else write_answers(rows, generator, handle, arguments)
     print_truncations(written, generator)
 
 
@@ -303,26 +260,6 @@ def one_line(text: str) -> str:
     return " ".join(text.splitlines())
 
 
-def converse(
-    rows: Iterable[NumberedText], generator: TextGenerator, handle: TextIO, arguments: GenerateArguments
-) -> list[Generated]:
-    """Answer each text as it is read, after its prompt; streamed word by word without beam search."""
-    shown: list[Generated] = []
-    if arguments.prompt is None:
-        print("Type a text and press return; Ctrl-D ends.", file=sys.stderr)
-    for row, text in rows:
-        try:
-            check_lengths([(row, text)], generator, arguments)
-        except DataError as error:
-            if arguments.prompt is not None:
-                raise
-            print(error, file=sys.stderr)  # an interactive user can retry
-            continue
-        answers = show(text, generator, handle)
-        shown += answers if text else []
-    return shown
-
-
 def show(text: str, generator: TextGenerator, handle: TextIO) -> list[Generated]:
     """Write the answers to one text, separated by empty lines."""
 
@@ -352,10 +289,7 @@ def run_model(function: Any, *arguments: Any) -> Any:
 
 def print_truncations(written: Sequence[Generated], generator: TextGenerator) -> None:
     """Print to standard error how many texts reached a length limit, and which."""
-    limit = generator.max_new_tokens
-    cuts = Counter(answer.cut_after == limit for answer in written if answer.is_cut)
-    end = f"{len(written):,} texts have no end token and were cut"
-    if cuts[True]:
-        print(f"{cuts[True]:,} of {end} at {limit} tokens (--max_new_tokens)", file=sys.stderr)
-    if cuts[False]:
-        print(f"{cuts[False]:,} of {end} at the model's position limit", file=sys.stderr)
+    for limit, count in Counter(answer.cut_after for answer in written if answer.is_cut).items():
+        of_model = "" if limit == generator.max_new_tokens else ", where the model's positions end"
+        total = f"{count:,} of {len(written):,} texts have no end token and were cut at {limit} tokens"
+        print(f"{total}{of_model or ' (--max_new_tokens)'}", file=sys.stderr)

@@ -6,8 +6,8 @@ A folder holds linear.json, with the n-grams and the classes, and weights.safete
 
 import json
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,11 +20,11 @@ from scipy.special import expit
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 from transformers import PreTrainedConfig
 
-from ..bridges.model_sources import LINEAR_MODEL, LINEAR_WEIGHTS
-from ..data.columns import is_missing
+from ..bridges.model_sources import LINEAR_MODEL, LINEAR_WEIGHTS, is_linear
 from ..utils.errors import DataError
 from ..utils.files import write_json
-from .answers import PLAIN, Choice, to_answers
+from .arguments import PredictArguments
+from .classification import Classifier, Reading, is_empty, load_classifier
 
 WORD = r"\b\w+\b"  # includes one-letter words ("I", "a", "7 of 10"), unlike scikit-learn's default
 
@@ -82,37 +82,24 @@ class LinearWeights(NamedTuple):
 
 
 @dataclass
-class LinearClassifier:
-    """Classifies texts as `Classifier` does, by a linear model; `empty` and `unknown` count such texts.
+class LinearClassifier(Classifier):
+    """Classifies texts by a linear model. model: has the configuration, with the names of the classes."""
 
-    model: has the configuration, with the names of the classes.
-    """
-
-    model: Any
-    weights: LinearWeights
-    has_pairs: bool
-    choice: Choice = PLAIN
-    empty: int = 0
-    unknown: int = 0
-    cut: int = 0
-    limit: int | None = None
+    weights: LinearWeights = field(kw_only=True)
+    has_pairs: bool = field(kw_only=True)
 
     def __post_init__(self) -> None:
         self.counter, self.known = self.weights.counter, {*self.weights.ngrams}
 
-    def classify(self, texts: list[str], progress: Callable[[int], object]) -> list[tuple]:
-        """Return what `to_answers` does for each text, None for empty ones."""
-        answers: list[tuple] = [(None,) * (2 if self.choice.top_k is None else 3)] * len(texts)
-        indices = [index for index, text in enumerate(texts) if not is_missing(text)]
-        read = [texts[index] for index in indices]
-        self.empty += len(texts) - len(read)
-        self.unknown += sum(map(self._is_unknown, read))
-        if read:
-            logits = torch.from_numpy(self.weights.logits(self.counter.transform(read)))
-            for index, answer in zip(indices, to_answers(logits, self.model.config, self.choice)):
-                answers[index] = answer
-        progress(len(texts))
-        return answers
+    @property
+    def device(self) -> torch.device:
+        return torch.device("cpu")
+
+    def read(self, texts: Sequence[str]) -> list[Reading | None]:
+        return [None if is_empty(text) else Reading(text, is_unknown=self._is_unknown(text)) for text in texts]
+
+    def logits(self, features: list[str]) -> torch.Tensor:
+        return torch.from_numpy(self.weights.logits(self.counter.transform(features)))
 
     def _is_unknown(self, text: str) -> bool:
         """Return whether the model knows at most half of the words."""
@@ -136,7 +123,7 @@ def load_linear(folder: str | Path) -> LinearClassifier:
         weights = LinearWeights(
             ngrams, arrays["weight"], arrays["bias"], arrays.get("idf"), bool(about["one_versus_rest"])
         )
-        classifier = LinearClassifier(Described(config), weights, bool(about["has_pairs"]))
+        classifier = LinearClassifier(Described(config), weights=weights, has_pairs=bool(about["has_pairs"]))
         weights.logits(classifier.counter.transform([""]))
         is_whole = weights.weight.shape == (len(labels), len(ngrams)) and weights.bias.shape == (len(labels),)
         are_numbers = all(np.isfinite(array).all() for name, array in arrays.items() if name != "bias")
@@ -145,3 +132,20 @@ def load_linear(folder: str | Path) -> LinearClassifier:
     if not labels or not is_whole or not are_numbers or not (weights.bias < np.inf).all():  # -inf: no such text
         raise DataError(f"{folder}: the weights of the linear model are damaged: restore them, or train again")
     return classifier
+
+
+def linear_classifier(arguments: PredictArguments) -> LinearClassifier:
+    """Load a linear model. Raises `DataError` if it is damaged, or cannot do what the arguments ask for."""
+    name, classifier = f"--model {arguments.model}", load_linear(arguments.model)
+    if arguments.max_length is not None or arguments.precision != "float32":
+        raise DataError(f"{name}: a linear model, on which --max_length and --precision have no effect; remove them")
+    if classifier.has_pairs != arguments.has_pairs:
+        reads = "pairs of texts; name the columns of both" if classifier.has_pairs else "single texts; name one column"
+        raise DataError(f"{name}: reads {reads} (--text_column)")
+    arguments.check_model(classifier.model.config)
+    return replace(classifier, choice=arguments.choice)
+
+
+def load_any(arguments: PredictArguments) -> Classifier:
+    """Load a linear model if the folder holds one, or else a classifier."""
+    return linear_classifier(arguments) if is_linear(arguments.model) else load_classifier(arguments)

@@ -3,27 +3,31 @@
 
 import textwrap
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 from torch.ao.quantization import quantize_dynamic
-from transformers import AutoTokenizer, PreTrainedConfig
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer, PreTrainedConfig
 
 import modeling_scratch  # noqa: F401  registers its models with the Auto classes
 
 from ..bridges.model_sources import (
+    Tokenizers,
     ask_for_mask,
     check_folder,
     check_loaded,
+    load_checkpoint,
+    load_tokenizers,
     position_limit,
     read_special_tokens,
     token_limit,
 )
 from ..tasks import CLASSIFY, action_in, action_of, named
-from ..utils.errors import DataError
+from ..utils.errors import DataError, panics_as_errors
 from .arguments import PredictArguments
 
 REDUCED = ("bfloat16", "int8")
@@ -69,6 +73,24 @@ def set_length(arguments: PredictArguments, tokenizer: Any, config: Any) -> None
         raise DataError(f"--max_length {limit}: must exceed the {added} special tokens")
 
 
+@contextmanager
+def loading_errors(option: str, name: str) -> Iterator[None]:
+    """Convert errors while a model loads to a one-line `DataError` that names the option. Check the folder first."""
+    check_folder(name, option)
+    try:
+        with panics_as_errors():
+            yield
+    except Exception as error:  # files, network, configuration, code: libraries raise many types
+        if any(Path(name).glob("checkpoint-*")) and not (Path(name) / "config.json").exists():
+            raise DataError(
+                f"{option} {name}: the run is unfinished; resume it or name a checkpoint-* folder"
+            ) from error
+        is_unknown = isinstance(error, OSError) and not Path(name).exists()
+        place = "folder not found, and as a name on the Hub: " if is_unknown else ""
+        message = str(error).removeprefix(option).strip().removeprefix(f"{name}: ")
+        raise DataError(f"{option} {name}: {place}{textwrap.shorten(message, 240)}") from error
+
+
 def load_head(
     arguments: PredictArguments, auto_class: Any, untrained: str, check: Callable[[Any], object] | None = None
 ) -> tuple[Any, Any]:
@@ -76,38 +98,41 @@ def load_head(
 
     untrained: the words for a model without trained head. check: raises an error for a configuration that does not fit.
     """
-    name = arguments.model
-    check_folder(name, "--model")
-    try:
-        model, tokenizer = _load(arguments, auto_class, untrained, check)
-    except Exception as error:  # files, network, configuration, code: libraries raise many types
-        if any(Path(name).glob("checkpoint-*")) and not (Path(name) / "config.json").exists():
-            raise DataError(
-                f"--model {name}: the run is unfinished; resume it or name a checkpoint-* folder"
-            ) from error
-        is_unknown = isinstance(error, OSError) and not Path(name).exists()
-        place = "folder not found, and as a name on the Hub: " if is_unknown else ""
-        raise DataError(f"--model {name}: {place}{textwrap.shorten(str(error), 240)}") from error
+    name, trusts = arguments.model, arguments.trust_remote_code
+    with loading_errors("--model", name):
+        model, info = auto_class.from_pretrained(name, trust_remote_code=trusts, output_loading_info=True)
+        action = action_of(model.config)
+        if action and (task := named(action)).use.auto_class != auto_class.__name__:
+            raise DataError(task.refusal)
+        check_loaded(model, info, untrained)
+        if check:
+            check(model.config)
+        tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=trusts)
+        check_tokenizer(tokenizer)
     read_special_tokens(tokenizer, arguments.allow_special_tokens or None)
     ask_for_mask(tokenizer, model)
     return to_precision(move(model.eval(), arguments.device), arguments.precision), tokenizer
 
 
-def _load(
-    arguments: PredictArguments, auto_class: Any, untrained: str, check: Callable[[Any], object] | None
-) -> tuple[Any, Any]:
-    name, trusts = arguments.model, arguments.trust_remote_code
-    model, info = auto_class.from_pretrained(name, trust_remote_code=trusts, output_loading_info=True)
-    action = action_of(model.config)
-    if action and (task := named(action)).use.auto_class != auto_class.__name__:
-        raise DataError(task.refusal)
-    check_loaded(model, info, untrained)
-    if check:
-        check(model.config)
-    tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=trusts)
-    if len(tokenizer) <= len(tokenizer.all_special_tokens):  # the fallback of some families without a tokenizer file
+def load_generating(name: str, trust_remote_code: bool) -> tuple[Any, Tokenizers]:
+    """Load a model with its tokenizers. Raises `DataError` for one without a trained head that generates."""
+    config = load_checkpoint(AutoConfig, name, trust_remote_code)
+    action = action_of(config)
+    if action and (advice := named(action).not_generated):  # a generation class would load it with random weights
+        raise DataError(f"{config.architectures[0]} does not generate texts; {advice}")
+    auto_class = AutoModelForSeq2SeqLM if config.is_encoder_decoder else AutoModelForCausalLM
+    model, info = load_checkpoint(auto_class, name, trust_remote_code, output_loading_info=True)
+    check_loaded(model, info, "no trained generation head")
+    tokenizers = load_tokenizers(name, trust_remote_code)
+    for tokenizer in tokenizers:
+        check_tokenizer(tokenizer)
+    return model, tokenizers
+
+
+def check_tokenizer(tokenizer: Any) -> None:
+    """Raise `DataError` for the fallback of some families without a tokenizer file."""
+    if len(tokenizer) <= len(tokenizer.all_special_tokens):
         raise DataError("no tokenizer; save the one used in training")
-    return model, tokenizer
 
 
 def move(model: Any, device: str | None) -> Any:

@@ -1,20 +1,20 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The models of the server and of the demo, by the task of a checkpoint."""
 
-import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from transformers import AutoConfig
 
-from ..bridges.model_sources import check_folder, load_checkpoint, read_special_tokens, token_limit
+from ..bridges.model_sources import load_checkpoint, read_special_tokens, token_limit
 from ..data.text_pairs import pair_columns
 from ..inference.arguments import PredictArguments
+from ..inference.loading import loading_errors
 from ..tasks import action_of, named
 from ..tasks.answerer import Answerer
 from ..tasks.base import Task
 from ..tasks.page import Page
-from ..utils.errors import DataError, panics_as_errors
+from ..utils.errors import DataError
 
 MOST_BEAMS, MOST_NEW_TOKENS = 8, 256
 
@@ -25,18 +25,12 @@ def task_of(arguments: PredictArguments, fault: str, is_served: bool = False) ->
 
     fault: the words for architectures that answer no texts, or with is_served, none that the server has a route for.
     """
-    name = arguments.model
-    check_folder(name, "--model")
-    try:
-        with panics_as_errors():
-            config = load_checkpoint(AutoConfig, name, arguments.trust_remote_code)
-            action = action_of(config)
-            if not action or (is_served and not named(action).serves):
-                raise DataError(f"{(config.architectures or ['the model'])[0]} {fault}")
-            yield named(action)
-    except Exception as error:  # files, network, configuration, code: libraries raise many types
-        message = str(error).removeprefix("--model_name_or_path").removeprefix("--model").strip()
-        raise DataError(f"--model {name}: {textwrap.shorten(message.removeprefix(f'{name}: '), 240)}") from error
+    with loading_errors("--model", arguments.model):
+        config = load_checkpoint(AutoConfig, arguments.model, arguments.trust_remote_code)
+        action = action_of(config)
+        if not action or (is_served and not named(action).serves):
+            raise DataError(f"{(config.architectures or ['the model'])[0]} {fault}")
+        yield named(action)
 
 
 def load_page(arguments: PredictArguments) -> Page:

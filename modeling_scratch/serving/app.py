@@ -7,26 +7,24 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from itertools import chain, islice
 from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 from ..tasks import ROUTES
 from ..tasks.answerer import Answerer, Job
 from .batches import Batcher, QueueFullError
 from .connections import LOOPBACK, KnownHosts
-from .interface import HTML, PAGE_HEADERS, TEXT, Body, Endpoint, openapi, page, record
-from .metrics import Metrics
+from .interface import TEXT, Body, Endpoint, openapi, record
+from .metrics import Counted, Metrics
 
 CLIENT_HAS_GONE = 499  # internal status, for the metrics only
-MOST_CHARACTERS = 1_000_000  # of all texts that the model reads for a request, which are tokenised at once
 SHORT = 2_000  # characters; shorter inputs tokenise faster than a thread starts
 
 
@@ -65,38 +63,15 @@ class Service:
                 raise HTTPException(422, fault)
             inputs = content.pop("inputs")
             texts = inputs if isinstance(inputs, list) else [inputs]
-            variants = self._variants(texts, content)
-            jobs = await self._encode(list(chain.from_iterable(variants)), content)
+            jobs = await self._encode(texts, content)
             answers = iter(await self._answers([job for job in jobs if job], request, deadline))
         except ClientDisconnect:
             return Response(status_code=CLIENT_HAS_GONE)
-        pairs = ((job, next(answers) if job else self.answerer.no_answer) for job in jobs)
-        found = [list(islice(pairs, len(each))) for each in variants]
-        return JSONResponse(self._content(texts, found, isinstance(inputs, list), content))
-
-    def _variants(self, texts: list[Any], options: dict[str, Any]) -> list[list[Any]]:
-        """Return what the model reads for each text. Raises `HTTPException` for more than can wait, or be tokenised."""
-        found: list[list[Any]] = []
-        rows = characters = 0
-        for text in texts:
-            found.append([])
-            for each in self.answerer.variants(text, options):
-                rows, characters = rows + 1, characters + self.body.inputs.characters(each)
-                if rows > self.limits.max_waiting or characters > max(MOST_CHARACTERS, self.limits.max_body_bytes):
-                    raise HTTPException(422, "explain: too many or too long texts; ask for fewer or shorter ones")
-                found[-1].append(each)
-        return found
-
-    def _content(
-        self, texts: list[Any], found: list[list[tuple[Job | None, Any]]], is_list: bool, options: dict[str, Any]
-    ) -> dict[str, Any]:
-        """Return the body of a response. found: the jobs of the variants of each text, None for empty ones, and the
-        answers to them."""
-        answers = [[answer for _, answer in pairs] for pairs in found]
-        each: dict[str, list[Any]] = {"truncated": [job is not None and job.truncated for (job, _), *_ in found]}
-        each |= self.answerer.added(texts, answers, options)
-        each = each if is_list else {name: values[0] for name, values in each.items()}
-        return {"outputs": self.answerer.shape([first for first, *_ in answers], is_list, options), **each}
+        found = [next(answers) if job else self.answerer.no_answer for job in jobs]
+        each = {"truncated": [job is not None and job.truncated for job in jobs], **self.answerer.added(found, content)}
+        if not isinstance(inputs, list):
+            each = {name: values[0] for name, values in each.items()}
+        return JSONResponse({"outputs": self.answerer.shape(found, isinstance(inputs, list), content), **each})
 
     async def _encode(self, texts: list[Any], options: dict[str, Any]) -> list[Job | None]:
         try:
@@ -116,9 +91,8 @@ class Service:
         answers: asyncio.Future = asyncio.gather(
             *(asyncio.wrap_future(job.answer) for job in jobs), return_exceptions=True
         )
-        gone: asyncio.Future = asyncio.ensure_future(
-            request.receive()
-        )  # the body is read: the next message is a disconnect
+        # The body is read: the next message is a disconnect.
+        gone: asyncio.Future = asyncio.ensure_future(request.receive())
         try:
             seconds = max(deadline - time.monotonic(), 0)
             await asyncio.wait({answers, gone}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
@@ -148,11 +122,8 @@ class Service:
     async def show_document(self, request: Request) -> Response:
         return JSONResponse(self.document)
 
-    async def show_page(self, request: Request) -> Response:
-        return HTMLResponse(page(self.document, str(request.base_url)), headers=PAGE_HEADERS)
-
     async def first_page(self, request: Request) -> Response:
-        return RedirectResponse("docs")
+        return RedirectResponse("openapi.json")
 
     def endpoints(self) -> list[Endpoint]:
         """Return the routes of the server: those of its application, and of its document."""
@@ -166,7 +137,6 @@ class Service:
             Endpoint(
                 "/openapi.json", self.show_document, "This interface, as an OpenAPI document.", {"type": "object"}
             ),
-            Endpoint("/docs", self.show_page, "This interface, as a page.", text, HTML),
         ]
 
     @asynccontextmanager
@@ -193,31 +163,6 @@ async def error_response(request: Request, error: Exception) -> Response:
     if isinstance(error, HTTPException):
         return JSONResponse({"error": error.detail}, error.status_code, error.headers)
     return JSONResponse({"error": "internal error; see the server's log"}, 500)
-
-
-class Counted:
-    """Middleware that counts requests by route and status; unknown paths count as "other"."""
-
-    def __init__(self, app: Starlette, metrics: Metrics) -> None:
-        self.app, self.metrics = app, metrics
-        self.paths = {route.path for route in app.routes if isinstance(route, Route)}
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        start, status = time.monotonic(), 500
-
-        async def send_and_note(message: Message) -> None:
-            nonlocal status
-            status = message.get("status", status)
-            await send(message)
-
-        try:
-            await self.app(scope, receive, send_and_note)
-        finally:
-            route = scope["path"] if scope["path"] in self.paths else "other"
-            self.metrics.count_request(route, status, time.monotonic() - start)
 
 
 async def read_json(request: Request, max_bytes: int, seconds: float) -> Any:

@@ -1,16 +1,13 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The address and the connections of a server: their number, the time of a request, and the accepted host names."""
+"""The address of a server, and the host names that it accepts."""
 
-import asyncio
 import socket
 from dataclasses import dataclass, field
-from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ..bridges.model_sources import ALLOW_SPECIAL_TOKENS
 from ..utils.command_line import option
@@ -43,60 +40,6 @@ class Address:
     @property
     def hosts(self) -> tuple[str, ...]:
         return (*LOOPBACK, self.host, *(self.allow_host or ()))
-
-
-class LimitedConnection(H11Protocol):
-    """A connection that is closed if a request's head, or a whole request with its response, takes too long.
-
-    Beyond `most` connections, the one that has waited longest for a head is closed. Clients that
-    send nothing, or a byte now and then, cannot keep others out.
-    """
-
-    def __init__(self, *arguments: Any, head: float, request: float, most: int, **named: Any) -> None:
-        """head, request: the time limits in seconds."""
-        super().__init__(*arguments, **named)
-        self.seconds, self.most = {False: head, True: request}, most
-        self.stage: tuple[object, bool] | None = None
-        self.since = 0.0
-        self.timer: asyncio.TimerHandle | None = None
-
-    @property
-    def is_answering(self) -> bool:
-        return self.cycle is not None and not self.cycle.response_complete
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self._limit()
-        others = [each for each in self.connections if isinstance(each, LimitedConnection) and not each.is_answering]
-        if len(self.connections) > self.most:
-            min(others, key=lambda each: each.since)._close()
-
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        self._limit()
-
-    def on_response_complete(self) -> None:
-        super().on_response_complete()
-        self._limit()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        super().connection_lost(exc)
-        if self.timer:
-            self.timer.cancel()
-
-    def _limit(self) -> None:
-        """Start the time limit of the stage, head or request, that the connection has entered."""
-        is_sending = self.transport.get_write_buffer_size() > 0  # the client has not read the whole answer
-        if self.stage == (stage := (self.cycle, self.is_answering or is_sending)):
-            return
-        self.stage, self.since = stage, self.loop.time()
-        if self.timer:
-            self.timer.cancel()
-        self.timer = self.loop.call_later(self.seconds[stage[1]], self._close)
-
-    def _close(self) -> None:
-        self.connections.discard(self)  # now: those that come before the event loop closes it count, too
-        self.transport.abort()
 
 
 class KnownHosts:

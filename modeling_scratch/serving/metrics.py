@@ -1,7 +1,12 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Prometheus metrics of the server."""
+"""Prometheus metrics of the server, and the middleware that counts its requests."""
+
+import time
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
+from starlette.applications import Starlette
+from starlette.routing import Route
+from starlette.types import Message, Receive, Scope, Send
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 TEXTS = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -36,3 +41,28 @@ class Metrics:
         """Return the metrics in Prometheus format. waiting: the number of queued texts."""
         self.queue.set(waiting)
         return generate_latest(self.registry).decode()
+
+
+class Counted:
+    """Middleware that counts requests by route and status; unknown paths count as "other"."""
+
+    def __init__(self, app: Starlette, metrics: Metrics) -> None:
+        self.app, self.metrics = app, metrics
+        self.paths = {route.path for route in app.routes if isinstance(route, Route)}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        start, status = time.monotonic(), 500
+
+        async def send_and_note(message: Message) -> None:
+            nonlocal status
+            status = message.get("status", status)
+            await send(message)
+
+        try:
+            await self.app(scope, receive, send_and_note)
+        finally:
+            route = scope["path"] if scope["path"] in self.paths else "other"
+            self.metrics.count_request(route, status, time.monotonic() - start)

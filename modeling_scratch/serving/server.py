@@ -2,10 +2,7 @@
 """The HTTP server of a model: arguments, socket and signals."""
 
 import socket
-import sys
 from dataclasses import dataclass, fields
-from functools import partial
-from typing import Any
 
 import uvicorn
 
@@ -14,9 +11,8 @@ from ..utils.command_line import option
 from ..utils.errors import DataError
 from .answerers import MOST_BEAMS, MOST_NEW_TOKENS, load_answerer
 from .app import Limits, build_app
-from .connections import Address, LimitedConnection, open_socket
+from .connections import Address, open_socket
 
-HEAD_SECONDS = 10.0  # for the head of a request
 BACKLOG = 128  # connections that are accepted at a time
 
 
@@ -27,7 +23,7 @@ class ServeArguments(Address):
     model: str = option(
         help="A folder or a name on the Hub: a classifier, a tagger, a translator, or a model that answers questions."
     )
-    max_connections: int = option(default=512, help="The maximum number of open connections.")
+    max_connections: int = option(default=512, help="The maximum number of open connections; more get status 503.")
     max_batch_tokens: int = option(default=4096, help="The maximum number of tokens per batch, with padding.")
     max_waiting: int = option(default=1024, help="The maximum number of queued texts; further requests get status 503.")
     max_texts: int = option(default=64, help="The maximum number of texts per request.")
@@ -62,7 +58,7 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
         host, port, *_ = (sockets or [])[0].getsockname()
         url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-        print(f"listening at {url}\nits interface: {url}/docs", flush=True)
+        print(f"listening at {url}\nits interface: {url}/openapi.json", flush=True)
 
 
 def serve(arguments: ServeArguments) -> None:
@@ -81,30 +77,15 @@ def serve(arguments: ServeArguments) -> None:
 
 def configuration(task: Answerer, arguments: ServeArguments) -> uvicorn.Config:
     """Return the settings of the HTTP server."""
-    seconds = arguments.timeout
-    connection: Any = partial(
-        LimitedConnection,
-        head=min(HEAD_SECONDS, seconds),
-        request=2 * seconds + 1,  # its body, its answers, and a client that is slow to read them
-        most=min(arguments.max_connections, open_files() // 2),
-    )
     return uvicorn.Config(
         build_app(task, arguments.limits(), arguments.hosts),
-        http=connection,
+        http="h11",
+        limit_concurrency=arguments.max_connections,
         log_level="warning",
         use_colors=False,
         access_log=False,
         ws="none",
         server_header=False,
         backlog=BACKLOG,
-        timeout_graceful_shutdown=int(seconds) + 1,
+        timeout_graceful_shutdown=int(arguments.timeout) + 1,
     )
-
-
-def open_files() -> int:
-    """Return how many files and connections the operating system lets this process open."""
-    if sys.platform == "win32":
-        return 2**16
-    import resource
-
-    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]

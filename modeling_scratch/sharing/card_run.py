@@ -1,126 +1,22 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""A run as recorded in its folder, and code snippets that load its model."""
+"""A run as recorded in its folder."""
 
 import json
 import math
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from safetensors import safe_open
 
 from ..data.splits import HUB_ALIASES
-from ..data.text_pairs import TextPair, column_names, parts_of
+from ..data.text_pairs import TextPair, column_names
 from ..report.report_files import without_texts
 from ..run.layout import RECORD
 from ..tasks import trained_by
 from ..tasks.base import Results, Task, Use
 from .quotations import may_quote
-
-
-class Snippets(NamedTuple):
-    """Code snippets for a model.
-
-    text: the example input. has_code: the folder holds the model's own code. target_folder: that of a separate target
-    tokenizer.
-    """
-
-    task: Use
-    name: str
-    text: str
-    has_code: bool
-    target_folder: str | None = None
-
-    def use(self) -> str:
-        """Return the snippet of a pipeline, with the model's own code if it has any."""
-        with_code = ", with the model's own code" if self.has_code else ""
-        is_ours = self.task.pipeline.startswith(("seq2seq", "extractive")) and not self.has_code
-        ours = "import modeling_scratch  # registers the pipeline\n" if is_ours else ""
-        return f"In a pipeline{with_code}; {self._where()}:\n\n{self.pipeline(self._trust, ours)}"
-
-    def other_ways(self) -> str:
-        """Return snippets of the model itself, with its own code and with the package, and of its check."""
-        if not self.has_code:
-            return f"The model:\n\n{self.model('')}"
-        return "\n\n".join(
-            [
-                "The model, with its own code:",
-                self.model(self._trust),
-                "The model, with modeling-scratch installed instead of its own code:",
-                self.model("", "import modeling_scratch  # registers its classes\n"),
-                "With modeling-scratch installed, verify that a copy gives the outputs recorded after training:",
-                f"```bash\npython -m modeling_scratch.verify {shlex.quote(self.name)}\n```",
-            ]
-        )
-
-    @property
-    def _trust(self) -> str:
-        return "trust_remote_code=True" if self.has_code else ""
-
-    def _where(self) -> str:
-        return f"{_quoted(self.name)} is the path of this folder or its name on the Hub"
-
-    def pipeline(self, trust: str, imports: str = "") -> str:
-        options = [f"{name}={_python(value)}" for name, value in self.task.options.items()]
-        arguments = ", ".join(filter(None, [f"model={_quoted(self.name)}", *options, trust]))
-        lines = [
-            "from transformers import pipeline",
-            *_lines_of(imports),
-            "",
-            f"pipe = pipeline({_quoted(self.task.pipeline)}, {arguments})",
-            f"print(pipe({self._pair() or self._question('pipe.tokenizer')}))",
-        ]
-        return _program(lines)
-
-    def model(self, trust: str, imports: str = "") -> str:
-        arguments = ", ".join(filter(None, [_quoted(self.name), trust]))
-        answer, target = self.task.answer, []
-        if isinstance(self.text, TextPair):
-            answer = answer.replace("tokenizer(text", "tokenizer(*text", 1)
-        if self.target_folder:
-            target = [f"target = AutoTokenizer.from_pretrained({arguments}, subfolder={_quoted(self.target_folder)})"]
-            answer = answer.replace("tokenizer.decode", "target.decode", 1)
-        lines = [
-            f"from transformers import {self.task.auto_class}, AutoTokenizer",
-            *_lines_of(imports),
-            "",
-            f"tokenizer = AutoTokenizer.from_pretrained({arguments})",
-            *target,
-            f"model = {self.task.auto_class}.from_pretrained({arguments})",
-            f"text = {self._question('tokenizer')}",
-            f"print({answer})",
-        ]
-        return _program(lines)
-
-    def _pair(self) -> str:
-        """Return the input of a pipeline for a pair as Python code; "" for a single text."""
-        pair = dict(zip(self.task.fields, parts_of(self.text)))
-        return json.dumps(pair, ensure_ascii=False) if isinstance(self.text, TextPair) else ""
-
-    def _question(self, tokenizer: str) -> str:
-        """Return the example input as Python code; a pair as a tuple."""
-        if isinstance(self.text, TextPair):
-            return f"({', '.join(map(_quoted, self.text.parts))})"
-        return self.task.given.format(text=_quoted(self.text), tokenizer=tokenizer)
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
-
-
-def _python(value: Any) -> str:
-    return _quoted(value) if isinstance(value, str) else repr(value)
-
-
-def _lines_of(imports: str) -> list[str]:
-    return ["", *imports.splitlines()] if imports else []
-
-
-def _program(lines: list[str]) -> str:
-    return "\n".join(["```python", *lines, "```"])
-
 
 TEXT, PAIR = "This is an example.", TextPair("What is this?", "This is an example.")  # where no text is quoted
 DEMO = "demo-reviews"  # without a data source

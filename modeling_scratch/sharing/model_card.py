@@ -2,7 +2,6 @@
 """Model cards: description, use, results, limits, data and training of a run."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import fields
 from hashlib import sha256
 from pathlib import Path
@@ -12,17 +11,15 @@ from huggingface_hub import EvalResult, ModelCard, ModelCardData
 from transformers import Seq2SeqTrainingArguments
 
 from ..bridges.model_limits import NO_LIMIT
-from ..data.text_pairs import column_names, of_parts, parts_of
-from ..pipelines import TARGET_FOLDER
+from ..data.text_pairs import column_names
 from ..report.report_files import NO_BLOCKS
 from ..report.run_tables import stage_table
 from ..run.layout import CARD
 from ..utils.files import write_text
 from ..utils.markdown import escaped, folded, table
-from .card_run import Run, Snippets
+from .card_programs import other_ways, use
+from .card_run import Run
 from .run_record import changed_settings
-
-LONGEST_QUESTION = 40  # characters of the example input; short, as the model's limit may be small
 
 SIZES = {  # of config.json
     "num_hidden_layers": "layers",
@@ -32,37 +29,20 @@ SIZES = {  # of config.json
     "vocab_size": "vocabulary size",
 }
 
-NEW = {"preset": "preset", "config_overrides": "changes to the preset"}  # of run_config.json, for new models only
-SETTINGS = {  # of run_config.json
-    "objective": "objective",
-    "learning_rate": "peak learning rate",
-    "lr_scheduler_type": "schedule",
-    "warmup_steps": "warm-up steps (below 1: fraction of all steps)",
-    "per_device_train_batch_size": "batch size per device",
-    "gradient_accumulation_steps": "gradient accumulation steps",
-    "optim": "optimizer",
-    "adam_beta1": "β₁",
-    "adam_beta2": "β₂",
-    "weight_decay": "weight decay",
-    "max_grad_norm": "maximum gradient norm",
-    "label_smoothing_factor": "label smoothing",
-    "ema_decay": "decay of the weight average",
-    "embedding_learning_rate": "learning rate of the embeddings",
-    "layer_decay": "layer-wise learning rate decay",
-    "bf16": "bfloat16",
-    "fp16": "float16",
-    "num_beams": "beam",
-    "seed": "seed",
-}
-
-# What run_config.json has besides is an argument of our own: it is told, too, but for those that do not say how a model
-# is trained, or that a tokenizer which is not new leaves without effect.
+# The settings of run_config.json that are told: these of the libraries, and all arguments of our own, but for those
+# that do not say how a model is trained, or that a tokenizer which is not new leaves without effect.
+SETTINGS = (
+    "learning_rate", "lr_scheduler_type", "warmup_steps", "per_device_train_batch_size", "gradient_accumulation_steps",
+    "optim", "adam_beta1", "adam_beta2", "weight_decay", "max_grad_norm", "label_smoothing_factor", "bf16",
+    "fp16", "seed",
+)  # fmt: skip
 LIBRARY = {field.name for field in fields(Seq2SeqTrainingArguments)} | {"train_batch_size", "eval_batch_size"}
 OTHERS = {
     "overwrite", "search_trials", "search_over", "model_name_or_path", "trust_remote_code", "allow_special_tokens",
     "tokenizer_name_or_path", "tokenizer_kind", "vocab_size", "lowercase", "texts_in_card", "save_linear_model",
 }  # fmt: skip
 
+OF_NEW_MODELS = {"preset", "config_overrides"}
 NEUTRAL = {"layer_decay": 1, "average_checkpoints": 1, "length_penalty": 1}  # values without effect
 
 
@@ -98,10 +78,12 @@ def data(run: Run) -> str:
 
 def training(run: Run) -> str:
     settings = {**run.record["model"], **run.record["training"]}
-    own = [key for key in settings if key not in LIBRARY | OTHERS | NEW.keys() | SETTINGS.keys()]
-    rows = _rows({**SETTINGS, **{key: key.replace("_", " ") for key in own}}, settings)
-    if run.starts_from is None:
-        rows = _rows(NEW, settings) + rows
+    left_out = OTHERS | (LIBRARY - {*SETTINGS}) | (OF_NEW_MODELS if run.starts_from else set())
+    rows = [
+        [key, value]
+        for key, value in settings.items()
+        if key not in left_out and value not in (None, "None", "", False, NEUTRAL.get(key))
+    ]
     if run.state:
         rows = [["steps", f"{run.state['global_step']:,}"], ["epochs", f"{run.state['epoch']:.4g}"], *rows]
     if "train_runtime" in run.times:
@@ -119,12 +101,6 @@ def training(run: Run) -> str:
             "All settings are in [run_config.json](run_config.json).",
         ]
     )
-
-
-def _rows(names: Mapping[str, str], settings: Mapping[str, Any]) -> list[list[Any]]:
-    """Return descriptions and values of the settings that have an effect."""
-    values = [(key, what, settings.get(key)) for key, what in names.items()]
-    return [[what, value] for key, what, value in values if value not in (None, "None", "", False, NEUTRAL.get(key))]
 
 
 def duration(seconds: float) -> str:
@@ -157,20 +133,6 @@ def limits(run: Run) -> str:
     return "\n".join(f"- {line}" for line in lines)
 
 
-def snippets(run: Run) -> Snippets:
-    target = TARGET_FOLDER if (run.folder / TARGET_FOLDER).is_dir() else None
-    texts = [_first_words(text) for text in parts_of(run.results.example)]
-    question = texts[0].split(" ")[0] if run.use.is_prompt else of_parts(texts)
-    return Snippets(run.use, run.name, question, "auto_map" in run.config, target)
-
-
-def _first_words(text: str) -> str:
-    """Return the whole words within LONGEST_QUESTION characters, or a piece of the first word."""
-    start = text[: LONGEST_QUESTION + 1]
-    words, space, _ = start.rpartition(" ")
-    return (words if space and len(text) > LONGEST_QUESTION else start[:LONGEST_QUESTION]).rstrip()
-
-
 CARD_FILE = CARD
 MARK = "\n<!-- Made of the run by modeling-scratch; once you edit it, it stays as it is. "
 
@@ -200,15 +162,14 @@ def _digest(text: str) -> str:
 
 def make_card(run: Run, **extra: Any) -> ModelCard:
     """Build the card with metadata for the Hub."""
-    code = snippets(run)
     sections = {
         "": what_it_is(run),
-        "Use": code.use(),
+        "Use": use(run),
         "Results": run.results.text or "Training is in progress; there are no scores yet.",
         "Limits": limits(run),
         "Data": data(run),
         "Training": training(run),
-        "Other ways to load it": code.other_ways(),
+        "Other ways to load it": other_ways(run),
     }
     text = [f"## {title}\n\n{section}" if title else section for title, section in sections.items()]
     page = "\n\n".join([f"# {escaped(run.name.rpartition('/')[2])}", *text])

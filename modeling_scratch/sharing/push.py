@@ -11,17 +11,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, ClassVar
 
 import huggingface_hub
 from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
-from huggingface_hub.repocard import metadata_load
 from huggingface_hub.utils import validate_repo_id
 
 from ..bridges.model_sources import load_tokenizers
 from ..pipelines import TARGET_FOLDER
 from ..run.layout import RECORD, SHARED, VERIFICATION
-from ..utils.errors import DataError, attempt, one_line, quoted
+from ..utils.errors import DataError, attempt
 from ..utils.files import check_regular, write_text
 from .leaks import TOKEN, check_contents, check_links_inside
 from .model_card import CARD_FILE, write_card
@@ -39,8 +38,6 @@ SIGNATURE = re.compile(r"(?<=\S)[?]\S+=\S+")  # of presigned storage URLs, which
 LOG_IN = "set HF_TOKEN or log in with `hf auth login`"
 KEPT_IN_COMMITS = "  (earlier commits still have it: delete the repository if its texts must not be read)"
 REPEAT = "repeat the command to retry"
-# What `git check-ref-format` allows, in short.
-BRANCH = re.compile(r"(?![-/])(?!.*([.][.]|//|/[.]|@[{]|[.]lock(/|$)|[/.]$))[^\s~^:?*\[\\\x00-\x1f\x7f]+")
 
 
 @dataclass
@@ -61,11 +58,9 @@ class PushArguments:
     private: bool = field(default=False, metadata={"help": "Make the repository and the Space private."})
     commit_message: str = field(default="Upload model", metadata={"help": "The commit message."})
     revision: str | None = field(default=None, metadata={"help": "The branch, created if needed; main by default."})
-    texts_in_card: bool = field(
-        default=False,
-        metadata={"help": "Also upload results that quote texts of the data, as earlier versions wrote them."},
-    )
     dry_run: bool = field(default=False, metadata={"help": "Check the folder and list the files without uploading."})
+
+    RETIRED: ClassVar[Mapping[str, str]] = {"--texts_in_card": "train with it; results of earlier versions stay here"}
 
     def __post_init__(self) -> None:
         if not (self.repo_id or self.space):
@@ -76,8 +71,6 @@ class PushArguments:
             raise DataError(f"--revision {self.revision!a}: needs --repo_id; a Space has no other branches")
         if not self.commit_message.strip():
             raise DataError("--commit_message must not be empty")
-        if self.revision is not None and not BRANCH.fullmatch(self.revision):
-            raise DataError(f"--revision {quoted(self.revision)}: not the name of a branch")
 
 
 def push(arguments: PushArguments) -> None:
@@ -86,7 +79,7 @@ def push(arguments: PushArguments) -> None:
     token = huggingface_hub.get_token() or ""
     if not (token or arguments.dry_run):
         raise DataError(f"no access token: {LOG_IN}")
-    check_that_it_loads(folder, files_to_upload(folder, arguments.texts_in_card))
+    check_that_it_loads(folder, files_to_upload(folder))
     if arguments.space:
         space_files(folder, arguments.repo_id)  # raises what is wrong before the model is uploaded
     if arguments.repo_id:
@@ -102,13 +95,12 @@ def push_model(folder: Path, arguments: PushArguments, token: str) -> None:
     repo_id = str(arguments.repo_id)
     if (folder / RECORD).is_file() and not arguments.dry_run:
         attempt(CARD_FILE, write_card, folder, repo_id)
-    names = files_to_upload(folder, arguments.texts_in_card)
+    names = files_to_upload(folder)
     check_contents(folder, names, token)
-    check_card(folder / CARD_FILE)
     files = {name: folder / name for name in names}
     show_files(folder, repo_id, files)
     for name in set(quoting_files(folder)).difference(names):
-        print(f"{'left out':>21}  {name}  (it quotes texts of the data; --texts_in_card True uploads it)")
+        print(f"{'left out':>21}  {name}  (it quotes texts of the data)")
     for name in left_out(folder, names):
         print(f"{'left out':>21}  {name}  (no run wrote it, and {VERIFICATION} does not record it)")
     if not arguments.dry_run:
@@ -158,12 +150,11 @@ def show_files(folder: Path, target: str, files: Mapping[str, Path]) -> None:
         print(f"{path.stat().st_size:>15,} bytes  {name}")
 
 
-def files_to_upload(folder: Path, quotes: bool = False) -> list[str]:
+def files_to_upload(folder: Path) -> list[str]:
     """Return the names of the files to upload: those that a run writes or verify.json records, and the named code.
 
-    quotes: also those that quote texts which the run may not quote.
-
-    Raises `DataError` if the folder does not hold a model, or if one of the model's files is a link out of it.
+    Those that quote texts which the run may not quote, as earlier versions wrote them, are left out. Raises `DataError`
+    if the folder does not hold a model, or if one of the model's files is a link out of it.
     """
     if not folder.is_dir():
         raise DataError(f"--folder {folder}: folder not found")
@@ -179,7 +170,7 @@ def files_to_upload(folder: Path, quotes: bool = False) -> list[str]:
     kept |= {name for name in names if is_one_of(name, SAVED)}
     for name in kept:
         check_regular(folder / name)
-    return [name for name in names if name in kept.difference(() if quotes else quoting_files(folder))]
+    return [name for name in names if name in kept.difference(quoting_files(folder))]
 
 
 def _recorded(folder: Path) -> Iterable[str]:
@@ -220,15 +211,6 @@ def warn_of_record(alone: Path, folder: Path) -> None:
         )
 
 
-def check_card(path: Path) -> None:
-    """Raise `DataError` for a card whose metadata the Hub cannot read."""
-    try:
-        if path.is_file():
-            metadata_load(path)
-    except Exception as error:  # of the YAML library: many types
-        raise DataError(f"{path}: its metadata is not valid YAML: {textwrap.shorten(one_line(error), 160)}") from error
-
-
 def _load(folder: Path) -> None:
     """Load with installed classes. The folder's own code is parsed, and not executed."""
     _, loading = load_model(folder)
@@ -238,16 +220,7 @@ def _load(folder: Path) -> None:
     if missing := [name for name in code_files(folder) if not (folder / name).is_file()]:
         raise DataError(f"the code lacks {', '.join(missing[:3])}: others could not load the model")
     for name in code_files(folder):
-        _check_code(name, (folder / name).read_bytes())
-
-
-def _check_code(name: str, source: bytes) -> None:
-    """Raise `DataError` for code that no reader could import: invalid, or with imports that no loader follows."""
-    for node in ast.walk(ast.parse(source, name)):
-        if isinstance(node, ast.ImportFrom) and node.level and (node.level > 1 or not node.module):
-            raise DataError(
-                f"{name}, line {node.lineno}: others load only what is imported as `from .file import name`"
-            )
+        ast.parse((folder / name).read_bytes(), name)
 
 
 def upload(

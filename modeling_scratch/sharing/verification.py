@@ -16,32 +16,22 @@ from typing import Any
 import torch
 from huggingface_hub import HfApi, hf_hub_download, snapshot_download
 from transformers import PreTrainedModel
-from transformers.utils import logging
 
 from ..data.text_pairs import from_fields
 from ..run.layout import VERIFICATION
 from ..utils.terminal import escape_missing_letters, flush_output
-from .model_files import (
-    MODEL_FILES,
-    WEIGHT_PATTERNS,
-    all_files,
-    is_one_of,
-    is_read,
-    named_code,
-    weight_files,
-)
-from .verification_outputs import (
+from .model_files import MODEL_FILES, WEIGHT_PATTERNS, all_files, is_one_of, is_read, named_code, weight_files
+from .verification_outputs import difference, encode, load_model, outputs_of, tokenizers_in, tolerance
+from .verification_record import (
+    RecordError,
+    describe_file,
     describe_model,
-    difference,
-    encode,
-    load_model,
-    outputs_of,
-    stored_types,
-    tokenizers_in,
-    tolerance,
+    read_record,
+    stored_tensors,
+    tensor_digest,
     versions,
+    write_verification,
 )
-from .verification_record import RecordError, describe_file, read_record, write_verification
 
 
 class Verdict(IntEnum):
@@ -117,18 +107,14 @@ class Report:
         yield self._conclusion()
 
     def _conclusion(self) -> str:
-        agree = bool(self.inputs) and all(entry.agrees for entry in self.inputs)
-        changed = [_plain(file.name) for file in self.files if file.status != "same"]
+        if self.verdict is Verdict.SAME:
+            return "This is the model that was trained: the weights are the same, and every logit agrees."
         if self.verdict is Verdict.CANNOT_TELL:
             return "Cannot tell whether this is the model that was trained."
-        if not agree and not changed and self.inputs and not self.differences:
-            may_be = "the versions differ" if self.versions else "the versions are the same, the hardware may differ"
-            return f"Files and weights are those of the model that was trained, but NOT its answers: {may_be}."
-        if self.verdict is Verdict.DIFFERENT:
-            return "This is NOT the model that was trained" + (", though every logit agrees." if agree else ".")
-        if changed:
-            return f"This is the model that was trained: {', '.join(changed)} differs, but every logit agrees."
-        return "This is the model that was trained: every recorded file is the same, and every logit agrees."
+        if self.differences or any(file.status != "same" for file in self.files):
+            return "This is NOT the model that was trained."
+        may_be = "the versions differ" if self.versions else "the versions are the same, the hardware may differ"
+        return f"Files and weights are those of the model that was trained, but NOT its answers: {may_be}."
 
 
 def _plain(name: str) -> str:
@@ -168,7 +154,8 @@ def verify(
         is_trusted = _may_run(folder, trust_remote_code, report)
         model, loading = load_model(folder, is_trusted)
         _compare_models(model, record, report)
-        _compare_stored(model, loading["unexpected_keys"], folder, report)
+        if any(file.by_tensor and file.status != "same" for file in report.files):
+            _compare_tensors(folder, loading["missing_keys"], record, report)
         _compare_tokenizers(model, folder, record, is_trusted, report)
         model.to(device=device, dtype=dtype)  # type: ignore[call-arg]
         _compare_outputs(model, record, report)
@@ -258,36 +245,21 @@ def _compare_models(model: PreTrainedModel, record: dict[str, Any], report: Repo
     for name, what in {"model_class": "class", "parameters": "number of parameters", "labels": "labels"}.items():
         if found[name] != record[name]:
             report.differences.append(f"the {what}: {found[name]!a}, recorded {record[name]!a}")
-    wanted, tensors, rounded = record["tensors"], found["tensors"], record["rounded"]
-    known = {name: {digest, *rounded.get(name, ())} for name, digest in wanted.items()}
-    changed = sorted(name for name in wanted.keys() | tensors.keys() if tensors.get(name) not in known.get(name, ()))
-    if found["dtype"] != record["dtype"]:
-        types = f"the weights are {found['dtype']}, were {record['dtype']}"
-        if rounded:
-            report.remarks.append(f"{types}: compared with the recorded ones, rounded")
-        else:
-            report.problems.append(f"{types}, and an earlier version recorded them: only their logits can be compared")
-            changed = sorted(wanted.keys() ^ tensors.keys())
-    if changed:
-        names = ", ".join(map(ascii, changed[:3])) + (", ..." if changed[3:] else "")
-        report.differences.append(f"{len(changed)} of {len(wanted)} tensors differ: {names}")
 
 
-def _compare_stored(model: PreTrainedModel, unread: Sequence[str], folder: Path, report: Report) -> None:
-    """Report what changed files of weights hold beside the tensors that were compared: others may load it."""
-    changed = [file.name for file in report.files if file.by_tensor and file.status in ("changed", "extra")]
-    loaded = {name: tensor.dtype for name, tensor in model.state_dict().items()}
-    other = {
-        name
-        for file in changed
-        for name, dtype in stored_types(folder / file).items()
-        if dtype.is_floating_point and dtype != loaded.get(name, model.dtype)
-    }
-    faults = {"that the model does not read": unread if changed else (), "stored in a type that is not loaded": other}
-    for fault, names in faults.items():
-        if names:
-            shown = ", ".join(map(ascii, sorted(names)[:3])) + (", ..." if len(names) > 3 else "")
-            report.problems.append(f"tensors {fault} cannot be compared: {shown}")
+def _compare_tensors(folder: Path, missing: Sequence[str], record: dict[str, Any], report: Report) -> None:
+    """Compare the tensors of weights that were written anew, as they are stored, whoever reads them."""
+    recorded, wanted = getattr(torch, record["dtype"]), record["tensors"]
+    tensors = {name: (tensor.dtype, tensor_digest(tensor)) for name, tensor in stored_tensors(folder)}
+    types = {dtype for dtype, _ in tensors.values() if dtype.is_floating_point}
+    if len(types) == 1 and recorded not in types:
+        report.problems.append(f"the weights are {types.pop()}, were {recorded}: only their outputs can be compared")
+        changed = {*tensors} - wanted.keys()
+    else:
+        changed = {name for name, (_, digest) in tensors.items() if digest != wanted.get(name)}
+    if names := sorted(changed | {*missing}):
+        shown = ", ".join(map(ascii, names[:3])) + (", ..." if names[3:] else "")
+        report.differences.append(f"{len(names)} of {len(wanted)} tensors differ: {shown}")
 
 
 def _compare_tokenizers(
@@ -346,9 +318,3 @@ def main(arguments: Sequence[str] | None = None) -> Verdict:
             flush_output()
         parser.exit(2, f"{parser.prog}: error: standard output: {error}\n")
     return report.verdict
-
-
-if __name__ == "__main__":
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    sys.exit(main())

@@ -1,19 +1,15 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Numerical fingerprints of a model and its outputs, for comparing copies.
+"""A saved model as others load it: its inputs, its outputs, and how far these may be apart elsewhere.
 
 Shapes: R rows (positions, or texts), C columns (labels, tokens of the vocabulary, or features).
 """
 
-import hashlib
 import math
-import platform
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import torch
 import transformers
-from safetensors import safe_open
 from torch import Tensor
 from transformers import AutoConfig, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.dynamic_module_utils import get_class_from_dynamic_module
@@ -23,15 +19,12 @@ import modeling_scratch
 from ..bridges.model_limits import check_model_files
 from ..data.text_pairs import TextPair, parts_of
 from ..pipelines import TARGET_FOLDER
-from .model_files import weight_files
 
 MAX_LENGTH = 64  # tokens per example
 
 FEW_COLUMNS, SPREAD_COLUMNS, TOP_COLUMNS = 32, 16, 5
 
 ROUNDINGS, DEVIATIONS = 8, 4  # of a block into what the next one reads; how far out they are tolerated
-
-COPY_TYPES = (torch.float32, torch.bfloat16, torch.float16)
 
 Outputs = dict[str, Tensor]
 
@@ -60,26 +53,9 @@ def load_model(
     known = known or otherwise
     if not (isinstance(known, type) and issubclass(known, PreTrainedModel)):
         raise ValueError(f"config.json names a model class that is not known here: {name!a}")
-    if (half := _half_type(folder)) is not None:
-        config.dtype = half  # a rounded copy can have the config.json of the original
     made: Any = known.from_pretrained(folder, config=config, use_safetensors=True, output_loading_info=True)
     model, loading = made
     return model.eval(), {kind: sorted(loading[kind]) for kind in ("missing_keys", "unexpected_keys")}
-
-
-def stored_types(path: Path) -> dict[str, torch.dtype]:
-    """Return the types that the tensors of a file are stored in; none for an index of such files."""
-    if path.suffix != ".safetensors":
-        return {}
-    with safe_open(path, "pt") as file:
-        return {name: file.get_tensor(name).dtype for name in file.keys()}  # noqa: SIM118  # it is no dict
-
-
-def _half_type(folder: Path) -> torch.dtype | None:
-    """Return the type of 16 bits that all weights are stored in, if there is one."""
-    kinds = {dtype for name in weight_files(Path(folder)) for dtype in stored_types(folder / name).values()}
-    kinds = {dtype for dtype in kinds if dtype.is_floating_point}
-    return kinds.pop() if len(kinds) == 1 and kinds < {torch.bfloat16, torch.float16} else None
 
 
 def tokenizers_in(folder: Path, trust_remote_code: bool = False) -> Tokenizers:
@@ -135,40 +111,6 @@ def _start(model: PreTrainedModel) -> int:
     config = model.config
     starts = (getattr(config, name, None) for name in ("decoder_start_token_id", "bos_token_id", "pad_token_id"))
     return next((token for token in starts if token is not None), 0)
-
-
-def describe_model(model: PreTrainedModel) -> dict[str, Any]:
-    """Describe a model independently of inputs: class, dtype, parameters, labels and tensor digests."""
-    labels: dict[Any, str] = model.config.id2label or {}
-    return {
-        "model_class": type(model).__name__,
-        "dtype": str(model.dtype).removeprefix("torch."),
-        "parameters": model.num_parameters(),
-        "labels": [str(labels[index]) for index in sorted(labels)],
-        "tensors": {name: _tensor_digest(tensor) for name, tensor in model.state_dict().items()},
-    }
-
-
-def describe_rounded(model: PreTrainedModel) -> dict[str, list[str]]:
-    """Return digests of each tensor as it is in copies of other types, such as bfloat16: rounded, or widened."""
-    return {
-        name: [_tensor_digest(tensor.to(dtype)) for dtype in COPY_TYPES if dtype != tensor.dtype]
-        for name, tensor in model.state_dict().items()
-        if tensor.is_floating_point()
-    }
-
-
-def versions() -> dict[str, str]:
-    """Return the versions of Python and the libraries."""
-    libraries = {name: version(name) for name in ("torch", "transformers", "tokenizers")}
-    return {"python": platform.python_version(), **libraries, "modeling_scratch": modeling_scratch.__version__}
-
-
-def _tensor_digest(tensor: Tensor) -> str:
-    """Digest values, dtype and shape to 64 bits of SHA-256, which suffice to distinguish tensors."""
-    digest = hashlib.sha256(f"{tensor.dtype} {list(tensor.shape)} ".encode())
-    digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
-    return digest.hexdigest()[:16]
 
 
 @torch.no_grad()

@@ -5,21 +5,25 @@ import copy
 import hashlib
 import json
 import os
+import platform
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
+from safetensors import safe_open
+from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+import modeling_scratch
 
 from ..data.text_pairs import as_fields, parts_of
 from ..run.layout import VERIFICATION
 from ..utils.files import file_digest, write_text
-from .model_files import MODEL_FILES, WEIGHT_PATTERNS, is_one_of, model_files
+from .model_files import MODEL_FILES, WEIGHT_PATTERNS, is_one_of, model_files, weight_files
 from .verification_outputs import (
-    describe_model,
-    describe_rounded,
     encode,
     example_ids,
     length_limit,
@@ -27,7 +31,6 @@ from .verification_outputs import (
     outputs_of,
     summarise,
     tokenizers_in,
-    versions,
 )
 
 FORMAT = 1
@@ -43,7 +46,7 @@ class RecordError(ValueError):
     """A missing, damaged or untrustworthy verify.json. The message names the fault."""
 
 
-# Files
+# What a record has
 
 
 def describe_file(path: Path) -> dict[str, Any]:
@@ -59,6 +62,34 @@ def describe_file(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return entry
     return {**entry, "content": hashlib.sha256(canonical.encode()).hexdigest()}
+
+
+def describe_model(model: PreTrainedModel) -> dict[str, Any]:
+    """Return the class, the number of parameters and the labels."""
+    labels: dict[Any, str] = model.config.id2label or {}
+    names = [str(labels[index]) for index in sorted(labels)]
+    return {"model_class": type(model).__name__, "parameters": model.num_parameters(), "labels": names}
+
+
+def tensor_digest(tensor: Tensor) -> str:
+    """Digest values, dtype and shape to 64 bits of SHA-256, which suffice to distinguish tensors."""
+    digest = hashlib.sha256(f"{tensor.dtype} {list(tensor.shape)} ".encode())
+    digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()[:16]
+
+
+def stored_tensors(folder: Path) -> Iterator[tuple[str, Tensor]]:
+    """Yield the tensors of the weights of a folder by name, as they are stored."""
+    for path in (folder / name for name in sorted(weight_files(folder)) if name.endswith(".safetensors")):
+        with safe_open(path, "pt") as file:
+            for name in file.keys():  # noqa: SIM118  # it is no dict
+                yield name, file.get_tensor(name)
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of Python and the libraries."""
+    libraries = {name: version(name) for name in ("torch", "transformers", "tokenizers")}
+    return {"python": platform.python_version(), **libraries, "modeling_scratch": modeling_scratch.__version__}
 
 
 # Writing
@@ -97,8 +128,9 @@ def write_verification(
                 raise ValueError(f"AutoTokenizer does not make this tokenizer of {folder}: save it there first")
             entries += [(text, ids)] if ids["input_ids"] else []
     record = {
-        "format": FORMAT, **describe_model(loaded), "rounded": describe_rounded(loaded), "versions": versions(),
-        "max_length": limit,
+        "format": FORMAT, **describe_model(loaded), "dtype": str(loaded.dtype).removeprefix("torch."),
+        "tensors": {name: tensor_digest(tensor) for name, tensor in loaded.state_dict().items()},
+        "versions": versions(), "max_length": limit,
         "files": {name: describe_file(folder / name) for name in model_files(folder)},
         "inputs": [_record_input(loaded, text, ids) for text, ids in entries],
     }  # fmt: skip
@@ -127,57 +159,64 @@ def _record_input(model: PreTrainedModel, text: str | None, ids: dict[str, list[
 # Reading a possibly damaged or malicious record
 
 
-class _List(NamedTuple):
-    of: Any
-    most: int
-
-
-class _Map(NamedTuple):
-    key: Callable[[Any], bool]
-    of: Any
-
-
-def _text(value: Any) -> bool:
+def _is_text(value: Any) -> bool:
     return isinstance(value, str) and len(value) <= 20_000
 
 
-def _count(value: Any) -> bool:
+def _is_count(value: Any) -> bool:
     return type(value) is int and 0 <= value < 2**63
 
 
-def _number(value: Any) -> bool:
+def _is_number(value: Any) -> bool:
     return type(value) in (int, float) and abs(value) < 1e39
 
 
-def _digest(value: Any) -> bool:
+def _is_digest(value: Any) -> bool:
     return isinstance(value, str) and re.fullmatch("[0-9a-f]{16,64}", value) is not None
 
 
-def _file_name(value: str) -> bool:
-    return is_one_of(value, MODEL_FILES)
+def _is_file(name: str, entry: Any) -> bool:
+    return is_one_of(name, MODEL_FILES) and _is_count(entry["size"]) and _is_digest(entry["sha256"])
 
 
-def _optional(kind: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    return lambda value: value is None or kind(value)
+def _is_row(row: Any, count: int, width: int) -> bool:
+    """Return whether what is known of a row is inside of an output of so many rows and columns."""
+    columns, values = row["columns"], row["values"]
+    are_inside = _is_count(row["row"]) and row["row"] < count and all(_is_count(c) and c < width for c in columns)
+    return are_inside and len(columns) == len(values) <= 64 and all(map(_is_number, [*values, row["mean"], row["std"]]))
 
 
-_IDS = _List(_count, LONGEST_INPUT)
-_ROW = {"row": _count, "columns": _List(_count, 64), "values": _List(_number, 64), "mean": _number, "std": _number}
-_INPUT = {
-    "text": _optional(_text),
-    "text_pair": _optional(_text),  # of a pair only
-    "ids": _Map(lambda name: name in ("input_ids", "token_type_ids", "decoder_input_ids"), _IDS),
-    "outputs": _Map(_text, {"shape": _List(_count, 2), "rows": _List(_ROW, 3)}),
-}
+def _is_output(name: str, output: Any) -> bool:
+    count, width = output["shape"]
+    are_sizes = _is_text(name) and _is_count(count) and _is_count(width) and len(output["rows"]) <= 3
+    return are_sizes and all(_is_row(row, count, width) for row in output["rows"])
 
-_SCHEMA = {
+
+def _is_input(entry: Any) -> bool:
+    texts = [entry.get(name) for name in ("text", "text_pair")]
+    ids = entry["ids"]
+    return (
+        all(text is None or _is_text(text) for text in texts)
+        and ids.keys() <= {"input_ids", "token_type_ids", "decoder_input_ids"}
+        and all(
+            isinstance(row, list) and len(row) <= LONGEST_INPUT and all(map(_is_count, row)) for row in ids.values()
+        )
+        and all(_is_output(*item) for item in entry["outputs"].items())
+    )
+
+
+FIELDS: dict[str, Callable[[Any], bool]] = {
     "format": lambda value: value == FORMAT,
-    "model_class": _text, "dtype": lambda value: isinstance(getattr(torch, str(value), None), torch.dtype),
-    "parameters": _count, "labels": _List(_text, 100_000), "versions": _Map(_text, _text),
-    "files": _Map(_file_name, {"size": _count, "sha256": _digest}), "tensors": _Map(_text, _digest),
-    "rounded": _Map(_text, _List(_digest, 4)),
-    "max_length": lambda value: _count(value) and 0 < value <= LONGEST_INPUT, "inputs": _List(_INPUT, 64),
-}  # fmt: skip
+    "model_class": _is_text,
+    "dtype": lambda value: isinstance(getattr(torch, value), torch.dtype),
+    "parameters": _is_count,
+    "labels": lambda value: isinstance(value, list) and all(map(_is_text, value)),
+    "versions": lambda value: all(_is_text(name) and _is_text(number) for name, number in value.items()),
+    "files": lambda value: all(_is_file(*item) for item in value.items()),
+    "tensors": lambda value: all(_is_text(name) and _is_digest(digest) for name, digest in value.items()),
+    "max_length": lambda value: _is_count(value) and 0 < value <= LONGEST_INPUT,
+    "inputs": lambda value: 0 < len(value) <= 64 and all(map(_is_input, value)),
+}
 
 
 def read_record(path: Path) -> dict[str, Any]:
@@ -188,40 +227,11 @@ def read_record(path: Path) -> dict[str, Any]:
         record = json.loads(path.read_bytes())
     except (ValueError, RecursionError, OSError) as error:
         raise RecordError(f"{VERIFICATION} cannot be read: {type(error).__name__}") from error
-    if isinstance(record, dict):
-        record.setdefault("rounded", {})  # records of earlier versions have none
-    _check(record, _SCHEMA, "")
-    if not record["inputs"]:
-        raise RecordError(f"{VERIFICATION}: contains no inputs")
-    for entry in record["inputs"]:
-        for summary in entry["outputs"].values():
-            _check_places(summary["shape"], summary["rows"])
+    for name, is_valid in FIELDS.items():
+        try:
+            is_whole = is_valid(record[name])
+        except (LookupError, TypeError, ValueError, AttributeError):  # a part is missing, or of another type
+            is_whole = False
+        if not is_whole:
+            raise RecordError(f"{VERIFICATION}: {name} is missing, damaged, or not allowed")
     return record
-
-
-def _check_places(shape: list[int], rows: list[dict[str, Any]]) -> None:
-    count, width = shape if len(shape) == 2 else (0, 0)
-    for row in rows:
-        inside = row["row"] < count and all(column < width for column in row["columns"])
-        if not inside or len(row["columns"]) != len(row["values"]):
-            raise RecordError(f"{VERIFICATION}: row {row['row']} of an output has values outside of its shape {shape}")
-
-
-def _check(value: Any, kind: Any, where: str) -> None:
-    if isinstance(kind, dict | _List | _Map):
-        right = isinstance(value, list) and len(value) <= kind.most if isinstance(kind, _List) else type(value) is dict
-    else:
-        right = kind(value)
-    if not right:
-        raise RecordError(f"{VERIFICATION}: {where or 'it'} has an invalid value: {ascii(value)[:60]}")
-    if isinstance(kind, _List):
-        for index, item in enumerate(value):
-            _check(item, kind.of, f"{where}[{index}]")
-    elif isinstance(kind, _Map):
-        for key, item in value.items():
-            if not kind.key(key):
-                raise RecordError(f"{VERIFICATION}: {where} names {ascii(key)[:60]}, which is not allowed")
-            _check(item, kind.of, f"{where}[{key!a}]")
-    elif isinstance(kind, dict):
-        for key, expected in kind.items():
-            _check(value.get(key), expected, f"{where}.{key}".lstrip("."))

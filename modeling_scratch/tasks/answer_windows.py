@@ -18,7 +18,7 @@ from ..question_answering import QuestionAnsweringPipeline
 from ..utils.errors import DataError, DivergedError
 from .answerer import MORE_THAN_ANY, Answerer, Job, check_finite, response
 from .base import Encoded, recorded_settings
-from .requests import AnyOption, Inputs, Option, Pairs, Schema, array, record
+from .requests import Inputs, Option, Pairs, Schema, array, record
 
 PIPELINE = "extractive-question-answering"
 SETTINGS = {"max_answer_len": int, "handle_impossible_answer": bool}  # of the pipeline, which a configuration records
@@ -112,7 +112,7 @@ class Reader(Answerer):
             yield {"start": start, "end": end, **rest}
 
     @property
-    def options(self) -> Mapping[str, AnyOption]:
+    def options(self) -> Mapping[str, Option]:
         return {"top_k": Option("The number of answers to a question, best first.", 2, 1, self.limits["top_k"])}
 
     @property

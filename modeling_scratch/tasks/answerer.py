@@ -2,7 +2,7 @@
 """A model that answers texts: a pipeline split into steps, so that texts of several requests can share a batch."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -13,7 +13,7 @@ from transformers import DataCollatorWithPadding
 from ..data.columns import is_missing
 from ..fast.text_classification import batches_by_length
 from ..utils.errors import DataError, panics_as_errors
-from .requests import AnyOption, Inputs, Schema, one_or_several, record
+from .requests import Inputs, Option, Schema, one_or_several, record
 
 MORE_THAN_ANY = 1_000  # limit of top_k; as in a pipeline, larger values return all labels
 Answer = list[dict[str, Any]]  # to a text, the best first
@@ -62,7 +62,7 @@ class Answerer(ABC):
     progress: Callable[[int], object] = field(default_factory=lambda: untold, init=False)
 
     @property
-    def options(self) -> Mapping[str, AnyOption]:
+    def options(self) -> Mapping[str, Option]:
         """The options of a request, beside its texts."""
         return {}
 
@@ -84,10 +84,6 @@ class Answerer(ABC):
     def no_answer(self) -> Answer:
         """The answer to an empty text."""
         return []
-
-    def variants(self, text: Any, options: Mapping[str, Any]) -> Iterable[Any]:
-        """Return the texts that the model reads for a text, which is the first of them."""
-        return [text]
 
     def is_empty(self, text: Any) -> bool:
         """Return whether a text has no visible character."""
@@ -117,9 +113,9 @@ class Answerer(ABC):
         """What `answer` counted, in words."""
         return {}
 
-    @abstractmethod
     def _encode(self, text: Any, options: Mapping[str, Any]) -> Job:
         """Tokenise a text."""
+        raise NotImplementedError
 
     @abstractmethod
     def run(self, jobs: Sequence[Job]) -> list[Answer]:
@@ -129,10 +125,8 @@ class Answerer(ABC):
         """Return the outputs for the answers to the texts of a request: of one text, or of a list."""
         return list(answers) if is_list else answers[0]
 
-    def added(
-        self, texts: Sequence[Any], answers: Sequence[Sequence[Answer]], options: Mapping[str, Any]
-    ) -> dict[str, list[Any]]:
-        """Return further fields of a response, with a value for each text. answers: to its variants."""
+    def added(self, answers: Sequence[Answer], options: Mapping[str, Any]) -> dict[str, list[Any]]:
+        """Return further fields of a response, with a value for each text."""
         return {}
 
 

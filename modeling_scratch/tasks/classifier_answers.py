@@ -5,22 +5,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TextIO
 
-from transformers import pipeline
-
-from ..data.columns import is_missing
-from ..data.text_pairs import TEXT_FIELDS, as_fields, check_single, of_parts, pair_columns
-from ..inference.answers import ALL, MULTI_LABEL, Choice, gives_numbers, has_one_score, names_of
+from ..data.text_pairs import TEXT_FIELDS, as_fields, check_single, from_fields, of_parts, pair_columns
+from ..inference.answers import ALL, MULTI_LABEL, Choice, gives_numbers, names_of, ranked, to_scores
 from ..inference.arguments import PredictArguments
-from ..inference.classification import Classifier, explain, load_any, uncounted
-from ..inference.explanations import MOST_WORDS, contributions, has_more_words, with_and_without
+from ..inference.classification import explain, uncounted
+from ..inference.explanations import MOST_WORDS, has_more_words
+from ..inference.linear_models import load_any
 from ..inference.rows import row_writer
 from ..report.classification_card import classification
 from ..tasks import CLASSIFY
-from ..utils.errors import DataError
-from .answerer import MORE_THAN_ANY, Answer, Job, OneTextAnswerer, response
+from ..utils.errors import DataError, panics_as_errors
+from .answerer import MORE_THAN_ANY, Answer, Answerer, Job, response
 from .base import FileRow, Space, Task, Use
 from .page import CUT, Later, Page
-from .requests import AnyOption, Flag, Inputs, Option, Pairs, Schema, array, one_or_several, record
+from .requests import Inputs, Option, Pairs, Schema, array, one_or_several, record
 
 ONE_CLASS, SEVERAL, NUMBER = "single_label_classification", "multi_label_classification", "regression"
 PURPOSES = {
@@ -48,18 +46,17 @@ MORE_WORDS = f" Only the contributions of the first {MOST_WORDS} words are compu
 
 
 @dataclass
-class Classification(OneTextAnswerer):
+class Classification(Answerer):
     """Labels with their probabilities, or numbers.
 
-    classifier: answers files; a linear one has no pipeline. has_pairs: the model reads pairs of texts. explains: files
-    get the contributions of words. unsure, long: the texts without a label, and those with more words than explained.
+    pipe: a `Classifier`. has_pairs: the model reads pairs of texts. explains: files get the contributions of words.
+    unsure, long: the texts without a label, and those with more words than explained.
     """
 
     name: ClassVar[str] = "classify"
     summary: ClassVar[str] = (
         "Classify texts. The response to a text has the labels with their probabilities, most likely first."
     )
-    classifier: Any = None
     has_pairs: bool = False
     explains: bool = False
     unsure: int = 0
@@ -67,18 +64,15 @@ class Classification(OneTextAnswerer):
 
     @property
     def config(self) -> Any:
-        return self.classifier.model.config
+        return self.pipe.model.config
 
     @property
-    def options(self) -> Mapping[str, AnyOption]:
+    def options(self) -> Mapping[str, Option]:
         top_k = Option("The number of labels of a text, most likely first.", 2, 1, self.limits["top_k"], words=(ALL,))
-        options: dict[str, AnyOption] = {"top_k": top_k}
+        options: dict[str, Option] = {"top_k": top_k}
         if not gives_numbers(self.config):
             told = 'The lowest probability of a label. The answer then has "labels": the labels that reach it.'
             options["threshold"] = Option(told, 0.8, 0, 1, is_whole=False)
-        if not self.has_pairs and has_one_score(self.config):
-            told = f'Whether to add "words": what each of the first {MOST_WORDS} words contributes to the first score.'
-            options["explain"] = Flag(told)
         return options
 
     @property
@@ -88,10 +82,6 @@ class Classification(OneTextAnswerer):
         if "threshold" in self.options:
             is_multi = self.config.problem_type == MULTI_LABEL
             added["labels"] = one_or_several(array({"enum": names}) if is_multi else {"enum": [*names, None]})
-        if "explain" in self.options:
-            value = {"anyOf": [{"type": "number"}, {"enum": [None]}]}
-            words = array(record({"word": {"type": "string"}, "contribution": value}))
-            added["words"] = one_or_several({"anyOf": [words, {"enum": [None]}]})
         return response(outputs, added)
 
     def inputs(self, max_texts: int, max_characters: int) -> Inputs:
@@ -104,15 +94,14 @@ class Classification(OneTextAnswerer):
     def samples(self) -> list[Any]:
         return [dict(zip(TEXT_FIELDS, ("a", "b c")))] if self.has_pairs else super().samples
 
-    def variants(self, text: Any, options: Mapping[str, Any]) -> Iterable[Any]:
-        return with_and_without(text) if options.get("explain") else [text]
-
-    def is_empty(self, text: Any) -> bool:
-        """Return whether the text, or one of a pair, has no visible character."""
-        return any(map(is_missing, text.values() if self.has_pairs else [text]))
+    def encode(self, texts: Sequence[Any], options: Mapping[str, Any]) -> list[Job | None]:
+        with panics_as_errors():
+            read = self.pipe.read([from_fields(text) if self.has_pairs else text for text in texts])
+        return [each and Job(each.features, each.length, each.is_cut) for each in read]
 
     def run(self, jobs: Sequence[Job]) -> list[Answer]:
-        return [self.pipe.postprocess(each, top_k=None, _legacy=False) for each in self.outputs(jobs)]
+        scores = to_scores(self.pipe.logits([job.features for job in jobs]), self.config)
+        return [ranked(names_of(self.config), each) for each in scores]
 
     def shape(self, answers: Sequence[Answer], is_list: bool, options: Mapping[str, Any]) -> Any:
         """Return the labels of one text, or a list of those of each."""
@@ -120,20 +109,15 @@ class Classification(OneTextAnswerer):
         best = [answer[: None if top_k == ALL else top_k] for answer in answers]
         return best if is_list else best[0]
 
-    def added(
-        self, texts: Sequence[Any], answers: Sequence[Sequence[Answer]], options: Mapping[str, Any]
-    ) -> dict[str, list[Any]]:
-        """Return the labels that reach the threshold, and the words with their contributions, as they are asked for."""
-        found: dict[str, list[Any]] = {}
-        if "threshold" in options:
-            found["labels"] = [self._reaching(answer, options["threshold"]) for answer, *_ in answers]
-        if options.get("explain"):
-            found["words"] = [contributions(text, _scores(each)) for text, each in zip(texts, answers)]
-        return found
+    def added(self, answers: Sequence[Answer], options: Mapping[str, Any]) -> dict[str, list[Any]]:
+        """Return the labels that reach the threshold, if there is one."""
+        if "threshold" not in options:
+            return {}
+        return {"labels": [self._reaching(answer, options["threshold"]) for answer in answers]}
 
     @property
     def counts(self) -> dict[str, int]:
-        classifier = self.classifier
+        classifier = self.pipe
         return {
             "texts without a label, as none reaches --threshold": self.unsure,
             f"texts of which only the first {MOST_WORDS} words are explained": self.long,
@@ -150,12 +134,6 @@ class Classification(OneTextAnswerer):
         return labels[0] if labels else None
 
 
-def _scores(answers: Sequence[Answer]) -> list[float | None]:
-    """Return the score in each answer of the label that is first in the first one; None for empty answers."""
-    label = answers[0][0]["label"] if answers[0] else None
-    return [next((each["score"] for each in answer if each["label"] == label), None) for answer in answers]
-
-
 # On a page
 
 
@@ -164,7 +142,7 @@ class ClassifierPage(Page):
 
     def __init__(self, task: Task, answerer: Classification, fields: tuple[str, ...]) -> None:
         super().__init__(task, answerer)
-        self.fields, self.classifier, self.config = fields, answerer.classifier, answerer.config
+        self.fields, self.classifier, self.config = fields, answerer.pipe, answerer.config
         self.is_multiple = self.config.problem_type == MULTI_LABEL
         labels = {"label": "Answer", "num_top_classes": MOST_LABELS, "show_heading": not self.is_multiple}
         self.outputs = ("Label", labels), ("Markdown", {})
@@ -237,12 +215,8 @@ class AnsweringClassifier(Task):
 
     def load(self, arguments: PredictArguments, limits: Mapping[str, int] | None = None) -> Classification:
         """Load a classifier, of pairs if the arguments name two columns; or the linear model of a folder."""
-        classifier, limits, pairs = load_any(arguments), {"top_k": MORE_THAN_ANY}, arguments.has_pairs
-        pipe: Any = None
-        if isinstance(classifier, Classifier):
-            model = classifier.model
-            pipe = pipeline("text-classification", model=model, tokenizer=classifier.tokenizer, device=model.device)
-        return Classification(pipe, limits, classifier=classifier, has_pairs=pairs, explains=arguments.explain)
+        limits, pairs = {"top_k": MORE_THAN_ANY}, arguments.has_pairs
+        return Classification(load_any(arguments), limits, has_pairs=pairs, explains=arguments.explain)
 
     def page(self, arguments: PredictArguments) -> ClassifierPage:
         return ClassifierPage(self, self.load(arguments), pair_columns(arguments.model) or self.fields)
@@ -266,7 +240,7 @@ class AnsweringClassifier(Task):
         return row_writer(handle, arguments, self.columns(arguments), names_of(answerer.config))
 
     def answer(self, answerer: Classification, rows: Sequence[FileRow]) -> Iterable[dict[str, Any]]:
-        classifier, texts = answerer.classifier, [text for _, text, _ in rows]
+        classifier, texts = answerer.pipe, [text for _, text, _ in rows]
         words: Sequence[Any] = [None] * len(texts)
         answers = classifier.classify(texts, uncounted if answerer.explains else answerer.progress)
         if answerer.explains:

@@ -53,23 +53,6 @@ class Option:
 
 
 @dataclass(frozen=True)
-class Flag:
-    """A truth value in a request."""
-
-    description: str
-    example: bool = True
-
-    def fault(self, value: object) -> str | None:
-        return None if isinstance(value, bool) else "must be true or false"
-
-    def schema(self) -> Schema:
-        return {"type": "boolean", "description": self.description}
-
-
-AnyOption = Option | Flag
-
-
-@dataclass(frozen=True)
 class Inputs:
     """The texts in a request: one, or a list."""
 

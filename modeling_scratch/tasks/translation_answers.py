@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 from ..bridges.model_sources import ask_for_mask, position_limit
 from ..inference.arguments import PredictArguments
-from ..inference.generation import load_generating
+from ..inference.loading import load_generating
 from ..inference.loading import move
 from ..pipelines import DEFAULT_NEW_TOKENS, TranslationPipeline
 from .answerer import Answer, Job, OneTextAnswerer, response
 from .page import CUT, Component, GeneratorPage, slider
-from .requests import AnyOption, Option, Schema, array, record
+from .requests import Option, Schema, array, record
 
 MOST_BEAMS = 8  # that a page can ask for
 UNFINISHED = "The text has no end: it was cut at {limit:,} tokens."
@@ -31,7 +31,7 @@ class Translation(OneTextAnswerer):
     summary: ClassVar[str] = "Translate texts."
 
     @property
-    def options(self) -> Mapping[str, AnyOption]:
+    def options(self) -> Mapping[str, Option]:
         chosen = {name: (*GENERATION[name], most) for name, most in self.limits.items()}
         return {name: Option(told, min(value, most), 1, most) for name, (told, value, most) in chosen.items()}
 

@@ -31,11 +31,6 @@ def url(folder: Path) -> Iterator[str]:
         yield url
 
 
-def classify(page: Any, text: str) -> None:
-    page.get_by_label("Text", exact=True).fill(text)
-    page.get_by_role("button", name="Classify").click()
-
-
 def test_a_person_asks_a_classifier(page: Any, url: str, folder: Path) -> None:
     from playwright.sync_api import expect
 
@@ -51,18 +46,6 @@ def test_a_person_asks_a_classifier(page: Any, url: str, folder: Path) -> None:
     expect(page.get_by_text(f"Probability: {best['score']:.4f}.")).to_be_visible()
     expect(page.get_by_test_id("highlighted-text")).to_contain_text("Berg")
     assert str(folder.parent) not in page.content()
-
-
-def test_a_person_reads_what_is_wrong_with_a_text(page: Any, url: str) -> None:
-    from playwright.sync_api import expect
-
-    page.goto(url)
-    classify(page, " ")
-    expect(page.get_by_text("text: empty; write a text")).to_be_visible()
-    classify(page, "a" * 201)
-    expect(page.get_by_text("text: 201 characters; the maximum is 200")).to_be_visible()
-    classify(page, TEXT)
-    expect(page.get_by_text("Probability: ")).to_be_visible()
 
 
 @pytest.mark.slow

@@ -75,14 +75,6 @@ def test_the_limit_is_the_tokenizers_or_that_of_the_positions():
     assert Translator(endless, tokenizer).generate([text_of(3 * POSITIONS)])[0][0].text
 
 
-def test_a_model_in_training_goes_on_training(parts):
-    model, expected = parts[0], translate(parts)
-    model.train()
-    assert translate(parts) == expected
-    assert model.training
-    model.eval()
-
-
 def test_streamed_pieces_are_the_whole(parts):
     translator = Translator(*parts, max_new_tokens=NEW)
     for source, expected in zip(SOURCES[:4], translate(parts, SOURCES[:4])):

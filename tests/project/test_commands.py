@@ -89,6 +89,7 @@ WRONG = {
     "retired by one program": ("compare a b --label_map c=d", "--label_map is retired: train both runs with the same"),
     "retired option with hyphens": ("train-classifier --pretraining-minutes 3", "--pretraining_minutes is retired"),
     "retired value": ("pretrain --objective context", "--objective context is retired: use --objective mlm"),
+    "retired program": ("load-test --model runs/demo", "it is retired: start `modeling-scratch serve`"),
     "required option": ("compare", "--runs: required; its values may also come first, before other options"),
     "missing file": ("data --train_file gone.csv", "gone.csv: cannot be read: No such file or directory"),
     "missing folder": ("train-tokens --data_dir gone", "gone: folder not found"),

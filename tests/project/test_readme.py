@@ -27,7 +27,7 @@ from warm_python import WarmPython
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 COMMAND = "modeling-scratch "
-NOT_RUN = {"serve", "demo", "push", "load-test", "export"}  # need a server, the Hub, or other runtimes
+NOT_RUN = {"serve", "demo", "push", "export"}  # need a server, the Hub, or other runtimes
 # Options that make a command short: the tests check what it does, not how well.
 SMALL = "--config_overrides hidden_size=16,intermediate_size=16,num_hidden_layers=1,num_attention_heads=2"
 SHORT = "--num_train_epochs 1"
@@ -179,7 +179,7 @@ def test_commands_and_examples_run(tmp_path: Path) -> None:
     """One test, so that the commands run once, whichever processes the tests run in."""
     folder = tmp_path / "user"
     write_inputs(folder)
-    programs = sorted(set(PROGRAMS.values()) - {"serve", "demo", "load_test"})
+    programs = sorted(set(PROGRAMS.values()) - {"serve", "demo"})
     # Without this package, so that an example has to import what it needs.
     with WarmPython(tmp_path, ["transformers.pipelines"], {}, folder) as python:
         with python.importing([*programs, "matplotlib.figure", "matplotlib.backends.backend_agg"]):

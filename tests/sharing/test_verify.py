@@ -5,7 +5,6 @@ import json
 import math
 import shutil
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +25,9 @@ WEIGHTS, RECORD = "model.safetensors", "verify.json"
 TOKENS, ATTENTION = "model.embeddings.tokens.weight", "model.stack.layers.0.attention.q_proj.weight"
 
 
-def save(folder: Path, dtype: torch.dtype = torch.float32) -> Path:
+def save(folder: Path) -> Path:
     labels = {"id2label": {0: "bad", 1: "good", 2: "mixed"}, "label2id": {"bad": 0, "good": 1, "mixed": 2}}
-    model = TEXTS.model(**labels).to(dtype)
+    model = TEXTS.model(**labels)
     model.save_pretrained(folder)
     toy_tokenizer().save_pretrained(folder)
     for name in ("README.md", "confusion_matrix.png", "all_results.json"):
@@ -129,7 +128,7 @@ def test_a_file_written_anew_is_no_other_model(copy):
     report = verify(copy)
     assert statuses(report) == {WEIGHTS: "changed", "config.json": "rewritten"}
     assert report.verdict is Verdict.SAME
-    assert f"config.json, {WEIGHTS} differs, but every logit agrees" in str(report)
+    assert str(report).endswith("the weights are the same, and every logit agrees.")
 
 
 def answer_otherwise(record: Any) -> None:
@@ -149,14 +148,6 @@ def test_other_versions_are_named_and_what_they_explain(copy):
     assert text.endswith("but NOT its answers: the versions differ.")
 
 
-def test_a_folder_that_fails_to_load_under_another_version_says_which(copy):
-    change_json(copy / RECORD, lambda record: record["versions"].update(torch="2.11.0"))
-    cut(copy)
-    text = str(verify(copy))
-    assert "cannot be loaded" in text
-    assert f"the versions differ: torch 2.11.0 in the record, {version('torch')} here" in text
-
-
 def cut(folder: Path) -> None:
     content = (folder / WEIGHTS).read_bytes()
     (folder / WEIGHTS).write_bytes(content[: len(content) // 2])
@@ -170,7 +161,7 @@ def swap_labels(config: Any) -> None:
 FAULTS: dict[str, tuple[Callable[[Path], Any], dict[str, str], str]] = {
     "truncated": (cut, {WEIGHTS: "changed"}, "cannot be loaded"),
     "no tokenizer": (lambda folder: (folder / "tokenizer.json").unlink(), {"tokenizer.json": "missing"}, ""),
-    "code": (lambda folder: (folder / "stack.py").write_text("print()"), {"stack.py": "changed"}, "every logit agrees"),
+    "code": (lambda folder: (folder / "stack.py").write_text("print()"), {"stack.py": "changed"}, "logits agree"),
     "more code": (lambda folder: (folder / "extra.py").write_text("print()"), {"extra.py": "extra"}, "(not in verify"),
     "a link": (
         lambda folder: (folder / "custom_generate").symlink_to(folder.parent, target_is_directory=True),
@@ -217,18 +208,6 @@ def test_sharded_weights(tmp_path):
     shards[0].unlink()
     report = verify(tmp_path)
     assert (report.verdict, statuses(report)) == (Verdict.DIFFERENT, {shards[0].name: "missing"})
-
-
-def test_two_tokenizers_of_a_translator(tmp_path):
-    model = SEQ2SEQ_LM.model()
-    model.save_pretrained(tmp_path)
-    toy_tokenizer().save_pretrained(tmp_path)
-    toy_tokenizer().save_pretrained(tmp_path / "target_tokenizer")
-    write_verification(model, toy_tokenizer(), tmp_path, REVIEWS)
-    change_json(tmp_path / "target_tokenizer" / "tokenizer.json", swap_words)
-    report = verify(tmp_path)
-    assert statuses(report) == {"target_tokenizer/tokenizer.json": "changed"}
-    assert any("of decoder_input_ids is" in line for line in report.differences)
 
 
 HOSTILE: dict[str, Callable[[Any], Any]] = {
@@ -392,20 +371,6 @@ def test_what_runs_and_people_put_beside_a_model_is_no_part_of_it(copy):
     assert (report.verdict, statuses(report)) == (Verdict.SAME, {})
 
 
-SENTENCES = "sentence_transformers.models"
-
-
-def test_the_modules_of_sentence_transformers_are_recorded_and_compared(copy):
-    modules = [{"path": "", "type": f"{SENTENCES}.Transformer"}, {"path": "1_Pooling", "type": f"{SENTENCES}.Pooling"}]
-    put(copy, "modules.json", modules)
-    put(copy, "1_Pooling/config.json", {"pooling_mode": "mean"})
-    write_verification(TEXTS.model(), toy_tokenizer(), copy)
-    assert verify(copy).verdict is Verdict.SAME
-    put(copy, "1_Pooling/config.json", {"pooling_mode": "cls"})
-    report = verify(copy)
-    assert (report.verdict, statuses(report)) == (Verdict.DIFFERENT, {"1_Pooling/config.json": "changed"})
-
-
 @pytest.mark.parametrize("reference", ["sub/code.Module", "user/name--code.Module"])
 def test_code_elsewhere_that_the_recorded_files_name_cannot_be_compared(reference, copy):
     put(copy, "modules.json", [{"path": "", "type": reference}])
@@ -427,38 +392,14 @@ def name_type(folder: Path, dtype: torch.dtype) -> None:
     change_json(folder / "config.json", lambda config: config.update(dtype=str(dtype).removeprefix("torch.")))
 
 
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
-def test_a_rounded_copy_is_recognised_exactly(dtype, copy):
-    save_copy(copy, dtype)
-    assert verify(copy).verdict is Verdict.SAME
-    name_type(copy, torch.float32)
-    assert verify(copy).verdict is Verdict.SAME
-    inputs = json.loads((copy / RECORD).read_text())["inputs"]
-    used = {token for entry in inputs for token in entry["ids"]["input_ids"]}
-    token = next(token for token in range(64) if token not in used)
-    save_copy(copy, dtype, lambda weights: weights[TOKENS][token].add_(5))
-    report = verify(copy)
-    assert all(entry.agrees for entry in report.inputs)
-    assert report.verdict is Verdict.DIFFERENT
-    assert f"tensors differ: '{TOKENS}'" in str(report)
-    save_copy(copy, torch.float32)
-    assert verify(copy).verdict is Verdict.DIFFERENT
-
-
-def test_a_copy_of_16_bits_in_32_is_recognised_exactly(tmp_path):
-    save_copy(save(tmp_path, torch.bfloat16), torch.float32)
-    assert verify(tmp_path).verdict is Verdict.SAME
-    save_copy(tmp_path, torch.float32, lambda weights: weights[TOKENS].mul_(1 + 1e-6))
-    assert verify(tmp_path).verdict is Verdict.DIFFERENT
-
-
-def test_of_a_rounded_copy_a_record_of_an_earlier_version_tells_nothing(copy):
-    change_json(copy / RECORD, lambda record: record.pop("rounded"))
-    assert verify(copy).verdict is Verdict.SAME
+def test_of_a_copy_in_another_type_only_the_outputs_are_compared(copy):
     save_copy(copy, torch.bfloat16)
     report = verify(copy)
     assert report.verdict is Verdict.CANNOT_TELL
-    assert "an earlier version recorded them" in str(report)
+    assert all(entry.agrees for entry in report.inputs)
+    assert "the weights are torch.bfloat16, were torch.float32: only their outputs can be compared" in str(report)
+    save_copy(copy, torch.bfloat16, lambda weights: weights[ATTENTION].add_(1))
+    assert verify(copy).verdict is Verdict.DIFFERENT
 
 
 def test_weights_behind_the_type_that_the_config_names_are_not_vouched_for(copy):
@@ -466,15 +407,14 @@ def test_weights_behind_the_type_that_the_config_names_are_not_vouched_for(copy)
     change_weights(copy, lambda weights: weights[TOKENS].mul_(1 + 1e-6))
     name_type(copy, torch.bfloat16)
     report = verify(copy)
-    assert report.verdict is not Verdict.SAME
-    assert "stored in a type that is not loaded" in str(report)
+    assert (report.verdict, all(entry.agrees for entry in report.inputs)) == (Verdict.DIFFERENT, True)
 
 
 def test_tensors_that_the_model_does_not_read_are_not_vouched_for(copy):
     save_copy(copy, torch.float32, lambda weights: weights.update({"other.weight": torch.ones(2)}))
     report = verify(copy)
-    assert report.verdict is Verdict.CANNOT_TELL
-    assert "'other.weight'" in str(report)
+    assert report.verdict is Verdict.DIFFERENT
+    assert "tensors differ: 'other.weight'" in str(report)
 
 
 def test_outputs_that_are_no_numbers_agree_with_none():

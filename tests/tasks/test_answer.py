@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import load_test
 import predict
 import pytest
 import train_answers
@@ -186,7 +185,6 @@ def test_what_predict_cannot_do_is_said(run: Path, tmp_path: Path, capsys: pytes
     for options in ("--explain", "--threshold 0.5", "--top_k all"):
         told = refusal(capsys, predict.main, f"--model {run} --input {table} {options}".split())
         assert f"{options.rpartition(' 0')[0] or options}: the model answers questions" in told
-    assert "the load test takes classifiers" in refusal(capsys, load_test.main, ["--model", str(run)])
 
 
 def test_a_model_that_nobody_should_use_is_called_so() -> None:

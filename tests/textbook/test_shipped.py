@@ -3,6 +3,7 @@
 
 import importlib.util
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from modeling_scratch import presets
 from modeling_scratch.sharing import shipped
 
 FOLDER = shipped.FOLDER
+NOT_TEXTBOOK = {"fast", "bridges", "data", "tasks", "run", "training", "report", "sharing", "serving", "presets"}
 README = (FOLDER / "README.md").read_text(encoding="utf-8")
 
 
@@ -29,32 +31,21 @@ def test_what_is_listed_is_what_a_folder_holds(case: Case, tmp_path: Path) -> No
         assert shipped.line_count(tmp_path / path.name) == path.read_bytes().count(b"\n")
 
 
-def test_private_names_of_torch_stay_in_the_engine_with_their_reason() -> None:
-    for file, source in all_files().items():
-        if shipped.private_torch_names(source):
-            assert Path(file).parts[0] == "fast"
-            assert re.search(r"private name|no public|not public", source), f"{file}: say why, beside the name"
-
-
-PRIVATE = {
-    "torch._C._get_tracing_state()": "torch._C._get_tracing_state",
-    "F._canonical_mask(1)": "torch.nn.functional._canonical_mask",
-    "from torch.nn.modules.module import _flag as x": "torch.nn.modules.module._flag",
-    "import torch._inductor.config": "torch._inductor.config",
-    'getattr(torch.ops.mkldnn, "_linear_pointwise")': "torch.ops.mkldnn._linear_pointwise",
-}
-
-
-@pytest.mark.parametrize(("line", "found"), PRIVATE.items())
-def test_a_private_name_of_torch_is_found(line: str, found: str) -> None:
-    source = f"import torch\nimport torch.nn.functional as F\n\n{line}\n"
-    assert shipped.private_torch_names(source) == [(4, found)]
-    assert f"x.py:4: {found} is a private name of torch" in shipped.problems({"x.py": source})
+def test_shipped_files_import_neither_the_engine_nor_rooms() -> None:
+    for file, source in shipped.all_sources().items():
+        names = {name.partition(".")[0] for name in shipped.imported_siblings(source)}
+        assert not names & NOT_TEXTBOOK, file
+        roots = {name.partition(".")[0] for _, name in shipped.imports(source)}
+        assert roots <= {*sys.stdlib_module_names, "torch", *shipped.LIBRARIES}, file
 
 
 # Source: what `problems` says of it, in one line, or nothing.
 LINES = {
     "import torch; torch.__version__; torch.no_grad()": "",
+    "import torch; torch._C": "_C is not listed",
+    "import torch.nn.functional as F; F._canonical_mask(1)": "_canonical_mask is not listed",
+    "from torch.nn.modules.module import _flag as x": "torch.nn.modules.module._flag is private",
+    "import torch._inductor.config": "torch._inductor.config is private",
     "from torch import nn; nn.Linear(1, 1); _mean(1)": "",
     "from transformers.models.llama.modeling_llama import LlamaAttention": "shipped.LIBRARY_NAMES",
     "import transformers.trainer as trainer": "shipped.LIBRARY_NAMES",

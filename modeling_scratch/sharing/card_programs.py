@@ -1,0 +1,100 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Programs on a card that load the model of a run and ask it."""
+
+import json
+import shlex
+from typing import Any
+
+from ..data.text_pairs import TextPair, of_parts, parts_of
+from ..pipelines import TARGET_FOLDER
+from .card_run import Run
+
+LONGEST_QUESTION = 40  # characters of the example input; short, as the model's limit may be small
+OURS = "seq2seq", "extractive"  # the starts of pipelines that this package registers, or the model brings along
+
+
+def use(run: Run) -> str:
+    """Return the program of a pipeline, with the model's own code if it has any."""
+    with_code = ", with the model's own code" if _has_code(run) else ""
+    needs_package = run.use.pipeline.startswith(OURS) and not _has_code(run)
+    options = [f"{name}={_python(value)}" for name, value in run.use.options.items()]
+    arguments = ", ".join([_python(run.use.pipeline), f"model={_python(run.name)}", *options, *_trust(run)])
+    text = _example(run)
+    asked = _question(run, "pipe.tokenizer")
+    if isinstance(text, TextPair):
+        asked = json.dumps(dict(zip(run.use.fields, text.parts)), ensure_ascii=False)
+    lines = [
+        "from transformers import pipeline",
+        *(["", "import modeling_scratch  # registers the pipeline"] if needs_package else []),
+        "",
+        f"pipe = pipeline({arguments})",
+        f"print(pipe({asked}))",
+    ]
+    where = f"{_python(run.name)} is the path of this folder or its name on the Hub"
+    return f"In a pipeline{with_code}; {where}:\n\n{_program(lines)}"
+
+
+def other_ways(run: Run) -> str:
+    """Return the program of the model itself, and the command that verifies it."""
+    arguments = ", ".join([_python(run.name), *_trust(run)])
+    answer, target = run.use.answer, []
+    if isinstance(_example(run), TextPair):
+        answer = answer.replace("tokenizer(text", "tokenizer(*text", 1)
+    if (run.folder / TARGET_FOLDER).is_dir():
+        target = [f"target = AutoTokenizer.from_pretrained({arguments}, subfolder={_python(TARGET_FOLDER)})"]
+        answer = answer.replace("tokenizer.decode", "target.decode", 1)
+    lines = [
+        f"from transformers import {run.use.auto_class}, AutoTokenizer",
+        "",
+        f"tokenizer = AutoTokenizer.from_pretrained({arguments})",
+        *target,
+        f"model = {run.use.auto_class}.from_pretrained({arguments})",
+        f"text = {_question(run, 'tokenizer')}",
+        f"print({answer})",
+    ]
+    model = f"The model:\n\n{_program(lines)}"
+    if not _has_code(run):
+        return model
+    check = f"```bash\npython -m modeling_scratch.verify {shlex.quote(run.name)}\n```"
+    return (
+        f"{model}\n\nWith modeling-scratch installed, `import modeling_scratch` registers the classes in place of "
+        "`trust_remote_code=True`, and this verifies that a copy gives the outputs recorded after training:\n\n"
+        f"{check}"
+    )
+
+
+def _has_code(run: Run) -> bool:
+    return "auto_map" in run.config
+
+
+def _trust(run: Run) -> list[str]:
+    return ["trust_remote_code=True"] if _has_code(run) else []
+
+
+def _example(run: Run) -> str:
+    """Return an input of a few words."""
+    texts = [_first_words(text) for text in parts_of(run.results.example)]
+    return texts[0].split(" ")[0] if run.use.is_prompt else of_parts(texts)
+
+
+def _first_words(text: str) -> str:
+    """Return the whole words within LONGEST_QUESTION characters, or a piece of the first word."""
+    start = text[: LONGEST_QUESTION + 1]
+    words, space, _ = start.rpartition(" ")
+    return (words if space and len(text) > LONGEST_QUESTION else start[:LONGEST_QUESTION]).rstrip()
+
+
+def _question(run: Run, tokenizer: str) -> str:
+    """Return the example input as Python code; a pair as a tuple."""
+    text = _example(run)
+    if isinstance(text, TextPair):
+        return f"({', '.join(map(_python, text.parts))})"
+    return run.use.given.format(text=_python(text), tokenizer=tokenizer)
+
+
+def _python(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
+
+
+def _program(lines: list[str]) -> str:
+    return "\n".join(["```python", *lines, "```"])
