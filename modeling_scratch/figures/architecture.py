@@ -8,6 +8,7 @@ layers and vocabularies are no switches. Models are built on the meta device.
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -93,7 +94,8 @@ def _part(config: ScratchConfig, name: str, layer: Any, *fields: str, **given: s
     """A layer with its sizes or its class, and the first of these fields that is switched; `given` takes precedence."""
     if layer is None or isinstance(layer, nn.Identity):
         return Part(name, type(layer).__name__.removesuffix("Type"), is_there=False)
-    return Part(name, **{"detail": _sizes(layer) or type(layer).__name__, "switch": switched(config, *fields), **given})
+    part = Part(name, _sizes(layer) or type(layer).__name__, switched(config, *fields))
+    return replace(part, **given)  # type: ignore[arg-type]
 
 
 def _sizes(layer: nn.Module) -> str:

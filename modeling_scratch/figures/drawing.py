@@ -108,8 +108,8 @@ def heights(columns: Sequence[Column]) -> dict[str, tuple[float, float]]:
 def draw_column(x: float, each: Column, places: Places) -> list[str]:
     centre, bottom = x + CENTRE, places["logits"][0]
     drawn = [path(f"M{centre:g} {places['input'][0]:g}V{bottom:g}"), *frames(x, each, places), arrow(centre, bottom)]
-    for y, title, size, extra in zip((54, 70, 86), each.titles, (14, 10.5, 9.5), (SANS + BOLD, "", "")):
-        drawn.append(text(x, y, title, size, extra, room=FRAME))
+    for line, title, size, extra in zip((54, 70, 86), each.titles, (14, 10.5, 9.5), (SANS + BOLD, "", "")):
+        drawn.append(text(x, line, title, size, extra, room=FRAME))
     for row, (y, height) in places.items():
         if row in each.parts:
             drawn += draw_row(x, y, height, row, each, places)

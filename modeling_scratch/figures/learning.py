@@ -42,8 +42,8 @@ def learning_rates(caption: str = "") -> "Figure":
     ours.set(ylabel="share of the peak", ylim=(0, 1.25))
     for (width, warmup), color in zip(PAPER, COLORS):
         arguments = PROGRAMS["train-translation"](max_steps=PAPER_STEPS, warmup_steps=warmup, report_to="none")
-        rates = schedule(arguments, arguments.paper_rate(width, 0), PAPER_STEPS)
-        paper.plot(rates, color=color, linewidth=1.8, label=f"width {width}, {warmup:,} warm-up steps")
+        of_paper = schedule(arguments, arguments.paper_rate(width, 0), PAPER_STEPS)
+        paper.plot(of_paper, color=color, linewidth=1.8, label=f"width {width}, {warmup:,} warm-up steps")
     paper.set_title("inverse_sqrt with the peak of Vaswani et al. 2017, equation 3", fontsize=10)
     paper.set(ylabel="learning rate", ylim=(0, None))
     for axes, place, columns in ((ours, "upper center", 3), (paper, "upper right", 1)):

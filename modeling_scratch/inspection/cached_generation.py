@@ -1,6 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Generation with a cache, step by step: how keys and values grow, and that the logits are those without a cache."""
 
+import math
 from typing import Any
 
 import torch
@@ -9,7 +10,7 @@ from transformers import DynamicCache, EncoderDecoderCache
 
 from ..bridges.model_sources import position_limit
 from .answers import shown
-from .lens import main_stack
+from .layers import main_stack
 from .recorder import as_textbook
 from .subjects import GENERATION, NEXT, Subject
 
@@ -37,21 +38,19 @@ def cached_generation(subject: Subject) -> tuple[dict[str, Any], list[dict[str, 
 
 def _generate(subject: Subject, count: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[Tensor]]:
     model, is_target = subject.model, subject.task == GENERATION
-    tokenizer = subject.target_tokenizer if is_target else subject.tokenizer
     own = DynamicCache(config=model.config)
-    cache: Any = EncoderDecoderCache(own, DynamicCache(config=model.config)) if is_target else own
+    cross = DynamicCache(config=model.config) if is_target else None
+    cache: Any = own if cross is None else EncoderDecoderCache(own, cross)
     read = subject.decoder_ids[:1] if is_target else subject.text.ids
     steps, tokens, logits = [], [], []
-    fixed: dict[str, Any] = {}
-    if is_target:
-        fixed = {name: subject.inputs[name] for name in ("input_ids", "attention_mask")}
+    fixed = {name: subject.inputs[name] for name in ("input_ids", "attention_mask") if is_target}
     for number in range(count):
         inputs = {**fixed, "decoder_input_ids" if is_target else "input_ids": subject.tensor([read])}
         output = model(**inputs, past_key_values=cache, use_cache=True)
         row = output.logits[0, -1].float()
         token = subject.target_ids[number] if is_target else int(row.argmax())
-        named = {"token": shown(tokenizer, token), "id": token}
-        steps.append({**named, "queries": len(read), **_sizes(cache)})
+        named = {"token": shown(subject.written_tokenizer, token), "id": token}
+        steps.append({**named, "queries": len(read), **_sizes(own, cross)})
         tokens.append({**named, "p": row.softmax(-1)[token].item()})
         logits.append(row)
         read = [token]
@@ -61,13 +60,10 @@ def _generate(subject: Subject, count: int) -> tuple[list[dict[str, Any]], list[
     return steps, tokens, logits
 
 
-def _sizes(cache: Any) -> dict[str, Any]:
+def _sizes(own: Any, cross: Any) -> dict[str, Any]:
     """The shape (layers, 2, K, S, D) of all keys and values, and how many numbers they are."""
-    own: Any = cache.self_attention_cache if isinstance(cache, EncoderDecoderCache) else cache
-    cross: Any = cache.cross_attention_cache if isinstance(cache, EncoderDecoderCache) else None
-    caches = (own, cross)
-    shapes = [None if each is None else [len(each.layers), 2, *each.layers[0].keys.shape[1:]] for each in caches]
-    numbers = sum(torch.Size(shape).numel() for shape in shapes if shape)
+    shapes = [each and [len(each.layers), 2, *each.layers[0].keys.shape[1:]] for each in (own, cross)]
+    numbers = sum(math.prod(shape) for shape in shapes if shape)
     return {"length": own.get_seq_length(), "shape": shapes[0], "cross": shapes[1], "numbers": numbers}
 
 

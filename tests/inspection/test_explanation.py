@@ -1,6 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The analyses of an explanation hold what their definitions say, and leave the model as it was."""
 
+import base64
 import copy
 import json
 from itertools import pairwise
@@ -16,11 +17,10 @@ from toy_text import toy_tokenizer
 
 import modeling_scratch as scratch
 from modeling_scratch import explain, fast
-from modeling_scratch.inspection.answers import Target, scores
-from modeling_scratch.inspection.arrays import packed, packed_bytes, unpacked
-from modeling_scratch.inspection.attributions import occlusion
-from modeling_scratch.inspection.deletion import counts
+from modeling_scratch.inspection.answers import Target
+from modeling_scratch.inspection.arrays import packed, packed_bytes
 from modeling_scratch.inspection.explanation import Explanation
+from modeling_scratch.inspection.occlusion import counts, occlusion, scores_of_answer
 from modeling_scratch.inspection.subjects import subject_of
 from modeling_scratch.utils.errors import DataError
 from tokenization import train_bpe_tokenizer, train_wordlevel_tokenizer
@@ -48,6 +48,17 @@ def model_of(model_class: Any, **settings: Any) -> Any:
     lacking = NO_SEQ2SEQ if config_class is scratch.ScratchSeq2SeqConfig else ()
     known = {name: given[name] for name in {*given} - {*lacking} if hasattr(config_class, name) or name in TINY}
     return lively(model_class(config_class(**known)))
+
+
+def unpacked(array: dict[str, Any]) -> np.ndarray:
+    """The array of `packed` or `packed_bytes`, as the page reads it; masked scores are -inf."""
+    dtype = np.dtype(array["dtype"]).newbyteorder("<")
+    values = np.frombuffer(base64.b64decode(array["data"]), dtype).reshape(array["shape"])
+    if array["dtype"] != "uint8":
+        return values
+    most = 254 if array.get("masked") else 255
+    numbers = array["low"] + values / most * (array["high"] - array["low"])
+    return np.where(values == 255, -np.inf, numbers) if array.get("masked") else numbers
 
 
 _found: dict[Any, tuple[Any, Explanation]] = {}
@@ -81,7 +92,7 @@ def test_data_are_json_that_holds_the_recorded_tensors(model_class: Any) -> None
     for text, shown in zip(explanation.texts, data["texts"], strict=True):
         assert len(shown["trace"]["steps"]) == len(text.recording.steps)
         for step, found in zip(text.recording.steps, shown["trace"]["steps"]):
-            assert found["file"] in data["sources"]
+            assert found["code"] == step.code.text
             if found["values"] is not None:
                 np.testing.assert_allclose(
                     unpacked(found["values"]).flatten(), step.tensor.float().flatten(), rtol=1e-6
@@ -380,7 +391,7 @@ def test_the_explained_token_is_gone_with_its_word_alone() -> None:
     model = model_of(scratch.ScratchEncoderForTokenClassification, vocab_size=len(tokenizer), num_labels=3)
     subject = subject_of(model, (tokenizer, tokenizer), "a low")
     target = Target("log-odds", 1, len(subject.text.ids) - 2)  # the last token of "low"
-    (value,) = scores(subject, target, [("low", [1])])
+    ((value,),) = scores_of_answer(subject, target).of([(1,)]).values()
     with torch.no_grad():
         p = model(**tokenizer("low", return_tensors="pt")).logits.double().softmax(-1)[0, 1, 1]
     assert value == pytest.approx(torch.logit(p).item(), abs=1e-4)
@@ -391,7 +402,8 @@ def test_a_long_text_has_all_words_and_a_curve_of_few_points() -> None:
     tokenizer = toy_tokenizer()
     tokenizer.model_max_length = 256
     subject = subject_of(model, (tokenizer, tokenizer), "a good film " * 70, max_tokens=256)
-    assert len(occlusion(subject, Target("log-odds"))["words"]) == 210
+    _, (changes,) = occlusion(scores_of_answer(subject, Target("log-odds")))
+    assert len(changes) == 210
     assert counts(3) == [0, 1, 2, 3]
     assert counts(0) == [0]
     assert (counts(1000)[0], counts(1000)[-1], len(counts(1000))) == (0, 1000, 65)

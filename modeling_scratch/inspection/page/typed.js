@@ -10,8 +10,8 @@ function prepareTyping() {
   const { explanation } = state, { rules } = explanation.tokenizer;
   state.recorded = explanation.texts.length;
   state.untyped = rules ? missingPart(rules) : "typed.slow";
+  state.rules = rules && preparedRules(rules, vocabulary("source"));
   if (state.untyped !== null) return;
-  state.rules = preparedRules(rules, vocabulary("source"));
   const isSame = ({ tokens, text: written }) =>
     tokenize(tokens.parts ?? [written], state.rules, vocabulary("source"))
       .ids.join() === tokens.ids.join();
