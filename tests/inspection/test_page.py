@@ -233,6 +233,13 @@ def test_a_new_text_is_computed_as_pytorch_does(page: Any, folder: Path, classif
     assert page.locator("#backward").count() == 1
 
 
+def test_a_new_pair_is_read_as_a_pair(page: Any, folder: Path, classifier: Any) -> None:
+    opened(page, folder / "pair.html")
+    type_text(page, "a slow \U0001f600 film", "is it bad ?")
+    ids = TOKENIZER("a slow \U0001f600 film", "is it bad ?")["input_ids"]
+    assert shown_logits(page) == pytest.approx(logits_of(classifier, input_ids=ids), abs=1e-4)
+
+
 def test_what_cannot_be_read_is_said(page: Any, folder: Path) -> None:
     opened(page, folder / "classifier.html")
     type_text(page, "  ")
@@ -260,33 +267,21 @@ def test_a_new_text_is_continued_and_translated(page: Any, folder: Path) -> None
     assert shown_logits(page) == pytest.approx(expected, abs=1e-4)
 
 
-@pytest.mark.slow
-def test_a_new_pair_is_read_as_a_pair(page: Any, folder: Path, classifier: Any) -> None:
-    opened(page, folder / "pair.html")
-    assert page.locator("#words .word-value").count() == 6
-    type_text(page, "a slow film", "is it bad ?")
-    ids = TOKENIZER("a slow film", "is it bad ?")["input_ids"]
-    assert shown_logits(page) == pytest.approx(logits_of(classifier, input_ids=ids), abs=1e-4)
+@pytest.mark.parametrize(("name", "count"), [("seq2seq", 5), ("decoder", 12)])
+def test_each_token_of_an_output_has_its_words(page: Any, folder: Path, name: str, count: int) -> None:
+    opened(page, folder / f"{name}.html")
+    buttons = page.locator("#words .outputs .piece")
+    assert buttons.count() == count
+    before = page.inner_text("#words .outputs .words")
+    buttons.nth(2).click()
+    assert page.inner_text("#words .outputs .words") != before
+    assert page.locator("#words .outputs .curves").count() == 1
 
 
-def test_each_token_of_an_output_has_its_words(page: Any, folder: Path) -> None:
-    for name, count in (("seq2seq", 5), ("decoder", 12)):
-        opened(page, folder / f"{name}.html")
-        buttons = page.locator("#words .outputs .piece")
-        assert buttons.count() == count
-        before = page.inner_text("#words .outputs .words")
-        buttons.nth(2).click()
-        assert page.inner_text("#words .outputs .words") != before
-        assert page.locator("#words .outputs .curves").count() == 1
-
-
-def test_the_training_step_is_there_for_each_label(page: Any, folder: Path, explained: dict[str, Any]) -> None:
+def test_the_training_step_is_there_for_each_label(page: Any, folder: Path) -> None:
     opened(page, folder / "classifier.html")
-    steps = [explained["texts"][0]["training_step"], *explained["texts"][0]["other_steps"]]
-    assert {step["label"] for step in steps} == set(LABELS.values())
     first = page.inner_text("#backward .facts")
     page.click("#backward [role=radio] >> nth=1")
-    assert steps[1]["label"] in page.inner_text("#backward")
     assert page.inner_text("#backward .facts") != first
 
 
@@ -317,12 +312,6 @@ def test_the_parts_of_an_answer_are_bars_that_follow_a_change(page: Any, folder:
     assert page.inner_text("#contributions p:text-matches('^The score: ')").startswith("The score: log-odds of")
 
 
-def test_words_after_an_emoji_are_whole(page: Any, tmp_path: Path, classifier: Any) -> None:
-    explain(classifier, TOKENIZER, "\U0001f600 a bad film").save(tmp_path / "page.html")
-    opened(page, tmp_path / "page.html")
-    assert page.locator("#words .said").all_inner_texts() == ["\U0001f600", "a", "bad", "film"]
-
-
 def test_sliders_cut_the_distribution(page: Any, folder: Path) -> None:
     opened(page, folder / "decoder.html")
     values = page.locator("#answer .bars .value")
@@ -332,13 +321,6 @@ def test_sliders_cut_the_distribution(page: Any, folder: Path) -> None:
     page.click("#answer .action")
     assert page.inner_text("#answer .next-token output.readout").startswith("Drawn: ")
     assert page.locator(".cache .bars tr").count() > 0
-
-
-def test_an_encoder_decoder_shows_its_cross_attention(page: Any, folder: Path) -> None:
-    opened(page, folder / "seq2seq.html")
-    assert page.locator("#attention .heads").count() == 3
-    page.click('[aria-label="Decoder to encoder, Layer 1, Head 1"]')
-    assert page.inner_text("#attention .head-view h3") == "Decoder to encoder, Layer 1, Head 1"
 
 
 FOCUS = """() => {
@@ -432,11 +414,10 @@ def test_a_million_parameters_stay_below_5_mb(explained: dict[str, Any]) -> None
     assert len(rendered(explained, model)) < 5_000_000
 
 
-def test_only_known_languages_and_writable_places(tmp_path: Path, explained: dict[str, Any]) -> None:
-    with pytest.raises(DataError, match="fr"):
-        write_page(explained, None, tmp_path / "page.html", language="fr")
-    with pytest.raises(DataError, match="none"):
-        write_page(explained, None, tmp_path / "none" / "page.html")
+@pytest.mark.parametrize(("place", "language"), [("page.html", "fr"), ("none/page.html", "en")])
+def test_only_known_languages_and_writable_places(tmp_path: Path, explained: Any, place: str, language: str) -> None:
+    with pytest.raises(DataError, match="fr|none"):
+        write_page(explained, None, tmp_path / place, language)
     assert list(tmp_path.iterdir()) == []
 
 
