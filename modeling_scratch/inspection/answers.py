@@ -86,7 +86,7 @@ def _tags(subject: Subject, output: Any) -> tuple[dict[str, Any], Target | None]
     real = [number for number, added in enumerate(subject.text.special) if not added] or [0]
     focus = max(real, key=lambda number: (found[number]["label"] != OUTSIDE, found[number]["p"]))
     target = Target(note("tag", found[focus]["label"], focus + 1), int(p[focus].argmax()), focus)
-    return {"tokens": found, "focus": focus}, target if len(names) > 1 else None  # one label has no odds
+    return {"tokens": found}, target if len(names) > 1 else None  # one label has no odds
 
 
 def _masked(subject: Subject, output: Any) -> tuple[dict[str, Any], Target]:
@@ -95,7 +95,7 @@ def _masked(subject: Subject, output: Any) -> tuple[dict[str, Any], Target]:
     focus = positions[0]
     best = found[str(focus)][0]
     target = Target(note("label", best["token"]), best["id"], focus)
-    return {"masked": positions, "tokens": found, "focus": focus}, target
+    return {"masked": positions, "tokens": found}, target
 
 
 def _written(subject: Subject, output: Any) -> tuple[dict[str, Any], Target]:
@@ -103,7 +103,7 @@ def _written(subject: Subject, output: Any) -> tuple[dict[str, Any], Target]:
     logits, tokenizer = output.logits[0].float(), subject.written_tokenizer
     best, last = top(logits[-1], tokenizer, MOST_LISTED), len(logits) - 1
     rows = [top(row, tokenizer, MOST_A_POSITION) for row in logits]
-    answer = {"top": best, "logits": logits[-1], "positions": rows, "focus": last}
+    answer = {"top": best, "logits": logits[-1], "positions": rows}
     if subject.task == NEXT:
         return answer, Target(note("next token", best[0]["token"]), best[0]["id"], last)
     text = str(tokenizer.decode(subject.target_ids, skip_special_tokens=True)).strip()

@@ -219,7 +219,6 @@ def output_attributions(subject: Subject, continuation: Sequence[Mapping[str, An
     values, changes = occlusion(scores)
     return {
         "tokens": [shown(subject.written_tokenizer, token) for token in outputs],
-        "unit": LOG_ODDS,
         "values": values,
         "words": changes,
         "deletion": deletion(

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-import transformers
 from transformers import AutoConfig
 from transformers.dynamic_module_utils import get_class_from_dynamic_module
 
@@ -16,6 +15,7 @@ import modeling_scratch
 from ..bridges.configs import FAMILIES
 from ..bridges.model_sources import Tokenizers, check_loaded, load_checkpoint, load_tokenizers, read_special_tokens
 from ..data.text_pairs import trained_columns
+from ..modeling_base import ScratchPreTrainedModel
 from ..utils.command_line import option
 from ..utils.errors import DataError
 from ..utils.files import check_output
@@ -117,16 +117,13 @@ def load_textbook(name: str, trust_remote_code: bool = False) -> Any:
 
 
 def _class_of(config: Any, name: str, trust_remote_code: bool) -> Any:
-    """The Auto class that the family gives the model's own class to, or the folder's own class."""
-    architecture = (config.architectures or [""])[0]
-    classes = getattr(config, "auto_classes", {}).items()
-    known = [(auto, path) for auto, path in classes if hasattr(transformers, auto)]  # older versions lack some
-    references = {path.partition(".")[2]: (auto, path) for auto, path in known}
-    if architecture not in references:
+    """The class of this package that config.json names, or that of the folder's own code."""
+    architecture = str((config.architectures or [config.model_type])[0])
+    known = getattr(modeling_scratch, architecture, None)
+    if not (isinstance(known, type) and issubclass(known, ScratchPreTrainedModel)):
         kinds = ", ".join(["scratch models", *sorted(FAMILIES)])
-        fault = f"{architecture or config.model_type} is no model of this package; what is: {kinds}"
-        raise DataError(f"--model {name}: {fault}")
-    auto_class, reference = references[architecture]
-    if trust_remote_code and getattr(config, "auto_map", None):  # Auto classes prefer those of the installed package
-        return get_class_from_dynamic_module(reference, name)
-    return getattr(transformers, auto_class)
+        raise DataError(f"--model {name}: {architecture} is no model of this package; what is: {kinds}")
+    references = [
+        each for each in (getattr(config, "auto_map", None) or {}).values() if str(each).endswith(f".{architecture}")
+    ]
+    return get_class_from_dynamic_module(references[0], name) if trust_remote_code and references else known
