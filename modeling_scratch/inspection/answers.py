@@ -58,8 +58,7 @@ class Target:
 
 def answer_of(subject: Subject, output: Any) -> tuple[dict[str, Any], Target | None]:
     """Return the answer that a recorded output holds, and the target whose score is explained; None: there is none."""
-    answer, target = ANSWERS[subject.task](subject, output)
-    return {"task": subject.task, **answer}, target
+    return ANSWERS[subject.task](subject, output)
 
 
 def _labels(subject: Subject, output: Any) -> tuple[dict[str, Any], Target]:
@@ -86,7 +85,7 @@ def _tags(subject: Subject, output: Any) -> tuple[dict[str, Any], Target | None]
     real = [number for number, added in enumerate(subject.text.special) if not added] or [0]
     focus = max(real, key=lambda number: (found[number]["label"] != OUTSIDE, found[number]["p"]))
     target = Target(note("tag", found[focus]["label"], focus + 1), int(p[focus].argmax()), focus)
-    return {"tokens": found}, target if len(names) > 1 else None  # one label has no odds
+    return {"tokens": found, "focus": focus}, target if len(names) > 1 else None  # one label has no odds
 
 
 def _masked(subject: Subject, output: Any) -> tuple[dict[str, Any], Target]:
@@ -95,7 +94,7 @@ def _masked(subject: Subject, output: Any) -> tuple[dict[str, Any], Target]:
     focus = positions[0]
     best = found[str(focus)][0]
     target = Target(note("label", best["token"]), best["id"], focus)
-    return {"masked": positions, "tokens": found}, target
+    return {"masked": positions, "tokens": found, "focus": focus}, target
 
 
 def _written(subject: Subject, output: Any) -> tuple[dict[str, Any], Target]:
@@ -103,7 +102,7 @@ def _written(subject: Subject, output: Any) -> tuple[dict[str, Any], Target]:
     logits, tokenizer = output.logits[0].float(), subject.written_tokenizer
     best, last = top(logits[-1], tokenizer, MOST_LISTED), len(logits) - 1
     rows = [top(row, tokenizer, MOST_A_POSITION) for row in logits]
-    answer = {"top": best, "logits": logits[-1], "positions": rows}
+    answer = {"top": best, "logits": logits[-1], "positions": rows, "focus": last}
     if subject.task == NEXT:
         return answer, Target(note("next token", best[0]["token"]), best[0]["id"], last)
     text = str(tokenizer.decode(subject.target_ids, skip_special_tokens=True)).strip()

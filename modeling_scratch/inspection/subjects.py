@@ -172,7 +172,9 @@ class Subject:
             inputs["token_type_ids"] = types * inputs["attention_mask"]  # padding has type 0
         if self.task == GENERATION:
             inputs["decoder_input_ids"] = self.tensor([self.decoder_ids] * len(rows))
-        return inputs | self.options
+        if self.task in (NEXT, GENERATION) or self.model.is_causal:
+            inputs["use_cache"] = False  # all tokens are read at once
+        return inputs
 
     def padded(self, rows: Sequence[Sequence[int]]) -> dict[str, Any]:
         """Rows of tokens, padded on the left for a decoder, whose last token answers."""
@@ -183,11 +185,6 @@ class Subject:
             for each, value in ((rows, pad), ([[1] * len(row) for row in rows], 0))
         )
         return {"input_ids": ids, "attention_mask": mask}
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """No cache: all tokens are read at once."""
-        return {"use_cache": False} if self.task in (NEXT, GENERATION) or self.model.is_causal else {}
 
     def tensor(self, rows: Any) -> Tensor:
         return torch.tensor(rows, device=self.model.device)

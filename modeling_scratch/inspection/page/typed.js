@@ -166,13 +166,19 @@ const ANSWERED = {
     return { all, labels: all.filter(({ p }) => p >= 0.5).map(({ label }) => label) };
   },
   regression: ([logits]) => ({ values: Array.from(logits, (value, i) => ({ label: labelOf(i), value })) }),
-  tagging: (rows) => ({
-    tokens: rows.map(softmaxOf).map((shares) => ({ label: labelOf(bestIds(shares, 1)[0]), p: Math.max(...shares) })),
-  }),
+  tagging: (rows, tokens) => {
+    const found = rows.map(softmaxOf).map((shares) => ({ label: labelOf(bestIds(shares, 1)[0]),
+      p: Math.max(...shares) })
+    );
+    const real = found.map((_, i) => i).filter((i) => !tokens.special[i]);
+    const rank = (i) => (found[i].label !== "O") + found[i].p / 2;
+    return { tokens: found, focus: real.sort((a, b) => rank(b) - rank(a))[0] ?? 0 };
+  },
   masked: (rows, tokens) => {
     const mask = state.rules.special.find(({ content }) => /mask/i.test(content))?.id;
     const masked = tokens.ids.map((_, i) => i).filter((i) => tokens.ids[i] === mask);
-    return { masked, tokens: Object.fromEntries(masked.map((i) => [i, topTokens(rows[i], 10)])) };
+    return { masked, focus: masked[0] ?? 0,
+      tokens: Object.fromEntries(masked.map((i) => [i, topTokens(rows[i], 10)])) };
   },
   next: (rows) => writing(rows),
   generation: (rows, tokens, ids) => ({ text: joined(ids), ...writing(rows) }),
@@ -184,13 +190,13 @@ const labelled = (shares, logits) => shares.map((p, i) => ({ label: labelOf(i), 
 function writing(rows) {
   const last = rows[rows.length - 1];
   return { top: topTokens(last, 50), logits: { tensor: { shape: [last.length], data: last } },
-    positions: rows.map((each) => topTokens(each, 5)) };
+    positions: rows.map((each) => topTokens(each, 5)), focus: rows.length - 1 };
 }
 
 function typedAnswer(pass, tokens, ids) {
   const logits = pass.get("logits");
-  if (logits) return { task: task(), ...ANSWERED[task()](rowsOfLogits(logits), tokens, ids) };
-  return { task: task(), pooled: { tensor: pool(pass.get("last_hidden_state"), "mean") } };
+  if (logits) return ANSWERED[task()](rowsOfLogits(logits), tokens, ids);
+  return { pooled: { tensor: pool(pass.get("last_hidden_state"), "mean") } };
 }
 
 // ---- The trace and the logit lens -----------------------------------------------------------------------------------
