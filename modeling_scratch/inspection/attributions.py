@@ -54,7 +54,6 @@ class IntegratedGradients:
     steps: int
     sum: float
     difference: float
-    baseline: str
 
 
 def integrated_gradients(subject: Subject, target: Target) -> IntegratedGradients:
@@ -71,9 +70,8 @@ def integrated_gradients(subject: Subject, target: Target) -> IntegratedGradient
         while steps < MOST_STEPS and not is_exact(values.sum().item(), difference):
             steps *= 2
             values = _integral(subject, target, start, end, steps)
-    tokens, pad = values.tolist(), subject.tokenizer.pad_token
-    baseline = "zeros" if pad is None else f"{pad}, special tokens kept"
-    return IntegratedGradients(tokens, subject.text.per_word(tokens), steps, sum(tokens), difference, baseline)
+    tokens = values.tolist()
+    return IntegratedGradients(tokens, subject.text.per_word(tokens), steps, sum(tokens), difference)
 
 
 def is_exact(total: float, difference: float) -> bool:

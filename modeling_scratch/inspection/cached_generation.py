@@ -1,7 +1,6 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Generation with a cache, step by step: how keys and values grow, and that the logits are those without a cache."""
 
-import math
 from typing import Any
 
 import torch
@@ -21,7 +20,8 @@ MOST_STEPS = 12
 def cached_generation(subject: Subject) -> tuple[dict[str, Any], list[dict[str, Any]]] | None:
     """Return the cache's sizes at each step and the tokens: a decoder's greedy ones, or an encoder-decoder's target.
 
-    None for models that do not generate, or have no layers. "difference": the largest |logit with - without the cache|.
+    length: tokens whose keys and values are kept; numbers: how many numbers these are, of cross-attention, too.
+    difference: the largest |logit with - without the cache|. None for models that do not generate, or have no layers.
     """
     if subject.task not in (NEXT, GENERATION) or not len(main_stack(subject.model)[1].stack.layers):
         return None
@@ -38,9 +38,8 @@ def cached_generation(subject: Subject) -> tuple[dict[str, Any], list[dict[str, 
 
 def _generate(subject: Subject, count: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[Tensor]]:
     model, is_target = subject.model, subject.task == GENERATION
-    own = DynamicCache(config=model.config)
-    cross = DynamicCache(config=model.config) if is_target else None
-    cache: Any = own if cross is None else EncoderDecoderCache(own, cross)
+    own, *cross = caches = [DynamicCache(config=model.config) for _ in range(1 + is_target)]
+    cache: Any = EncoderDecoderCache(own, *cross) if is_target else own
     read = subject.decoder_ids[:1] if is_target else subject.text.ids
     steps, tokens, logits = [], [], []
     fixed = {name: subject.inputs[name] for name in ("input_ids", "attention_mask") if is_target}
@@ -50,7 +49,9 @@ def _generate(subject: Subject, count: int) -> tuple[list[dict[str, Any]], list[
         row = output.logits[0, -1].float()
         token = subject.target_ids[number] if is_target else int(row.argmax())
         named = {"token": shown(subject.written_tokenizer, token), "id": token}
-        steps.append({**named, "queries": len(read), **_sizes(own, cross)})
+        kept: list[Any] = [layer for each in caches for layer in each.layers]
+        numbers = sum(layer.keys.numel() + layer.values.numel() for layer in kept)
+        steps.append({**named, "queries": len(read), "length": own.get_seq_length(), "numbers": numbers})
         tokens.append({**named, "p": row.softmax(-1)[token].item()})
         logits.append(row)
         read = [token]
@@ -58,13 +59,6 @@ def _generate(subject: Subject, count: int) -> tuple[list[dict[str, Any]], list[
             fixed["encoder_outputs"] = (output.encoder_last_hidden_state,)
             fixed.pop("input_ids", None)
     return steps, tokens, logits
-
-
-def _sizes(own: Any, cross: Any) -> dict[str, Any]:
-    """The shape (layers, 2, K, S, D) of all keys and values, and how many numbers they are."""
-    shapes = [each and [len(each.layers), 2, *each.layers[0].keys.shape[1:]] for each in (own, cross)]
-    numbers = sum(math.prod(shape) for shape in shapes if shape)
-    return {"length": own.get_seq_length(), "shape": shapes[0], "cross": shapes[1], "numbers": numbers}
 
 
 def _without_cache(subject: Subject, tokens: list[int]) -> Tensor:

@@ -39,7 +39,6 @@ def task_of(model: Any) -> str:
 class Word:
     """A run of characters that are no white space, the unit of explanations. part: 1 in the second text of a pair."""
 
-    word: str
     start: int
     end: int
     part: int = 0
@@ -64,7 +63,7 @@ class Encoded:
     @cached_property
     def words(self) -> list[Word]:
         return [
-            Word(match[0], start + match.start(), start + match.end(), part)
+            Word(start + match.start(), start + match.end(), part)
             for part, (start, text) in enumerate(zip(starts(self.text), parts_of(self.text)))
             for match in WORD.finditer(text)
         ]

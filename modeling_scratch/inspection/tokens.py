@@ -9,10 +9,11 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any
 
 from ..data.text_pairs import of_parts, parts_of
-from .subjects import MASKED, Encoded, Subject
+from .subjects import MASKED, Encoded, Subject, Word
 
 LISTED = "normalizers", "pretokenizers"  # of sequences
 
@@ -24,14 +25,11 @@ class Piece:
     text: str
     tokens: list[str]
     is_special: bool = False
-    ids: list[int] = field(default_factory=list)
-    start: int | None = None
-    end: int | None = None
 
 
 @dataclass
 class Tokens:
-    """The tokens of a text; see `Encoded`. word_list: the words; words: the index of each token's word.
+    """The tokens of a text; see `Encoded`. word_list: where its words stand.
 
     parts: of a pair, the texts, and types: the token type ids; None for a single text.
     """
@@ -39,9 +37,7 @@ class Tokens:
     tokens: list[str]
     ids: list[int]
     special: list[bool]
-    spans: list[tuple[int, int]] | None = None
-    words: list[int | None] | None = None
-    word_list: list[Any] = field(default_factory=list)
+    word_list: list[Word] = field(default_factory=list)
     normalized: str | None = None
     pieces: list[Piece] | None = None
     parts: list[str] | None = None
@@ -52,8 +48,7 @@ def tokens_of(subject: Subject) -> Tokens:
     """Return a text's tokens and how they came about; without pieces where these have other tokens, which is noted."""
     tokenizer, encoded = subject.tokenizer, subject.text
     names = [str(each) for each in tokenizer.convert_ids_to_tokens(encoded.ids)]
-    words = [{"word": each.word, "start": each.start, "end": each.end} for each in encoded.words]
-    found = Tokens(names, encoded.ids, encoded.special, encoded.spans, encoded.word_of_token, words)
+    found = Tokens(names, encoded.ids, encoded.special, encoded.words)
     parts = parts_of(encoded.text)
     if len(parts) > 1:
         found.parts, found.types = list(parts), encoded.types
@@ -64,7 +59,7 @@ def tokens_of(subject: Subject) -> Tokens:
     normalize = backend.normalizer.normalize_str if backend.normalizer else str
     found.normalized = str(of_parts([normalize(part) for part in parts]))
     pieces = [piece for part in parts for piece in pieces_of(tokenizer, part, reads_special(subject))]
-    found.pieces = _placed(pieces, found)
+    found.pieces = _read(pieces, found)
     if found.pieces is None:
         subject.note("no pieces")
     return found
@@ -106,22 +101,13 @@ def reads_special(subject: Subject) -> bool:
     return subject.task == MASKED or not subject.tokenizer.split_special_tokens
 
 
-def _placed(pieces: list[Piece], found: Tokens) -> list[Piece] | None:
-    """The pieces with ids and positions in the text, up to where it is truncated; None where tokens differ."""
-    real = [number for number, added in enumerate(found.special) if not added]
-    names = [found.tokens[number] for number in real]
-    if [token for piece in pieces for token in piece.tokens][: len(names)] != names:
-        return None
-    placed, start = [], 0
-    for piece in pieces:
-        numbers = real[start : start + len(piece.tokens)]
-        start += len(piece.tokens)
-        if numbers:
-            spans = [(found.spans or [])[number] for number in numbers]
-            piece.start, piece.end = spans[0][0], spans[-1][1]
-            piece.ids = [found.ids[number] for number in numbers]
-            placed.append(piece)
-    return placed
+def _read(pieces: list[Piece], found: Tokens) -> list[Piece] | None:
+    """The pieces up to where the text is truncated; None where tokens differ."""
+    names = [name for name, added in zip(found.tokens, found.special) if not added]
+    tokens = [token for piece in pieces for token in piece.tokens]
+    starts = accumulate((len(piece.tokens) for piece in pieces), initial=0)
+    is_same = tokens[: len(names)] == names
+    return [piece for piece, start in zip(pieces, starts) if start < len(names)] if is_same else None
 
 
 def described_tokenizer(tokenizer: Any, target: Any) -> dict[str, Any]:

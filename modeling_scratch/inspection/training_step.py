@@ -33,7 +33,7 @@ def training_steps(subject: Subject, target: Target, output: Any, label: str | N
     small classifier with few labels.
 
     A step has loss and probability before and after, the norms of each parameter's gradient and update, and those of
-    the gradients of the embeddings' and each block's output, in total and per token.
+    the gradients of the embeddings' and each block's output, per token.
     """
     count = sum(parameter.numel() for parameter in subject.model.parameters())
     if count > MOST_PARAMETERS:
@@ -60,7 +60,10 @@ def _step(subject: Subject, target: Target, labels: Tensor) -> dict[str, Any]:
     with as_textbook(model), torch.enable_grad(), _outputs(model) as outputs:
         first = model(**inputs)
         first.loss.backward()
-        gradients = [{"path": path, **_norms(states.grad)} for path, states in outputs.items()]
+        gradients = [
+            {"path": path, "per_token": [] if states.grad is None else states.grad[0].norm(dim=-1).tolist()}
+            for path, states in outputs.items()
+        ]
         optimizer.step()
         with torch.no_grad():
             second = model(**inputs)
@@ -145,12 +148,6 @@ def _outputs(model: Any) -> Iterator[dict[str, Tensor]]:
             hook = partial(lambda name, _, __, output: keep(name, output), name)
             handles.callback(model.get_submodule(name).register_forward_hook(hook).remove)
         yield found
-
-
-def _norms(gradient: Tensor | None) -> dict[str, Any]:
-    if gradient is None:
-        return {"norm": 0.0, "per_token": []}
-    return {"norm": gradient.norm().item(), "per_token": gradient[0].norm(dim=-1).tolist()}
 
 
 def _change(name: str, parameter: Tensor, before: Tensor) -> dict[str, Any]:

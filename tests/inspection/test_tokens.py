@@ -184,12 +184,12 @@ def explained(tokenizer: Any, text: str) -> Any:
     return explain(ScratchEncoderModel(presets.bert(**sizes, intermediate_size=8)), tokenizer, text).texts[0]
 
 
-def test_an_explanation_shows_pieces_with_their_characters() -> None:
+def test_an_explanation_shows_pieces_and_words() -> None:
     text = "lowest café"
     found = explained(TOKENIZERS["bytes"], text).tokens
-    assert [text[piece.start : piece.end] for piece in found.pieces] == ["lowest", "café"]
-    assert [token for piece in found.pieces for token in piece.ids] == found.ids[1:-1]
-    assert [each["word"] for each in found.word_list] == text.split()
+    assert [piece.text for piece in found.pieces] == ["lowest", "ĠcafÃ©"]
+    assert [token for piece in found.pieces for token in piece.tokens] == found.tokens[1:-1]
+    assert [text[word.start : word.end] for word in found.word_list] == text.split()
 
 
 def test_special_tokens_in_a_text_are_pieces_where_the_tokenizer_reads_them() -> None:
