@@ -13,8 +13,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
-from ..bridges.model_sources import Tokenizers
-from ..modeling_base import ScratchPreTrainedModel
+from ..bridges.model_sources import Tokenizers, position_limit
 from ..utils.errors import DataError
 from .look import WIDTH, draw_cells, name_cells, titled
 
@@ -39,16 +38,13 @@ class Attention:
 
 def words_of(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int]) -> list[str]:
     """Return the text of each token; the token itself if it is not a whole character."""
-    words = [str(tokenizer.decode([token])).strip() for token in ids]
+    words = [str(tokenizer.decode([token])).strip() or SPACE for token in ids]
     tokens = tokenizer.convert_ids_to_tokens(list(ids))
-    words = [word or SPACE for word in words]
     return [token if "\ufffd" in word else word for word, token in zip(words, tokens)]
 
 
 @torch.inference_mode()
-def attention_of(
-    model: ScratchPreTrainedModel, tokenizers: Tokenizers, text: str, target: str | None = None
-) -> list[Attention]:
+def attention_of(model: Any, tokenizers: Tokenizers, text: str, target: str | None = None) -> list[Attention]:
     """Return the attention of a model that reads a text: of an encoder-decoder three kinds, else one.
 
     target: what the decoder of an encoder-decoder reads; None: what it generates greedily. Raises `DataError` for a
@@ -56,13 +52,17 @@ def attention_of(
     """
     source, target_tokenizer = tokenizers
     inputs = source(text, return_tensors="pt", return_token_type_ids=False)
-    most = _most_tokens(model)
+    most = min(MOST_TOKENS, position_limit(model.config) or MOST_TOKENS)
     words = _checked_words(source, inputs["input_ids"][0].tolist(), "--text", most)
     if not model.config.is_encoder_decoder:
         outputs = model(**inputs, output_attentions=True)
         kind = "causal" if model.base_model.is_causal else "self"
         return [Attention(kind, _stacked(outputs.attentions), words, words)]
-    read = _decoder_inputs(model, inputs, target_tokenizer, target, most)
+    if target is None:
+        read = model.generate(**inputs, num_beams=1, do_sample=False, max_new_tokens=most - 1)[:, :-1]
+    else:
+        labels = target_tokenizer(text_target=target, return_tensors="pt")["input_ids"]
+        read = model.prepare_decoder_input_ids_from_labels(labels)  # the start token, then the target
     written = _checked_words(target_tokenizer, read[0].tolist(), "--target", most)
     outputs = model(**inputs, decoder_input_ids=read, output_attentions=True, use_cache=False)
     return [
@@ -70,12 +70,6 @@ def attention_of(
         Attention("causal", _stacked(outputs.decoder_attentions), written, written),
         Attention("cross", _stacked(outputs.cross_attentions), written, words),
     ]
-
-
-def _most_tokens(model: ScratchPreTrainedModel) -> int:
-    """Return how many tokens are legible, or fewer if learned positions end before."""
-    config = model.config
-    return min(MOST_TOKENS, config.max_position_embeddings) if config.position_type == "learned" else MOST_TOKENS
 
 
 def _checked_words(tokenizer: PreTrainedTokenizerBase, ids: list[int], option: str, most: int) -> list[str]:
@@ -89,16 +83,6 @@ def _stacked(attentions: Any) -> Tensor:
     if not attentions or any(weights is None for weights in attentions):
         raise DataError("the model gives no attention weights: it has no layers")
     return torch.stack([weights[0] for weights in attentions]).float()
-
-
-def _decoder_inputs(
-    model: Any, inputs: Any, tokenizer: PreTrainedTokenizerBase, target: str | None, most: int
-) -> Tensor:
-    """Return what the decoder reads (1, T): the start token, then the target."""
-    if target is None:
-        return model.generate(**inputs, num_beams=1, do_sample=False, max_new_tokens=most - 1)[:, :-1]
-    labels = tokenizer(text_target=target, return_tensors="pt")["input_ids"]
-    return model.prepare_decoder_input_ids_from_labels(labels)
 
 
 def chosen(wanted: Sequence[int] | None, count: int, most: int, option: str) -> list[int]:

@@ -4,7 +4,7 @@
 import textwrap
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,13 +23,6 @@ CAPTION_SIZE = 8.5
 CAPTION_LETTERS = 15  # per inch
 
 
-class Picture(NamedTuple):
-    """A figure with an SVG of its own, which is written as it is; Matplotlib's figure gives the PNG."""
-
-    figure: "Figure"
-    svg: str
-
-
 def titled(title: str, caption: str, width: float, height: float) -> "Figure":
     """Return an empty figure with a title, and a caption below the panels. Sizes in inches."""
     figure = new_figure(width, height)
@@ -39,6 +32,15 @@ def titled(title: str, caption: str, width: float, height: float) -> "Figure":
         lines = textwrap.fill(caption, int(width * CAPTION_LETTERS))
         figure.supxlabel(lines, fontsize=CAPTION_SIZE, color=GREY, linespacing=1.3, **words)
     return figure
+
+
+def colors(count: int) -> list[Any]:
+    """Return a colour for each of so many lines: of the palette, or of a colour map if there are more."""
+    if count <= len(COLORS):
+        return list(COLORS[:count])
+    from matplotlib import colormaps
+
+    return list(colormaps["viridis"](np.linspace(0, 0.95, count)))
 
 
 def plain_axes(axes: "Axes") -> None:
@@ -66,21 +68,23 @@ def draw_cells(axes: "Axes", values: np.ndarray, **style: Any) -> Any:
     return cells
 
 
-def write_figure(figure: "Figure | Picture", folder: Path, name: str) -> list[Path]:
-    """Write `name`.png and `name`.svg, without dates and versions, the text of the SVG as text. Return the paths."""
+def write_figure(figure: "Figure | str", folder: Path, name: str) -> list[Path]:
+    """Write `name`.png and `name`.svg, without dates and versions, the text of the SVG as text. Return the paths.
+
+    What is an SVG already has no PNG.
+    """
     from matplotlib import rc_context
 
-    figure, svg = figure if isinstance(figure, Picture) else (figure, None)
     png_path, svg_path = (folder / f"{name}.{kind}" for kind in ("png", "svg"))
+    if isinstance(figure, str):
+        write_text(svg_path, figure)
+        return [svg_path]
     options: Any = {"svg.fonttype": "none", "svg.hashsalt": name}
     with rc_context(options), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing")  # the SVG still has the character
         with replacing(png_path) as temporary:
             figure.savefig(temporary, format="png", dpi=DPI, metadata={"Software": None})
             _reduce_colors(temporary)
-        if svg is not None:
-            write_text(svg_path, svg)
-            return [png_path, svg_path]
         figure.set_layout_engine("none")  # it has found its places, which takes a third of the time
         with replacing(svg_path) as temporary:
             figure.savefig(temporary, format="svg", dpi=DPI, metadata={"Date": None, "Creator": None})

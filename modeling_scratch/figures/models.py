@@ -1,60 +1,59 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The models whose figures are drawn: one from a folder, or a small one of a preset with random weights."""
+"""The models whose figures are drawn: one from a folder, or a preset in small size with random weights, or in full."""
 
-import textwrap
+from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoConfig
 
-import modeling_scratch
 from tokenization import special_token_ids, train_wordlevel_tokenizer
 
-from ..bridges.configs import FAMILIES
-from ..bridges.model_limits import check_model_files
-from ..bridges.model_sources import Tokenizers, load_tokenizers
+from .. import presets
+from ..bridges.model_sources import Tokenizers
+from ..inspection.program import load_textbook, tokenizers_of
 from ..modeling_base import ScratchPreTrainedModel
-from ..sharing.verification_outputs import load_model
-from ..utils.errors import DataError
-from .drawing import HEADS, PRESETS
+from ..modeling_decoder import ScratchDecoderForCausalLM
+from ..modeling_encoder import ScratchEncoderForMaskedLM
+from ..modeling_seq2seq import ScratchSeq2SeqForConditionalGeneration
 
+PRESETS: dict[str, Callable[..., Any]] = {
+    **presets.ENCODERS,
+    **presets.DECODERS,
+    **presets.SEQ2SEQS,
+    "vaswani_encoder": presets.ENCODERS["vaswani"],
+}
+DEFAULT = "bert", "gpt2", "llama", "bart"
+HEADS: dict[str, Any] = {
+    "scratch_encoder": ScratchEncoderForMaskedLM,
+    "scratch_decoder": ScratchDecoderForCausalLM,
+    "scratch_seq2seq": ScratchSeq2SeqForConditionalGeneration,
+}
 SMALL = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 128}
 SPREAD = 0.15  # of the random weights; with the usual 0.02, every token would attend to all others equally
 POSITIONS = 256
 STYLES = {"scratch_encoder": "bert", "scratch_decoder": "gpt", "scratch_seq2seq": "marian"}  # of tokenizers
 
 
-def model_from(folder: str | Path) -> ScratchPreTrainedModel:
-    """Load a model of this package, or a native checkpoint that it converts. Raises `DataError` for anything else."""
-    folder = Path(folder)
-    if not folder.is_dir():
-        raise DataError(f"--model {folder}: folder not found")
-    if not (folder / "config.json").is_file():
-        is_run = any(folder.glob("checkpoint-*"))
-        advice = "the run is unfinished; name one of its checkpoint-* folders" if is_run else "name a saved model"
-        raise DataError(f"--model {folder}: no config.json: {advice}")
-    try:
-        check_model_files(folder)
-        kind = AutoConfig.from_pretrained(folder).model_type
-        if kind in HEADS:
-            model: Any = load_model(folder)[0]
-        elif kind in FAMILIES:
-            model = modeling_scratch.load_pretrained(folder).eval()
+class ShownModel:
+    """The model of a folder, or a small one of a preset that knows the words of some texts. name: for captions."""
+
+    def __init__(self, folder: str | None, preset: str, texts: list[str]) -> None:
+        self.folder = folder
+        if folder is None:
+            self.model, self.tokenizers = small_model(preset, texts)
+            sizes = f"{SMALL['num_hidden_layers']} layers of width {SMALL['hidden_size']}"
+            self.name = f"a small one of the preset {preset} ({sizes}) with random weights"
         else:
-            raise DataError(f"{kind} is no model of this package, and none that it converts")
-    except Exception as error:  # files and configurations: libraries raise many types
-        raise DataError(f"--model {folder}: {textwrap.shorten(str(error), 240)}") from error
-    model.set_attn_implementation("eager")  # fused kernels never form the weights
-    return model
+            self.model, path = load_textbook(folder), Path(folder).resolve()
+            self.model.set_attn_implementation("eager")  # fused kernels never form the weights
+            self.name = path.name if not path.name.startswith("checkpoint-") else f"{path.parent.name}/{path.name}"
 
-
-def tokenizers_of(folder: str | Path) -> Tokenizers:
-    """Load source and target tokenizers of a model's folder. Raises `DataError` if there are none."""
-    tokenizers = load_tokenizers(str(folder))
-    if any(len(tokenizer) <= len(tokenizer.all_special_tokens) for tokenizer in tokenizers):  # what some families make
-        raise DataError(f"--model {folder}: no tokenizer; save the one used in training")
-    return tokenizers
+    @cached_property
+    def tokenizers(self) -> Tokenizers:
+        """Of a folder, loaded when the first figure needs them."""
+        return tokenizers_of(str(self.folder))
 
 
 def small_model(preset: str, texts: list[str]) -> tuple[ScratchPreTrainedModel, Tokenizers]:
@@ -67,3 +66,12 @@ def small_model(preset: str, texts: list[str]) -> tuple[ScratchPreTrainedModel, 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         return HEADS[config.model_type](config).eval(), (tokenizer, tokenizer)
+
+
+def full_size(preset: str) -> ScratchPreTrainedModel:
+    """Return the model of a preset without memory for its weights."""
+    config = PRESETS[preset]()
+    with torch.device("meta"):
+        model = HEADS[config.model_type](config)
+    model.tie_weights()
+    return model

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..benchmark.history import read_history
 from ..utils.errors import DataError
-from .learning_curves import colors
-from .look import plain_axes, titled
+from .look import colors, plain_axes, titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from ..inference.answers import names_of
-from .notes import Note
+from .notes import note
 from .subjects import (
     CLASSIFICATION,
     EMBEDDING,
@@ -25,14 +25,12 @@ from .subjects import (
     REGRESSION,
     SPAN,
     TAGGING,
-    Encoded,
     Subject,
     masked_positions,
 )
 
 MOST_LISTED, MOST_A_POSITION = 50, 5
 OUTSIDE = "O"  # the label of tokens that are no name
-MOST_LOGITS = 2**24  # of a batch
 LOG_ODDS, MEAN_LOG = "log-odds", "mean log-probability"
 
 
@@ -60,8 +58,7 @@ class Target:
 
 def answer_of(subject: Subject, output: Any) -> tuple[dict[str, Any], Target | None]:
     """Return the answer that a recorded output holds, and the target whose score is explained; None: there is none."""
-    answer, target = ANSWERS[subject.task](subject, output)
-    return {"task": subject.task, **answer}, target
+    return ANSWERS[subject.task](subject, output)
 
 
 def _labels(subject: Subject, output: Any) -> tuple[dict[str, Any], Target]:
@@ -72,14 +69,13 @@ def _labels(subject: Subject, output: Any) -> tuple[dict[str, Any], Target]:
     answer = {"label": names[best], "p": p[best].item(), "all": every}
     if subject.task == MULTI:
         answer["labels"] = [each["label"] for each in every if each["p"] >= 0.5]
-    return answer, Target(Note(f"{LOG_ODDS} of {names[best]}", f"Log-Odds von {names[best]}"), best)
+    return answer, Target(note("label", names[best]), best)
 
 
 def _numbers(subject: Subject, output: Any) -> tuple[dict[str, Any], Target]:
     names = names_of(subject.model.config)
     values = output.logits[0].tolist()
-    score = Note(f"number of {names[0]}", f"Zahl von {names[0]}")
-    return {"values": [{"label": n, "value": v} for n, v in zip(names, values)]}, Target(score)
+    return {"values": [{"label": n, "value": v} for n, v in zip(names, values)]}, Target(note("number", names[0]))
 
 
 def _tags(subject: Subject, output: Any) -> tuple[dict[str, Any], Target | None]:
@@ -88,9 +84,7 @@ def _tags(subject: Subject, output: Any) -> tuple[dict[str, Any], Target | None]
     found = [{"label": names[int(row.argmax())], "p": row.max().item()} for row in p]
     real = [number for number, added in enumerate(subject.text.special) if not added] or [0]
     focus = max(real, key=lambda number: (found[number]["label"] != OUTSIDE, found[number]["p"]))
-    label = found[focus]["label"]
-    score = Note(f"{LOG_ODDS} of {label} at token {focus + 1}", f"Log-Odds von {label} bei Token {focus + 1}")
-    target = Target(score, int(p[focus].argmax()), focus)
+    target = Target(note("tag", found[focus]["label"], focus + 1), int(p[focus].argmax()), focus)
     return {"tokens": found, "focus": focus}, target if len(names) > 1 else None  # one label has no odds
 
 
@@ -99,28 +93,20 @@ def _masked(subject: Subject, output: Any) -> tuple[dict[str, Any], Target]:
     found = {str(each): top(logits[each], subject.tokenizer, 10) for each in positions}
     focus = positions[0]
     best = found[str(focus)][0]
-    target = Target(Note(f"{LOG_ODDS} of {best['token']}", f"Log-Odds von {best['token']}"), best["id"], focus)
+    target = Target(note("label", best["token"]), best["id"], focus)
     return {"masked": positions, "tokens": found, "focus": focus}, target
 
 
-def _next(subject: Subject, output: Any) -> tuple[dict[str, Any], Target]:
-    logits = output.logits[0].float()
-    best, last = top(logits[-1], subject.tokenizer, MOST_LISTED), len(logits) - 1
-    rows = [top(row, subject.tokenizer, MOST_A_POSITION) for row in logits]
-    answer = {"top": best, "logits": logits[-1], "positions": rows, "focus": last}
-    token = best[0]["token"]
-    score = Note(f"{LOG_ODDS} of {token} as the next token", f"Log-Odds von {token} als nächstem Token")
-    return answer, Target(score, best[0]["id"], last)
-
-
-def _generated(subject: Subject, output: Any) -> tuple[dict[str, Any], Target]:
-    logits, tokenizer = output.logits[0].float(), subject.target_tokenizer
+def _written(subject: Subject, output: Any) -> tuple[dict[str, Any], Target]:
+    """The most likely tokens at each position; explained is the next token, or the whole of an encoder-decoder's."""
+    logits, tokenizer = output.logits[0].float(), subject.written_tokenizer
+    best, last = top(logits[-1], tokenizer, MOST_LISTED), len(logits) - 1
     rows = [top(row, tokenizer, MOST_A_POSITION) for row in logits]
+    answer = {"top": best, "logits": logits[-1], "positions": rows, "focus": last}
+    if subject.task == NEXT:
+        return answer, Target(note("next token", best[0]["token"]), best[0]["id"], last)
     text = str(tokenizer.decode(subject.target_ids, skip_special_tokens=True)).strip()
-    best = top(logits[-1], tokenizer, MOST_LISTED)
-    answer = {"text": text, "positions": rows, "logits": logits[-1], "top": best, "focus": len(logits) - 1}
-    score = Note(f"{MEAN_LOG} of the output's tokens", "mittlere Log-Wahrscheinlichkeit der Token der Ausgabe")
-    return answer, Target(score)
+    return {"text": text, **answer}, Target(note("output"))
 
 
 def _span(_: Subject, output: Any) -> tuple[dict[str, Any], None]:
@@ -133,8 +119,8 @@ def _embedding(_: Subject, output: Any) -> tuple[dict[str, Any], None]:
 
 
 ANSWERS: dict[str, Callable[[Subject, Any], tuple[dict[str, Any], Target | None]]] = {
-    CLASSIFICATION: _labels, MULTI: _labels, REGRESSION: _numbers, TAGGING: _tags, MASKED: _masked, NEXT: _next,
-    GENERATION: _generated, SPAN: _span, EMBEDDING: _embedding,
+    CLASSIFICATION: _labels, MULTI: _labels, REGRESSION: _numbers, TAGGING: _tags, MASKED: _masked, NEXT: _written,
+    GENERATION: _written, SPAN: _span, EMBEDDING: _embedding,
 }  # fmt: skip
 
 
@@ -163,53 +149,3 @@ def score(subject: Subject, logits: Tensor, target: Target, positions: Sequence[
         logits = logits[torch.arange(len(logits), device=logits.device), chosen]
     others = torch.arange(logits.shape[-1], device=logits.device) != target.index
     return logits[:, target.index] - logits[:, others].logsumexp(-1)
-
-
-@torch.no_grad()
-def scores(subject: Subject, target: Target, variants: Sequence[tuple[str, Sequence[int]]]) -> list[float | None]:
-    """Return the target's score for variants of the text, each with the words of the text that it keeps.
-
-    None where nothing is left to read, or the explained word is gone. Batches have a bounded number of logits.
-    """
-    encoded = [subject.encode(text) for text, _ in variants]
-    positions = [_position(subject, target, each, kept) for each, (_, kept) in zip(encoded, variants)]
-    found: list[float | None] = [None] * len(variants)
-    needs_position = subject.task in (TAGGING, MASKED)
-    usable = [n for n, each in enumerate(encoded) if each.ids and not (needs_position and positions[n] is None)]
-    size = rows_a_batch(subject)
-    for start in range(0, len(usable), size):
-        chosen = usable[start : start + size]
-        logits = subject.model(**subject.batch([encoded[number] for number in chosen])).logits.float()
-        values = score(subject, logits, target, [positions[number] for number in chosen]).tolist()
-        for number, value in zip(chosen, values):
-            found[number] = value
-    return found
-
-
-def rows_a_batch(subject: Subject, added: int = 0) -> int:
-    """Return how many rows have at most `MOST_LOGITS` logits, and at most 64. added: tokens after the text."""
-    length = max(len(subject.text.ids) + added, len(subject.target_ids))
-    vocabulary = max(subject.model.config.vocab_size, getattr(subject.model.config, "decoder_vocab_size", 0) or 0)
-    return max(1, min(64, MOST_LOGITS // (length * vocabulary)))
-
-
-def _position(subject: Subject, target: Target, encoded: Encoded, kept: Sequence[int]) -> int | None:
-    """Where the explained token stands in a variant; None: its word is gone."""
-    word = explained_word(subject, target)
-    if word is not None and word not in kept:
-        return None
-    if subject.task == MASKED:
-        return next(iter(masked_positions(subject, encoded.ids)), None)
-    if word is None or target.position is None or subject.text.word_of_token is None:
-        return target.position
-    rank, offset = list(kept).index(word), target.position - subject.text.word_of_token.index(word)
-    found = [number for number, each in enumerate(encoded.word_of_token or ()) if each == rank]
-    return found[min(offset, len(found) - 1)] if found else None  # a word can have fewer tokens at the start of a text
-
-
-def explained_word(subject: Subject, target: Target) -> int | None:
-    """Return the word that a tagger's label or a masked token is explained of; None if all of the text is."""
-    words = subject.text.word_of_token
-    if subject.task not in (TAGGING, MASKED) or words is None or target.position is None:
-        return None
-    return words[target.position]

@@ -55,17 +55,6 @@ def thinned(tensor: Tensor) -> tuple[Tensor, list[list[int] | None]]:
     return tensor, axes
 
 
-def unpacked(array: Packed) -> np.ndarray:
-    """Return the array of `packed` or `packed_bytes`; masked scores are -inf."""
-    dtype = np.dtype(array["dtype"]).newbyteorder("<")
-    values = np.frombuffer(base64.b64decode(array["data"]), dtype).reshape(array["shape"])
-    if array["dtype"] != "uint8":
-        return values
-    most = 254 if array.get("masked") else 255
-    numbers = array["low"] + values / most * (array["high"] - array["low"])
-    return np.where(values == 255, -np.inf, numbers) if array.get("masked") else numbers
-
-
 def plain(value: Any) -> Any:
     """Return dataclasses, tensors and containers as JSON types; numbers that are not finite become None.
 

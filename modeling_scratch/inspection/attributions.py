@@ -6,22 +6,43 @@ of the score. Occlusion: the score without each word. Attention rollout (Abnar a
 layers of (A + I) / 2, A the mean over heads.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from .answers import Target, rows_a_batch, score, scores
-from .deletion import only
+from .answers import Target, score
+from .occlusion import deletion, occlusion, rows_a_batch, scores_of_answer
 from .recorder import Recording, as_textbook
 from .subjects import Subject
 
 LEAST_STEPS, MOST_STEPS = 32, 512
 TOLERANCE = 0.01  # of the change of the score
 SMALL = 0.01
+
+
+def attributions_of(subject: Subject, target: Target, recording: Recording) -> dict[str, Any]:
+    """Return the three attributions of the answer's score to the words, and the deletion test of each."""
+    gradients, read = integrated_gradients(subject, target), rollout(subject, recording, target)
+    if not is_exact(gradients.sum, gradients.difference):
+        subject.note("inexact", gradients.steps, gradients.sum, gradients.difference)
+    scores = scores_of_answer(subject, target)
+    whole, (without,) = occlusion(scores)
+    (value,) = whole
+    methods = {"integrated_gradients": gradients.words, "occlusion": without, "rollout": read["words"]}
+    usable = {name: values for name, values in methods.items() if values}
+    (test,) = deletion(scores, target, [usable])
+    return {
+        "score": target.score,
+        "value": value,
+        "p": target.probability(value),
+        "words": list(range(len(subject.text.words))),
+        "integrated_gradients": gradients,
+        "occlusion": {"words": without},
+        "rollout": read,
+        "deletion": test,
+    }
 
 
 @dataclass
@@ -33,7 +54,6 @@ class IntegratedGradients:
     steps: int
     sum: float
     difference: float
-    baseline: str
 
 
 def integrated_gradients(subject: Subject, target: Target) -> IntegratedGradients:
@@ -43,16 +63,15 @@ def integrated_gradients(subject: Subject, target: Target) -> IntegratedGradient
     """
     with as_textbook(subject.model):
         start, end = _ends(subject)
-        difference = _score_at(subject, target, end) - _score_at(subject, target, start)
+        with torch.no_grad():
+            difference = (_scored(subject, target, end) - _scored(subject, target, start)).item()
         steps = LEAST_STEPS
-        while True:
-            values = _integral(subject, target, start, end, steps)
-            if is_exact(values.sum().item(), difference) or steps >= MOST_STEPS:
-                break
+        values = _integral(subject, target, start, end, steps)
+        while steps < MOST_STEPS and not is_exact(values.sum().item(), difference):
             steps *= 2
-    tokens, pad = values.tolist(), subject.tokenizer.pad_token
-    baseline = "zeros" if pad is None else f"{pad}, special tokens kept"
-    return IntegratedGradients(tokens, subject.text.per_word(tokens), steps, sum(tokens), difference, baseline)
+            values = _integral(subject, target, start, end, steps)
+    tokens = values.tolist()
+    return IntegratedGradients(tokens, subject.text.per_word(tokens), steps, sum(tokens), difference)
 
 
 def is_exact(total: float, difference: float) -> bool:
@@ -60,30 +79,9 @@ def is_exact(total: float, difference: float) -> bool:
     return abs(total - difference) <= TOLERANCE * max(abs(difference), SMALL)
 
 
-def _table(model: Any) -> nn.Module:
-    """The table that a text is looked up in, of the encoder of an encoder-decoder."""
-    base = model.base_model
-    return (base.encoder if hasattr(base, "encoder") else base).embeddings.tokens
-
-
-@contextmanager
-def _replaced(table: nn.Module, value: Tensor) -> Iterator[None]:
-    """A table that gives this value, at its first call: a decoder may share it."""
-
-    def replace(*_: Any) -> Tensor:
-        handle.remove()
-        return value
-
-    handle = table.register_forward_hook(replace)
-    try:
-        yield
-    finally:
-        handle.remove()
-
-
 def _ends(subject: Subject) -> tuple[Tensor, Tensor]:
     """The baseline, with the row of the padding token, or zeros, in place of each token, and the text: (1, T, E)."""
-    table, pad = _table(subject.model), subject.tokenizer.pad_token_id
+    table, pad = subject.model.get_input_embeddings(), subject.tokenizer.pad_token_id
     with torch.no_grad():
         end = table(subject.inputs["input_ids"])
         row = torch.zeros_like(end[0, 0]) if pad is None else table(subject.tensor([pad]))[0]
@@ -91,15 +89,11 @@ def _ends(subject: Subject) -> tuple[Tensor, Tensor]:
 
 
 def _scored(subject: Subject, target: Target, values: Tensor) -> Tensor:
-    rows = len(values)
-    with _replaced(_table(subject.model), values):
-        logits = subject.model(**subject.batch([subject.text] * rows)).logits.float()
-    return score(subject, logits, target, [target.position] * rows)
-
-
-def _score_at(subject: Subject, target: Target, values: Tensor) -> float:
-    with torch.no_grad():
-        return _scored(subject, target, values).item()
+    """The score of each row of embeddings (B, T, E)."""
+    inputs = subject.batch([subject.text] * len(values))
+    del inputs["input_ids"]
+    logits = subject.model(inputs_embeds=values, **inputs).logits.float()
+    return score(subject, logits, target, [target.position] * len(values))
 
 
 def _integral(subject: Subject, target: Target, start: Tensor, end: Tensor, steps: int) -> Tensor:
@@ -114,39 +108,25 @@ def _integral(subject: Subject, target: Target, start: Tensor, end: Tensor, step
     return total / steps
 
 
-def occlusion(subject: Subject, target: Target) -> dict[str, Any]:
-    """Return the text's score, and that less the score without each word.
-
-    None where nothing is left to read, or the explained word is gone.
-    """
-    every = range(len(subject.text.words))
-    kept = [list(every), *([each for each in every if each != gone] for gone in every)]
-    value, *others = scores(subject, target, [(only(subject, each), each) for each in kept])
-    changes = [None if value is None or other is None else value - other for other in others]
-    return {"value": value, "words": changes}
-
-
 def rollout(subject: Subject, recording: Recording, target: Target) -> dict[str, Any]:
     """Return what share of each token the answer reads, and the matrix (T, T), rows sum to 1.
 
     In an encoder-decoder, the decoder's mean cross-attention reads the encoder's rollout: (target, T).
     """
-    weights = {module.path: recording.keys[f"{module.path}.weights"].tensor[0].double()
-               for module in recording.modules if f"{module.path}.weights" in recording.keys
-               and module.name == "Attention"}  # fmt: skip
-    cross = [each.mean(0) for path, each in weights.items() if path.endswith("cross_attention")]
+    weights = {path: each[0].double().mean(0).cpu() for path, each in recording.attention_weights.items()}
+    cross = [each for path, each in weights.items() if path.endswith("cross_attention")]
     own = [each for path, each in weights.items() if not cross or ".encoder." in f".{path}"]
     matrix = torch.eye(len(subject.text.ids), dtype=torch.float64)
     for each in own:
-        mixed = each.mean(0).cpu() + torch.eye(len(matrix), dtype=torch.float64)
+        mixed = each + torch.eye(len(matrix), dtype=torch.float64)
         matrix = (mixed / mixed.sum(-1, keepdim=True)) @ matrix
     if cross:
-        matrix = torch.stack(cross).mean(0).cpu() @ matrix
-    tokens = read_rows(subject, matrix, target).tolist()
+        matrix = torch.stack(cross).mean(0) @ matrix
+    tokens = _read_rows(subject, matrix, target).tolist()
     return {"tokens": tokens, "words": subject.text.per_word(tokens) if weights else None, "matrix": matrix.float()}
 
 
-def read_rows(subject: Subject, matrix: Tensor, target: Target) -> Tensor:
+def _read_rows(subject: Subject, matrix: Tensor, target: Target) -> Tensor:
     """The rows of the tokens that the head reads, their mean."""
     if target.position is not None:
         return matrix[target.position]

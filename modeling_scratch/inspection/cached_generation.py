@@ -9,7 +9,7 @@ from transformers import DynamicCache, EncoderDecoderCache
 
 from ..bridges.model_sources import position_limit
 from .answers import shown
-from .lens import main_stack
+from .layers import main_stack
 from .recorder import as_textbook
 from .subjects import GENERATION, NEXT, Subject
 
@@ -20,7 +20,8 @@ MOST_STEPS = 12
 def cached_generation(subject: Subject) -> tuple[dict[str, Any], list[dict[str, Any]]] | None:
     """Return the cache's sizes at each step and the tokens: a decoder's greedy ones, or an encoder-decoder's target.
 
-    None for models that do not generate, or have no layers. "difference": the largest |logit with - without the cache|.
+    length: tokens whose keys and values are kept; numbers: how many numbers these are, of cross-attention, too.
+    difference: the largest |logit with - without the cache|. None for models that do not generate, or have no layers.
     """
     if subject.task not in (NEXT, GENERATION) or not len(main_stack(subject.model)[1].stack.layers):
         return None
@@ -37,21 +38,20 @@ def cached_generation(subject: Subject) -> tuple[dict[str, Any], list[dict[str, 
 
 def _generate(subject: Subject, count: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[Tensor]]:
     model, is_target = subject.model, subject.task == GENERATION
-    tokenizer = subject.target_tokenizer if is_target else subject.tokenizer
-    own = DynamicCache(config=model.config)
-    cache: Any = EncoderDecoderCache(own, DynamicCache(config=model.config)) if is_target else own
+    own, *cross = caches = [DynamicCache(config=model.config) for _ in range(1 + is_target)]
+    cache: Any = EncoderDecoderCache(own, *cross) if is_target else own
     read = subject.decoder_ids[:1] if is_target else subject.text.ids
     steps, tokens, logits = [], [], []
-    fixed: dict[str, Any] = {}
-    if is_target:
-        fixed = {name: subject.inputs[name] for name in ("input_ids", "attention_mask")}
+    fixed = {name: subject.inputs[name] for name in ("input_ids", "attention_mask") if is_target}
     for number in range(count):
         inputs = {**fixed, "decoder_input_ids" if is_target else "input_ids": subject.tensor([read])}
         output = model(**inputs, past_key_values=cache, use_cache=True)
         row = output.logits[0, -1].float()
         token = subject.target_ids[number] if is_target else int(row.argmax())
-        named = {"token": shown(tokenizer, token), "id": token}
-        steps.append({**named, "queries": len(read), **_sizes(cache)})
+        named = {"token": shown(subject.written_tokenizer, token), "id": token}
+        kept: list[Any] = [layer for each in caches for layer in each.layers]
+        numbers = sum(layer.keys.numel() + layer.values.numel() for layer in kept)
+        steps.append({**named, "queries": len(read), "length": own.get_seq_length(), "numbers": numbers})
         tokens.append({**named, "p": row.softmax(-1)[token].item()})
         logits.append(row)
         read = [token]
@@ -59,16 +59,6 @@ def _generate(subject: Subject, count: int) -> tuple[list[dict[str, Any]], list[
             fixed["encoder_outputs"] = (output.encoder_last_hidden_state,)
             fixed.pop("input_ids", None)
     return steps, tokens, logits
-
-
-def _sizes(cache: Any) -> dict[str, Any]:
-    """The shape (layers, 2, K, S, D) of all keys and values, and how many numbers they are."""
-    own: Any = cache.self_attention_cache if isinstance(cache, EncoderDecoderCache) else cache
-    cross: Any = cache.cross_attention_cache if isinstance(cache, EncoderDecoderCache) else None
-    caches = (own, cross)
-    shapes = [None if each is None else [len(each.layers), 2, *each.layers[0].keys.shape[1:]] for each in caches]
-    numbers = sum(torch.Size(shape).numel() for shape in shapes if shape)
-    return {"length": own.get_seq_length(), "shape": shapes[0], "cross": shapes[1], "numbers": numbers}
 
 
 def _without_cache(subject: Subject, tokens: list[int]) -> Tensor:

@@ -9,18 +9,17 @@ block divides the sum on its way, and a maximum or a hidden layer in the head is
 Shapes: T tokens, C labels, N parts.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from ..heads import pool
 from ..inference.answers import names_of
 from .answers import Target, shown
-from .attributions import read_rows
-from .lens import hidden_states, main_stack
-from .notes import Note
+from .layers import hidden_states, main_stack
+from .notes import note
 from .recorder import Recording, as_textbook
 from .subjects import CLASSIFICATION, NEXT, TEXT_TASKS, Subject
 
@@ -28,7 +27,7 @@ TOKENS, EMBEDDINGS = "tokens", "embeddings"
 # What else is added to the embeddings, by whether there are positions, and token types.
 ADDED = {(True, False): "positions", (False, True): "token_types", (True, True): "positions_types"}
 ATTENTION, FEED_FORWARD, BLOCK, BIAS = "attention", "feed_forward", "block", "bias"
-MOST_MISSED = 0.01  # of the largest part
+MOST_MISSED, ROUNDING = 0.01, 1e-5  # of the largest part
 
 
 @dataclass(frozen=True)
@@ -74,22 +73,14 @@ def contributions_of(subject: Subject, target: Target, recording: Recording) -> 
         return None
     with as_textbook(subject.model), torch.no_grad():
         reader = _Reader(subject, target, recording)
-        embedded, pieces = _embedded(subject, reader, recording)
-        parts = [*embedded, *_updates(reader, recording), Part(BIAS, reader.constant)]
+        parts, pieces = _embedded(subject, reader, recording)
+        parts += [*_updates(reader, recording), Part(BIAS, reader.constant)]
     missed = abs(reader.value - sum(part.value for part in parts))
     if missed > MOST_MISSED * max(abs(part.value) for part in parts):
-        subject.notes.append(_missed(missed))
+        subject.note("no sum", missed)
         return None
-    pieces = sorted(pieces, key=lambda piece: -abs(piece.value))
-    pieces = pieces if len(pieces) > 1 else []
+    pieces = sorted(pieces, key=lambda piece: -abs(piece.value)) if len(pieces) > 1 else []
     return Contributions(reader.score, target.index, reader.others, reader.value, parts, pieces)
-
-
-def _missed(missed: float) -> Note:
-    return Note(
-        f"what adds up to the answer is left out: the parts miss it by {missed:.2g}",
-        f"woraus sich die Antwort zusammensetzt, fehlt: Die Teile verfehlen sie um {missed:.2g}",
-    )
 
 
 def _is_sum(subject: Subject) -> bool:
@@ -104,67 +95,44 @@ class _Reader:
 
     def __init__(self, subject: Subject, target: Target, recording: Recording) -> None:
         self.model = subject.model
-        path, base = main_stack(self.model)
-        self.start = f"{path}." if path else ""
-        self.outputs = hidden_states(recording, path)
-        self.norm = base.stack.norm
-        classifier = getattr(self.model, "classifier", None)
-        self.pooled_norm = nn.Identity() if classifier is None else classifier.norm
-        self.pooled = None if classifier is None else recording.keys["pooled"].tensor
-        self.head = _head(self.model)
+        self.path, self.base = main_stack(self.model)
+        self.outputs = hidden_states(recording, self.path, self.base)
+        self.pooled = recording.keys["pooled"].tensor if "pooled" in recording.keys else None
         logits = recording.output.logits[0].float()
         logits = logits[-1] if subject.task == NEXT else logits
-        # (T,): how much of each token the pooled vector has.
-        self.shares = read_rows(subject, torch.eye(self.outputs[-1].shape[1], device=logits.device), target)
         self.direction, self.score = _direction(subject, target, logits)
         self.others = float(self.direction.min()) if len(logits) > 1 else 0.0
         self.value = (logits @ self.direction).item()
-        zeros = torch.zeros_like(self.outputs[-1][0, :1])
-        self.at_zero = self._scored(zeros)
-        shift = _normed(self.pooled_norm, _shift(self.norm, zeros), self.pooled)
-        self.constant = self._scored(shift + _shift(self.pooled_norm, shift)).item()
+        self.constant = self._scored(torch.zeros_like(self.outputs[-1])).item()
 
     def __call__(self, states: Tensor) -> Tensor:
-        """A part of the stream (1, T, hidden) -> what it adds to the score by each token (T,)."""
-        return self._added(self._shared(states))
+        """Parts of the stream (N, T, hidden) -> what each adds to the score (N,)."""
+        return self._scored(states) - self.constant
 
-    def total(self, states: Tensor) -> float:
-        """What a part of the stream (1, T, hidden) adds to the score."""
-        return self._added(self._shared(states).sum(0, keepdim=True)).item()
-
-    def _shared(self, states: Tensor) -> Tensor:
-        """The share of each token in the pooled vector, (1, T, hidden) -> (T, hidden)."""
-        return (_normed(self.norm, states.float(), self.outputs[-1]) * self.shares[:, None])[0]
-
-    def _added(self, pooled: Tensor) -> Tensor:
-        """Shares of the pooled vector (N, hidden) -> what each adds to the score (N,)."""
-        return self._scored(_normed(self.pooled_norm, pooled, self.pooled)) - self.at_zero
-
-    def _scored(self, read: Tensor) -> Tensor:
-        """What the head reads (N, hidden) -> the score (N,), biases of the head included."""
-        return self.head(read.to(self.outputs[-1].dtype)).float() @ self.direction
-
-
-def _head(model: Any) -> Callable[[Tensor], Tensor]:
-    """The last linear layers: of a classifier, of a decoder that classifies, or of a language model."""
-    if hasattr(model, "classifier"):
-        return model.classifier.out_proj
-    return model.score if hasattr(model, "score") else nn.Sequential(model.projection, model.lm_head)
+    def _scored(self, states: Tensor) -> Tensor:
+        """(N, T, hidden) -> the score (N,), with the biases of the norms and of the head."""
+        model, dtype = self.model, self.outputs[-1].dtype
+        states = _normed(self.base.stack.norm, states, self.outputs[-1])
+        if hasattr(model, "lm_head"):
+            logits = model.lm_head(model.projection(states[:, -1].to(dtype)))
+        elif hasattr(model, "score"):
+            logits = model.score(pool(states, None, "last").to(dtype))
+        else:
+            pooled = pool(states, None, model.config.classifier_pooling)
+            logits = model.classifier.out_proj(_normed(model.classifier.norm, pooled, self.pooled).to(dtype))
+        return logits.float() @ self.direction
 
 
 def _normed(norm: Any, part: Tensor, whole: Any) -> Tensor:
-    """(part - its mean) / spread of the whole * weight, without the shift; of RMSNorm, without the mean."""
+    """(part - its mean) / spread of the whole * weight + shift; of RMSNorm, without the mean."""
     if isinstance(norm, nn.Identity):
         return part
     part, whole = part.float(), whole.float()
     if isinstance(norm, nn.LayerNorm):
         part, whole = (each - each.mean(-1, keepdim=True) for each in (part, whole))
-    return part / (whole.square().mean(-1, keepdim=True) + norm.eps).sqrt() * norm.weight.float()
-
-
-def _shift(norm: Any, like: Tensor) -> Tensor:
+    normed = part / (whole.square().mean(-1, keepdim=True) + norm.eps).sqrt() * norm.weight.float()
     shift = getattr(norm, "bias", None)
-    return torch.zeros_like(like) if shift is None else shift.float().expand_as(like)
+    return normed if shift is None else normed + shift.float()
 
 
 def _direction(subject: Subject, target: Target, logits: Tensor) -> tuple[Tensor, str]:
@@ -177,34 +145,34 @@ def _direction(subject: Subject, target: Target, logits: Tensor) -> tuple[Tensor
     if subject.task not in (CLASSIFICATION, NEXT) or count <= 2:  # their difference is the log-odds of two labels
         return direction, target.score
     name = shown(subject.tokenizer, best) if subject.task == NEXT else names_of(subject.model.config)[best]
-    return direction, Note(
-        f"logit of {name} less the mean of the others", f"Logit von {name} abzüglich des Mittels der anderen"
-    )
+    return direction, note("logit", name)
 
 
 def _embedded(subject: Subject, reader: _Reader, recording: Recording) -> tuple[list[Part], list[Term]]:
     """Return the parts of the embeddings, and their pieces; one part where a norm or a projection mixes them."""
-    whole, embeddings = reader.outputs[0].float(), main_stack(reader.model)[1].embeddings
+    whole, embeddings = reader.outputs[0].float(), reader.base.embeddings
     layers = embeddings.norm, embeddings.projection
     if embeddings.scale != 1.0 or not all(isinstance(layer, nn.Identity) for layer in layers):
-        return [Part(EMBEDDINGS, reader.total(whole))], []
-    rows = recording.keys[f"{reader.start}embeddings.tokens"].tensor.float()
-    parts = [Part(TOKENS, reader.total(rows))]
+        return [Part(EMBEDDINGS, reader(whole).item())], []
+    rows = recording.keys[f"{reader.path}.embeddings.tokens".lstrip(".")].tensor.float()
+    parts = [Part(TOKENS, reader(rows).item())]
     has_positions = embeddings.positions is not None or embeddings.sinusoid is not None
     if (name := ADDED.get((has_positions, embeddings.token_types is not None))) is not None:
-        parts.append(Part(name, reader.total(whole - rows)))
-    return parts, _pieces(subject, reader(rows).tolist())
+        parts.append(Part(name, reader(whole - rows).item()))
+    return parts, _pieces(subject, reader, rows)
 
 
-def _pieces(subject: Subject, values: list[float]) -> list[Term]:
-    """values (T,): what each token adds by its embedding."""
-    places: dict[int, list[int]] = {}
-    for place, (token, value) in enumerate(zip(subject.text.ids, values)):
-        if value:
-            places.setdefault(token, []).append(place)
+def _pieces(subject: Subject, reader: _Reader, rows: Tensor) -> list[Term]:
+    """What each token adds by its row of the table, wherever the text has it; rows (1, T, hidden)."""
+    ids = subject.tensor(subject.text.ids)
+    distinct = list(dict.fromkeys(subject.text.ids))
+    places = subject.tensor(distinct)[:, None] == ids  # (tokens, T)
+    values = reader(rows * places[..., None]).tolist()
+    least = ROUNDING * max(map(abs, [reader.constant, *values]))  # tokens that the head does not read add nothing
     return [
-        Term(_text_of(subject, found[0]), len(found), found[0], sum(values[place] for place in found))
-        for found in places.values()
+        Term(_text_of(subject, subject.text.ids.index(token)), int(where.sum()), subject.text.ids.index(token), value)
+        for token, where, value in zip(distinct, places, values)
+        if abs(value) > least
     ]
 
 
@@ -220,9 +188,10 @@ def _updates(reader: _Reader, recording: Recording) -> list[Part]:
     parts = []
     for layer, (before, after) in enumerate(zip(reader.outputs, reader.outputs[1:])):
         if reader.model.config.block_type == "parallel":
-            parts.append(Part(BLOCK, reader.total(after - before), layer + 1))
+            parts.append(Part(BLOCK, reader(after - before).item(), layer + 1))
             continue
-        middle = recording.keys[f"{reader.start}stack.layers.{layer}.attention_residual.after"].tensor
+        block = f"{reader.path}.stack.layers.{layer}".lstrip(".")
+        middle = recording.keys[f"{block}.attention_residual.after"].tensor
         for name, update in (ATTENTION, middle - before), (FEED_FORWARD, after - middle):
-            parts.append(Part(name, reader.total(update), layer + 1))
+            parts.append(Part(name, reader(update).item(), layer + 1))
     return parts

@@ -26,15 +26,14 @@ LANGUAGES = "en", "de"
 MORE_POSITIONS, LEAST_POSITIONS = 8, 64  # than the longest text has, and at all: for tokens that a reader adds
 
 
-def page(explanation: Any, model: ScratchPreTrainedModel | None, path: Path, language: str = "en") -> None:
-    """Write an explanation, as a dictionary or with to_dict(), to one HTML file.
+def page(content: dict[str, Any], model: ScratchPreTrainedModel | None, path: Path, language: str = "en") -> None:
+    """Write an explanation, as to_dict() gives it, to one HTML file.
 
     model: its weights go along, so that the page computes; None, or a large model: the page shows what was recorded.
     language: in which the page opens, "en" or "de". Raises DataError for another, or where path cannot be written.
     """
     if language not in LANGUAGES:
         raise DataError(f"--language {language}: the choices are {', '.join(LANGUAGES)}")
-    content = explanation if isinstance(explanation, dict) else explanation.to_dict()
     try:
         write_text(path, rendered(content, model, language))
     except OSError as error:

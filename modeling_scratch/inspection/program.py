@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-import transformers
 from transformers import AutoConfig
 from transformers.dynamic_module_utils import get_class_from_dynamic_module
 
 import modeling_scratch
 
 from ..bridges.configs import FAMILIES
-from ..bridges.model_sources import check_loaded, load_checkpoint, load_tokenizers, read_special_tokens
+from ..bridges.model_sources import Tokenizers, check_loaded, load_checkpoint, load_tokenizers, read_special_tokens
 from ..data.text_pairs import trained_columns
+from ..modeling_base import ScratchPreTrainedModel
 from ..utils.command_line import option
 from ..utils.errors import DataError
 from ..utils.files import check_output
@@ -81,41 +81,49 @@ def write_explanation(arguments: ExplainArguments) -> None:
     print(f"saved {arguments.output}: {sum(len(each.recording.steps) for each in explanation.texts):,} tensors")
 
 
-def load_explained(name: str, trust_remote_code: bool = False) -> tuple[Any, tuple[Any, Any]]:
+def load_explained(name: str, trust_remote_code: bool = False) -> tuple[Any, Tokenizers]:
     """Load a model, native families as scratch models, with source and target tokenizers. Raises `DataError`."""
+    model = load_textbook(name, trust_remote_code)
+    tokenizers = tokenizers_of(name, trust_remote_code)
+    for tokenizer in tokenizers:
+        read_special_tokens(tokenizer, True if task_of(model) == MASKED else None)
+    return model, tokenizers
+
+
+def tokenizers_of(name: str, trust_remote_code: bool = False) -> Tokenizers:
+    """Load source and target tokenizers. Raises `DataError` if they are what some families make without a file."""
+    tokenizers = load_tokenizers(name, trust_remote_code)
+    if any(len(tokenizer) <= len(tokenizer.all_special_tokens) for tokenizer in tokenizers):
+        raise DataError(f"--model {name}: no tokenizer; save the one used in training")
+    return tokenizers
+
+
+def load_textbook(name: str, trust_remote_code: bool = False) -> Any:
+    """Load a model, native families as scratch models. Raises `DataError` for one that is neither."""
     config = load_checkpoint(AutoConfig, name, trust_remote_code)
     if config.model_type in FAMILIES:
         try:
-            model = modeling_scratch.load_pretrained(name)
+            return modeling_scratch.load_pretrained(name).eval()
         except (OSError, ValueError) as error:
             raise DataError(f"--model {name}: {textwrap.shorten(str(error), 240)}") from error
-    else:
-        model = _load_scratch(config, name, trust_remote_code)
-    textbook_files(model)
-    tokenizers = load_tokenizers(name, trust_remote_code)
-    for tokenizer in tokenizers:
-        if len(tokenizer) <= len(tokenizer.all_special_tokens):  # the fallback of some families without a file
-            raise DataError(f"--model {name}: no tokenizer; save the one used in training")
-        read_special_tokens(tokenizer, True if task_of(model) == MASKED else None)
-    return model.eval(), tokenizers
-
-
-def _load_scratch(config: Any, name: str, trust_remote_code: bool) -> Any:
-    """Load with the Auto class that the family gives the model's own class to, or with the folder's own class."""
-    architecture = (config.architectures or [""])[0]
-    classes = getattr(config, "auto_classes", {}).items()
-    known = [(auto, path) for auto, path in classes if hasattr(transformers, auto)]  # older versions lack some
-    references = {path.partition(".")[2]: (auto, path) for auto, path in known}
-    if architecture not in references:
-        kinds = ", ".join(["scratch models", *sorted(FAMILIES)])
-        raise DataError(f"--model {name}: {architecture or config.model_type} is not explained; what is: {kinds}")
-    auto_class, reference = references[architecture]
-    loader = getattr(transformers, auto_class)
-    if trust_remote_code and getattr(config, "auto_map", None):  # Auto classes prefer those of the installed package
-        loader = get_class_from_dynamic_module(reference, name)
+    loader = _class_of(config, name, trust_remote_code)
     model, info = load_checkpoint(loader, name, trust_remote_code, output_loading_info=True)
     try:
         check_loaded(model, info, "a head without trained weights")
     except ValueError as error:
         raise DataError(f"--model {name}: {error}") from error
-    return model
+    textbook_files(model)
+    return model.eval()
+
+
+def _class_of(config: Any, name: str, trust_remote_code: bool) -> Any:
+    """The class of this package that config.json names, or that of the folder's own code."""
+    architecture = str((config.architectures or [config.model_type])[0])
+    known = getattr(modeling_scratch, architecture, None)
+    if not (isinstance(known, type) and issubclass(known, ScratchPreTrainedModel)):
+        kinds = ", ".join(["scratch models", *sorted(FAMILIES)])
+        raise DataError(f"--model {name}: {architecture} is no model of this package; what is: {kinds}")
+    references = [
+        each for each in (getattr(config, "auto_map", None) or {}).values() if str(each).endswith(f".{architecture}")
+    ]
+    return get_class_from_dynamic_module(references[0], name) if trust_remote_code and references else known

@@ -30,22 +30,13 @@ TORCH = str(Path(torch.__file__).parent)
 UNINITIALISED = {"empty", "empty_like", "new_empty"}
 
 
-@dataclass(frozen=True)
-class Binding:
-    """A variable of a function, and the line that assigned it."""
-
-    variable: str
-    function: str
-    code: CodeLine
-
-
 @dataclass
 class Step:
     """One tensor: what made it from what, where, and what the code calls it.
 
-    code: the line that made it, in `function`. binding: the first assignment that gave it a name, None for a tensor
-    inside an expression. names: dotted names: a module's path (its output), path.variable, path.method (what it
-    returned), and path.input of a layer of torch. inputs: numbers of steps, and names of parameters.
+    code: the line that made it, in `function`. variable: the first that it was assigned to, None for a tensor inside an
+    expression. names: dotted names: a module's path (its output), path.variable, path.method (what it returned), and
+    path.input of a layer of torch. inputs: numbers of steps, and names of parameters.
     """
 
     number: int
@@ -56,35 +47,37 @@ class Step:
     code: CodeLine
     tensor: Tensor
     inputs: list[int | str]
-    binding: Binding | None = None
+    variable: str | None = None
     names: list[str] = field(default_factory=list)
 
 
 @dataclass
 class Module:
-    """A module that ran: path, class and equation, and where the textbook defines it; None for layers of torch."""
+    """A module that ran: its path, class and equation."""
 
     path: str
     name: str
     equation: str
-    file: str | None
-    line: int | None
-    parameters: int
 
 
 @dataclass
 class Recording:
-    """The output of a model, the modules that ran and the tensors that were made, in order; and the files that ran."""
+    """The output of a model, the modules that ran and the tensors that were made, in order."""
 
     output: Any
     modules: list[Module]
     steps: list[Step]
-    files: dict[str, CodeFile]
 
     @cached_property
     def keys(self) -> dict[str, Step]:
         """The last step of each name."""
         return {name: step for step in self.steps for name in step.names}
+
+    @property
+    def attention_weights(self) -> dict[str, Tensor]:
+        """(1, H, T, S) of each attention that ran, in order, by its path."""
+        names = {module.path: f"{module.path}.weights" for module in self.modules if module.name == "Attention"}
+        return {path: self.keys[name].tensor for path, name in names.items() if name in self.keys}
 
 
 @dataclass
@@ -184,11 +177,7 @@ class Recorder(TorchFunctionMode):
         """Return the path of a module, which is recorded the first time."""
         path, cls = self.paths[id(module)], type(module)
         if path not in self.modules:
-            count = sum(parameter.numel() for parameter in module.parameters())
-            file = sys.modules[cls.__module__].__file__ or ""
-            line = inspect.getsourcelines(cls)[1] if file in self.files else None
-            name = Path(file).name if file in self.files else None
-            self.modules[path] = Module(path, cls.__name__, first_line(cls.__doc__), name, line, count)
+            self.modules[path] = Module(path, cls.__name__, first_line(cls.__doc__))
         return path
 
     def follow(self, frame: FrameType, event: str, _: Any) -> Any:
@@ -224,15 +213,12 @@ class Recorder(TorchFunctionMode):
                 if scope.bound.get(name) == id(tensor) or id(tensor) in self.parameters:
                     continue
                 scope.bound[name] = id(tensor)
-                step = self._known(tensor, "input" if is_argument else "call")
-                if step.binding is None and step.op != "input" and not is_argument:
-                    step.binding = Binding(name, scope.function.name, scope.code)
+                step = self.made.get(id(tensor))
+                if step is None:  # another library made it
+                    step = self._add(tensor, "input" if is_argument else "call", [])
+                if step.variable is None and step.op != "input" and not is_argument:
+                    step.variable = name
                 self._name(step, f"{scope.path}.{name}".lstrip("."), scope.is_method)
-
-    def _known(self, tensor: Tensor, op: str) -> Step:
-        """Return the step of a tensor; one that another library made is recorded now."""
-        known = self.made.get(id(tensor))
-        return self._add(tensor, op, []) if known is None else known
 
     def _name(self, step: Step, name: str, is_method: bool) -> None:
         """A variable of a module's own method hides those of that name in the functions that it calls."""
@@ -286,29 +272,21 @@ def textbook_files(model: nn.Module) -> list[Path]:
 
 
 @contextmanager
-def evaluating(model: nn.Module) -> Iterator[None]:
-    """Put the model in evaluation mode, and each module back in its own at the end."""
-    modes = {module: module.training for module in model.modules()}
-    try:
-        model.eval()
-        yield
-    finally:
-        for module, training in modes.items():
-            module.training = training
-
-
-@contextmanager
 def as_textbook(model: nn.Module) -> Iterator[None]:
     """Run the textbook's own code in evaluation mode with eager attention, and restore all three at the end."""
-    owners: list[Any] = [module for module in model.modules() if hasattr(module, "config")]
+    modes = {module: module.training for module in model.modules()}
+    owners: list[Any] = [module for module in modes if hasattr(module, "config")]
     configs = {id(module.config): module.config for module in owners}
     backends = {key: config._attn_implementation for key, config in configs.items()}
     try:
+        model.eval()
         for config in configs.values():
             config._attn_implementation = "eager"
-        with evaluating(model), fast.disabled():
+        with fast.disabled():
             yield
     finally:
+        for module, training in modes.items():
+            module.training = training
         for key, config in configs.items():
             config._attn_implementation = backends[key]
 
@@ -325,6 +303,4 @@ def record(model: nn.Module, **inputs: Any) -> Recording:
             output = model(**inputs)
         finally:
             sys.settrace(tracer)
-    used = {step.code.file for step in recorder.steps} | {module.file for module in recorder.modules.values()}
-    files = {file.path.name: file for file in recorder.files.values() if file.path.name in used}
-    return Recording(output, list(recorder.modules.values()), recorder.steps, files)
+    return Recording(output, list(recorder.modules.values()), recorder.steps)

@@ -8,13 +8,14 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from ..bridges.model_sources import position_limit
 from ..data.text_pairs import SEPARATOR, of_parts, parts_of
 from ..inference.explanations import WORD
 from ..tasks import HEADS, action_of_class, named
 from ..utils.errors import DataError
-from .notes import Note
+from .notes import Note, note
 
 CLASSIFICATION, MULTI, REGRESSION, TAGGING = "classification", "multi-label", "regression", "tagging"
 MASKED, NEXT, GENERATION, SPAN, EMBEDDING = "masked", "next", "generation", "span", "embedding"
@@ -38,7 +39,6 @@ def task_of(model: Any) -> str:
 class Word:
     """A run of characters that are no white space, the unit of explanations. part: 1 in the second text of a pair."""
 
-    word: str
     start: int
     end: int
     part: int = 0
@@ -63,7 +63,7 @@ class Encoded:
     @cached_property
     def words(self) -> list[Word]:
         return [
-            Word(match[0], start + match.start(), start + match.end(), part)
+            Word(start + match.start(), start + match.end(), part)
             for part, (start, text) in enumerate(zip(starts(self.text), parts_of(self.text)))
             for match in WORD.finditer(text)
         ]
@@ -73,14 +73,9 @@ class Encoded:
         """Index of the word that each token ends in; None for special tokens, and white space."""
         if self.spans is None:
             return None
-        return [None if added or start == end else self._word_at(end) for (start, end), added in self._tokens]
-
-    @property
-    def _tokens(self) -> list[tuple[tuple[int, int], bool]]:
-        return list(zip(self.spans or [], self.special))
-
-    def _word_at(self, end: int) -> int | None:
-        return next((number for number, word in enumerate(self.words) if word.start < end <= word.end), None)
+        ends = {end: number for number, word in enumerate(self.words) for end in range(word.start + 1, word.end + 1)}
+        tokens = zip(self.spans, self.special)
+        return [None if added or start == end else ends.get(end) for (start, end), added in tokens]
 
     def per_word(self, values: Sequence[float]) -> list[float] | None:
         """Sum values of tokens (T,) over the tokens of each word."""
@@ -125,30 +120,38 @@ class Subject:
 
     @property
     def limited_by(self) -> Note:
-        if self.limit == self.max_tokens:
-            return Note("--max_tokens", "--max_tokens")
-        return Note("the limit of the model", "die Grenze des Modells")
+        return note("option" if self.limit == self.max_tokens else "model")
+
+    @property
+    def written_tokenizer(self) -> Any:
+        """That of what the model writes."""
+        return self.target_tokenizer if self.task == GENERATION else self.tokenizer
+
+    def note(self, name: str, *values: Any) -> None:
+        """Tell a sentence of notes.py to readers."""
+        self.notes.append(note(name, *values))
 
     def encode(self, text: str) -> Encoded:
         """Tokenise a text or a pair, truncated to max_tokens; for a decoder without final special tokens."""
-        options: dict[str, Any] = {"return_offsets_mapping": True} if self.tokenizer.is_fast else {}
-        if self.task == MASKED and self.tokenizer.is_fast:
+        is_fast, begins = self.tokenizer.is_fast, starts(text)
+        options: dict[str, Any] = {"return_offsets_mapping": True} if is_fast else {}
+        if self.task == MASKED and is_fast:
             options["split_special_tokens"] = False  # so that a text can say what is masked
         found = self.tokenizer(
             *parts_of(text), truncation=True, max_length=self.limit, return_special_tokens_mask=True, verbose=False,
             **options,
         )  # fmt: skip
-        length, special = len(found["input_ids"]), [bool(each) for each in found["special_tokens_mask"]]
-        while self.task == NEXT and length and special[length - 1]:
-            length -= 1
-        parts = [part or 0 for part in found.sequence_ids()] if options else [0] * len(special)
-        begins = starts(text)
-        offsets = found["offset_mapping"][:length] if options else ()
+        special = [bool(each) for each in found["special_tokens_mask"]]
+        while self.task == NEXT and special and special[-1]:
+            special.pop()
+        kept = slice(len(special))
+        parts = [part or 0 for part in found.sequence_ids()] if is_fast else [0] * len(special)
+        offsets = found["offset_mapping"][kept] if is_fast else ()
         spans = [(begins[part] + start, begins[part] + end) for part, (start, end) in zip(parts, offsets)]
-        types = list(found["token_type_ids"])[:length] if "token_type_ids" in found else None
+        types = list(found["token_type_ids"])[kept] if "token_type_ids" in found else None
         is_cut = any(encoding.overflowing for encoding in found.encodings or ())
-        ids = list(found["input_ids"])[:length]
-        return Encoded(text, ids, spans if options else None, special[:length], parts[:length], types, is_cut)
+        ids = list(found["input_ids"])[kept]
+        return Encoded(text, ids, spans if is_fast else None, special, parts[kept], types, is_cut)
 
     @property
     def decoder_ids(self) -> list[int]:
@@ -161,28 +164,26 @@ class Subject:
         return self.batch([self.text])
 
     def batch(self, rows: Sequence[Encoded]) -> dict[str, Any]:
-        """Return padded rows of tokens, on the left for a decoder, whose last token answers; and the target of each."""
+        """Return padded rows of tokens, and the target of each."""
         inputs = self.padded([row.ids for row in rows])
         if any(parts_of(row.text)[1:] for row in rows) and self.text.types is not None:
             types = self.padded([row.types or [] for row in rows])["input_ids"]
             inputs["token_type_ids"] = types * inputs["attention_mask"]  # padding has type 0
         if self.task == GENERATION:
             inputs["decoder_input_ids"] = self.tensor([self.decoder_ids] * len(rows))
-        return inputs | self.options
+        if self.task in (NEXT, GENERATION) or self.model.is_causal:
+            inputs["use_cache"] = False  # all tokens are read at once
+        return inputs
 
     def padded(self, rows: Sequence[Sequence[int]]) -> dict[str, Any]:
-        longest, pad = max(map(len, rows)), getattr(self.model.config, "pad_token_id", None) or 0
-        ids, mask = [], []
-        for row in rows:
-            gap = longest - len(row)
-            ids.append([pad] * gap + [*row] if self.task == NEXT else [*row] + [pad] * gap)
-            mask.append([0] * gap + [1] * len(row) if self.task == NEXT else [1] * len(row) + [0] * gap)
-        return {"input_ids": self.tensor(ids), "attention_mask": self.tensor(mask)}
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """No cache: all tokens are read at once."""
-        return {"use_cache": False} if self.task in (NEXT, GENERATION) or self.model.is_causal else {}
+        """Rows of tokens, padded on the left for a decoder, whose last token answers."""
+        pad = getattr(self.model.config, "pad_token_id", None) or 0
+        side = "left" if self.task == NEXT else "right"
+        ids, mask = (
+            pad_sequence([self.tensor(row) for row in each], batch_first=True, padding_value=value, padding_side=side)
+            for each, value in ((rows, pad), ([[1] * len(row) for row in rows], 0))
+        )
+        return {"input_ids": ids, "attention_mask": mask}
 
     def tensor(self, rows: Any) -> Tensor:
         return torch.tensor(rows, device=self.model.device)
@@ -203,13 +204,7 @@ def subject_of(
     if not all(part.strip() for part in parts_of(text)) or not subject.text.ids:
         raise DataError("--text: the text is empty, or has no tokens")
     if subject.text.is_cut:
-        count = len(subject.text.ids)
-        subject.notes.append(
-            Note(
-                f"the text is truncated to {count} tokens ({subject.limited_by})",
-                f"der Text ist auf {count} Token gekürzt ({subject.limited_by.german})",
-            )
-        )
+        subject.note("truncated", len(subject.text.ids), subject.limited_by)
         subject.text = subject.encode(read_of(subject.text))
     if subject.task == MASKED:
         _mask(subject)
@@ -247,12 +242,7 @@ def _mask(subject: Subject) -> None:
     subject.hidden = encoded.ids[position]
     subject.text = subject.encode(f"{encoded.text[:start]}{mask}{encoded.text[end:]}")
     shown = encoded.text[start:end]
-    subject.notes.append(
-        Note(
-            f"the text has no {mask}: it stands for {shown!r} here",
-            f"der Text hat kein {mask}: hier steht es für {shown!r}",
-        )
-    )
+    subject.note("masked", mask, shown)
     if len(masked_positions(subject, subject.text.ids)) != 1:
         raise DataError(f"--text: masking {shown!r} failed; write {mask} in place of a word")
 
@@ -268,12 +258,7 @@ def _generated(subject: Subject) -> list[int]:
     end = subject.model.generation_config.eos_token_id
     ends = [n for n, token in enumerate(output) if token in (end if isinstance(end, list) else [end])]
     if not ends:
-        subject.notes.append(
-            Note(
-                f"the output has no end within {len(output)} tokens ({subject.limited_by})",
-                f"die Ausgabe hat nach {len(output)} Token kein Ende ({subject.limited_by.german})",
-            )
-        )
+        subject.note("no end", len(output), subject.limited_by)
     return output[: ends[0] + 1] if ends else output
 
 
@@ -283,10 +268,5 @@ def _given(subject: Subject, target: str) -> list[int]:
     if not target.strip() or not ids:
         raise DataError("--target: the text is empty, or has no tokens")
     if len(ids) > subject.limit:
-        subject.notes.append(
-            Note(
-                f"the target is truncated to {subject.limit} tokens ({subject.limited_by})",
-                f"das Ziel ist auf {subject.limit} Token gekürzt ({subject.limited_by.german})",
-            )
-        )
+        subject.note("target truncated", subject.limit, subject.limited_by)
     return list(subject.target_tokenizer(text_target=target, truncation=True, max_length=subject.limit)["input_ids"])

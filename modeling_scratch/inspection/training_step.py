@@ -7,8 +7,9 @@ float16, AdamW's epsilon is 0.
 
 import copy
 import math
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any
 
 import torch
@@ -17,27 +18,38 @@ from torch import Tensor, nn
 from ..inference.answers import names_of
 from ..utils.errors import DataError
 from .answers import Target, score
-from .lens import main_stack
-from .notes import Note
+from .layers import main_stack, stream_names
+from .notes import note
 from .recorder import as_textbook
 from .subjects import CLASSIFICATION, GENERATION, MASKED, NEXT, REGRESSION, TAGGING, Subject, masked_positions
 
 RATE = 1e-3
-NO_ERROR = Note(
-    "the training step changes nothing: the model's own answer has no error; give --label",
-    "der Trainingsschritt ändert nichts: Die Antwort des Modells hat keinen Fehler; --label gibt eine andere vor",
-)
 MOST_LABELS, MOST_OF_SMALL = 4, 5_000_000  # steps for other labels, too
 MOST_PARAMETERS = 200_000_000  # a copy, its gradients and the optimizer's states take four times the memory
 
 
-def training_step(subject: Subject, target: Target, output: Any, label: str | None = None) -> dict[str, Any]:
-    """Take a step of AdamW towards the label, by default the model's own answer.
+def training_steps(subject: Subject, target: Target, output: Any, label: str | None = None) -> list[dict[str, Any]]:
+    """Return the step towards the label, by default the model's own answer; then those towards the other labels of a
+    small classifier with few labels.
 
-    Returns loss and probability before and after, the norms of each parameter's gradient and update, and those of the
-    gradients of the embeddings' and each block's output, in total and per token.
+    A step has loss and probability before and after, the norms of each parameter's gradient and update, and those of
+    the gradients of the embeddings' and each block's output, per token.
     """
+    count = sum(parameter.numel() for parameter in subject.model.parameters())
+    if count > MOST_PARAMETERS:
+        subject.note("no step", MOST_PARAMETERS)
+        return []
     labels, name = labels_of(subject, output, label)
+    steps = [{**_step(subject, target, labels), "label": name, "given": label is not None}]
+    names = names_of(subject.model.config) if subject.task == CLASSIFICATION else []
+    if 1 < len(names) <= MOST_LABELS and count <= MOST_OF_SMALL:
+        for index in (index for index, other in enumerate(names) if other != name):
+            step = _step(subject, target, subject.tensor([index]))
+            steps.append({**step, "label": names[index], "given": True})
+    return steps
+
+
+def _step(subject: Subject, target: Target, labels: Tensor) -> dict[str, Any]:
     model = copy.deepcopy(subject.model).float().requires_grad_(True)
     for table in (each for each in model.modules() if isinstance(each, nn.Embedding)):
         table.sparse = False  # AdamW takes no sparse gradients
@@ -48,15 +60,16 @@ def training_step(subject: Subject, target: Target, output: Any, label: str | No
     with as_textbook(model), torch.enable_grad(), _outputs(model) as outputs:
         first = model(**inputs)
         first.loss.backward()
-        gradients = [{"path": path, **_norms(states.grad)} for path, states in outputs.items()]
+        gradients = [
+            {"path": path, "per_token": [] if states.grad is None else states.grad[0].norm(dim=-1).tolist()}
+            for path, states in outputs.items()
+        ]
         optimizer.step()
         with torch.no_grad():
             second = model(**inputs)
     return {
         "optimizer": "AdamW",
         "rate": RATE,
-        "label": name,
-        "given": label is not None,
         "loss_before": first.loss.item(),
         "loss_after": second.loss.item(),
         "answer_before": probability_before,
@@ -66,15 +79,6 @@ def training_step(subject: Subject, target: Target, output: Any, label: str | No
     }
 
 
-def other_steps(subject: Subject, target: Target, output: Any, taken: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the steps towards the other labels of a small classifier with few labels."""
-    names = names_of(subject.model.config) if subject.task == CLASSIFICATION else []
-    count = sum(parameter.numel() for parameter in subject.model.parameters())
-    if not 1 < len(names) <= MOST_LABELS or count > MOST_OF_SMALL:
-        return []
-    return [training_step(subject, target, output, name) for name in names if name != taken["label"]]
-
-
 def labels_of(subject: Subject, output: Any, label: str | None) -> tuple[Tensor, str]:
     """Return the labels of a step, given or the model's own answer, and their description. Raises `DataError`."""
     if subject.task in (TAGGING, MASKED, NEXT, GENERATION):
@@ -82,15 +86,18 @@ def labels_of(subject: Subject, output: Any, label: str | None) -> tuple[Tensor,
     names, logits = names_of(subject.model.config), output.logits[0]
     if subject.task == REGRESSION:
         if label is None:
-            subject.notes.append(NO_ERROR)
+            subject.note("no error")
         numbers = logits.tolist() if label is None else _numbers(label, len(names))
         return subject.tensor([numbers]).float(), ", ".join(f"{each:g}" for each in numbers)
-    best = [names[int(logits.argmax())]] if subject.task == CLASSIFICATION else _reaching(logits, names)
-    given = [] if label is None else [label] if subject.task == CLASSIFICATION else label.split(",")
-    wanted = best if label is None else [each if each in names else each.strip() for each in given]
+    is_single = subject.task == CLASSIFICATION
+    if label is None:
+        best = [int(logits.argmax())] if is_single else (logits >= 0).nonzero()[:, 0].tolist()
+        wanted = [names[index] for index in best]
+    else:
+        wanted = [each if each in names else each.strip() for each in ([label] if is_single else label.split(","))]
     if unknown := [each for each in wanted if each not in names]:
         raise DataError(f"--label {unknown[0]}: not a label of the model, which has {', '.join(names[:20])}")
-    if subject.task == CLASSIFICATION:
+    if is_single:
         return subject.tensor([names.index(wanted[0])]), wanted[0]
     return subject.tensor([[float(name in wanted) for name in names]]), ", ".join(wanted)
 
@@ -105,22 +112,18 @@ def _numbers(label: str, count: int) -> list[float]:
     return numbers
 
 
-def _reaching(logits: Tensor, names: list[str]) -> list[str]:
-    return [name for name, logit in zip(names, logits.tolist()) if logit >= 0]
-
-
 def _token_labels(subject: Subject, output: Any, label: str | None) -> tuple[Tensor, str]:
     """The text's own next tokens, the masked token, the tags that the model gives, or the target."""
     if label is not None and subject.task != MASKED:
         raise DataError("--label: only for a classifier, a regression or a masked token")
     if subject.task == NEXT:
-        return subject.tensor([subject.text.ids]), Note("the text's own next tokens", "die nächsten Token des Textes")
+        return subject.tensor([subject.text.ids]), note("next tokens")
     if subject.task == GENERATION:
-        return subject.tensor([subject.target_ids]), Note("the output", "die Ausgabe")
+        return subject.tensor([subject.target_ids]), note("the output")
     best = output.logits[0].argmax(-1).tolist()
     if subject.task == TAGGING:
         tags = [-100 if added else tag for tag, added in zip(best, subject.text.special)]
-        return subject.tensor([tags]), Note("the model's own tags", "die eigenen Tags des Modells")
+        return subject.tensor([tags]), note("own tags")
     positions = masked_positions(subject, subject.text.ids)
     given = subject.hidden if label is None else subject.tokenizer.convert_tokens_to_ids(label)
     if label is not None and given in (None, subject.tokenizer.unk_token_id):
@@ -134,31 +137,17 @@ def _token_labels(subject: Subject, output: Any, label: str | None) -> tuple[Ten
 def _outputs(model: Any) -> Iterator[dict[str, Tensor]]:
     """The outputs of the embeddings and of each block, by path, which keep their gradients."""
     found: dict[str, Tensor] = {}
-    path, base = main_stack(model)
-    start = f"{path}." if path else ""
-    watched = {f"{start}embeddings": base.embeddings}
-    watched |= {f"{start}stack.layers.{number}": layer for number, layer in enumerate(base.stack.layers)}
 
-    def keep(name: str) -> Any:
-        def hook(_: Any, __: Any, output: Tensor) -> None:
-            if output.requires_grad:
-                output.retain_grad()
-                found[name] = output
+    def keep(name: str, output: Tensor) -> None:
+        if output.requires_grad:
+            output.retain_grad()
+            found[name] = output
 
-        return hook
-
-    handles = [module.register_forward_hook(keep(name)) for name, module in watched.items()]
-    try:
+    with ExitStack() as handles:
+        for name in stream_names(*main_stack(model)):
+            hook = partial(lambda name, _, __, output: keep(name, output), name)
+            handles.callback(model.get_submodule(name).register_forward_hook(hook).remove)
         yield found
-    finally:
-        for handle in handles:
-            handle.remove()
-
-
-def _norms(gradient: Tensor | None) -> dict[str, Any]:
-    if gradient is None:
-        return {"norm": 0.0, "per_token": []}
-    return {"norm": gradient.norm().item(), "per_token": gradient[0].norm(dim=-1).tolist()}
 
 
 def _change(name: str, parameter: Tensor, before: Tensor) -> dict[str, Any]:
@@ -174,6 +163,7 @@ def _change(name: str, parameter: Tensor, before: Tensor) -> dict[str, Any]:
 
 @torch.no_grad()
 def _probability(subject: Subject, target: Target, model: Any) -> float:
+    """Of the answer; without labels, with which a model may compute the logits of masked tokens alone."""
     with as_textbook(model):
         logits = model(**subject.inputs).logits.float()
     return target.probability(score(subject, logits, target, [target.position]).item())

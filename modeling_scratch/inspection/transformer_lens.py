@@ -133,7 +133,8 @@ class ScratchArchitectureAdapter(ArchitectureAdapter):
         if block.cross_attention is not None:
             parts["cross_attn"] = self._attention("cross_attention", block.cross_attention)
             parts[f"ln_cross{after}"] = self._norm("cross_attention_residual.norm")
-        parts["mlp"] = self._feed_forward(block.feed_forward)
+        is_gated = block.feed_forward.gate_proj is not None
+        parts["mlp"] = self._gated_mlp("feed_forward") if is_gated else self._ungated_mlp("feed_forward")
         if block.feed_forward_residual is None:  # one norm for both, and no state between them
             return ParallelBlockBridge(name=path, submodules=parts)
         parts[f"ln2{after}"] = self._norm("feed_forward_residual.norm")
@@ -148,11 +149,6 @@ class ScratchArchitectureAdapter(ArchitectureAdapter):
         is_cross = name == "cross_attention"
         options = {"is_cross_attention": is_cross, "is_causal": attention.is_causal}
         return Attention(name=name, config=self.cfg, submodules=projections, **options)
-
-    def _feed_forward(self, feed_forward: Any) -> Any:
-        if feed_forward.gate_proj is not None:
-            return self._gated_mlp("feed_forward")
-        return self._ungated_mlp("feed_forward")
 
     def _head(self, model: Any) -> Components:
         """The last layer of the head is the unembedding, whatever it predicts; layers before it keep their names."""

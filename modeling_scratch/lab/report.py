@@ -7,8 +7,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from ..figures.learning_curves import colors
-from ..figures.look import WIDTH, plain_axes, titled
+from ..figures.look import WIDTH, colors, plain_axes, titled
 from ..report.plots import name_steps, percent_formatter, write_png
 from ..report.sections import Section, as_page
 from ..utils.errors import DataError, counted

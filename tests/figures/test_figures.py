@@ -14,17 +14,20 @@ from PIL import Image
 from torch import Tensor
 from transformers import MambaConfig
 
-from modeling_scratch import ScratchDecoderModel, ScratchEncoderConfig, ScratchEncoderForSequenceClassification, presets
+from modeling_scratch import (
+    ScratchDecoderModel,
+    ScratchEncoderConfig,
+    ScratchEncoderForSequenceClassification,
+    ScratchSeq2SeqForConditionalGeneration,
+    presets,
+)
 from modeling_scratch.base_models import ScratchEncoderModel
-from modeling_scratch.figures import drawing
+from modeling_scratch.figures.architecture import architecture
 from modeling_scratch.figures.attention_maps import attention_maps, attention_of
-from modeling_scratch.figures.block_diagram import architecture, columns_for
-from modeling_scratch.figures.drawing import DEFAULT, HEADS, PRESETS, draw, draw_columns
 from modeling_scratch.figures.embedding_map import embedding_map
-from modeling_scratch.figures.learning_curves import learning_curves, read_log
-from modeling_scratch.figures.learning_rates import schedule
+from modeling_scratch.figures.learning import learning_curves, read_logs, schedule
 from modeling_scratch.figures.masks import Mask, masks
-from modeling_scratch.figures.models import SMALL, small_model
+from modeling_scratch.figures.models import HEADS, PRESETS, SMALL, small_model
 from modeling_scratch.figures.parameters import count_parameters, short
 from modeling_scratch.figures.positions import encodings, first_angles, learned_positions, products_by_distance
 from modeling_scratch.tasks.translation_model import TranslationTrainingArguments
@@ -147,12 +150,12 @@ def write_state(folder: Path, history: list) -> Path:
 
 
 def test_curves_are_those_of_the_logs(tmp_path: Path) -> None:
-    finished = write_state(tmp_path / "finished", HISTORY)
+    finished = write_state(tmp_path / "$finished", HISTORY)
     write_state(tmp_path / "unfinished" / "checkpoint-4", HISTORY[:2])
     write_state(tmp_path / "unfinished" / "checkpoint-12", HISTORY[:3])
-    logs = {"$finished": read_log(finished), "unfinished": read_log(tmp_path / "unfinished")}
+    logs = read_logs([str(finished), str(tmp_path / "unfinished")])
     losses, accuracies = learning_curves(logs).axes
-    assert [text.get_text() for text in losses.get_legend().texts] == list(logs)
+    assert [text.get_text() for text in losses.get_legend().texts] == ["$finished", "unfinished"]
     lines = [(line.get_xdata().tolist(), line.get_ydata().tolist()) for line in losses.lines if len(line.get_xdata())]
     assert lines == [([1, 3], [2, 1]), ([2, 4], [1.5, 1.2]), ([1, 3], [2, 1]), ([2], [1.5])]
     assert [line.get_ydata().tolist() for line in accuracies.lines] == [[0.5, 0.75], [0.5]]
@@ -170,17 +173,20 @@ def test_labels_of_embeddings_do_not_overlap() -> None:
         assert not any(box.overlaps(other) for row, box in enumerate(boxes) for other in boxes[:row])
 
 
-def test_an_architecture_has_every_word_of_the_drawing() -> None:
+def words_of(picture: str) -> list[str | None]:
+    return [element.text for element in ElementTree.fromstring(picture).iter(SVG_TEXT)]
+
+
+def test_an_architecture_is_read_off_the_modules() -> None:
     config = presets.captions(hidden_act="swiglu", norm_type="rms_norm", norm_position="output")
-    columns = columns_for(config, "mine")
-    drawn = [element.text for element in ElementTree.fromstring(draw_columns(columns)).iter(SVG_TEXT)]
-    assert [text.get_text() for text in architecture(columns).axes[0].texts] == drawn
+    drawn = words_of(architecture(ScratchSeq2SeqForConditionalGeneration(config), "mine"))
     words = {"mine, encoder", "mine, decoder", "OutputNorm", "x + norm(f(x))", "gate_proj", "RMSNorm"}
     assert words | {"encoder_hidden_states", "cross_attention_residual"} <= set(drawn)
     config = presets.bert(**SMALL, num_labels=3, classifier_norm=True, classifier_pooling="max")
-    (column,) = columns_for(config, "mine", ScratchEncoderForSequenceClassification)
-    assert (column.parts["pooled"].detail, column.parts["pooled_norm"].detail) == ("max", "LayerNorm")
-    assert (column.parts["head"].detail, column.parts["logits"].detail) == ("64 → 3", "(B, 3)")
+    drawn = words_of(architecture(ScratchEncoderForSequenceClassification(config), "mine"))
+    head = ["pooled", "max", "one vector a text", "classifier.norm", "LayerNorm", "classifier_norm=True"]
+    assert "\n".join(head) in "\n".join(map(str, drawn))
+    assert drawn[drawn.index("classifier.out_proj") :][:4] == ["classifier.out_proj", "64 → 3", "logits", "(B, 3)"]
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -188,33 +194,29 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def test_the_command_writes_the_same_bytes_again(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    names = ["cross-attention"]
     for folder in ("first", "second"):
         options = f"--preset bart --layers 1 --heads 1 2 --output_dir {tmp_path / folder}"
-        figures.main([*names, *options.split()])
+        figures.main(["cross-attention", *options.split()])
+    assert len(capsys.readouterr().out.splitlines()) == 2
     first = files(tmp_path / "first")
     assert first == files(tmp_path / "second")
-    assert set(first) == {f"{name}.{kind}" for name in names for kind in ("png", "svg")}
-    for name in names:
-        with Image.open(tmp_path / "first" / f"{name}.png") as image:
-            image.load()
-            assert image.width == 1_200
-        texts = [element.text for element in ElementTree.fromstring(first[f"{name}.svg"]).iter(SVG_TEXT)]
-        assert len(texts) > 5
-    attention = first["cross-attention.svg"].decode()
-    assert ">langweilt<" in attention
-    assert "random weights" in attention
-    assert len(capsys.readouterr().out.splitlines()) == 2 * len(names)
+    assert set(first) == {"cross-attention.png", "cross-attention.svg"}
+    with Image.open(tmp_path / "first" / "cross-attention.png") as image:
+        image.load()
+        assert image.width == 1_200
+    words = words_of(first["cross-attention.svg"].decode())
+    assert "langweilt" in words
+    assert any("random weights" in str(line) for line in words)
 
 
-def test_the_picture_of_the_readme_is_what_the_code_says(tmp_path: Path) -> None:
-    """Whoever draws it: the command of figures, or that of the drawing."""
-    shipped = Path(presets.__file__).with_name("block.svg").read_text(encoding="utf-8")
-    assert draw({name: PRESETS[name] for name in DEFAULT}) == shipped
-    drawing.main(["--output", str(tmp_path / "block.svg")])
-    assert (tmp_path / "block.svg").read_text(encoding="utf-8") == shipped
+def test_the_pictures_of_the_documentation_are_what_the_code_says(tmp_path: Path) -> None:
+    shipped = Path(presets.__file__).with_name("block.svg")
+    pictures = Path(__file__).parents[2] / "docs/pictures"
+    for options, picture in ([], shipped), (["--preset", "llama"], pictures / "figures-architecture.svg"):
+        figures.main(["architecture", *options, "--output_dir", str(tmp_path)])
+        assert files(tmp_path) == {"architecture.svg": picture.read_bytes()}
     absent = {"cross_attention = None", "positions = None", "token_types = None", "stack.norm = Identity"}
-    assert absent <= {element.text for element in ElementTree.fromstring(shipped).iter(SVG_TEXT)}
+    assert absent <= set(words_of(shipped.read_text(encoding="utf-8")))
 
 
 def test_errors_name_what_is_wrong(tmp_path: Path, capfd: pytest.CaptureFixture) -> None:
@@ -228,8 +230,8 @@ def test_errors_name_what_is_wrong(tmp_path: Path, capfd: pytest.CaptureFixture)
 
     fails(["mask"], "mask: no such figure; did you mean masks?")
     fails(["masks", "--model", tmp_path / "none"], "none: folder not found")
-    fails(["masks", "--model", empty], "no config.json")
-    fails(["masks", "--model", tmp_path / "mamba"], "mamba is no model of this package")
+    fails(["masks", "--model", empty], "empty cannot be loaded")
+    fails(["masks", "--model", tmp_path / "mamba"], "MambaModel is no model of this package")
     fails(["masks", "--preset", "berd"], "--preset berd: the choices are")
     fails(["learning-curves"], "--runs")
     fails(["learning-curves", "--runs", empty], "no trainer_state.json")

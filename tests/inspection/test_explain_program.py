@@ -70,7 +70,7 @@ def test_what_cannot_be_explained_is_refused(folder: Path, tmp_path: Path, capfd
     other = tmp_path / "other"
     DistilBertModel(DistilBertConfig(vocab_size=9, dim=8, n_layers=1, n_heads=2, hidden_dim=8)).save_pretrained(other)
     (other / "config.json").write_text('{"model_type": "gpt_neo", "architectures": ["GPTNeoModel"]}')
-    wrong("--model", other, "--text", TEXT, pieces=("GPTNeoModel is not explained", "bert"))
+    wrong("--model", other, "--text", TEXT, pieces=("GPTNeoModel is no model of this package", "bert"))
     bare = tmp_path / "bare"
     CAUSAL_LM.model().save_pretrained(bare)
     wrong("--model", bare, "--text", TEXT, pieces=("tokenizer",))

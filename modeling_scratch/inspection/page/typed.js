@@ -10,8 +10,8 @@ function prepareTyping() {
   const { explanation } = state, { rules } = explanation.tokenizer;
   state.recorded = explanation.texts.length;
   state.untyped = rules ? missingPart(rules) : "typed.slow";
+  state.rules = rules && preparedRules(rules, vocabulary("source"));
   if (state.untyped !== null) return;
-  state.rules = preparedRules(rules, vocabulary("source"));
   const isSame = ({ tokens, text: written }) =>
     tokenize(tokens.parts ?? [written], state.rules, vocabulary("source"))
       .ids.join() === tokens.ids.join();
@@ -195,8 +195,8 @@ function writing(rows) {
 
 function typedAnswer(pass, tokens, ids) {
   const logits = pass.get("logits");
-  if (logits) return { task: task(), ...ANSWERED[task()](rowsOfLogits(logits), tokens, ids) };
-  return { task: task(), pooled: { tensor: pool(pass.get("last_hidden_state"), "mean") } };
+  if (logits) return ANSWERED[task()](rowsOfLogits(logits), tokens, ids);
+  return { pooled: { tensor: pool(pass.get("last_hidden_state"), "mean") } };
 }
 
 // ---- The trace and the logit lens -----------------------------------------------------------------------------------

@@ -89,7 +89,7 @@ function stepRows(steps, names) {
     const name = names.get(step.id), owner = name && parentName(name);
     if (name && owner !== current && modules.has(owner)) {
       current = owner;
-      const { class: kind, equation } = modules.get(owner);
+      const { name: kind, equation } = modules.get(owner);
       rows.push(el("h3", {}, el("span", {}, lastName(owner) || kind), el("small", {}, equation ?? "")));
     }
     rows.push(stepDetails(step, name));
