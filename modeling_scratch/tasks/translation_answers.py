@@ -7,8 +7,7 @@ from typing import Any, ClassVar
 
 from ..bridges.model_sources import ask_for_mask, position_limit
 from ..inference.arguments import PredictArguments
-from ..inference.loading import load_generating
-from ..inference.loading import move
+from ..inference.loading import load_generating, move
 from ..pipelines import DEFAULT_NEW_TOKENS, TranslationPipeline
 from .answerer import Answer, Job, OneTextAnswerer, response
 from .page import CUT, Component, GeneratorPage, slider
