@@ -183,8 +183,8 @@ TRAINING = (
         "a run that goes on deletes the checkpoints that it goes on from",
     ),
     Fault(
-        "negative_patience", "run/arguments", "RunArguments.__post_init__",
-        "check_patience(self.early_stopping_patience)", "pass",
+        "negative_numbers", "run/arguments", "RunArguments.__post_init__",
+        "check_numbers(self)", "pass",
         "--early_stopping_patience -1 is accepted",
     ),
     Fault(
@@ -203,8 +203,8 @@ TRAINING = (
         "the table of defaults replaces what the user gives",
     ),
     Fault(
-        "chosen_on_test", "run/encoder_training", "build_trainer",
-        'eval_dataset=splits["validation"]', 'eval_dataset=splits.get("test", splits["validation"])',
+        "chosen_on_test", "run/train", "make_trainer",
+        'eval_dataset=rows["validation"]', 'eval_dataset=rows.get("test", rows["validation"])',
         "the epoch is chosen on the test split",
     ),
 )  # fmt: skip
@@ -500,7 +500,6 @@ FIRST = {
     "run/arguments": ("train_classifier", "training_options"),
     "run/objectives": ("pretrain",),
     "run/defaults": ("defaults",),
-    "run/encoder_training": ("train_classifier", "training_options"),
     "inference/answers": ("predict",),
     "inference/classification": ("predict",),
     "inference/generation": ("generate",),
@@ -526,6 +525,6 @@ FIRST = {
     "tasks/translate": ("translate", "figures"),
     "tasks/answerer": ("tag",),
     "tasks/__init__": ("a_sixth_task",),
-    "run/train": ("every_task", "answer", "translate", "model_card"),
+    "run/train": ("every_task", "answer", "translate", "model_card", "temperature"),
     "run/layout": ("push_to_hub", "every_task"),
 }

@@ -20,8 +20,8 @@ from ..data.questions import QuestionData, QuestionDataArguments, asked, file_ro
 from ..data.text_pairs import TextPair
 from ..inference.arguments import PredictArguments
 from ..inference.loading import load_head, set_length
-from ..run.encoder_heads import HeadModelArguments, HeadTrainingArguments, limit_length
-from ..run.encoder_models import build_model, build_tokenizer
+from ..run.arguments import HeadTrainingArguments
+from ..run.encoder_models import HeadModelArguments, build_model, build_tokenizer, limit_length
 from ..utils.markdown import percent
 from . import RECORDED
 from .answerer import Answerer, Job, response

@@ -2,11 +2,11 @@
 """The encoder that a program trains, from a preset or a checkpoint, and its tokenizer."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import transformers
-from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import AutoTokenizer, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 import modeling_scratch
 from tokenization import KINDS, special_token_ids
@@ -20,46 +20,33 @@ from ..bridges.model_sources import (
     load_model,
     preset_config,
     read_special_tokens,
+    token_limit,
     with_padding,
 )
 from ..configuration_scratch import ProblemType, ScratchEncoderConfig
 from ..utils.errors import DataError
+from ..utils.options import option
 
 
 @dataclass
 class ModelArguments:
     """The model to train: a preset from scratch or a checkpoint to fine-tune."""
 
-    preset: str = field(
-        default="reviews", metadata={"help": f"The configuration of a new model: {', '.join(presets.ENCODERS)}."}
+    preset: str = option("reviews", f"The configuration of a new model: {', '.join(presets.ENCODERS)}.")
+    config_overrides: str | None = option(
+        None, "Changes to the preset, e.g. hidden_size=128; to a checkpoint, only in fields without weights."
     )
-    config_overrides: str | None = field(
-        default=None,
-        metadata={
-            "help": "Changes to the preset, e.g. hidden_size=128; to a checkpoint, only in fields without weights."
-        },
+    model_name_or_path: str | None = option(None, "A checkpoint to fine-tune, instead of a new model.")
+    tokenizer_name_or_path: str | None = option(None, "An existing tokenizer, instead of a new one.")
+    tokenizer_kind: Literal["wordlevel", "words", "bpe", "byte_bpe"] = option(
+        "wordlevel", "The kind of a new tokenizer."
     )
-    model_name_or_path: str | None = field(
-        default=None, metadata={"help": "A checkpoint to fine-tune, instead of a new model."}
-    )
-    tokenizer_name_or_path: str | None = field(
-        default=None, metadata={"help": "An existing tokenizer, instead of a new one."}
-    )
-    tokenizer_kind: Literal["wordlevel", "words", "bpe", "byte_bpe"] = field(
-        default="wordlevel", metadata={"help": "The kind of a new tokenizer."}
-    )
-    vocab_size: int = field(default=16_000, metadata={"help": "The maximum vocabulary size of a new tokenizer."})
-    min_frequency: int = field(
-        default=2, metadata={"help": "The number of times that a word must occur for a new tokenizer to know it."}
-    )
-    lowercase: bool = field(
-        default=True, metadata={"help": "Lower-case the text in a new tokenizer; False keeps case."}
-    )
-    max_length: int | None = field(
-        default=None, metadata={"help": "The maximum number of tokens; longer texts are truncated."}
-    )
-    allow_special_tokens: bool = field(default=False, metadata={"help": ALLOW_SPECIAL_TOKENS})
-    trust_remote_code: bool = field(default=False, metadata={"help": "Allow the checkpoint's own code to run."})
+    vocab_size: int = option(16_000, "The maximum vocabulary size of a new tokenizer.")
+    min_frequency: int = option(2, "The number of times that a word must occur for a new tokenizer to know it.")
+    lowercase: bool = option(True, "Lower-case the text in a new tokenizer; False keeps case.")
+    max_length: int | None = option(None, "The maximum number of tokens; longer texts are truncated.")
+    allow_special_tokens: bool = option(False, ALLOW_SPECIAL_TOKENS)
+    trust_remote_code: bool = option(False, "Allow the checkpoint's own code to run.")
 
     def __post_init__(self) -> None:
         if self.model_name_or_path:
@@ -70,6 +57,17 @@ class ModelArguments:
             )
         if self.min_frequency is not None and self.min_frequency < 1:
             raise DataError(f"--min_frequency {self.min_frequency}: must be at least 1")
+
+
+@dataclass
+class HeadModelArguments(ModelArguments):
+    """The model to train, with defaults for positions of words, which the demo's preset has."""
+
+    preset: str = option("demo", f"The configuration of a new model: {', '.join(presets.ENCODERS)}.")
+    tokenizer_kind: Literal["wordlevel", "words", "bpe", "byte_bpe"] = option(
+        "byte_bpe", "The kind of a new tokenizer."
+    )
+    vocab_size: int = option(8_000, "The maximum vocabulary size of a new tokenizer.")
 
 
 def build_tokenizer(
@@ -139,3 +137,8 @@ def preset_of(arguments: ModelArguments, **settings: Any) -> ScratchEncoderConfi
     if arguments.max_length is not None:
         settings["max_position_embeddings"] = arguments.max_length
     return preset_config(presets.ENCODERS, arguments.preset, arguments.config_overrides, **settings)
+
+
+def limit_length(tokenizer: PreTrainedTokenizerBase, config: PreTrainedConfig) -> None:
+    """Set the limit of `token_limit`, and pad on the right, so that a token keeps its index in a batch."""
+    tokenizer.model_max_length, tokenizer.padding_side = token_limit(tokenizer, config), "right"

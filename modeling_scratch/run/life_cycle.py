@@ -17,7 +17,6 @@ from .arguments import checking_arguments
 from .checkpoints import checkpoint_to_resume, has_checkpoint, step_of
 from .distributed import whole_model
 from .layout import ENTRIES, RECORD
-from .progress import duration
 from .run_folder import (
     FIXED,
     check,
@@ -28,6 +27,7 @@ from .run_folder import (
     delete_set_aside,
     refuse_links,
 )
+from .search import goes_on, unchangeable
 
 
 @dataclass
@@ -57,8 +57,10 @@ class Run:
         """Create the run. Raises `DataError` if its folder is not available or holds a run with other arguments.
 
         inputs: the run's input files, which must lie outside the folder. fixed: if the folder's run continues without
-        a checkpoint, the training arguments that must not change.
+        a checkpoint, the training arguments that must not change; a search fixes those that its trials share.
         """
+        if fixed is None and goes_on(training):
+            fixed = unchangeable(training)
         run = cls(program, {"model": model, "data": data, "training": training}, checkpoint_to_resume(training))
         run.continues = run.checkpoint is not None or fixed is not None
         if run.continues:
@@ -81,6 +83,11 @@ class Run:
     @property
     def folder(self) -> Path:
         return Path(self.groups["training"].output_dir or "")
+
+    @property
+    def resumed_at(self) -> int:
+        """The step of the checkpoint; 0 for a new run."""
+        return step_of(self.checkpoint)
 
     @property
     def options(self) -> Any:
@@ -107,7 +114,7 @@ class Run:
 
     def record(self, notes: Sequence[str], **record: Any) -> None:
         """Claim the folder of a new run, and write run_config.json."""
-        record |= {DIGESTS: self.digests, "resumed_at": step_of(self.checkpoint), **self.noted}
+        record |= {DIGESTS: self.digests, "resumed_at": self.resumed_at, **self.noted}
         if self.is_main:
             if not self.continues:
                 claim(self.folder)
@@ -163,6 +170,13 @@ def summary(trainer: Trainer, checkpoint: str | None) -> str:
         f"{times(state.epoch or 0, 'epoch')}, {weights:,} parameters\n"
         f"saved in {output}: the model and its tokenizer, {', '.join(_files_in(output))}"
     )
+
+
+def duration(seconds: float) -> str:
+    """Return "1 h 2 min", "3 min 4 s" or "5.6 s"."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{seconds:.1f} s"
 
 
 def pipeline_call(arguments: str) -> str:

@@ -86,7 +86,8 @@ def check_search(arguments: Any) -> None:
 
 def goes_on(arguments: Any) -> bool:
     """Return whether the output folder holds a search to continue."""
-    return bool(arguments.search_trials) and not arguments.overwrite and _study_file(arguments).is_file()
+    trials = getattr(arguments, "search_trials", 0)
+    return bool(trials) and not arguments.overwrite and _study_file(arguments).is_file()
 
 
 def unchangeable(arguments: TrainingArguments) -> set[str]:

@@ -21,6 +21,7 @@ from ..data.text_files import format_of
 from ..utils.errors import DataError, one_line
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, flush, remove
 from ..utils.markdown import percent
+from ..utils.options import option
 
 TOKENIZER_FILES = {"tokenizer.json", "tokenizer_config.json"}
 UNFINISHED = ".new-"  # begins the name of the folder that a tokenizer is saved into first
@@ -31,16 +32,12 @@ SAMPLE_TEXTS = 1_000
 class TextArguments:
     """The source of the texts: exactly one of `train_file`, `data_dir` and `dataset_name`."""
 
-    train_file: list[str] | None = field(
-        default=None, metadata={"help": "Training files: txt (one text per line), csv, tsv, jsonl or parquet."}
-    )
-    data_dir: str | None = field(default=None, metadata={"help": "A folder with train.csv, .tsv, .jsonl or .parquet."})
-    dataset_name: str | None = field(default=None, metadata={"help": "A data set on the Hub; its train split is used."})
-    dataset_config_name: str | None = field(default=None, metadata={"help": "The configuration of that data set."})
-    text_column: list[str] | None = field(
-        default=None, metadata={"help": "The text columns; inferred if there is only one."}
-    )
-    max_file_size: float = field(default=MAX_FILE_SIZE, metadata={"help": MAX_FILE_SIZE_HELP})
+    train_file: list[str] | None = option(None, "Training files: txt (one text per line), csv, tsv, jsonl or parquet.")
+    data_dir: str | None = option(None, "A folder with train.csv, .tsv, .jsonl or .parquet.")
+    dataset_name: str | None = option(None, "A data set on the Hub; its train split is used.")
+    dataset_config_name: str | None = option(None, "The configuration of that data set.")
+    text_column: list[str] | None = option(None, "The text columns; inferred if there is only one.")
+    max_file_size: float = option(MAX_FILE_SIZE, MAX_FILE_SIZE_HELP)
 
     def __post_init__(self) -> None:
         if [self.train_file, self.data_dir, self.dataset_name].count(None) != 2:
@@ -53,26 +50,20 @@ class TokenizerArguments:
     """The tokenizer to train and its output folder."""
 
     output_dir: str = field(metadata={"help": "The folder to save the tokenizer in."})
-    kind: Literal["byte_bpe", "bpe", "wordlevel", "words", "character"] = field(
-        default="byte_bpe",
-        metadata={
-            "help": "BPE on bytes (lossless), BPE on characters with </w> at word ends, one token per word, the same "
-            "without HTML tags and with contractions whole, or one per character (lossless)."
-        },
+    kind: Literal["byte_bpe", "bpe", "wordlevel", "words", "character"] = option(
+        "byte_bpe",
+        "BPE on bytes (lossless), BPE on characters with </w> at word ends, one token per word, the same "
+        "without HTML tags and with contractions whole, or one per character (lossless).",
     )
-    vocab_size: int = field(default=8_000, metadata={"help": "The vocabulary size, including special tokens."})
+    vocab_size: int = option(8_000, "The vocabulary size, including special tokens.")
     style: str = field(default="bert", metadata={"help": "The set of special tokens.", "choices": [*STYLES]})
-    lowercase: bool = field(default=False, metadata={"help": "Lower-case the text."})
-    min_frequency: int | None = field(
-        default=None, metadata={"help": "The minimum count of a pair (default 2) or of a word (default 1)."}
-    )
-    max_length: int = field(default=512, metadata={"help": "The model's maximum length in tokens, for truncation."})
-    padding_side: Literal["right", "left"] = field(
-        default="right", metadata={"help": "The padding side; left for batched generation."}
-    )
-    token_type_ids: bool = field(default=False, metadata={"help": "Return token_type_ids."})
-    overwrite: bool = field(default=False, metadata={"help": "Replace an existing tokenizer in output_dir."})
-    show_progress: bool = field(default=True, metadata={"help": "Show a progress bar."})
+    lowercase: bool = option(False, "Lower-case the text.")
+    min_frequency: int | None = option(None, "The minimum count of a pair (default 2) or of a word (default 1).")
+    max_length: int = option(512, "The model's maximum length in tokens, for truncation.")
+    padding_side: Literal["right", "left"] = option("right", "The padding side; left for batched generation.")
+    token_type_ids: bool = option(False, "Return token_type_ids.")
+    overwrite: bool = option(False, "Replace an existing tokenizer in output_dir.")
+    show_progress: bool = option(True, "Show a progress bar.")
 
 
 @dataclass

@@ -20,11 +20,12 @@ from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_pt_utils import LengthGroupedSampler
 from transformers.trainer_utils import EvalLoopOutput, TrainOutput, rotate_checkpoints
 
+from ..modeling_base import ScratchPreTrainedModel
 from ..pipelines import TARGET_FOLDER
 from ..utils.errors import DataError, DivergedError, one_line
 from ..utils.files import remove
 from ..utils.library_messages import hidden_messages
-from .callbacks import deciding_metric
+from .callbacks import EarlyStopping, WeightAverage, deciding_metric, print_lines
 from .captured_trainer import CapturedTrainer
 from .checkpoints import (
     UNFINISHED,
@@ -43,7 +44,6 @@ from .checkpoints import (
 )
 from .distributed import check_whole, loss_scale, reporting_lost_processes, shard_on_cpu, whole_weights
 from .optimizers import set_rates_by_depth
-from .progress import print_lines
 from .pushing import Sharing
 from .resuming import (
     AfterSaving,
@@ -90,6 +90,8 @@ class RunTrainer(Sharing, CapturedTrainer):
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, captured=captured, **kwargs)
+        if not isinstance(self.model, ScratchPreTrainedModel):  # others take num_items_in_batch, and ignore it
+            self.model_accepts_loss_kwargs = False
         self.train_collator, self.train_sampler = train_collator, train_sampler
         self.added_loss, self.smooths_in_model, self.changes = added_loss, smooths_in_model, changes
         if whole_for:
@@ -99,6 +101,9 @@ class RunTrainer(Sharing, CapturedTrainer):
         self.target_tokenizer, self.keeps_checkpoints = target_tokenizer, keeps_checkpoints
         self.stop_signals, self.is_extra, self.has_begun = StopSignals(), False, False
         self.losses, self.reads_each_loss = NanGuard(self.args.device), is_synchronous(self.args.device)
+        for callback, setting in ((WeightAverage, "ema_decay"), (EarlyStopping, "early_stopping_patience")):
+            if value := getattr(self.args, setting, None):
+                self.add_callback(callback(value))
         self.add_callback(self.stop_signals)
         self.add_callback(BetweenSteps(self))
         self.add_callback(AfterSaving(self.finish_checkpoint))  # last, as others may add files to the checkpoint

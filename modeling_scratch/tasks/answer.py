@@ -25,8 +25,8 @@ from ..inference.answers import ALL
 from ..inference.arguments import PredictArguments
 from ..inference.loading import load_head, set_length
 from ..question_answering import QuestionAnsweringPipeline
-from ..run.encoder_heads import HeadModelArguments, HeadTrainingArguments, limit_length
-from ..run.encoder_models import build_model, build_tokenizer
+from ..run.arguments import HeadTrainingArguments
+from ..run.encoder_models import HeadModelArguments, build_model, build_tokenizer, limit_length
 from ..tasks import ANSWER
 from ..utils.errors import DataError, DivergedError
 from ..utils.markdown import escaped, excerpt, percent, quoted_rows, table

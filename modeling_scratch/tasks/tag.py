@@ -37,8 +37,8 @@ from ..data.tagged_sentences import (
 from ..inference.arguments import PredictArguments
 from ..inference.loading import load_head, set_length
 from ..inference.pieces import entities_of, words_of
-from ..run.encoder_heads import HeadModelArguments, HeadTrainingArguments, limit_length
-from ..run.encoder_models import build_model, build_tokenizer
+from ..run.arguments import HeadTrainingArguments
+from ..run.encoder_models import HeadModelArguments, build_model, build_tokenizer, limit_length
 from ..run.layout import PREDICTIONS
 from ..tasks import TAG
 from ..utils.errors import DataError, DivergedError, counted, one_line

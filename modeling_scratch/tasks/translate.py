@@ -40,8 +40,7 @@ from ..inference.loading import move
 from ..inference.text_generators import Generated, Translator
 from ..modeling_seq2seq import ScratchSeq2SeqForConditionalGeneration
 from ..pipelines import DEFAULT_NEW_TOKENS, TranslationPipeline
-from ..run.arguments import RunArguments
-from ..run.callbacks import save_where_evaluated
+from ..run.arguments import RunArguments, save_where_evaluated
 from ..run.layout import TRANSLATIONS
 from ..run.losses import R_DROP, RDrop, Twice, check_r_drop
 from ..tasks import TRANSLATE
@@ -407,7 +406,7 @@ class Translating(Task):
     name, explained, not_generated = TRANSLATE, "generation", None
     lab = Comparison(presets.SEQ2SEQS, "loss", ("bleu",), "--average_checkpoints 1 --num_beams 1")
     arguments = TranslationModelArguments, TranslationDataArguments, TranslationTrainingArguments
-    best_by, predicts, evaluates, samples = None, False, False, 0
+    best_by, predicts, evaluates, samples = None, False, (), 0
     refusal, columns_of_answers = "the model translates", ("translation",)
     purpose = "A translation model from {source} to {target} (column names of the training data)."
     use = Use(

@@ -36,9 +36,9 @@ from transformers.integrations.integration_utils import INTEGRATION_TO_CALLBACK
 from transformers.trainer_pt_utils import LengthGroupedSampler
 
 from modeling_scratch import ScratchDecoderForSequenceClassification, ScratchEncoderForSequenceClassification, presets
+from modeling_scratch.run.arguments import EncoderTrainingArguments
 from modeling_scratch.run.checkpoints import checkpoints_in
 from modeling_scratch.run.classifier_arguments import ClassifierTrainingArguments
-from modeling_scratch.run.encoder_training import EncoderTrainingArguments, build_trainer
 from modeling_scratch.run.optimizers import depths
 from modeling_scratch.run.resuming import LengthGroups
 from modeling_scratch.run.search import TRIED, Space, search
@@ -433,11 +433,7 @@ def test_accumulated_batches_of_a_native_class_are_one_batch(tmp_path: Path) -> 
             optim="sgd", learning_rate=0.1, warmup_steps=0, max_grad_norm=0, save_strategy="no", eval_strategy="no",
             use_cpu=True, disable_tqdm=True, report_to="none",
         )  # fmt: skip
-        splits: Any = {"train": rows, "validation": rows[:2], "test": rows[2:4]}
-        options: Any = {"tokenizer": None, "metrics": None, "collator": DefaultDataCollator(), "model": model}
-        made = build_trainer(splits=splits, arguments=arguments, **options)
-        assert (made.train_dataset, made.eval_dataset) == (splits["train"], splits["validation"])
-        made.train()
+        RunTrainer(model, arguments, train_dataset=rows, data_collator=DefaultDataCollator()).train()
         weights.append(model.state_dict())
     torch.testing.assert_close(*weights, atol=1e-6, rtol=1e-4)
 
