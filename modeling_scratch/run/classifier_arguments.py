@@ -20,9 +20,7 @@ BY_TEXTS = "by default, that of the table in docs/own-data.md for so many texts"
 class ClassifierModelArguments(ModelArguments):
     """The model to train, with defaults by the number of texts."""
 
-    preset: str | None = option(
-        None, f"The configuration of a new model: {', '.join(presets.ENCODERS)}. {BY_TEXTS.capitalize()}."
-    )
+    preset: str | None = option(None, f"The configuration of a new model; {BY_TEXTS}.", presets.ENCODERS)
     tokenizer_kind: Literal["wordlevel", "words", "bpe", "byte_bpe"] | None = option(
         None, "The kind of a new tokenizer; by default words, or bpe without white space."
     )

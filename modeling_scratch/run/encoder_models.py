@@ -15,9 +15,11 @@ from .. import presets
 from ..bridges.model_sources import (
     ALLOW_SPECIAL_TOKENS,
     ask_for_mask,
+    check_folder,
     checkpoint_overrides,
     load_checkpoint,
     load_model,
+    override_parts,
     preset_config,
     read_special_tokens,
     token_limit,
@@ -27,12 +29,14 @@ from ..configuration_scratch import ProblemType, ScratchEncoderConfig
 from ..utils.errors import DataError
 from ..utils.options import option
 
+PRESET = "reviews"
+
 
 @dataclass
 class ModelArguments:
     """The model to train: a preset from scratch or a checkpoint to fine-tune."""
 
-    preset: str = option("reviews", f"The configuration of a new model: {', '.join(presets.ENCODERS)}.")
+    preset: str = option(PRESET, "The configuration of a new model.", presets.ENCODERS)
     config_overrides: str | None = option(
         None, "Changes to the preset, e.g. hidden_size=128; to a checkpoint, only in fields without weights."
     )
@@ -49,8 +53,11 @@ class ModelArguments:
     trust_remote_code: bool = option(False, "Allow the checkpoint's own code to run.")
 
     def __post_init__(self) -> None:
+        check_folders(self)
         if self.model_name_or_path:
             checkpoint_overrides(self.config_overrides)
+        else:
+            self._check_preset()
         if self.max_length is not None and self.max_length < 4:
             raise DataError(
                 f"--max_length {self.max_length}: must be at least 4, to leave room between the special tokens"
@@ -58,16 +65,29 @@ class ModelArguments:
         if self.min_frequency is not None and self.min_frequency < 1:
             raise DataError(f"--min_frequency {self.min_frequency}: must be at least 1")
 
+    def _check_preset(self) -> None:
+        """Build the config before the data are read. Without a preset yet, only the names of its fields are known."""
+        names = {part.partition("=")[0].strip() for part in override_parts(self.config_overrides)}
+        if self.preset is not None or names - vars(ScratchEncoderConfig()).keys():
+            preset_of(self)
+
 
 @dataclass
 class HeadModelArguments(ModelArguments):
     """The model to train, with defaults for positions of words, which the demo's preset has."""
 
-    preset: str = option("demo", f"The configuration of a new model: {', '.join(presets.ENCODERS)}.")
+    preset: str = option("demo", "The configuration of a new model.", presets.ENCODERS)
     tokenizer_kind: Literal["wordlevel", "words", "bpe", "byte_bpe"] = option(
         "byte_bpe", "The kind of a new tokenizer."
     )
     vocab_size: int = option(8_000, "The maximum vocabulary size of a new tokenizer.")
+
+
+def check_folders(arguments: Any) -> None:
+    """Raise `DataError` for a path in place of a checkpoint or a tokenizer where there is none."""
+    for name in ("model_name_or_path", "tokenizer_name_or_path"):
+        if value := getattr(arguments, name):
+            check_folder(value, f"--{name}")
 
 
 def build_tokenizer(
@@ -136,7 +156,7 @@ def build_model(
 def preset_of(arguments: ModelArguments, **settings: Any) -> ScratchEncoderConfig:
     if arguments.max_length is not None:
         settings["max_position_embeddings"] = arguments.max_length
-    return preset_config(presets.ENCODERS, arguments.preset, arguments.config_overrides, **settings)
+    return preset_config(presets.ENCODERS, arguments.preset or PRESET, arguments.config_overrides, **settings)
 
 
 def limit_length(tokenizer: PreTrainedTokenizerBase, config: PreTrainedConfig) -> None:

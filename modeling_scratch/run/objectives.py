@@ -47,6 +47,7 @@ from ..modeling_base import ScratchPreTrainedModel
 from ..report.pretraining import PretrainingData, TextSize
 from ..utils.errors import DataError
 from ..utils.options import option
+from .encoder_models import check_folders
 
 STREAMED_TEXTS = 100_000  # the number of first documents of a stream that a new tokenizer is trained on
 MOST_PADDING = 10  # rows of so many times the training text
@@ -91,7 +92,11 @@ class PretrainingModelArguments:
     objective: Literal["mlm", "clm", "denoising"] = field(
         metadata={"help": "Masked tokens (encoder), the next token (decoder) or denoising (encoder-decoder)."}
     )
-    preset: str | None = option(None, f"The configuration of a new model: {PRESETS}.")
+    preset: str | None = option(
+        None,
+        f"The configuration of a new model. {PRESETS}.",
+        sorted({name for objective in OBJECTIVES.values() for name in objective.presets}),
+    )
     config_overrides: str | None = option(None, "Changes to the preset, e.g. hidden_size=128,hidden_act=gelu.")
     model_name_or_path: str | None = option(None, "A checkpoint to continue training, instead of a new model.")
     tokenizer_name_or_path: str | None = option(None, "An existing tokenizer, instead of a new one.")
@@ -113,6 +118,9 @@ class PretrainingModelArguments:
     def __post_init__(self) -> None:
         if self.model_name_or_path and (self.config_overrides or self.preset):
             raise DataError("--preset and --config_overrides apply to a new model, not to --model_name_or_path")
+        check_folders(self)
+        if not self.model_name_or_path:  # builds the config before the data are read
+            preset_config(self.choice.presets, self.preset or self.choice.preset, self.config_overrides)
         if self.block_size < 8:
             raise DataError(f"--block_size {self.block_size}: must be at least 8")
         if self.mask_fraction is not None and not 0 < self.mask_fraction < 1:

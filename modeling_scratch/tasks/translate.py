@@ -3,7 +3,6 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -26,13 +25,13 @@ from ..bridges.model_sources import (
     ALLOW_SPECIAL_TOKENS,
     Tokenizers,
     ask_for_mask,
+    check_folder,
     load_body,
     load_tokenizers,
     position_limit,
     preset_config,
     read_special_tokens,
 )
-from ..data.bpe_dropout import BpeDropout, RespelledPairs, word_numbers
 from ..data.translation_pairs import TranslationData, TranslationDataArguments, load_pairs
 from ..inference.arguments import PredictArguments
 from ..inference.generation import SearchArguments, load_generating
@@ -96,13 +95,6 @@ class TranslationModelArguments:
         default=128,
         metadata={"help": "The maximum number of tokens; longer training pairs are dropped, longer sources truncated."},
     )
-    bpe_dropout: float = field(
-        default=0.0,
-        metadata={
-            "help": "The probability with which training skips a merge of byte-pair encoding, so that a word has many "
-            "spellings."
-        },
-    )
     allow_special_tokens: bool = field(default=False, metadata={"help": ALLOW_SPECIAL_TOKENS})
     trust_remote_code: bool = field(default=False, metadata={"help": "Allow the checkpoint's own code to run."})
 
@@ -112,8 +104,10 @@ class TranslationModelArguments:
             raise DataError(f"--{', --'.join(new)}: for new models only, not for --model_name_or_path")
         if self.max_length < 4:
             raise DataError(f"--max_length {self.max_length}: must be at least 4")
-        if not 0 <= self.bpe_dropout < 1:
-            raise DataError(f"--bpe_dropout {self.bpe_dropout}: must be at least 0 and below 1")
+        if self.model_name_or_path:
+            check_folder(self.model_name_or_path, "--model_name_or_path")
+        else:  # builds the config before the data are read
+            preset_config(presets.SEQ2SEQS, self.preset or DEFAULT_PRESET, self.config_overrides)
 
 
 @dataclass
@@ -247,13 +241,8 @@ def _new_model(
     )
 
 
-def encode_pairs(
-    data: TranslationData, split: str, tokenizers: Tokenizers, max_length: int, with_words: bool = False
-) -> Encoded:
-    """Tokenise a split into input_ids and labels. Too long pairs are dropped from train and truncated elsewhere.
-
-    with_words: add the word of each token, as input_words and label_words.
-    """
+def encode_pairs(data: TranslationData, split: str, tokenizers: Tokenizers, max_length: int) -> Encoded:
+    """Tokenise a split into input_ids and labels. Too long pairs are dropped from train and truncated elsewhere."""
     options = {"truncation": split != "train", "max_length": max_length, "verbose": False}
     sides = tokenizers[0](data.sources(split), **options), tokenizers[1](text_target=data.targets(split), **options)
     pairs = list(zip(*(side["input_ids"] for side in sides)))
@@ -263,20 +252,7 @@ def encode_pairs(
     if not fitting:
         raise DataError(f"{split}: all pairs exceed {max_length} tokens; raise --max_length")
     columns: dict[str, Any] = dict(zip(("input_ids", "labels"), zip(*(pairs[row] for row in fitting))))
-    if with_words:
-        for name, side in zip(("input_words", "label_words"), sides):
-            columns[name] = [word_numbers(side, row) for row in fitting]
     return Encoded(datasets.Dataset.from_dict(columns), [], notes=notes)
-
-
-def respelling(training: Training) -> Callable[..., RespelledPairs] | None:
-    """Return the function that makes a collator of pairs into one of pairs that are spelt anew, or None."""
-    if not (probability := training.options.bpe_dropout):
-        return None
-    training.arguments.remove_unused_columns = False  # the words of the tokens
-    source, target = (BpeDropout(tokenizer, probability) for tokenizer in training.tokenizer)
-    length, seed = training.options.max_length, training.arguments.seed
-    return partial(RespelledPairs, source=source, target=target, max_length=length, seed=seed)
 
 
 # Weights and report
@@ -437,8 +413,7 @@ class Translating(Task):
             notes = [f"{split}: {cut:,} sources exceed {limit} and are truncated before translation"]
         if split == "test":  # translated, not scored token by token
             return Encoded(None, [], notes=notes)
-        with_words = split == "train" and bool(options.bpe_dropout)
-        encoded = encode_pairs(data, split, training.tokenizer, options.max_length, with_words)
+        encoded = encode_pairs(data, split, training.tokenizer, options.max_length)
         return encoded._replace(notes=[*encoded.notes, *notes])
 
     def collate(self, training: Training) -> Any:
@@ -468,8 +443,7 @@ class Translating(Task):
         peak = arguments.learning_rate or arguments.paper_rate(model.config.hidden_size, pairs)
         arguments.learning_rate = peak
         print(f"{model.num_parameters():,} parameters, peak learning rate {peak:.2g}")
-        respell = respelling(training)
-        collator = respell(self.collate(training)) if respell else self.collate(training)
+        collator = self.collate(training)
         return {
             "target_tokenizer": training.tokenizer[1],
             "smooths_in_model": True,

@@ -25,6 +25,7 @@ RETIRED = {
     "--ngram_vocab_size": "use --tokenizer_kind and --vocab_size",
     "ngram_vocab_size": "use --tokenizer_kind and --vocab_size",
     "--objective context": "use --objective mlm",
+    "--bpe_dropout": "use more dropout, which scores higher: --config_overrides hidden_dropout=0.2",
 }
 
 

@@ -178,22 +178,6 @@ def test_a_stopped_run_is_resumed_to_the_same_weights_with_its_vocabularies(
     assert names == [*model, "README.md", "results.md", *translations, "run_config.json"]
 
 
-@pytest.mark.slow
-def test_words_are_spelt_anew_and_a_resumed_run_spells_them_the_same(data: Path, tmp_path: Path) -> None:
-    options = "--tokenizer_kind byte_bpe --vocab_size 300 --max_length 40 --num_train_epochs 2 --bpe_dropout"
-    for probability in (0.3, 0.0):
-        train(data, tmp_path / str(probability), f"{options} {probability}")
-    output = tmp_path / "0.3"
-    last = last_checkpoints(output, 1)[0]
-    once = load_file(last / "model.safetensors")
-    shutil.rmtree(last)
-    train(data, output, f"{options} 0.3 --resume_from_checkpoint last")
-    again = load_file(last / "model.safetensors")
-    assert all(torch.equal(weight, again[name]) for name, weight in once.items())
-    plain = load_file(tmp_path / "0.0" / last.name / "model.safetensors")
-    assert any(not torch.equal(weight, plain[name]) for name, weight in once.items())
-
-
 def test_the_loss_of_validation_is_a_mean_over_tokens(run: Path, data: Path) -> None:
     """Whatever the batches are."""
     checkpoint = last_checkpoints(run, 1)[0]
