@@ -73,11 +73,10 @@ def check_command_line(name: str, arguments: Sequence[str]) -> None:
 
 
 def _check_run_folder(parser: Parser, folder: Path, given: Mapping[str, Any]) -> None:
-    """Refuse a folder that a run cannot use; a search continues there, and so does a run that is resumed."""
+    """Refuse a folder that a run cannot use. A run that is resumed continues there."""
     refusal = run_path(str(RULE))["refusal"]  # to import it would import the package
     overwrites = given.get("overwrite") not in (None, False, "False", "false")
-    is_new = not (given.get("resume_from_checkpoint") or given.get("search_trials"))
-    if reason := refusal(folder, overwrites, is_new):
+    if reason := refusal(folder, overwrites, is_new=not given.get("resume_from_checkpoint")):
         parser.error(reason)
 
 

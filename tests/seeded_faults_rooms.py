@@ -167,11 +167,6 @@ TRAINING = (
         "search: of trials of equal accuracy the one with the highest loss comes first",
     ),
     Fault(
-        "resumed_search_repeats_itself", "run/search", "search",
-        "seed=arguments.seed + len(study.trials)", "seed=arguments.seed",
-        "a search that goes on tries again what it has tried first",
-    ),
-    Fault(
         "inputs_inside_overwritten", "run/run_folder", "check",
         "if folder.resolve() in (Path(name).resolve(), *Path(name).resolve().parents):",
         "if folder.resolve() == Path(name).resolve():",

@@ -19,7 +19,6 @@ from ..sharing.run_record import DEFAULTS, read_run
 from ..utils.errors import DataError, counted, times
 from ..utils.retired_options import RETIRED
 from .encoder_models import ModelArguments
-from .search import goes_on
 
 AnyModel = TypeVar("AnyModel", bound=ModelArguments)
 Values = Mapping[str, Mapping[str, Any]]  # of the groups "model" and "training", by the names of their arguments
@@ -210,7 +209,7 @@ def _is_plain(value: Any) -> bool:
 def known_defaults(arguments: Any) -> Values | None:
     """Return the values that the run to be resumed was started with; None for a new run."""
     folder, resumed = Path(arguments.output_dir or ""), (arguments.resume_from_checkpoint or "").lower()
-    if resumed in ("", "false") and not goes_on(arguments):
+    if resumed in ("", "false"):
         return None
     if "recipe_choices" in read_run(folder):
         raise DataError(f"--resume_from_checkpoint: the run in {folder} has a recipe: {RETIRED['--recipe']}")

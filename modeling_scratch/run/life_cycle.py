@@ -27,7 +27,6 @@ from .run_folder import (
     delete_set_aside,
     refuse_links,
 )
-from .search import goes_on, unchangeable
 
 
 @dataclass
@@ -37,7 +36,7 @@ class Run:
     program: str  # recorded as scripts/NAME.py
     groups: dict[str, Any]  # argument dataclasses: model, data, training
     checkpoint: str | None  # to resume from
-    continues: bool = False  # from a checkpoint, or a search from its trials
+    continues: bool = False  # from a checkpoint, or with a stage of it
     digests: Mapping[str, str | None] = field(default_factory=dict)  # of the rows of each split
     noted: dict[str, Any] = field(default_factory=dict)  # further entries of the record
     stages: list[Callable[[], Any]] = field(default_factory=list)  # before the training; each returns its row
@@ -57,10 +56,8 @@ class Run:
         """Create the run. Raises `DataError` if its folder is not available or holds a run with other arguments.
 
         inputs: the run's input files, which must lie outside the folder. fixed: if the folder's run continues without
-        a checkpoint, the training arguments that must not change; a search fixes those that its trials share.
+        a checkpoint, the training arguments that must not change.
         """
-        if fixed is None and goes_on(training):
-            fixed = unchangeable(training)
         run = cls(program, {"model": model, "data": data, "training": training}, checkpoint_to_resume(training))
         run.continues = run.checkpoint is not None or fixed is not None
         if run.continues:

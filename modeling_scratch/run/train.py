@@ -22,7 +22,7 @@ from .layout import CURVE
 from .life_cycle import Run, pipeline_call, summary
 from .pushing import share
 from .run_folder import alone, delete_set_aside
-from .search import of_trial, search, space_of, with_dropout
+from .search import of_trial, search, with_dropout
 from .trainer import RunTrainer
 
 LONGEST_TEXT = 80  # characters of a text that is answered at the end
@@ -144,7 +144,7 @@ def search_arguments(task: Task, run: Run, data: Any) -> str:
 
     run.start(trainer_of({}), data.notes, labels=data.label_names)
     metric, _ = task.best(data, arguments) or ("loss", False)
-    report = search(arguments, space_of(arguments), options.config_overrides, metric, attempt)
+    report = search(arguments, options.config_overrides, metric, attempt)
     delete_set_aside(run.folder)
     return report
 

@@ -5,11 +5,8 @@ import json
 import random
 import re
 import shutil
-import signal
-from collections.abc import Container
 from itertools import count, product
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pretrain
@@ -18,9 +15,9 @@ import torch
 import train_classifier
 import train_translation
 from conftest import redraw
-from processes import at_call, in_child, refusal, send
+from processes import refusal
 from safetensors.torch import load_file
-from text_samples import fault, write
+from text_samples import write
 from transformers import (
     DefaultDataCollator,
     DistilBertConfig,
@@ -41,7 +38,7 @@ from modeling_scratch.run.checkpoints import checkpoints_in
 from modeling_scratch.run.classifier_arguments import ClassifierTrainingArguments
 from modeling_scratch.run.optimizers import depths
 from modeling_scratch.run.resuming import LengthGroups
-from modeling_scratch.run.search import TRIED, Space, search
+from modeling_scratch.run.search import TRIED, search
 from modeling_scratch.run.trainer import RunTrainer
 from modeling_scratch.utils.errors import DivergedError
 
@@ -301,7 +298,7 @@ def test_search_keeps_scores_and_no_weights(searched: Path) -> None:
         assert row["per_device_train_batch_size"] in (8, 16, 32)
         assert row["num_train_epochs"] in (1, 2)
         assert 0 <= row["dropout"] <= 0.5
-    assert {path.name for path in searched.iterdir()} == {"run_config.json", "search.json", "search.md", "study.db"}
+    assert {path.name for path in searched.iterdir()} == {"run_config.json", "search.json", "search.md"}
     assert json.loads((searched / "run_config.json").read_text())["training"]["search_trials"] == 2
 
 
@@ -310,23 +307,6 @@ def test_the_best_arguments_give_the_score_that_the_search_saw(searched: Path, r
     train(reviews, tmp_path / "best", f"--num_train_epochs 2 {best}")
     scores, first = json.loads((tmp_path / "best" / "all_results.json").read_text()), trials(searched)[0]
     assert (scores["eval_accuracy"], scores["eval_loss"]) == (first["accuracy"], first["loss"])
-
-
-def test_a_search_goes_on_with_the_trials_it_has(searched: Path, reviews: Path, tmp_path: Path, capsys) -> None:
-    run, options = shutil.copytree(searched, tmp_path / "run"), "--search_trials 3 --num_train_epochs 2"
-    told = refusal(capsys, train, reviews, run, f"{options} --learning_rate 0.5")
-    assert "--learning_rate was 0.02 and is 0.5" in told
-    killed = in_child(
-        at_call(RunTrainer, "training_step", 3, send(signal.SIGKILL)), lambda: train(reviews, run, options)
-    )
-    assert killed.status == -signal.SIGKILL
-    train(reviews, run, options)
-    before, after = ({row["trial"]: row for row in trials(folder)} for folder in (searched, run))
-    assert set(after) - set(before) == {3}, "2 was killed"
-    assert {number: after[number] for number in before} == before
-    assert "holds another run" in refusal(capsys, train, reviews, run, "")
-    (run / "study.db").write_text("garbage")
-    assert "study.db cannot be read: " in refusal(capsys, train, reviews, run, options)
 
 
 # Reports
@@ -349,38 +329,22 @@ def test_batches_of_similar_lengths_are_others_in_each_epoch() -> None:
     assert orders[0] == orders[2] != orders[1]
 
 
-def quick_search(folder: Path, number: int, diverging: Container[int] = (), metric: str = "accuracy") -> str:
-    """A search whose trials are all equally good, and each of a lower loss than the one before.
-
-    diverging: the numbers of trials that diverge.
-    """
-    arguments = SimpleNamespace(output_dir=str(folder), seed=0, search_trials=number, learning_rate=0.01)
-    attempts = count(len(trials(folder)) if (folder / "search.json").exists() else 0)
+def test_the_lowest_loss_of_equals_comes_first_and_a_trial_that_diverges_ends_nothing(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"search_trials": 4, "search_over": TRIED[:1], "learning_rate": 0.01, "use_cpu": True}
+    arguments = ClassifierTrainingArguments(
+        str(tmp_path), num_train_epochs=1, per_device_train_batch_size=16, **options
+    )
+    attempts = count()
 
     def attempt(values: dict[str, Any]) -> dict[str, float]:
-        if (number := next(attempts)) in diverging:
+        if (number := next(attempts)) == 1:
             raise DivergedError("some logits are NaN")
-        return {f"eval_{metric}": len(values) / 2, "eval_loss": -number}
+        return {"eval_accuracy": 0.5, "eval_loss": -number}
 
-    return search(arguments, Space(TRIED[:1], 0.01, 16, 1), None, metric, attempt)
-
-
-def test_a_search_that_goes_on_draws_others_and_puts_the_lowest_loss_first(tmp_path: Path) -> None:
-    for number in (1, 2, 3):
-        quick_search(tmp_path, number)
-    assert [row["trial"] for row in trials(tmp_path)] == [2, 1, 0]
+    found = search(arguments, None, "accuracy", attempt)
+    assert "3 trials, evaluated on validation; 1 other diverged" in found
+    assert [row["trial"] for row in trials(tmp_path)] == [3, 2, 0]
     assert len({row["learning_rate"] for row in trials(tmp_path)}) == 3
-
-
-def test_a_trial_that_diverges_does_not_end_the_search(tmp_path: Path) -> None:
-    assert "2 trials, evaluated on validation; 1 other diverged" in quick_search(tmp_path, 3, diverging=[1])
-    assert [row["trial"] for row in trials(tmp_path)] == [2, 0]
-
-
-def test_a_search_does_not_mix_scores(tmp_path: Path) -> None:
-    quick_search(tmp_path, 1)
-    with fault("ranked by accuracy, and now by f1_macro", "--overwrite"):
-        quick_search(tmp_path, 2, metric="f1_macro")
 
 
 def test_a_search_of_which_all_trials_diverge_says_so(reviews: Path, tmp_path: Path, capsys) -> None:
