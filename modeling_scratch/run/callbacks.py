@@ -2,6 +2,7 @@
 """Trainer callbacks: early stopping, a moving average of the weights, and a line for each entry of the log."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -18,7 +19,7 @@ from transformers import (
 )
 
 from ..utils.errors import DataError
-from .checkpoints import checkpoint_at, saving
+from .checkpoints import checkpoint_at
 from .distributed import is_sharded
 
 
@@ -71,7 +72,7 @@ class WeightAverage(TrainerCallback):
     """average <- d average + (1 - d) weights after each step (Polyak and Juditsky 1992), d = decay.
 
     Early in training, d is limited to (step + 1) / (step + 10). Training continues with the weights themselves; at its
-    end, the model gets the average. Each checkpoint holds both, so that a run can be resumed.
+    end, the model gets the average. `RunTrainer` saves both in each checkpoint, so that a run can be resumed.
     """
 
     def __init__(self, decay: float) -> None:
@@ -101,10 +102,8 @@ class WeightAverage(TrainerCallback):
             for average, weight in zip(self.average.values(), weights):
                 average.lerp_(weight, 1 - decay)
 
-    def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
-        if state.is_world_process_zero:
-            with saving(checkpoint_at(args, state.global_step)):
-                save_file(self.average, checkpoint_at(args, state.global_step) / AVERAGE_FILE)
+    def save(self, checkpoint: Path) -> None:
+        save_file(self.average, checkpoint / AVERAGE_FILE)
 
     def on_train_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any

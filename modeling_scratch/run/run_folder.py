@@ -131,13 +131,11 @@ def _inside(path: Path) -> list[Path]:
 
 
 def has_pretraining(folder: Path) -> bool:
-    """Return whether a run began with pretraining, by a retired recipe, too. Another folder of this name is not its."""
+    """Return whether a run began with pretraining. Another folder of this name is not its."""
     try:
-        record = read_run(folder)
+        return bool(read_run(folder).get(SELF_PRETRAINING))
     except DataError:
         return False
-    recipe = record.get("recipe_choices")
-    return bool(record.get(SELF_PRETRAINING)) or (isinstance(recipe, dict) and bool(recipe.get("pretraining")))
 
 
 def _is_written(name: str) -> bool:

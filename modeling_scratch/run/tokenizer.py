@@ -1,12 +1,11 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Train a tokenizer on text files, save it and report on it."""
 
-import random
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Literal
 
@@ -18,7 +17,7 @@ from ..data.columns import read_texts
 from ..data.documents import read_column, read_plain_text
 from ..data.splits import check_sources, find_splits, open_hub
 from ..data.text_files import format_of
-from ..utils.errors import DataError, one_line
+from ..utils.errors import DataError, counted, one_line
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, flush, remove
 from ..utils.markdown import percent
 from ..utils.options import option
@@ -64,24 +63,6 @@ class TokenizerArguments:
     token_type_ids: bool = option(False, "Return token_type_ids.")
     overwrite: bool = option(False, "Replace an existing tokenizer in output_dir.")
     show_progress: bool = option(True, "Show a progress bar.")
-
-
-@dataclass
-class Sample:
-    """A uniform random sample of a stream of texts (Vitter 1985, algorithm R)."""
-
-    texts: list[str] = field(default_factory=list)
-    count: int = 0
-
-    def watch(self, stream: Iterator[str]) -> Iterator[str]:
-        """Yield the stream unchanged, and sample from it."""
-        generator = random.Random(0)
-        for self.count, text in enumerate(stream, 1):
-            if self.count <= SAMPLE_TEXTS:
-                self.texts.append(text)
-            elif (index := generator.randrange(self.count)) < SAMPLE_TEXTS:
-                self.texts[index] = text
-            yield text
 
 
 def stream_texts(arguments: TextArguments) -> Iterator[str]:
@@ -139,31 +120,24 @@ def save(tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:
     flush(folder)
 
 
-def train(texts: Iterator[str], arguments: TokenizerArguments) -> PreTrainedTokenizerFast:
+def train(texts: Iterable[str], arguments: TokenizerArguments) -> PreTrainedTokenizerFast:
     """Train the tokenizer that `arguments` describe. Raises ValueError as the training functions do."""
-    options = {} if arguments.min_frequency is None else {"min_frequency": arguments.min_frequency}
-    return KINDS[arguments.kind](
-        texts,
-        arguments.vocab_size,
-        style=arguments.style,
-        lowercase=arguments.lowercase,
-        model_max_length=arguments.max_length,
-        padding_side=arguments.padding_side,
-        token_type_ids=arguments.token_type_ids,
-        show_progress=arguments.show_progress,
-        **options,
-    )
+    names = ("style", "lowercase", "padding_side", "token_type_ids", "show_progress")
+    options = {name: getattr(arguments, name) for name in names}
+    if arguments.min_frequency is not None:
+        options["min_frequency"] = arguments.min_frequency
+    return KINDS[arguments.kind](texts, arguments.vocab_size, model_max_length=arguments.max_length, **options)
 
 
-def summarize_tokenizer(tokenizer: PreTrainedTokenizerFast, sample: Sample) -> str:
-    """Return statistics of the tokenizer on a sample of its training texts."""
-    batch = tokenizer(sample.texts, add_special_tokens=False, split_special_tokens=True, verbose=False)["input_ids"]
+def summarize_tokenizer(tokenizer: PreTrainedTokenizerFast, texts: Sequence[str]) -> str:
+    """Return statistics of the tokenizer on some of its training texts."""
+    batch = tokenizer(texts, add_special_tokens=False, split_special_tokens=True, verbose=False)["input_ids"]
     ids = list(chain.from_iterable(batch))
     unknown = ids.count(tokenizer.unk_token_id) / max(1, len(ids))
     return (
         f"vocabulary: {len(tokenizer):,} tokens\n"
-        f"tokens per text: {len(ids) / len(batch):.1f} on average, {percent(unknown)} of them unknown "
-        f"({len(batch):,} of {sample.count:,} texts)"
+        f"tokens per text: {len(ids) / len(batch):.1f} on average, {percent(unknown)} of them unknown (in the first "
+        f"{counted(len(batch), 'text')})"
     )
 
 
@@ -171,9 +145,10 @@ def run(texts: TextArguments, arguments: TokenizerArguments) -> None:
     """Train, save and report."""
     folder = Path(arguments.output_dir)
     check_tokenizer_folder(folder, arguments.overwrite)
-    start, sample = time.perf_counter(), Sample()
-    tokenizer = train(sample.watch(stream_texts(texts)), arguments)
+    start, stream = time.perf_counter(), stream_texts(texts)
+    first = list(islice(stream, SAMPLE_TEXTS))
+    tokenizer = train(chain(first, stream), arguments)
     seconds = time.perf_counter() - start
     save(tokenizer, folder)
-    print(summarize_tokenizer(tokenizer, sample))
+    print(summarize_tokenizer(tokenizer, first))
     print(f"time: {seconds:.1f} s\nsaved: {folder}\nload: AutoTokenizer.from_pretrained({str(folder)!r})")

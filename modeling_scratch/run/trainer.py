@@ -7,7 +7,6 @@ It overrides five private methods of Trainer, each with its reason, and `Capture
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from copy import copy
 from pathlib import Path
 from signal import Signals
 from typing import Any
@@ -22,7 +21,7 @@ from transformers.trainer_utils import EvalLoopOutput, TrainOutput, rotate_check
 
 from ..modeling_base import ScratchPreTrainedModel
 from ..pipelines import TARGET_FOLDER
-from ..utils.errors import DataError, DivergedError, one_line
+from ..utils.errors import DataError, DivergedError
 from ..utils.files import remove
 from ..utils.library_messages import hidden_messages
 from .callbacks import EarlyStopping, WeightAverage, deciding_metric, print_lines
@@ -46,7 +45,6 @@ from .distributed import check_whole, loss_scale, reporting_lost_processes, shar
 from .optimizers import set_rates_by_depth
 from .pushing import Sharing
 from .resuming import (
-    AfterSaving,
     BetweenSteps,
     LengthGroups,
     NanGuard,
@@ -101,12 +99,11 @@ class RunTrainer(Sharing, CapturedTrainer):
         self.target_tokenizer, self.keeps_checkpoints = target_tokenizer, keeps_checkpoints
         self.stop_signals, self.is_extra, self.has_begun = StopSignals(), False, False
         self.losses, self.reads_each_loss = NanGuard(self.args.device), is_synchronous(self.args.device)
-        for callback, setting in ((WeightAverage, "ema_decay"), (EarlyStopping, "early_stopping_patience")):
-            if value := getattr(self.args, setting, None):
-                self.add_callback(callback(value))
-        self.add_callback(self.stop_signals)
+        decay, patience = (getattr(self.args, name, None) for name in ("ema_decay", "early_stopping_patience"))
+        self.averages = [WeightAverage(decay)] if decay else []
+        for callback in (*self.averages, *([EarlyStopping(patience)] if patience else []), self.stop_signals):
+            self.add_callback(callback)
         self.add_callback(BetweenSteps(self))
-        self.add_callback(AfterSaving(self.finish_checkpoint))  # last, as others may add files to the checkpoint
         print_lines(self)
 
     # Training
@@ -125,7 +122,7 @@ class RunTrainer(Sharing, CapturedTrainer):
     def _expected_messages(self) -> Iterator[None]:
         """Hide what Trainer says of tied weights, which a checkpoint has once, and of a best checkpoint without folder.
 
-        A state names the latter without the folder, and `AfterSaving` finds it once Trainer has missed it.
+        A state names the latter without the folder, and `BetweenSteps` finds it once Trainer has missed it.
         """
         tied: Any = getattr(self.model, "all_tied_weights_keys", {})
         names = [name for name in self.model.state_dict() if name in tied] if self.model is not None and tied else []
@@ -280,9 +277,9 @@ class RunTrainer(Sharing, CapturedTrainer):
 
     # Checkpoints
 
-    def finish_checkpoint(self) -> None:
-        """Seal the checkpoint of this step, then push, and delete older ones."""
-        checkpoint, arguments = checkpoint_at(self.args, self.state.global_step), self.args
+    def finish_checkpoint(self, checkpoint: Path) -> None:
+        """Seal a checkpoint, then push, and delete older ones."""
+        arguments = self.args
         self.accelerator.wait_for_everyone()  # each process writes its own random state
         if arguments.should_save:
             with saving(checkpoint):
@@ -322,7 +319,6 @@ class RunTrainer(Sharing, CapturedTrainer):
         if not is_regular(checkpoint):
             self.is_extra = True
             self._save_checkpoint(self.model_wrapped, trial)
-            self._call_on_save()
         self._finish_current_push()
         print(
             f"stopped by {received.name} after step {self.state.global_step}, saved in {checkpoint}; to resume, repeat "
@@ -330,18 +326,6 @@ class RunTrainer(Sharing, CapturedTrainer):
             file=sys.stderr,
         )
         sys.exit(128 + received)
-
-    def _call_on_save(self) -> None:
-        """Call each callback's on_save, even if an earlier one fails: the last one seals the checkpoint."""
-        for callback in self.callback_handler.callbacks:
-            alone = copy(self.callback_handler)
-            alone.callbacks = [callback]
-            try:
-                alone.on_save(self.args, self.state, self.control)
-            except DataError:  # a file of the checkpoint could not be written
-                raise
-            except Exception as error:  # reporters and pushes raise many types
-                print(f"WARNING: {type(callback).__name__} failed: {one_line(error)}", file=sys.stderr)
 
     # Private methods of Trainer
 
@@ -388,8 +372,11 @@ class RunTrainer(Sharing, CapturedTrainer):
                 super()._save_checkpoint(model, trial)
                 if arguments.should_save:
                     forget_folder(checkpoint / TRAINER_STATE_NAME)
+                    for average in self.averages:
+                        average.save(checkpoint)
         finally:
             arguments.save_total_limit, arguments.push_to_hub = limit, pushes
+        self.finish_checkpoint(checkpoint)
 
     def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
         """All that is saved passes here, with whole weights: finite ones, all tokenizers, and no pickled arguments."""

@@ -5,7 +5,7 @@ import json
 import random
 import re
 import shutil
-from itertools import count, product
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,6 @@ import pretrain
 import pytest
 import torch
 import train_classifier
-import train_translation
 from conftest import redraw
 from processes import refusal
 from safetensors.torch import load_file
@@ -137,27 +136,6 @@ def test_depth_is_counted_from_the_head_down_to_the_embeddings(build: Any) -> No
     assert depths(model, model.base_model_prefix) == expected
 
 
-def test_a_step_of_sgd_is_smaller_with_each_layer_down(tmp_path: Path) -> None:
-    """Without momentum a step is rate times gradient: it is scaled exactly as the rate is."""
-
-    def step(decay: float) -> list[torch.Tensor]:
-        model = redraw(encoder())
-        before = [weight.detach().clone() for weight in model.parameters()]
-        arguments = EncoderTrainingArguments(
-            str(tmp_path), max_steps=1, optim="sgd", learning_rate=0.1, warmup_steps=0, weight_decay=0.0,
-            max_grad_norm=0.0, full_determinism=False, eval_strategy="no", save_strategy="no", use_cpu=True,
-            disable_tqdm=True, layer_decay=decay, report_to="none",
-        )  # fmt: skip
-        for module in model.modules():
-            if isinstance(module, torch.nn.Dropout):
-                module.p = 0.0
-        RunTrainer(model, arguments, train_dataset=ROWS).train()
-        return [after.detach() - old for after, old in zip(model.parameters(), before)]
-
-    for depth, whole, scaled in zip(depths(encoder(), "model").values(), step(1.0), step(0.5)):
-        torch.testing.assert_close(scaled, whole * 0.5**depth, atol=1e-6, rtol=1e-3)
-
-
 def test_the_groups_of_weight_decay_stay_and_the_head_is_logged(tmp_path: Path) -> None:
     def optimizer(decay: float) -> torch.optim.Optimizer:
         arguments = EncoderTrainingArguments(
@@ -227,25 +205,11 @@ def test_a_smaller_error_is_better(score: str, is_greater: bool, tmp_path: Path)
     assert made.greater_is_better == is_greater
 
 
-def test_translation_stops_early_by_bleu(tmp_path: Path) -> None:
-    for split, language in product(("train", "validation"), ("en", "de")):
-        (tmp_path / f"{split}.{language}").write_text(f"one two {language}\n" * 8)
-    train_translation.main(
-        f"--data_dir {tmp_path} --output_dir {tmp_path / 'run'} --config_overrides {TINY} --tokenizer_kind wordlevel "
-        f"--vocab_size 20 --max_length 6 --source_column en --target_column de {FAST} --learning_rate 1e-9 "
-        f"--num_beams 1 --num_train_epochs 9 --early_stopping_patience 2 --per_device_train_batch_size 8 "
-        f"{DROP_LAST}".split()
-    )
-    assert len(history(tmp_path / "run", "eval_bleu")) == 3, "no rate, nothing learnt: the first is the best"
-
-
-def test_pretraining_stops_early_by_its_loss_keeps_the_best_and_reports_all(tmp_path: Path, capsys) -> None:
+def test_pretraining_stops_early_by_its_loss_and_keeps_the_best(tmp_path: Path, capsys) -> None:
     """At a rate that is far too high, so that the loss soon rises.
 
     And the same when it is resumed, in the middle or when it had stopped already.
     """
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
     text, run = tmp_path / "text.txt", tmp_path / "run"
     text.write_text("\n".join(f"the {word} sees the sea" for word in ("cat", "dog", "aunt") * 30))
     options = (
@@ -253,7 +217,7 @@ def test_pretraining_stops_early_by_its_loss_keeps_the_best_and_reports_all(tmp_
         f"--config_overrides {TINY} {FAST} --early_stopping_patience 2 --learning_rate 0.3 --max_steps 60 "
         f"--eval_steps 2 --save_total_limit 50 {DROP_LAST}"
     )
-    pretrain.main(f"{options} --report_to tensorboard".split())
+    pretrain.main(options.split())
     *losses, kept = history(run, "eval_loss")
     best = losses.index(min(losses))
     assert len(losses) == best + 1 + 2 < 30
@@ -263,11 +227,6 @@ def test_pretraining_stops_early_by_its_loss_keeps_the_best_and_reports_all(tmp_
     steps = checkpoints_in(run)
     weights = (run / "model.safetensors").read_bytes()
     assert weights == (steps[best] / "model.safetensors").read_bytes()
-    (folder,) = {file.parent for file in run.rglob("events.out.tfevents.*")}
-    events = EventAccumulator(str(folder)).Reload()
-    for tag, name in (("train/loss", "loss"), ("eval/loss", "eval_loss")):
-        assert [event.value for event in events.Scalars(tag)] == pytest.approx(history(run, name))
-
     for left in (len(steps), len(steps) - 1):
         for step in steps[left:]:
             shutil.rmtree(step)
@@ -350,15 +309,6 @@ def test_the_lowest_loss_of_equals_comes_first_and_a_trial_that_diverges_ends_no
 def test_a_search_of_which_all_trials_diverge_says_so(reviews: Path, tmp_path: Path, capsys) -> None:
     options = "--search_trials 2 --num_train_epochs 1 --search_over learning_rate --learning_rate 1e37"
     assert "all trials have diverged: lower --learning_rate" in refusal(capsys, train, reviews, tmp_path / "r", options)
-
-
-def test_trials_of_imbalanced_classes_are_ranked_by_macro_f1(reviews: Path, tmp_path: Path) -> None:
-    texts = [f"a {'dull' if row % 12 == 0 else 'fine'} film {row}" for row in range(240)]
-    write(tmp_path / "rare.csv", {"text": texts, "label": [int(row % 12 == 0) for row in range(240)]})
-    options = f"--search_trials 1 --num_train_epochs 1 --r_drop 1 --config_overrides {TINY} {FAST}"
-    files = f"--train_file {tmp_path / 'rare.csv'} --output_dir {tmp_path / 'run'}"
-    train_classifier.main(f"{files} {options}".split())
-    assert 0 < trials(tmp_path / "run")[0]["f1_macro"] <= 1
 
 
 # Lower precision
