@@ -49,13 +49,6 @@ def check_numbers(arguments: Any) -> None:
         raise DataError("--save_steps 0: must be above 0; --save_strategy no saves no checkpoints")
 
 
-def check_rates(decay: float, embedding_rate: float | None) -> None:
-    if not 0 < decay <= 1:
-        raise DataError(f"--layer_decay {decay}: must be above 0 and at most 1, such as 0.9")
-    if embedding_rate is not None and not 0 < embedding_rate < float("inf"):
-        raise DataError(f"--embedding_learning_rate {embedding_rate}: must be above 0, such as 3e-3")
-
-
 @contextmanager
 def checking_arguments() -> Iterator[None]:
     """Raise a one-line `DataError` for any error of a library that is given the arguments of a run.
@@ -170,14 +163,12 @@ class EncoderTrainingArguments(RunArguments, TrainingArguments):
     save_total_limit: int | None = option(1, "The number of checkpoints to keep.")
     logging_steps: float = option(50, "Steps between log entries.")
     ema_decay: float = option(0.0, "Decay of the moving average of weights used at the end; 0: no averaging.")
-    embedding_learning_rate: float | None = option(
-        None, "The peak learning rate of the embeddings; by default that of the layers."
-    )
     layer_decay: float = option(1.0, "Factor on the learning rate from each layer to the one below; 1: no decay.")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_rates(self.layer_decay, self.embedding_learning_rate)
+        if not 0 < self.layer_decay <= 1:
+            raise DataError(f"--layer_decay {self.layer_decay}: must be above 0 and at most 1, such as 0.9")
         if self.prediction_loss_only or self.label_names:
             raise DataError("--prediction_loss_only and --label_names are not supported: the scores are of the labels")
 

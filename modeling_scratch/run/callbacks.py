@@ -33,9 +33,7 @@ class EarlyStopping(TrainerCallback):
     def __init__(self, patience: int) -> None:
         self.patience = patience
 
-    def on_train_begin(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: object
-    ) -> None:
+    def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         if not args.load_best_model_at_end:
             raise DataError("--early_stopping_patience requires checkpoints chosen on validation")
         self._check(args, state, control)
@@ -151,7 +149,7 @@ class Lines(PrinterCallback):
     """Prints the lines where there is no progress bar."""
 
     def on_log(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, logs: Any = None, **kwargs: Any
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, logs: Any = None, **_: Any
     ) -> None:
         if state.is_local_process_zero and (line := progress_line(logs or {}, state)) is not None:
             print(line)
@@ -161,7 +159,7 @@ class LinesAboveBar(ProgressCallback):
     """Prints the lines above the progress bar, as long as there is one."""
 
     def on_log(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, logs: Any = None, **kwargs: Any
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, logs: Any = None, **_: Any
     ) -> None:
         bar: Any = self.training_bar
         if state.is_world_process_zero and (line := progress_line(logs or {}, state)) is not None:

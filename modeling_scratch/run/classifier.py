@@ -13,16 +13,18 @@ from typing import Any
 from datasets import DatasetDict
 from transformers import TrainerState
 
+from ..data.demo_reviews import LABEL_NAMES, demo_splits
 from ..data.labelled_texts import ReviewData
 from ..report.classification_report import REPORTS
 from ..report.run_tables import fine_tuning_stage, report_splits, report_stages
 from ..sharing.run_record import DEFAULTS
 from ..tasks.base import Report, Task, Training
+from ..utils.errors import DataError
 from .arguments import choose_epoch_on_validation
 from .classifier_arguments import ClassifierModelArguments, ClassifierTrainingArguments
 from .defaults import choose, complete, known_defaults, settings_text
 from .life_cycle import Run, rehearse
-from .problem_types import check_options
+from .problem_types import ONE_CLASS, check_options
 from .self_pretraining import SelfPretrainingArguments, corpus_of, discarded, open_run, pretrain
 from .train import make_trainer, prepared
 
@@ -30,6 +32,18 @@ SAMPLE = 64  # texts of each split, in the rehearsal
 ENOUGH_TEXTS = 20_000  # labelled ones; with fewer, a checkpoint helps most
 EXAMPLE = "which raised accuracy from 72 to 82 % on 1,500 texts of SST-2"  # docs/experiments/few-texts.md has the table
 ENOUGH_STEPS = 300  # with fewer, a model from random weights has rarely learned
+
+
+def load_demo(arguments: Any) -> ReviewData:
+    """Return the demo reviews, limited to the requested numbers."""
+    if arguments.problem_type not in (None, ONE_CLASS) or arguments.label_separator:
+        raise DataError("--problem_type and --label_separator: the demo reviews have one class each; give --train_file")
+    if arguments.has_pairs:
+        raise DataError("--text_column: the demo reviews have one text each; for pairs of texts, give --train_file")
+    limits = {"train": arguments.max_train_samples}
+    splits = {split: rows[: limits.get(split, arguments.max_eval_samples)] for split, rows in demo_splits().items()}
+    notes = ["no data was given: these are generated film reviews; --train_file or --data_dir reads yours"]
+    return ReviewData.from_pairs(splits, list(LABEL_NAMES), notes, [])
 
 
 def open_classifier(

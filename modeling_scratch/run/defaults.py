@@ -80,7 +80,7 @@ DEMO: Values = {
 NAMES = {
     "model": ("preset", "config_overrides", "tokenizer_kind", "vocab_size", "min_frequency"),
     "training": (
-        "learning_rate", "num_train_epochs", "per_device_train_batch_size", "ema_decay", "embedding_learning_rate",
+        "learning_rate", "num_train_epochs", "per_device_train_batch_size", "ema_decay",
         "texts_in_card",
     ),
 }  # fmt: skip

@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The life cycle of a training run: check, record, train, save and summarise."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -51,18 +51,18 @@ class Run:
         data: Any,
         training: TrainingArguments,
         inputs: Sequence[str | None],
-        fixed: Collection[str] | None = None,
+        goes_on: bool = False,
     ) -> "Run":
         """Create the run. Raises `DataError` if its folder is not available or holds a run with other arguments.
 
-        inputs: the run's input files, which must lie outside the folder. fixed: if the folder's run continues without
-        a checkpoint, the training arguments that must not change.
+        inputs: the run's input files, which must lie outside the folder. goes_on: whether the folder's run continues
+        without a checkpoint.
         """
         run = cls(program, {"model": model, "data": data, "training": training}, checkpoint_to_resume(training))
-        run.continues = run.checkpoint is not None or fixed is not None
+        run.continues = run.checkpoint is not None or goes_on
         if run.continues:
             refuse_links(run.folder)
-            check_unchanged(run.folder, run.groups, FIXED if run.checkpoint else fixed or ())
+            check_unchanged(run.folder, run.groups, FIXED if run.checkpoint else ())
         elif run.is_main:
             check(run.folder, training.overwrite, inputs)  # type: ignore[attr-defined]
         set_seed(training.seed)
@@ -71,11 +71,9 @@ class Run:
     @classmethod
     def open_stage(cls, program: str, model: Any, data: Any, training: TrainingArguments) -> "Run":
         """Create or continue the run of a stage, in a folder inside that of the whole run, which may be a new one."""
-        folder, fixed = Path(training.output_dir or ""), None
         training.resume_from_checkpoint = "last" if has_checkpoint(training) else None
-        if not training.resume_from_checkpoint and (folder / RECORD).is_file():
-            fixed = ()
-        return cls.open(program, model, data, training, [], fixed)
+        goes_on = (Path(training.output_dir or "") / RECORD).is_file()
+        return cls.open(program, model, data, training, [], goes_on)
 
     @property
     def folder(self) -> Path:
@@ -119,22 +117,21 @@ class Run:
         self.continues = True
 
     def train(self, trainer: Trainer, evaluates: bool = True, settle: Callable[[], object] | None = None) -> None:
-        """Train, and save the model, its scores and its history. settle: chooses the weights before they are saved."""
+        """Train, and save the model, its scores and its history; then delete the earlier run that it replaces.
+
+        settle: chooses the weights before they are saved.
+        """
         result = trainer.train(resume_from_checkpoint=self.checkpoint)
         if settle:
             settle()
-        self.save(trainer)
+        trainer.save_model(_internal_call=True)  # the push comes later, with the scores
+        if self.is_main:
+            delete_set_aside(self.folder)
         trainer.save_metrics("train", result.metrics)
         if evaluates:
             trainer.save_metrics("eval", trainer.evaluate())
         trainer.save_state()
         unset_hf_deepspeed_config()  # else, with ZeRO-3, a process that loads a model alone waits for the others
-
-    def save(self, trainer: Trainer) -> None:
-        """Save the model, and delete the earlier run that it replaces. The push comes later, with the scores."""
-        trainer.save_model(_internal_call=True)
-        if self.is_main:
-            delete_set_aside(self.folder)
 
 
 def rehearse(trainer: Trainer) -> None:

@@ -63,9 +63,7 @@ class StopSignals(TrainerCallback):
         elif self.received:
             control.should_training_stop = True
 
-    def on_epoch_end(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
+    def on_epoch_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         if self.received:
             control.should_training_stop = True
             if not _ends_epoch(state):  # the epoch was cut short: nothing is due yet
@@ -107,9 +105,7 @@ class BetweenSteps(TrainerCallback):
     def __init__(self, trainer: Any) -> None:
         self.trainer = trainer
 
-    def on_train_begin(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
+    def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         self.trainer.apply_arguments()
         if state.best_global_step and (best := checkpoint_at(args, state.best_global_step)).is_dir():
             state.best_model_checkpoint = str(best)  # where the run's folder is now
@@ -118,13 +114,11 @@ class BetweenSteps(TrainerCallback):
         if control.should_log or control.should_evaluate or control.should_save:
             self.trainer.check_losses()
 
-    def on_epoch_end(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
+    def on_epoch_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         self.trainer.check_losses()
 
     def on_evaluate(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, metrics: Any = None, **kwargs: Any
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, metrics: Any = None, **_: Any
     ) -> None:
         self.trainer.compare_with_best(metrics)
 

@@ -30,7 +30,7 @@ from .layout import ENTRIES, LINEAR
 # What a run writes, beside the code of its model.
 WRITTEN = (*SAVED, *(entry.name for entry in ENTRIES))
 # They determine the state of the optimizer.
-FIXED = ("layer_decay", "embedding_learning_rate", "optim", "optim_args", "optim_target_modules")
+FIXED = ("layer_decay", "optim", "optim_args", "optim_target_modules")
 ADAPTIVE = {"reduce_lr_on_plateau", "greedy"}  # schedules whose state is the rate itself
 
 

@@ -9,7 +9,7 @@
 Resuming continues the stage that was interrupted, with the recorded number of steps.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import asdict, dataclass, replace
@@ -99,13 +99,14 @@ def check_combination(options: SelfPretrainingArguments, model: ModelArguments, 
 
 def open_run(program: str, model: ModelArguments, data: Any, options: SelfPretrainingArguments, arguments: Any) -> Run:
     """Open the run. One that was stopped before its fine-tuning had a checkpoint continues with its pretraining."""
-    fixed: Collection[str] | None = None
     is_last = (arguments.resume_from_checkpoint or "").lower() in ("last", "true")
-    if is_last and has_pretraining(folder := Path(arguments.output_dir or "")) and not has_checkpoint(arguments):
-        arguments, fixed = copy(arguments), ()
+    folder = Path(arguments.output_dir or "")
+    goes_on = is_last and has_pretraining(folder) and not has_checkpoint(arguments)
+    if goes_on:
+        arguments = copy(arguments)
         arguments.resume_from_checkpoint = None
         recorded_pretraining(folder)  # which checks it
-    return Run.open(program, model, data, arguments, inputs_of(model, data, options), fixed)
+    return Run.open(program, model, data, arguments, inputs_of(model, data, options), goes_on)
 
 
 def corpus_of(run: Run, data: Any, options: SelfPretrainingArguments) -> Corpus | None:

@@ -166,11 +166,10 @@ class RunTrainer(Sharing, CapturedTrainer):
     def create_optimizer(self, model: nn.Module | None = None) -> optim.Optimizer:
         is_new, optimizer = self.optimizer is None, super().create_optimizer(model)
         decay: float = getattr(self.args, "layer_decay", None) or 1
-        embedding_rate: float | None = getattr(self.args, "embedding_learning_rate", None)
         whole: Any = self.model
         changed = whole if model is None else model
-        if is_new and (decay != 1 or embedding_rate is not None):
-            set_rates_by_depth(optimizer, changed, whole.base_model_prefix, decay, embedding_rate)
+        if is_new and decay != 1:
+            set_rates_by_depth(optimizer, changed, whole.base_model_prefix, decay)
         for change in self.changes if is_new else ():
             change(optimizer, changed)
         return optimizer

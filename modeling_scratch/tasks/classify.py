@@ -11,19 +11,16 @@ from torch import Tensor
 
 from .. import presets
 from ..bridges.model_sources import token_limit
-from ..data.demo_reviews import LABEL_NAMES, demo_splits
 from ..data.encoded_texts import encode_rows
 from ..data.labelled_texts import ReviewData, load_splits
 from ..data.splits import DataArguments
 from ..data.text_pairs import as_fields, of_parts, text_lists
-from ..run.classifier import complete_by_texts, open_classifier, report_classifier, train_baselines
+from ..run.classifier import complete_by_texts, load_demo, open_classifier, report_classifier, train_baselines
 from ..run.classifier_arguments import ClassifierModelArguments, ClassifierTrainingArguments
 from ..run.encoder_models import ModelArguments, build_model, build_tokenizer
-from ..run.life_cycle import Run
-from ..run.problem_types import ONE_CLASS, PROBLEMS, best_score, start_head, trainer_options, weights_of
+from ..run.problem_types import PROBLEMS, best_score, start_head, trainer_options, weights_of
 from ..run.self_pretraining import SelfPretrainingArguments, check_combination
 from ..run.temperature import calibrate
-from ..utils.errors import DataError
 from .base import Comparison, Encoded, Report, Training
 from .classifier_answers import AnsweringClassifier
 
@@ -32,18 +29,6 @@ SENTENCES = [
     "I had expected a triumph, but this film is dull.",
     "I cannot agree that this drama is a yawn.",
 ]
-
-
-def load_demo(arguments: DataArguments) -> ReviewData:
-    """Return the demo reviews, limited to the requested numbers."""
-    if arguments.problem_type not in (None, ONE_CLASS) or arguments.label_separator:
-        raise DataError("--problem_type and --label_separator: the demo reviews have one class each; give --train_file")
-    if arguments.has_pairs:
-        raise DataError("--text_column: the demo reviews have one text each; for pairs of texts, give --train_file")
-    limits = {"train": arguments.max_train_samples}
-    splits = {split: rows[: limits.get(split, arguments.max_eval_samples)] for split, rows in demo_splits().items()}
-    notes = ["no data was given: these are generated film reviews; --train_file or --data_dir reads yours"]
-    return ReviewData.from_pairs(splits, list(LABEL_NAMES), notes, [])
 
 
 class Classifying(AnsweringClassifier):
@@ -59,16 +44,16 @@ class Classifying(AnsweringClassifier):
     def check(self, model: Any, data: Any, options: Any, arguments: Any) -> None:
         check_combination(options, model, data, arguments)
 
-    def open(self, *options: Any) -> Run:
+    def open(self, *options: Any) -> Any:
         return open_classifier(self, *options)
 
     def read(self, arguments: DataArguments) -> ReviewData:
         return load_demo(arguments) if arguments.uses_demo else load_splits(arguments)
 
-    def complete(self, run: Run, data: ReviewData) -> None:
+    def complete(self, run: Any, data: ReviewData) -> None:
         complete_by_texts(run, data)
 
-    def before_training(self, run: Run, data: ReviewData) -> Any:
+    def before_training(self, run: Any, data: ReviewData) -> Any:
         return train_baselines(self, run, data)
 
     def build_tokenizer(self, options: ModelArguments, data: ReviewData, checkpoint: str | None) -> Any:

@@ -97,9 +97,7 @@ class CountEpochs(TrainerCallback):
     def __init__(self, rows: NumberedRows) -> None:
         self.rows = rows
 
-    def on_epoch_begin(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
+    def on_epoch_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         self.rows.set_epoch(int(state.epoch or 0))
 
 

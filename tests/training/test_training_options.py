@@ -21,8 +21,6 @@ from transformers import (
     DefaultDataCollator,
     DistilBertConfig,
     DistilBertForSequenceClassification,
-    GPTNeoConfig,
-    GPTNeoForSequenceClassification,
     MPNetConfig,
     MPNetForSequenceClassification,
     PreTrainedModel,
@@ -76,7 +74,6 @@ REFUSED = {
     "--save_steps 0": "--save_steps 0: must be above 0",
     "--layer_decay 0": "--layer_decay",
     "--layer_decay 1.5": "--layer_decay",
-    "--embedding_learning_rate 0": "--embedding_learning_rate",
     "--early_stopping_patience 2 --ema_decay 0.9": "--ema_decay 0",
     "--early_stopping_patience 2 --ema_decay 0 --save_strategy no": "--save_strategy",
     "--early_stopping_patience 2 --ema_decay 0 --eval_strategy no": "--save_strategy",
@@ -120,12 +117,6 @@ def native() -> PreTrainedModel:
     )
 
 
-def unnamed() -> PreTrainedModel:
-    sizes: dict[str, Any] = {"vocab_size": 16, "hidden_size": 8, "num_layers": 2, "num_heads": 2}
-    ids = {"bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0}
-    return GPTNeoForSequenceClassification(GPTNeoConfig(**sizes, **ids, attention_types=[[["global"], 2]]))
-
-
 @pytest.mark.parametrize("build", [encoder, decoder, native])
 def test_depth_is_counted_from_the_head_down_to_the_embeddings(build: Any) -> None:
     model = build()
@@ -153,20 +144,6 @@ def test_the_groups_of_weight_decay_stay_and_the_head_is_logged(tmp_path: Path) 
     assert [group["lr"] for group in split.param_groups] == [
         1e-3 * 0.5**depth for depth in (0, 0, 1, 1, 2, 2, 3, 3, 4, 4)
     ]
-
-
-def test_embeddings_have_a_rate_of_their_own(tmp_path: Path) -> None:
-    """Also where there are no layers, or the names of embeddings do not say so; the head's rate is logged."""
-    for model in (encoder(), encoder(num_hidden_layers=0), unnamed()):
-        arguments = EncoderTrainingArguments(
-            str(tmp_path), embedding_learning_rate=0.5, learning_rate=1e-3, eval_strategy="no", use_cpu=True
-        )
-        optimizer = RunTrainer(model, arguments).create_optimizer()
-        rates = {weight: group["lr"] for group in optimizer.param_groups for weight in group["params"]}
-        for name, weight in model.named_parameters():
-            is_embedding = any(part in name for part in ("embeddings.", "wte.", "wpe."))
-            assert rates[weight] == (0.5 if is_embedding else 1e-3), name
-        assert optimizer.param_groups[0]["lr"] == 1e-3
 
 
 def test_a_run_with_layer_decay_goes_on_exactly(tmp_path: Path) -> None:
