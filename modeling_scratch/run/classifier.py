@@ -63,7 +63,7 @@ def open_classifier(
 
 def complete_by_texts(run: Run, data: ReviewData) -> None:
     """Choose the settings that are not given by the number of texts, and pretrain first if it is asked for."""
-    check_options(data.problem_type, run.groups["training"])
+    check_options(data, run.groups["training"])
     corpus, model = corpus_of(run, data, run.wanted), run.groups["model"]
     if run.noted[DEFAULTS] is None:
         is_demo, training = run.groups["data"].uses_demo, run.groups["training"]

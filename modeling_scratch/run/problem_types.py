@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import torch
+from transformers import EvalPrediction
 
 from ..data.collators import FlatBatches
 from ..data.labelled_texts import ReviewData
@@ -64,11 +65,16 @@ PROBLEMS = {
 OF_ONE_CLASS = "label_smoothing_factor", "search_trials", "class_weights", "r_drop"
 
 
-def check_options(problem_type: str, arguments: Any) -> None:
-    """Raise `DataError` for options that only concern texts with one class each."""
-    for name in OF_ONE_CLASS if problem_type != ONE_CLASS else ():
+def check_options(data: ReviewData, arguments: Any) -> None:
+    """Raise `DataError` for options that only concern texts with one class each, and for scores that there are not."""
+    for name in OF_ONE_CLASS if data.problem_type != ONE_CLASS else ():
         if getattr(arguments, name):
-            raise DataError(f"--{name} requires one class per text, and the task is {problem_type}: remove it")
+            raise DataError(f"--{name} requires one class per text, and the task is {data.problem_type}: remove it")
+    if arguments.names_best_metric:
+        labels, name = data.labels("validation"), arguments.metric_for_best_model
+        scores = PROBLEMS[data.problem_type].metrics(data.label_names)(EvalPrediction(labels, labels))
+        if name.removeprefix("eval_") not in (found := ["loss", *scores]):
+            raise DataError(f"--metric_for_best_model {name}: the choices are {', '.join(found)}")
 
 
 def best_score(data: ReviewData, arguments: Any) -> tuple[str, bool]:
@@ -87,7 +93,7 @@ def start_head(model: Any, data: ReviewData, options: ModelArguments) -> None:
 
 def trainer_options(data: ReviewData, arguments: Any, model: Any, padded: Callable[[Any], Any]) -> dict[str, Any]:
     """Return the loss, the batches and the learning rates of the data, for `RunTrainer`. padded: the collator."""
-    check_options(data.problem_type, arguments)
+    check_options(data, arguments)
     problem = PROBLEMS[data.problem_type]
     return {
         "captured": are_captured(arguments),

@@ -72,6 +72,7 @@ REFUSED = {
     "--dataloader_drop_last True --per_device_train_batch_size 200": "--dataloader_drop_last: fewer rows than a batch",
     "--max_train_sam 5": "unrecognized arguments: --max_train_sam",  # an abbreviation
     "--save_steps 0": "--save_steps 0: must be above 0",
+    "--metric_for_best_model nothing": "--metric_for_best_model nothing: the choices are loss, accuracy",
     "--layer_decay 0": "--layer_decay",
     "--layer_decay 1.5": "--layer_decay",
     "--early_stopping_patience 2 --ema_decay 0.9": "--ema_decay 0",
