@@ -283,6 +283,7 @@ class RunTrainer(Sharing, CapturedTrainer):
         if arguments.should_save:
             with saving(checkpoint):
                 seal(checkpoint, self.is_extra)
+        self.accelerator.wait_for_everyone()  # none takes it for a damaged one before it is sealed
         if arguments.push_to_hub:
             self.push_checkpoint(checkpoint)
         if arguments.should_save and not self.is_extra:
