@@ -12,13 +12,14 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from importlib.metadata import version
 from pathlib import Path
+from runpy import run_path
 from typing import Any, NoReturn
 
 OPTIONS = Path(__file__).parent / "help" / "options.json"
+RULE = Path(__file__).resolve().parents[1] / "modeling_scratch" / "run" / "folder_rule.py"
 TYPES = {"int": int, "float": float}
 FILES = {"train_file", "validation_file", "test_file", "unlabelled_file"}
 READ_INPUT = {"predict"}  # programs whose --input is a file, not a model
-RECORD = "run_config.json"  # of a run, in its folder
 
 
 class Parser(argparse.ArgumentParser):
@@ -72,17 +73,11 @@ def check_command_line(name: str, arguments: Sequence[str]) -> None:
 
 
 def _check_run_folder(parser: Parser, folder: Path, given: Mapping[str, Any]) -> None:
-    """Refuse a folder in which a new run cannot begin; a search continues there, and so does a run that is resumed."""
-    if folder.exists() and not folder.is_dir():
-        parser.error(f"--output_dir {folder}: this is a file, not a folder")
-    entries = [path for path in folder.iterdir() if path.name[0] not in "._"] if folder.is_dir() else []
-    if not entries or given.get("resume_from_checkpoint") or given.get("search_trials"):
-        return
-    if not (folder / RECORD).is_file():
-        parser.error(f"--output_dir {folder} holds files that do not belong to a run; choose another folder")
-    if given.get("overwrite") in (None, False, "False", "false"):
-        ways = "replace it with --overwrite, or continue an unfinished one with --resume_from_checkpoint last"
-        parser.error(f"--output_dir {folder} holds another run; choose another folder, {ways}")
+    """Refuse a folder that a run cannot use. A run that is resumed continues there."""
+    refusal = run_path(str(RULE))["refusal"]  # to import it would import the package
+    overwrites = given.get("overwrite") not in (None, False, "False", "false")
+    if reason := refusal(folder, overwrites, is_new=not given.get("resume_from_checkpoint")):
+        parser.error(reason)
 
 
 def _with_first(option: str | None, arguments: Sequence[str]) -> list[str]:

@@ -12,17 +12,10 @@ the model, the tokenizer, the configuration of the run (run_config.json), its sc
 evaluation.json, results.md), its learning curve and a model card (README.md).
 """
 
-from collections.abc import Sequence
+from modeling_scratch.run.train import program
+from modeling_scratch.tasks import PRETRAIN
 
-from modeling_scratch.data.documents import DocumentArguments
-from modeling_scratch.run.objectives import PretrainingModelArguments
-from modeling_scratch.run.pretraining import PretrainingArguments, pretrain
-from modeling_scratch.utils.command_line import run_program
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    run_program(pretrain, (PretrainingModelArguments, DocumentArguments, PretrainingArguments), __doc__, arguments)
-
+main = program(PRETRAIN, __doc__)
 
 if __name__ == "__main__":
     main()

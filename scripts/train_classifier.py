@@ -13,8 +13,7 @@ configuration of the run (run_config.json), its scores (all_results.json, evalua
 The number of training texts chooses the settings that are not given. --pretrain_minutes 60 pretrains on masked words of
 the training texts, and of --unlabelled_file, first.
 
---search_trials 20 searches for training arguments on validation and prints the best ones. Repeating the command
-continues a stopped search.
+--search_trials 20 searches for training arguments on validation and prints the best ones.
 """
 
 from modeling_scratch.run.train import program

@@ -167,11 +167,6 @@ TRAINING = (
         "search: of trials of equal accuracy the one with the highest loss comes first",
     ),
     Fault(
-        "resumed_search_repeats_itself", "run/search", "search",
-        "seed=arguments.seed + len(study.trials)", "seed=arguments.seed",
-        "a search that goes on tries again what it has tried first",
-    ),
-    Fault(
         "inputs_inside_overwritten", "run/run_folder", "check",
         "if folder.resolve() in (Path(name).resolve(), *Path(name).resolve().parents):",
         "if folder.resolve() == Path(name).resolve():",
@@ -183,8 +178,8 @@ TRAINING = (
         "a run that goes on deletes the checkpoints that it goes on from",
     ),
     Fault(
-        "negative_patience", "run/arguments", "RunArguments.__post_init__",
-        "check_patience(self.early_stopping_patience)", "pass",
+        "negative_numbers", "run/arguments", "RunArguments.__post_init__",
+        "check_numbers(self)", "pass",
         "--early_stopping_patience -1 is accepted",
     ),
     Fault(
@@ -203,8 +198,8 @@ TRAINING = (
         "the table of defaults replaces what the user gives",
     ),
     Fault(
-        "chosen_on_test", "run/encoder_training", "build_trainer",
-        'eval_dataset=splits["validation"]', 'eval_dataset=splits.get("test", splits["validation"])',
+        "chosen_on_test", "run/train", "make_trainer",
+        'eval_dataset=rows["validation"]', 'eval_dataset=rows.get("test", rows["validation"])',
         "the epoch is chosen on the test split",
     ),
 )  # fmt: skip
@@ -503,7 +498,6 @@ FIRST = {
     "run/arguments": ("train_classifier", "training_options"),
     "run/objectives": ("pretrain",),
     "run/defaults": ("defaults",),
-    "run/encoder_training": ("train_classifier", "training_options"),
     "inference/answers": ("predict",),
     "inference/classification": ("predict",),
     "inference/generation": ("generate",),
@@ -533,6 +527,6 @@ FIRST = {
     "tasks/translation_model": ("translate", "figures"),
     "tasks/answerer": ("tag",),
     "tasks/__init__": ("a_sixth_task",),
-    "run/train": ("every_task", "answer", "translate", "model_card"),
+    "run/train": ("every_task", "answer", "translate", "model_card", "temperature"),
     "run/layout": ("push_to_hub", "every_task"),
 }

@@ -18,7 +18,8 @@ from transformers import AutoModelForSequenceClassification, DataCollatorWithPad
 from ..data.questions import QuestionData, QuestionDataArguments, asked_rows, load_questions
 from ..inference.arguments import PredictArguments
 from ..inference.loading import load_head, set_length
-from ..run.encoder_heads import HeadModelArguments, HeadTrainingArguments, model_with_head, tokenizer_of_head
+from ..run.arguments import HeadTrainingArguments
+from ..run.encoder_models import HeadModelArguments, model_with_head, tokenizer_of_head
 from . import RECORDED
 from .answerer import Answerer, Job, response
 from .base import Curve, Encoded, FileRow, Task, Training, Use

@@ -84,6 +84,13 @@ class Documents:
     validation: Sequence[str]
     notes: list[str]
 
+    @property
+    def splits(self) -> dict[str, Iterable[str]]:
+        return {"train": self.train, "validation": self.validation}
+
+    def texts(self, split: str) -> Iterable[str]:
+        return self.splits[split]
+
     def digests(self) -> dict[str, str | None]:
         """Return a digest of the documents of each split, in their order: of the files of a stream, or None."""
         return {"train": _digest(self.train), "validation": _digest(self.validation)}

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Arguments that every training program adds to TrainingArguments, or whose defaults it changes."""
+"""Arguments that training programs add to TrainingArguments, or whose defaults they change, and their checks."""
 
 import math
 import sys
@@ -9,11 +9,18 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 import torch
+from transformers import TrainingArguments
+from transformers.trainer_utils import IntervalStrategy
 from transformers.utils import is_in_notebook, is_liger_kernel_available
 
 from ..utils.errors import DataError, one_line
-from .callbacks import check_patience
+from ..utils.options import option
 
+# The arguments that name inputs: one, or a list of them.
+INPUTS = (
+    "model_name_or_path", "tokenizer_name_or_path", "data_dir", "train_file", "validation_file", "test_file",
+    "unlabelled_file",
+)  # fmt: skip
 # The least and the greatest value of arguments of which Trainer accepts others, and stops late or ignores them.
 BOUNDS: dict[str, tuple[float, float]] = {
     **dict.fromkeys(["learning_rate", "weight_decay", "max_grad_norm", "num_train_epochs"], (0, math.inf)),
@@ -23,6 +30,7 @@ BOUNDS: dict[str, tuple[float, float]] = {
     **dict.fromkeys(["gradient_accumulation_steps", "eval_accumulation_steps"], (1, math.inf)),
     **dict.fromkeys(["seed", "data_seed"], (0, 2**32 - 1)),
     "label_smoothing_factor": (0, 1),
+    "early_stopping_patience": (0, math.inf),
     "max_steps": (-1, math.inf),
 }
 
@@ -39,13 +47,6 @@ def check_numbers(arguments: Any) -> None:
             raise DataError(f"--{name} {value}: must be {limit}")
     if arguments.save_steps == 0 and arguments.save_strategy != "no":
         raise DataError("--save_steps 0: must be above 0; --save_strategy no saves no checkpoints")
-
-
-def check_rates(decay: float, embedding_rate: float | None) -> None:
-    if not 0 < decay <= 1:
-        raise DataError(f"--layer_decay {decay}: must be above 0 and at most 1, such as 0.9")
-    if embedding_rate is not None and not 0 < embedding_rate < float("inf"):
-        raise DataError(f"--embedding_learning_rate {embedding_rate}: must be above 0, such as 3e-3")
 
 
 @contextmanager
@@ -74,59 +75,46 @@ def has_fast_bfloat16(is_cpu: bool) -> bool:
 class RunArguments:
     """Mix-in that precedes TrainingArguments in the bases of a program's arguments."""
 
-    do_train: bool = field(default=True, metadata={"help": "Must be True; use predict and generate for inference."})
-    ddp_find_unused_parameters: bool | None = field(
-        default=False, metadata={"help": "Search for parameters without gradient; these models have none."}
+    do_train: bool = option(True, "Must be True; use predict and generate for inference.")
+    ddp_find_unused_parameters: bool | None = option(
+        False, "Search for parameters without gradient; these models have none."
     )
-    dataloader_pin_memory: bool = field(
-        default=torch.accelerator.is_available(), metadata={"help": "Pin memory for copies to an accelerator."}
-    )
+    dataloader_pin_memory: bool = option(torch.accelerator.is_available(), "Pin memory for copies to an accelerator.")
     accelerator_config: dict | str | None = field(
         default_factory=lambda: {"non_blocking": True} if torch.accelerator.is_available() else None,
         metadata={"help": "Settings of Accelerate; by default, copies to an accelerator are non-blocking."},
     )
-    precision: Literal["auto"] | None = field(
-        default=None,
-        metadata={
-            "help": "auto: compute matrix products in bfloat16, as --bf16 does, where the device has instructions for "
-            "it. The weights stay in float32."
-        },
+    precision: Literal["auto"] | None = option(
+        None,
+        "auto: compute matrix products in bfloat16, as --bf16 does, where the device has instructions for "
+        "it. The weights stay in float32.",
     )
-    texts_in_card: bool = field(
-        default=False,
-        metadata={
-            "help": "Quote texts of the evaluated split, with the answers, in what a push uploads: the card, "
-            "results.md, evaluation.json and verify.json."
-        },
+    texts_in_card: bool = option(
+        False,
+        "Quote texts of the evaluated split, with the answers, in what a push uploads: the card, "
+        "results.md, evaluation.json and verify.json.",
     )
-    early_stopping_patience: int = field(
-        default=0,
-        metadata={"help": "Stop after this many evaluations without improvement; 0: never."},
+    early_stopping_patience: int = option(0, "Stop after this many evaluations without improvement; 0: never.")
+    resume_from_checkpoint: str | None = option(
+        None, "The checkpoint folder to resume from; last: the last complete one."
     )
-    resume_from_checkpoint: str | None = field(
-        default=None, metadata={"help": "The checkpoint folder to resume from; last: the last complete one."}
+    disable_tqdm: bool | None = option(
+        None, "Hide progress bars; by default, they are shown on a terminal and in a notebook only."
     )
-    disable_tqdm: bool | None = field(
-        default=None,
-        metadata={"help": "Hide progress bars; by default, they are shown on a terminal and in a notebook only."},
+    load_best_model_at_end: bool | None = option(
+        None,
+        "Keep the weights that are best on validation, instead of the last; by default, where there are "
+        "evaluations to choose from, and other texts for the final scores.",
     )
-    load_best_model_at_end: bool | None = field(
-        default=None,
-        metadata={
-            "help": "Keep the weights that are best on validation, instead of the last; by default, where there are "
-            "evaluations to choose from, and other texts for the final scores."
-        },
-    )
-    overwrite: bool = field(default=False, metadata={"help": "Replace the existing run in the output folder."})
+    overwrite: bool = option(False, "Replace the existing run in the output folder.")
 
     names_best_metric = False  # whether the user did: Trainer itself names the loss for some arguments
 
-    def __post_init__(self) -> None:
+    def __post_init__(self: Any) -> None:
         check_numbers(self)
-        output: str | None = self.output_dir  # type: ignore[attr-defined]
-        if not output or "://" in output:
-            raise DataError(f"--output_dir {output!r}: must be a local folder")
-        if self.use_liger_kernel and not is_liger_kernel_available():  # type: ignore[attr-defined]
+        if not self.output_dir or "://" in self.output_dir:
+            raise DataError(f"--output_dir {self.output_dir!r}: must be a local folder")
+        if self.use_liger_kernel and not is_liger_kernel_available():
             raise DataError("--use_liger_kernel requires another package: pip install liger-kernel")
         self._choose_precision()
         self._note_best_metric()
@@ -134,32 +122,107 @@ class RunArguments:
             self.disable_tqdm = not (sys.stderr.isatty() or is_in_notebook()) or None
         with checking_arguments():
             super().__post_init__()  # type: ignore[misc]
-        if self.device.type != "cpu":  # type: ignore[attr-defined]
+        if self.device.type != "cpu":
             self.logging_nan_inf_filter = False  # Trainer's check of each loss; see RunTrainer
-        if self.mixed_precision == "fp16" and self.device.type == "cpu":  # type: ignore[attr-defined]
+        if self.mixed_precision == "fp16" and self.device.type == "cpu":
             raise DataError("--fp16 requires a GPU; a CPU would train in float32: use --bf16 --use_cpu, or neither")
-        check_patience(self.early_stopping_patience)
         if not self.do_train:
             raise DataError(
                 "--do_train False is not supported; use `modeling-scratch predict` or `modeling-scratch generate`"
             )
 
-    def _note_best_metric(self) -> None:
+    def _note_best_metric(self: Any) -> None:
         """Set greater_is_better, which Trainer takes to be True for every score but a loss."""
-        name: str | None = self.metric_for_best_model  # type: ignore[attr-defined]
+        name = self.metric_for_best_model
         self.names_best_metric = name is not None
-        if name and self.greater_is_better is None:  # type: ignore[has-type]
+        if name and self.greater_is_better is None:
             from ..report.metrics import NUMBERS  # which imports libraries of metrics
 
             errors = {score.name for score in NUMBERS.scores if not score.greater_is_better}
             self.greater_is_better = False if name.removeprefix("eval_") in errors else None
 
-    def _choose_precision(self) -> None:
+    def _choose_precision(self: Any) -> None:
         """Set bf16, and use_cpu where there is only a CPU, as Trainer requires both for bfloat16."""
         if self.precision is None:
             return
-        if self.fp16:  # type: ignore[attr-defined]
+        if self.fp16:
             raise DataError("--precision auto and --fp16 exclude each other; give only one")
-        is_cpu = self.use_cpu or not torch.accelerator.is_available()  # type: ignore[has-type]
+        is_cpu = self.use_cpu or not torch.accelerator.is_available()
         if has_fast_bfloat16(is_cpu):
             self.bf16, self.use_cpu = True, is_cpu
+
+
+@dataclass
+class EncoderTrainingArguments(RunArguments, TrainingArguments):
+    """transformers.TrainingArguments with defaults for small encoders on a CPU."""
+
+    weight_decay: float = option(0.01, "Weight decay, except for biases and norms.")
+    warmup_steps: float = option(0.1, "Warm-up steps; below 1, a fraction of all steps.")
+    eval_strategy: str = option("epoch", "When to evaluate.")
+    save_strategy: str = option("epoch", "When to save a checkpoint.")
+    save_total_limit: int | None = option(1, "The number of checkpoints to keep.")
+    logging_steps: float = option(50, "Steps between log entries.")
+    ema_decay: float = option(0.0, "Decay of the moving average of weights used at the end; 0: no averaging.")
+    layer_decay: float = option(1.0, "Factor on the learning rate from each layer to the one below; 1: no decay.")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.layer_decay <= 1:
+            raise DataError(f"--layer_decay {self.layer_decay}: must be above 0 and at most 1, such as 0.9")
+        if self.prediction_loss_only or self.label_names:
+            raise DataError("--prediction_loss_only and --label_names are not supported: the scores are of the labels")
+
+
+@dataclass
+class HeadTrainingArguments(EncoderTrainingArguments):
+    """transformers.TrainingArguments with defaults for small models on a CPU, and few texts."""
+
+    learning_rate: float = option(2e-3, "The peak learning rate of AdamW.")
+    num_train_epochs: float = option(10.0, "The number of training epochs.")
+    per_device_train_batch_size: int = option(16, "Training texts per step and device.")
+    per_device_eval_batch_size: int = option(64, "Texts per evaluation batch.")
+
+
+def inputs_of(*groups: Any) -> list[str]:
+    """Return the inputs that the arguments of a run name, which must lie outside its folder."""
+    values = [getattr(group, name, None) for group in groups for name in INPUTS]
+    return [each for value in values for each in ([value] if isinstance(value, str) else value or ())]
+
+
+def choose_epoch_on_validation(arguments: Any, data: Any, best_by: tuple[str, bool]) -> None:
+    """Keep the best epoch on validation, the one with the best_by score, if there is a separate test split.
+
+    With a moving average of the weights, there is no epoch to choose. arguments: training arguments with `ema_decay`,
+    and with load_best_model_at_end if it is given; data: with `splits`.
+    """
+    is_declined = arguments.load_best_model_at_end is False
+    if arguments.load_best_model_at_end and (arguments.ema_decay or "test" not in data.splits):
+        raise DataError("--load_best_model_at_end requires --ema_decay 0 and a test split for evaluation")
+    chosen_at = arguments.eval_strategy == arguments.save_strategy != "no"
+    arguments.load_best_model_at_end = (
+        "test" in data.splits and not arguments.ema_decay and chosen_at and not is_declined
+    )
+    if arguments.load_best_model_at_end:
+        save_where_evaluated(arguments)
+        if not arguments.names_best_metric:
+            arguments.metric_for_best_model, arguments.greater_is_better = best_by
+    if arguments.early_stopping_patience and not arguments.load_best_model_at_end:
+        needs = {
+            "no --load_best_model_at_end False": not is_declined,
+            "--ema_decay 0": not arguments.ema_decay,
+            "a test split for evaluation": "test" in data.splits,
+            "an evaluation with each checkpoint (--eval_strategy and --save_strategy)": chosen_at,
+        }
+        unmet = " and ".join(need for need, is_met in needs.items() if not is_met)
+        raise DataError(f"--early_stopping_patience requires {unmet}")
+
+
+def save_where_evaluated(arguments: TrainingArguments) -> None:
+    """Align checkpoints with evaluations, so that the best evaluation has one. A finer save interval is kept."""
+    evaluated, saved = arguments.eval_steps, arguments.save_steps
+    if arguments.eval_strategy == IntervalStrategy.STEPS and evaluated and not round(evaluated / saved, 6).is_integer():
+        print(
+            f"saving a checkpoint with each evaluation, every {evaluated} steps, instead of --save_steps {saved}",
+            file=sys.stderr,
+        )
+        arguments.save_steps = evaluated

@@ -1,17 +1,25 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Trainer callbacks: early stopping and a moving average of the weights."""
+"""Trainer callbacks: early stopping, a moving average of the weights, and a line for each entry of the log."""
 
-import sys
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
-from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
-from transformers.trainer_utils import IntervalStrategy
+from transformers import (
+    PrinterCallback,
+    ProgressCallback,
+    Trainer,
+    TrainerCallback,
+    TrainerControl,
+    TrainerState,
+    TrainingArguments,
+)
 
 from ..utils.errors import DataError
-from .checkpoints import checkpoint_at, saving
+from .checkpoints import checkpoint_at
 from .distributed import is_sharded
 
 
@@ -25,9 +33,7 @@ class EarlyStopping(TrainerCallback):
     def __init__(self, patience: int) -> None:
         self.patience = patience
 
-    def on_train_begin(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: object
-    ) -> None:
+    def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         if not args.load_best_model_at_end:
             raise DataError("--early_stopping_patience requires checkpoints chosen on validation")
         self._check(args, state, control)
@@ -57,27 +63,6 @@ def evaluations_since_best(args: TrainingArguments, state: TrainerState) -> int:
     return len(values) - 1 - values.index((max if args.greater_is_better else min)(values))  # a tie is no improvement
 
 
-def save_where_evaluated(arguments: TrainingArguments) -> None:
-    """Align checkpoints with evaluations, so that the best evaluation has one. A finer save interval is kept."""
-    evaluated, saved = arguments.eval_steps, arguments.save_steps
-    if arguments.eval_strategy == IntervalStrategy.STEPS and evaluated and not round(evaluated / saved, 6).is_integer():
-        print(
-            f"saving a checkpoint with each evaluation, every {evaluated} steps, instead of --save_steps {saved}",
-            file=sys.stderr,
-        )
-        arguments.save_steps = evaluated
-
-
-def early_stopping(patience: int) -> list[TrainerCallback]:
-    """Return the callbacks for Trainer; none for patience 0."""
-    return [EarlyStopping(patience)] if patience else []
-
-
-def check_patience(patience: int) -> None:
-    if patience < 0:
-        raise DataError(f"--early_stopping_patience {patience}: must be at least 1, or 0 to disable early stopping")
-
-
 AVERAGE_FILE = "weight_average.safetensors"
 
 
@@ -85,7 +70,7 @@ class WeightAverage(TrainerCallback):
     """average <- d average + (1 - d) weights after each step (Polyak and Juditsky 1992), d = decay.
 
     Early in training, d is limited to (step + 1) / (step + 10). Training continues with the weights themselves; at its
-    end, the model gets the average. Each checkpoint holds both, so that a run can be resumed.
+    end, the model gets the average. `RunTrainer` saves both in each checkpoint, so that a run can be resumed.
     """
 
     def __init__(self, decay: float) -> None:
@@ -115,10 +100,8 @@ class WeightAverage(TrainerCallback):
             for average, weight in zip(self.average.values(), weights):
                 average.lerp_(weight, 1 - decay)
 
-    def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
-        if state.is_world_process_zero:
-            with saving(checkpoint_at(args, state.global_step)):
-                save_file(self.average, checkpoint_at(args, state.global_step) / AVERAGE_FILE)
+    def save(self, checkpoint: Path) -> None:
+        save_file(self.average, checkpoint / AVERAGE_FILE)
 
     def on_train_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
@@ -126,3 +109,69 @@ class WeightAverage(TrainerCallback):
         with torch.no_grad():
             for name, weight in kwargs["model"].named_parameters():
                 weight.copy_(self.average[name])
+
+
+TIMES = "_runtime", "_per_second", "_preparation_time"  # which the summary at the end of the run has
+EVALUATION_PREFIX = "eval_"
+EVALUATED = f"{EVALUATION_PREFIX}loss"
+NAMES = {"learning_rate": "rate", "grad_norm": "gradient norm"}
+
+
+def progress_line(entry: Mapping[str, Any], state: TrainerState) -> str | None:
+    """Return the line of a log entry; None for that at the end of training, which the run's summary replaces."""
+    if "train_loss" in entry:
+        return None
+    is_evaluation = any(name.startswith(EVALUATION_PREFIX) for name in entry)
+    shown = [
+        f"{_name(name)} {_value(value)}"
+        for name, value in entry.items()
+        if name not in ("epoch", "total_flos") and not name.endswith(TIMES)
+    ]
+    scores = f"{'validation ' if is_evaluation else ''}{', '.join(shown)}"
+    at_step = [each for each in state.log_history if each.get("step") == state.global_step and EVALUATED in each]
+    if is_evaluation and len(at_step) > 1:  # after the last step, of what is saved
+        return f"the saved weights: {scores}"
+    if not state.max_steps:  # an evaluation without a training
+        return scores
+    epoch = f" (epoch {entry['epoch']:,.2f})" if "epoch" in entry else ""
+    return f"step {state.global_step:,} of {state.max_steps:,}{epoch}: {scores}"
+
+
+def _name(name: str) -> str:
+    return NAMES.get(name, name.removeprefix(EVALUATION_PREFIX).replace("_", " "))
+
+
+def _value(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+
+
+class Lines(PrinterCallback):
+    """Prints the lines where there is no progress bar."""
+
+    def on_log(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, logs: Any = None, **_: Any
+    ) -> None:
+        if state.is_local_process_zero and (line := progress_line(logs or {}, state)) is not None:
+            print(line)
+
+
+class LinesAboveBar(ProgressCallback):
+    """Prints the lines above the progress bar, as long as there is one."""
+
+    def on_log(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, logs: Any = None, **_: Any
+    ) -> None:
+        bar: Any = self.training_bar
+        if state.is_world_process_zero and (line := progress_line(logs or {}, state)) is not None:
+            (bar.write if bar else print)(line)
+
+
+REPLACED = {PrinterCallback: Lines, ProgressCallback: LinesAboveBar}
+
+
+def print_lines(trainer: Trainer) -> None:
+    """Replace Trainer's own printing of its log. A notebook keeps its table."""
+    for callback in [*trainer.callback_handler.callbacks]:
+        if (replacement := REPLACED.get(type(callback))) is not None:
+            trainer.remove_callback(callback)
+            trainer.add_callback(replacement)

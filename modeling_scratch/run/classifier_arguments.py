@@ -7,8 +7,9 @@ from typing import Literal
 from .. import presets
 from ..report.saved_baseline import SAVE_LINEAR_MODEL
 from ..utils.errors import DataError
+from ..utils.options import option
+from .arguments import EncoderTrainingArguments
 from .encoder_models import ModelArguments
-from .encoder_training import EncoderTrainingArguments
 from .losses import CLASS_WEIGHTS, R_DROP, check_r_drop
 from .search import TRIED, check_search
 
@@ -19,20 +20,13 @@ BY_TEXTS = "by default, that of the table in docs/own-data.md for so many texts"
 class ClassifierModelArguments(ModelArguments):
     """The model to train, with defaults by the number of texts."""
 
-    preset: str | None = field(
-        default=None,
-        metadata={"help": f"The configuration of a new model: {', '.join(presets.ENCODERS)}. {BY_TEXTS.capitalize()}."},
+    preset: str | None = option(None, f"The configuration of a new model; {BY_TEXTS}.", presets.ENCODERS)
+    tokenizer_kind: Literal["wordlevel", "words", "bpe", "byte_bpe"] | None = option(
+        None, "The kind of a new tokenizer; by default words, or bpe without white space."
     )
-    tokenizer_kind: Literal["wordlevel", "words", "bpe", "byte_bpe"] | None = field(
-        default=None,
-        metadata={"help": "The kind of a new tokenizer; by default words, or bpe without white space."},
-    )
-    vocab_size: int | None = field(
-        default=None, metadata={"help": f"The maximum vocabulary size of a new tokenizer; {BY_TEXTS}."}
-    )
-    min_frequency: int | None = field(
-        default=None,
-        metadata={"help": f"The number of times that a word must occur for a new tokenizer to know it; {BY_TEXTS}."},
+    vocab_size: int | None = option(None, f"The maximum vocabulary size of a new tokenizer; {BY_TEXTS}.")
+    min_frequency: int | None = option(
+        None, f"The number of times that a word must occur for a new tokenizer to know it; {BY_TEXTS}."
     )
 
 
@@ -40,51 +34,33 @@ class ClassifierModelArguments(ModelArguments):
 class ClassifierTrainingArguments(EncoderTrainingArguments):
     """The arguments of a classifier's training."""
 
-    output_dir: str | None = field(default="runs/demo", metadata={"help": "The folder for the model and all results."})
-    learning_rate: float | None = field(
-        default=None, metadata={"help": f"The peak learning rate of AdamW; {BY_TEXTS}."}
+    output_dir: str | None = option("runs/demo", "The folder for the model and all results.")
+    learning_rate: float | None = option(None, f"The peak learning rate of AdamW; {BY_TEXTS}.")
+    num_train_epochs: float | None = option(None, f"The number of training epochs; {BY_TEXTS}.")
+    per_device_train_batch_size: int | None = option(None, f"Training texts per step and device; {BY_TEXTS}.")
+    per_device_eval_batch_size: int = option(128, "Texts per evaluation batch.")
+    ema_decay: float | None = option(
+        None,
+        "Decay of the moving average of weights used at the end; 0: no averaging. By default 0.999 for "
+        "many steps, and 0 for fewer.",
     )
-    num_train_epochs: float | None = field(
-        default=None, metadata={"help": f"The number of training epochs; {BY_TEXTS}."}
+    texts_in_card: bool | None = option(
+        None,
+        "Quote texts of the evaluated split, with the answers, in what a push uploads: the card, "
+        "results.md, evaluation.json and verify.json. By default only the demo's.",
     )
-    per_device_train_batch_size: int | None = field(
-        default=None, metadata={"help": f"Training texts per step and device; {BY_TEXTS}."}
+    flat_batches: bool | None = option(
+        None, "Train on batches without padding; by default only on CUDA (CPUs pack internally)."
     )
-    per_device_eval_batch_size: int = field(default=128, metadata={"help": "Texts per evaluation batch."})
-    ema_decay: float | None = field(
-        default=None,
-        metadata={
-            "help": "Decay of the moving average of weights used at the end; 0: no averaging. By default 0.999 for "
-            "many steps, and 0 for fewer."
-        },
+    cuda_graphs: bool | None = option(
+        None, "Run steps as CUDA graphs; by default on CUDA with --bf16, from 200 steps on."
     )
-    texts_in_card: bool | None = field(
-        default=None,
-        metadata={
-            "help": "Quote texts of the evaluated split, with the answers, in what a push uploads: the card, "
-            "results.md, evaluation.json and verify.json. By default only the demo's."
-        },
-    )
-    flat_batches: bool | None = field(
-        default=None,
-        metadata={"help": "Train on batches without padding; by default only on CUDA (CPUs pack internally)."},
-    )
-    cuda_graphs: bool | None = field(
-        default=None,
-        metadata={"help": "Run steps as CUDA graphs; by default on CUDA with --bf16, from 200 steps on."},
-    )
-    class_weights: Literal["balanced"] | None = field(default=None, metadata={"help": CLASS_WEIGHTS})
-    calibrate: bool = field(
-        default=True, metadata={"help": "Divide the logits by a temperature, which is fitted on validation at the end."}
-    )
-    r_drop: float = field(default=0.0, metadata={"help": R_DROP})
-    save_linear_model: bool | None = field(default=None, metadata={"help": SAVE_LINEAR_MODEL})
-    evaluate_train: bool = field(
-        default=False, metadata={"help": "Also score the training texts, in a table of the scores of each split."}
-    )
-    search_trials: int = field(
-        default=0, metadata={"help": "The number of trials of a hyperparameter search on validation; 0: train once."}
-    )
+    class_weights: Literal["balanced"] | None = option(None, CLASS_WEIGHTS)
+    calibrate: bool = option(True, "Divide the logits by a temperature, which is fitted on validation at the end.")
+    r_drop: float = option(0.0, R_DROP)
+    save_linear_model: bool | None = option(None, SAVE_LINEAR_MODEL)
+    evaluate_train: bool = option(False, "Also score the training texts, in a table of the scores of each split.")
+    search_trials: int = option(0, "The number of trials of a hyperparameter search on validation; 0: train once.")
     search_over: list[str] = field(
         default_factory=lambda: list(TRIED), metadata={"help": f"The arguments to search over: {', '.join(TRIED)}."}
     )

@@ -19,7 +19,6 @@ from ..sharing.run_record import DEFAULTS, read_run
 from ..utils.errors import DataError, counted, times
 from ..utils.retired_options import RETIRED
 from .encoder_models import ModelArguments
-from .search import goes_on
 
 AnyModel = TypeVar("AnyModel", bound=ModelArguments)
 Values = Mapping[str, Mapping[str, Any]]  # of the groups "model" and "training", by the names of their arguments
@@ -81,7 +80,7 @@ DEMO: Values = {
 NAMES = {
     "model": ("preset", "config_overrides", "tokenizer_kind", "vocab_size", "min_frequency"),
     "training": (
-        "learning_rate", "num_train_epochs", "per_device_train_batch_size", "ema_decay", "embedding_learning_rate",
+        "learning_rate", "num_train_epochs", "per_device_train_batch_size", "ema_decay",
         "texts_in_card",
     ),
 }  # fmt: skip
@@ -185,14 +184,16 @@ def complete(values: Values, model: AnyModel, training: Any) -> tuple[AnyModel, 
     return replace(model, **found, config_overrides=overrides), training
 
 
-def recorded_defaults(folder: Any) -> Values | None:
-    """Return the values that a run was started with; None if there is no run.
+def known_defaults(arguments: Any) -> Values | None:
+    """Return the values that the run to be resumed was started with; None for a new run.
 
     Runs of earlier versions had no table: theirs are the arguments that are recorded.
     """
-    record = read_run(folder, NAMES)
-    if not record:
+    folder = Path(arguments.output_dir or "")
+    if (arguments.resume_from_checkpoint or "").lower() in ("", "false") or not (record := read_run(folder, NAMES)):
         return None
+    if "recipe_choices" in record:
+        raise DataError(f"--resume_from_checkpoint: the run in {folder} has a recipe: {RETIRED['--recipe']}")
     earlier = {group: {**record[group]} for group in NAMES}
     earlier["model"].pop("config_overrides", None)
     chosen = record.get(DEFAULTS, earlier)
@@ -200,18 +201,5 @@ def recorded_defaults(folder: Any) -> Values | None:
         found = {group: {name: chosen[group].get(name) for name in names} for group, names in NAMES.items()}
     except (LookupError, TypeError, AttributeError) as error:
         raise DataError(f"{folder}: run_config.json is damaged: restore it from a copy, or use --overwrite") from error
-    return {group: {name: value for name, value in of.items() if _is_plain(value)} for group, of in found.items()}
-
-
-def _is_plain(value: Any) -> bool:
-    return isinstance(value, str | int | float)
-
-
-def known_defaults(arguments: Any) -> Values | None:
-    """Return the values that the run to be resumed was started with; None for a new run."""
-    folder, resumed = Path(arguments.output_dir or ""), (arguments.resume_from_checkpoint or "").lower()
-    if resumed in ("", "false") and not goes_on(arguments):
-        return None
-    if "recipe_choices" in read_run(folder):
-        raise DataError(f"--resume_from_checkpoint: the run in {folder} has a recipe: {RETIRED['--recipe']}")
-    return recorded_defaults(folder)
+    plain = str, int, float
+    return {group: {name: each for name, each in of.items() if isinstance(each, plain)} for group, of in found.items()}

@@ -2,7 +2,7 @@
 """The encoder that a program trains, from a preset or a checkpoint, and its tokenizer."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import transformers
@@ -15,61 +15,80 @@ from .. import presets
 from ..bridges.model_sources import (
     ALLOW_SPECIAL_TOKENS,
     ask_for_mask,
+    check_folder,
     checkpoint_overrides,
     load_checkpoint,
     load_model,
+    override_parts,
     preset_config,
     read_special_tokens,
+    token_limit,
     with_padding,
 )
 from ..configuration_scratch import ProblemType, ScratchEncoderConfig
+from ..data.text_pairs import TextPair
 from ..utils.errors import DataError
+from ..utils.options import option
+
+PRESET = "reviews"
 
 
 @dataclass
 class ModelArguments:
     """The model to train: a preset from scratch or a checkpoint to fine-tune."""
 
-    preset: str = field(
-        default="reviews", metadata={"help": f"The configuration of a new model: {', '.join(presets.ENCODERS)}."}
+    preset: str = option(PRESET, "The configuration of a new model.", presets.ENCODERS)
+    config_overrides: str | None = option(
+        None, "Changes to the preset, e.g. hidden_size=128; to a checkpoint, only in fields without weights."
     )
-    config_overrides: str | None = field(
-        default=None,
-        metadata={
-            "help": "Changes to the preset, e.g. hidden_size=128; to a checkpoint, only in fields without weights."
-        },
+    model_name_or_path: str | None = option(None, "A checkpoint to fine-tune, instead of a new model.")
+    tokenizer_name_or_path: str | None = option(None, "An existing tokenizer, instead of a new one.")
+    tokenizer_kind: Literal["wordlevel", "words", "bpe", "byte_bpe"] = option(
+        "wordlevel", "The kind of a new tokenizer."
     )
-    model_name_or_path: str | None = field(
-        default=None, metadata={"help": "A checkpoint to fine-tune, instead of a new model."}
-    )
-    tokenizer_name_or_path: str | None = field(
-        default=None, metadata={"help": "An existing tokenizer, instead of a new one."}
-    )
-    tokenizer_kind: Literal["wordlevel", "words", "bpe", "byte_bpe"] = field(
-        default="wordlevel", metadata={"help": "The kind of a new tokenizer."}
-    )
-    vocab_size: int = field(default=16_000, metadata={"help": "The maximum vocabulary size of a new tokenizer."})
-    min_frequency: int = field(
-        default=2, metadata={"help": "The number of times that a word must occur for a new tokenizer to know it."}
-    )
-    lowercase: bool = field(
-        default=True, metadata={"help": "Lower-case the text in a new tokenizer; False keeps case."}
-    )
-    max_length: int | None = field(
-        default=None, metadata={"help": "The maximum number of tokens; longer texts are truncated."}
-    )
-    allow_special_tokens: bool = field(default=False, metadata={"help": ALLOW_SPECIAL_TOKENS})
-    trust_remote_code: bool = field(default=False, metadata={"help": "Allow the checkpoint's own code to run."})
+    vocab_size: int = option(16_000, "The maximum vocabulary size of a new tokenizer.")
+    min_frequency: int = option(2, "The number of times that a word must occur for a new tokenizer to know it.")
+    lowercase: bool = option(True, "Lower-case the text in a new tokenizer; False keeps case.")
+    max_length: int | None = option(None, "The maximum number of tokens; longer texts are truncated.")
+    allow_special_tokens: bool = option(False, ALLOW_SPECIAL_TOKENS)
+    trust_remote_code: bool = option(False, "Allow the checkpoint's own code to run.")
 
     def __post_init__(self) -> None:
+        check_folders(self)
         if self.model_name_or_path:
             checkpoint_overrides(self.config_overrides)
+        else:
+            self._check_preset()
         if self.max_length is not None and self.max_length < 4:
             raise DataError(
                 f"--max_length {self.max_length}: must be at least 4, to leave room between the special tokens"
             )
         if self.min_frequency is not None and self.min_frequency < 1:
             raise DataError(f"--min_frequency {self.min_frequency}: must be at least 1")
+
+    def _check_preset(self) -> None:
+        """Build the config before the data are read. Without a preset yet, only the names of its fields are known."""
+        names = {part.partition("=")[0].strip() for part in override_parts(self.config_overrides)}
+        if self.preset is not None or names - vars(ScratchEncoderConfig()).keys():
+            preset_of(self)
+
+
+@dataclass
+class HeadModelArguments(ModelArguments):
+    """The model to train, with defaults for positions of words, which the demo's preset has."""
+
+    preset: str = option("demo", "The configuration of a new model.", presets.ENCODERS)
+    tokenizer_kind: Literal["wordlevel", "words", "bpe", "byte_bpe"] = option(
+        "byte_bpe", "The kind of a new tokenizer."
+    )
+    vocab_size: int = option(8_000, "The maximum vocabulary size of a new tokenizer.")
+
+
+def check_folders(arguments: Any) -> None:
+    """Raise `DataError` for a path in place of a checkpoint or a tokenizer where there is none."""
+    for name in ("model_name_or_path", "tokenizer_name_or_path"):
+        if value := getattr(arguments, name):
+            check_folder(value, f"--{name}")
 
 
 def build_tokenizer(
@@ -138,4 +157,24 @@ def build_model(
 def preset_of(arguments: ModelArguments, **settings: Any) -> ScratchEncoderConfig:
     if arguments.max_length is not None:
         settings["max_position_embeddings"] = arguments.max_length
-    return preset_config(presets.ENCODERS, arguments.preset, arguments.config_overrides, **settings)
+    return preset_config(presets.ENCODERS, arguments.preset or PRESET, arguments.config_overrides, **settings)
+
+
+def tokenizer_of_head(
+    options: HeadModelArguments, data: Any, checkpoint: str | None, **more: Any
+) -> PreTrainedTokenizerBase:
+    """Load or train a tokenizer. A new one tells the texts of pairs apart, and learns from each of them once."""
+    texts = data.texts("train")
+    if isinstance(texts[0], TextPair):
+        texts = list(dict.fromkeys(part for pair in texts for part in pair.parts))
+        more["token_type_ids"] = True
+    return build_tokenizer(options, texts, checkpoint, **more)
+
+
+def model_with_head(
+    options: HeadModelArguments, tokenizer: PreTrainedTokenizerBase, labels: Sequence[str], head: str, **more: Any
+) -> PreTrainedModel:
+    """Build a model, with the limit of `token_limit`. Padding is on the right: a token keeps its index in a batch."""
+    model = build_model(options, tokenizer, labels, head, **{"problem_type": None, **more})
+    tokenizer.model_max_length, tokenizer.padding_side = token_limit(tokenizer, model.config), "right"
+    return model

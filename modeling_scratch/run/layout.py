@@ -7,9 +7,10 @@ The model and its tokenizers are in sharing/model_files, by the rules of the lib
 from typing import NamedTuple
 
 from ..pipelines import TARGET_FOLDER
+from .folder_rule import RECORD as RECORD
 
 CARD, RESULTS, EVALUATION, EXAMPLES = "README.md", "results.md", "evaluation.json", "examples.jsonl"
-RECORD, VERIFICATION, CURVE = "run_config.json", "verify.json", "learning_curve.png"
+VERIFICATION, CURVE = "verify.json", "learning_curve.png"
 PREDICTIONS, MISCLASSIFIED = "predictions.jsonl", "misclassified.csv"
 TRANSLATIONS = "{}.translations.txt"  # of a split
 LINEAR = "linear"  # a folder; its n-grams are words of the training texts

@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The life cycle of a training run: check, record, train, save and summarise."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,6 @@ from .arguments import checking_arguments
 from .checkpoints import checkpoint_to_resume, has_checkpoint, step_of
 from .distributed import whole_model
 from .layout import ENTRIES, RECORD
-from .progress import duration
 from .run_folder import (
     FIXED,
     check,
@@ -37,7 +36,7 @@ class Run:
     program: str  # recorded as scripts/NAME.py
     groups: dict[str, Any]  # argument dataclasses: model, data, training
     checkpoint: str | None  # to resume from
-    continues: bool = False  # from a checkpoint, or a search from its trials
+    continues: bool = False  # from a checkpoint, or with a stage of it
     digests: Mapping[str, str | None] = field(default_factory=dict)  # of the rows of each split
     noted: dict[str, Any] = field(default_factory=dict)  # further entries of the record
     stages: list[Callable[[], Any]] = field(default_factory=list)  # before the training; each returns its row
@@ -52,18 +51,18 @@ class Run:
         data: Any,
         training: TrainingArguments,
         inputs: Sequence[str | None],
-        fixed: Collection[str] | None = None,
+        goes_on: bool = False,
     ) -> "Run":
         """Create the run. Raises `DataError` if its folder is not available or holds a run with other arguments.
 
-        inputs: the run's input files, which must lie outside the folder. fixed: if the folder's run continues without
-        a checkpoint, the training arguments that must not change.
+        inputs: the run's input files, which must lie outside the folder. goes_on: whether the folder's run continues
+        without a checkpoint.
         """
         run = cls(program, {"model": model, "data": data, "training": training}, checkpoint_to_resume(training))
-        run.continues = run.checkpoint is not None or fixed is not None
+        run.continues = run.checkpoint is not None or goes_on
         if run.continues:
             refuse_links(run.folder)
-            check_unchanged(run.folder, run.groups, FIXED if run.checkpoint else fixed or ())
+            check_unchanged(run.folder, run.groups, FIXED if run.checkpoint else ())
         elif run.is_main:
             check(run.folder, training.overwrite, inputs)  # type: ignore[attr-defined]
         set_seed(training.seed)
@@ -72,15 +71,18 @@ class Run:
     @classmethod
     def open_stage(cls, program: str, model: Any, data: Any, training: TrainingArguments) -> "Run":
         """Create or continue the run of a stage, in a folder inside that of the whole run, which may be a new one."""
-        folder, fixed = Path(training.output_dir or ""), None
         training.resume_from_checkpoint = "last" if has_checkpoint(training) else None
-        if not training.resume_from_checkpoint and (folder / RECORD).is_file():
-            fixed = ()
-        return cls.open(program, model, data, training, [], fixed)
+        goes_on = (Path(training.output_dir or "") / RECORD).is_file()
+        return cls.open(program, model, data, training, [], goes_on)
 
     @property
     def folder(self) -> Path:
         return Path(self.groups["training"].output_dir or "")
+
+    @property
+    def resumed_at(self) -> int:
+        """The step of the checkpoint; 0 for a new run."""
+        return step_of(self.checkpoint)
 
     @property
     def options(self) -> Any:
@@ -107,7 +109,7 @@ class Run:
 
     def record(self, notes: Sequence[str], **record: Any) -> None:
         """Claim the folder of a new run, and write run_config.json."""
-        record |= {DIGESTS: self.digests, "resumed_at": step_of(self.checkpoint), **self.noted}
+        record |= {DIGESTS: self.digests, "resumed_at": self.resumed_at, **self.noted}
         if self.is_main:
             if not self.continues:
                 claim(self.folder)
@@ -115,22 +117,21 @@ class Run:
         self.continues = True
 
     def train(self, trainer: Trainer, evaluates: bool = True, settle: Callable[[], object] | None = None) -> None:
-        """Train, and save the model, its scores and its history. settle: chooses the weights before they are saved."""
+        """Train, and save the model, its scores and its history; then delete the earlier run that it replaces.
+
+        settle: chooses the weights before they are saved.
+        """
         result = trainer.train(resume_from_checkpoint=self.checkpoint)
         if settle:
             settle()
-        self.save(trainer)
+        trainer.save_model(_internal_call=True)  # the push comes later, with the scores
+        if self.is_main:
+            delete_set_aside(self.folder)
         trainer.save_metrics("train", result.metrics)
         if evaluates:
             trainer.save_metrics("eval", trainer.evaluate())
         trainer.save_state()
         unset_hf_deepspeed_config()  # else, with ZeRO-3, a process that loads a model alone waits for the others
-
-    def save(self, trainer: Trainer) -> None:
-        """Save the model, and delete the earlier run that it replaces. The push comes later, with the scores."""
-        trainer.save_model(_internal_call=True)
-        if self.is_main:
-            delete_set_aside(self.folder)
 
 
 def rehearse(trainer: Trainer) -> None:
@@ -163,6 +164,13 @@ def summary(trainer: Trainer, checkpoint: str | None) -> str:
         f"{times(state.epoch or 0, 'epoch')}, {weights:,} parameters\n"
         f"saved in {output}: the model and its tokenizer, {', '.join(_files_in(output))}"
     )
+
+
+def duration(seconds: float) -> str:
+    """Return "1 h 2 min", "3 min 4 s" or "5.6 s"."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{seconds:.1f} s"
 
 
 def pipeline_call(arguments: str) -> str:

@@ -12,7 +12,6 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from ..heads import CLASSIFICATION_LOSSES
 from ..utils.errors import DataError
@@ -54,35 +53,9 @@ class RDrop:
             kept = (labels.chunk(2)[0] != -100).flatten().nonzero().flatten()
             p_logits, q_logits = p_logits.flatten(0, 1)[kept], q_logits.flatten(0, 1)[kept]  # (N, C)
         predictions = torch.as_tensor(len(p_logits) if num_items_in_batch is None else num_items_in_batch / 2)
-        divergence = SymmetricKL.apply(p_logits, q_logits)
+        log_p, log_q = p_logits.float().log_softmax(-1), q_logits.float().log_softmax(-1)
+        divergence = ((log_p.exp() - log_q.exp()) * (log_p - log_q)).sum()  # KL(p, q) + KL(q, p)
         return self.alpha / 4 * (divergence / predictions.clamp(min=1))  # 0 where no token has a label
-
-
-class SymmetricKL(torch.autograd.Function):
-    """Σ KL(p, q) + KL(q, p) in float32, p and q the softmax of two logits (N, C).
-
-    The gradients are computed with it, a few rows at a time, so that intermediate results stay in the cache.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, p_logits: Tensor, q_logits: Tensor) -> Tensor:
-        total = p_logits.new_zeros((), dtype=torch.float32)
-        grads = torch.empty_like(p_logits), torch.empty_like(q_logits)
-        rows = 64 if p_logits.is_cpu else 4096
-        for p_rows, q_rows, p_grad, q_grad in zip(*(each.split(rows) for each in (p_logits, q_logits, *grads))):
-            log_p, log_q = p_rows.float().log_softmax(-1), q_rows.float().log_softmax(-1)
-            p, q, log_ratio = log_p.exp(), log_q.exp(), log_p - log_q
-            p_mean, q_mean = (p * log_ratio).sum(-1, keepdim=True), (q * log_ratio).sum(-1, keepdim=True)
-            total += (p_mean - q_mean).sum()
-            p_grad.copy_(p * (log_ratio - p_mean) + p - q)
-            q_grad.copy_(q * (q_mean - log_ratio) + q - p)
-        ctx.save_for_backward(*grads)
-        return total
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor, ...]:
-        return tuple((grad_output * grad.float()).to(grad.dtype) for grad in ctx.saved_tensors)
 
 
 def check_r_drop(alpha: float, has_class_weights: bool = False) -> None:

@@ -46,6 +46,8 @@ from ..data.packed_documents import (
 from ..modeling_base import ScratchPreTrainedModel
 from ..report.pretraining import PretrainingData, TextSize
 from ..utils.errors import DataError
+from ..utils.options import option
+from .encoder_models import check_folders
 
 STREAMED_TEXTS = 100_000  # the number of first documents of a stream that a new tokenizer is trained on
 MOST_PADDING = 10  # rows of so many times the training text
@@ -80,6 +82,9 @@ OBJECTIVES = {
 }
 
 
+PRESETS = "; ".join(f"{name}: {', '.join(objective.presets)}" for name, objective in OBJECTIVES.items())
+
+
 @dataclass
 class PretrainingModelArguments:
     """The objective and the model to train: a preset from scratch or a checkpoint to continue."""
@@ -87,44 +92,35 @@ class PretrainingModelArguments:
     objective: Literal["mlm", "clm", "denoising"] = field(
         metadata={"help": "Masked tokens (encoder), the next token (decoder) or denoising (encoder-decoder)."}
     )
-    preset: str | None = field(
-        default=None,
-        metadata={"help": "The configuration of a new model: "
-                  + "; ".join(f"{name}: {', '.join(objective.presets)}" for name, objective in OBJECTIVES.items())},
-    )  # fmt: skip
-    config_overrides: str | None = field(
-        default=None, metadata={"help": "Changes to the preset, e.g. hidden_size=128,hidden_act=gelu."}
+    preset: str | None = option(
+        None,
+        f"The configuration of a new model. {PRESETS}.",
+        sorted({name for objective in OBJECTIVES.values() for name in objective.presets}),
     )
-    model_name_or_path: str | None = field(
-        default=None, metadata={"help": "A checkpoint to continue training, instead of a new model."}
+    config_overrides: str | None = option(None, "Changes to the preset, e.g. hidden_size=128,hidden_act=gelu.")
+    model_name_or_path: str | None = option(None, "A checkpoint to continue training, instead of a new model.")
+    tokenizer_name_or_path: str | None = option(None, "An existing tokenizer, instead of a new one.")
+    tokenizer_kind: Literal["byte_bpe", "bpe", "wordlevel", "words", "character"] = option(
+        "byte_bpe", "The kind of a new tokenizer; byte_bpe and character are lossless."
     )
-    tokenizer_name_or_path: str | None = field(
-        default=None, metadata={"help": "An existing tokenizer, instead of a new one."}
+    vocab_size: int = option(16_000, "The maximum vocabulary size of a new tokenizer.")
+    lowercase: bool = option(False, "Lower-case the text in a new tokenizer.")
+    block_size: int = option(128, "Tokens per row, the maximum context.")
+    whole_word: bool = option(False, "mlm: mask whole words.")
+    mask_fraction: float | None = option(
+        None, "The fraction of tokens to predict; by default 0.15 for mlm, 0.3 for infilling, 0.15 for spans."
     )
-    tokenizer_kind: Literal["byte_bpe", "bpe", "wordlevel", "words", "character"] = field(
-        default="byte_bpe", metadata={"help": "The kind of a new tokenizer; byte_bpe and character are lossless."}
+    denoising: Literal["infilling", "span_corruption"] | None = option(
+        None, "infilling (BART, the default): predict the whole text; span_corruption (T5): predict the spans."
     )
-    vocab_size: int = field(default=16_000, metadata={"help": "The maximum vocabulary size of a new tokenizer."})
-    lowercase: bool = field(default=False, metadata={"help": "Lower-case the text in a new tokenizer."})
-    block_size: int = field(default=128, metadata={"help": "Tokens per row, the maximum context."})
-    whole_word: bool = field(default=False, metadata={"help": "mlm: mask whole words."})
-    mask_fraction: float | None = field(
-        default=None,
-        metadata={
-            "help": "The fraction of tokens to predict; by default 0.15 for mlm, 0.3 for infilling, 0.15 for spans."
-        },
-    )
-    denoising: Literal["infilling", "span_corruption"] | None = field(
-        default=None,
-        metadata={
-            "help": "infilling (BART, the default): predict the whole text; span_corruption (T5): predict the spans."
-        },
-    )
-    trust_remote_code: bool = field(default=False, metadata={"help": "Allow the checkpoint's own code to run."})
+    trust_remote_code: bool = option(False, "Allow the checkpoint's own code to run.")
 
     def __post_init__(self) -> None:
         if self.model_name_or_path and (self.config_overrides or self.preset):
             raise DataError("--preset and --config_overrides apply to a new model, not to --model_name_or_path")
+        check_folders(self)
+        if not self.model_name_or_path:  # builds the config before the data are read
+            preset_config(self.choice.presets, self.preset or self.choice.preset, self.config_overrides)
         if self.block_size < 8:
             raise DataError(f"--block_size {self.block_size}: must be at least 8")
         if self.mask_fraction is not None and not 0 < self.mask_fraction < 1:
@@ -153,8 +149,7 @@ def build_tokenizer(
 ) -> PreTrainedTokenizerBase:
     """Load the named or the checkpoint's tokenizer, or train a new one on `texts`, those of the train split.
 
-    resumed: the checkpoint that this run resumes from; its tokenizer takes precedence. Raises `DataError` if the
-    tokenizer lacks a special token that the objective requires.
+    resumed: the checkpoint that this run resumes from; its tokenizer takes precedence.
     """
     if name := resumed or arguments.tokenizer_name_or_path or arguments.model_name_or_path:
         tokenizer = load_checkpoint(AutoTokenizer, name, arguments.trust_remote_code)
@@ -162,15 +157,7 @@ def build_tokenizer(
         tokenizer = _train_tokenizer(arguments, texts)
     if arguments.denoising == "span_corruption":
         tokenizer.add_special_tokens({"extra_special_tokens": SENTINELS})
-    check_special_tokens(tokenizer, arguments)
     return tokenizer
-
-
-def check_special_tokens(tokenizer: PreTrainedTokenizerBase, arguments: PretrainingModelArguments) -> None:
-    """Raise `DataError` if the tokenizer lacks a special token that the objective requires."""
-    for token in _needed_tokens(arguments):
-        if getattr(tokenizer, token) is None:
-            raise DataError(f"the tokenizer has no {token}, which --objective {arguments.objective} requires")
 
 
 def _train_tokenizer(arguments: PretrainingModelArguments, texts: Iterable[str]) -> PreTrainedTokenizerBase:
@@ -252,7 +239,13 @@ MASKED = {"mlm": 0.15, "infilling": 0.3, "span_corruption": 0.15}
 def prepare(
     arguments: PretrainingModelArguments, documents: Documents, tokenizer: PreTrainedTokenizerBase, seed: int
 ) -> PretrainingData:
-    """Tokenise the documents into packed rows or, for an encoder-decoder, into pieces to be padded."""
+    """Tokenise the documents into packed rows or, for an encoder-decoder, into pieces to be padded.
+
+    Raises `DataError` if the tokenizer lacks a special token that the objective requires.
+    """
+    for token in _needed_tokens(arguments):
+        if getattr(tokenizer, token) is None:
+            raise DataError(f"the tokenizer has no {token}, which --objective {arguments.objective} requires")
     frame, pad = document_frame(tokenizer, arguments.objective), tokenizer.pad_token_id or 0
     layout: Any
     if arguments.denoising:

@@ -14,32 +14,21 @@ from ..utils.errors import DataError
 LAYER = re.compile(r"\.(\d+)\.")
 
 
-def set_rates_by_depth(
-    optimizer: optim.Optimizer, model: nn.Module, body: str, decay: float, embedding_rate: float | None
-) -> None:
+def set_rates_by_depth(optimizer: optim.Optimizer, model: nn.Module, body: str, decay: float) -> None:
     """rate of a layer = learning_rate * decay^depth (Howard and Ruder 2018, 3.2; depths as in Bao et al. 2021).
 
-    The embeddings have embedding_rate where it is given: a row of the table learns from the few texts with its token, a
-    layer from all. body: the attribute name of the base model.
+    Each parameter group of the fresh optimizer is split by depth. The head's groups come first, as Trainer logs the
+    first group's rate. body: the attribute name of the base model.
     """
     depth_of = depths(model, body)
-    bottom = max(depth_of.values())
-    if decay != 1 and bottom < 2:
+    if max(depth_of.values()) < 2:
         raise DataError(f"--layer_decay: {type(model).__name__} has no numbered layers")
-    split_by_depth(optimizer, depth_of)
-    for group in optimizer.param_groups:
-        depth = depth_of[group["params"][0]]
-        is_given = depth == bottom and embedding_rate is not None
-        group["lr"] = embedding_rate if is_given else group["lr"] * decay**depth
-
-
-def split_by_depth(optimizer: optim.Optimizer, depth_of: dict[nn.Parameter, int]) -> None:
-    """Split each parameter group of a fresh optimizer by depth. The head's groups come first.
-
-    Trainer logs the first group's rate.
-    """
     groups = [
-        {**group, "params": [weight for weight in group["params"] if depth_of[weight] == depth]}
+        {
+            **group,
+            "lr": group["lr"] * decay**depth,
+            "params": [weight for weight in group["params"] if depth_of[weight] == depth],
+        }
         for depth in sorted(set(depth_of.values()))
         for group in optimizer.param_groups
     ]

@@ -1,18 +1,23 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""What a classifier's problem type needs in training: one class a text, several, or a number."""
+"""What a classifier's trainer gets: its loss, its score and its batches, by problem type and options.
+
+Evaluation uses padded batches, as its loss is a mean over rows and each text must be one row.
+"""
 
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 import torch
+from transformers import EvalPrediction
 
+from ..data.collators import FlatBatches
 from ..data.labelled_texts import ReviewData
 from ..report.metrics import METRICS, ClassificationMetrics, macro_f1_decides
 from ..utils.errors import DataError
-from .batches import are_captured, training_batches
+from .captured_trainer import PACKED_MODEL_TYPES
 from .encoder_models import ModelArguments
-from .losses import RDrop, StandardisedError, WeightedCrossEntropy, balanced_weights
+from .losses import RDrop, StandardisedError, Twice, WeightedCrossEntropy, balanced_weights
 from .optimizers import predicts_numbers, scale_last_linear, start_at_mean
 
 
@@ -60,11 +65,16 @@ PROBLEMS = {
 OF_ONE_CLASS = "label_smoothing_factor", "search_trials", "class_weights", "r_drop"
 
 
-def check_options(problem_type: str, arguments: Any) -> None:
-    """Raise `DataError` for options that only concern texts with one class each."""
-    for name in OF_ONE_CLASS if problem_type != ONE_CLASS else ():
+def check_options(data: ReviewData, arguments: Any) -> None:
+    """Raise `DataError` for options that only concern texts with one class each, and for scores that there are not."""
+    for name in OF_ONE_CLASS if data.problem_type != ONE_CLASS else ():
         if getattr(arguments, name):
-            raise DataError(f"--{name} requires one class per text, and the task is {problem_type}: remove it")
+            raise DataError(f"--{name} requires one class per text, and the task is {data.problem_type}: remove it")
+    if arguments.names_best_metric:
+        labels, name = data.labels("validation"), arguments.metric_for_best_model
+        scores = PROBLEMS[data.problem_type].metrics(data.label_names)(EvalPrediction(labels, labels))
+        if name.removeprefix("eval_") not in (found := ["loss", *scores]):
+            raise DataError(f"--metric_for_best_model {name}: the choices are {', '.join(found)}")
 
 
 def best_score(data: ReviewData, arguments: Any) -> tuple[str, bool]:
@@ -83,7 +93,7 @@ def start_head(model: Any, data: ReviewData, options: ModelArguments) -> None:
 
 def trainer_options(data: ReviewData, arguments: Any, model: Any, padded: Callable[[Any], Any]) -> dict[str, Any]:
     """Return the loss, the batches and the learning rates of the data, for `RunTrainer`. padded: the collator."""
-    check_options(data.problem_type, arguments)
+    check_options(data, arguments)
     problem = PROBLEMS[data.problem_type]
     return {
         "captured": are_captured(arguments),
@@ -92,3 +102,41 @@ def trainer_options(data: ReviewData, arguments: Any, model: Any, padded: Callab
         "train_collator": training_batches(arguments, model, padded),
         "added_loss": RDrop(arguments.r_drop) if arguments.r_drop else None,
     }
+
+
+def training_batches(arguments: Any, model: Any, padded: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return the collator of training batches. padded: that of evaluation. Raises `DataError` if there is none."""
+    if arguments.r_drop:  # a flat batch is one row, and the second draw would be part of it
+        if arguments.flat_batches:
+            raise DataError("--r_drop excludes --flat_batches: leave one of them out")
+        return Twice(padded)
+    return FlatBatches() if are_flat(arguments, model) else padded
+
+
+def are_captured(arguments: Any) -> bool | None:
+    """Return whether steps run as CUDA graphs; None: where it pays. Raises `DataError` where they cannot."""
+    padded = {"--flat_batches False": arguments.flat_batches is False, "--r_drop": arguments.r_drop}
+    excluding = {**padded, "--class_weights": arguments.class_weights}
+    obstacle = next((option for option, is_given in excluding.items() if is_given), None)
+    if obstacle and arguments.cuda_graphs:
+        raise DataError(f"--cuda_graphs True excludes {obstacle}: leave one of them out")
+    return False if obstacle else arguments.cuda_graphs
+
+
+def are_flat(arguments: Any, model: Any) -> bool:
+    """Return whether to train on flat batches: as --flat_batches says, or on a device that benefits.
+
+    On a CPU, models pack internally. Raises `DataError` if they are asked for and not supported.
+    """
+    obstacle = None
+    if getattr(model.config, "model_type", None) not in PACKED_MODEL_TYPES:
+        obstacle = f"{type(model).__name__} would read all texts of a batch as one"
+    elif arguments.n_gpu > 1:
+        obstacle = "DataParallel splits batches by rows, and there is only one: use accelerate launch or torchrun"
+    requested: bool | None = arguments.flat_batches
+    if requested and obstacle:
+        raise DataError(f"--flat_batches True: {obstacle}")
+    if requested is not None or obstacle:
+        return bool(requested)
+    is_half = arguments.bf16 or arguments.fp16  # compiled float32 graphs would mask attention over the whole row
+    return arguments.device.type == "cuda" and (is_half or not arguments.torch_compile)

@@ -4,7 +4,7 @@
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -63,9 +63,7 @@ class StopSignals(TrainerCallback):
         elif self.received:
             control.should_training_stop = True
 
-    def on_epoch_end(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
+    def on_epoch_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         if self.received:
             control.should_training_stop = True
             if not _ends_epoch(state):  # the epoch was cut short: nothing is due yet
@@ -107,22 +105,20 @@ class BetweenSteps(TrainerCallback):
     def __init__(self, trainer: Any) -> None:
         self.trainer = trainer
 
-    def on_train_begin(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
+    def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         self.trainer.apply_arguments()
+        if state.best_global_step and (best := checkpoint_at(args, state.best_global_step)).is_dir():
+            state.best_model_checkpoint = str(best)  # where the run's folder is now
 
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         if control.should_log or control.should_evaluate or control.should_save:
             self.trainer.check_losses()
 
-    def on_epoch_end(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
+    def on_epoch_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         self.trainer.check_losses()
 
     def on_evaluate(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, metrics: Any = None, **kwargs: Any
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, metrics: Any = None, **_: Any
     ) -> None:
         self.trainer.compare_with_best(metrics)
 
@@ -148,22 +144,6 @@ def apply_hyperparameters(given: list[dict[str, Any]], optimizer: Any, scheduler
         scheduler.load_state_dict({**scheduler.state_dict(), "base_lrs": peaks, "_last_lr": rates})
         for group, rate in zip(optimizer.param_groups, rates):
             group["lr"] = rate
-
-
-class AfterSaving(TrainerCallback):
-    """Finish each checkpoint, and locate the best one if the run's folder has moved."""
-
-    def __init__(self, finish: Callable[[], None]) -> None:
-        self.finish = finish
-
-    def on_train_begin(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
-        if state.best_global_step and (best := checkpoint_at(args, state.best_global_step)).is_dir():
-            state.best_model_checkpoint = str(best)
-
-    def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
-        self.finish()
 
 
 class LengthGroups(LengthGroupedSampler):

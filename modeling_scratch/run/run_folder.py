@@ -24,40 +24,26 @@ from ..sharing.run_record import DIGESTS, SELF_PRETRAINING, read_run, settings_o
 from ..utils.errors import DataError
 from ..utils.files import leftovers, remove
 from .checkpoints import UNFINISHED
-from .layout import ENTRIES, LINEAR, RECORD
+from .folder_rule import LOCK_FILE, RECORD, SET_ASIDE, entries, number_of, refusal, runs_set_aside
+from .layout import ENTRIES, LINEAR
 
-LOCK_FILE = "_lock"  # Trainer does not push files whose names start with an underscore
-SET_ASIDE = "_replaced-"
 # What a run writes, beside the code of its model.
 WRITTEN = (*SAVED, *(entry.name for entry in ENTRIES))
 # They determine the state of the optimizer.
-FIXED = ("layer_decay", "embedding_learning_rate", "optim", "optim_args", "optim_target_modules")
+FIXED = ("layer_decay", "optim", "optim_args", "optim_target_modules")
 ADAPTIVE = {"reduce_lr_on_plateau", "greedy"}  # schedules whose state is the rate itself
 
 
 def check(folder: Path, overwrite: bool, inputs: Sequence[str | None]) -> None:
     """Raise `DataError` if a new run cannot use the folder. Nothing is modified.
 
-    The folder must not hold another run (without `overwrite`), unrelated files, inputs of the new run, or links in
-    place of earlier runs.
+    Neither by the rule of `refusal`, nor with links in place of earlier runs, or inputs of the new run in the folder.
     """
-    if folder.exists() and not folder.is_dir():
-        raise DataError(f"--output_dir {folder}: this is a file, not a folder")
     refuse_links(folder, f"{SET_ASIDE}*")
-    entries, earlier = (_entries(folder), runs_set_aside(folder)) if folder.is_dir() else ([], [])
-    if not entries and not earlier:
-        return
-    if entries and not (folder / RECORD).is_file():
-        raise DataError(f"--output_dir {folder} holds files that do not belong to a run; choose another folder")
-    if not overwrite:
-        is_over = (folder / "all_results.json").is_file() or not (
-            any(folder.glob("checkpoint-*")) or has_pretraining(folder)
-        )
-        aside = f" (the earlier run is in {earlier[-1].name})" if earlier else ""
-        held = f"an unfinished run{aside}; continue it with --resume_from_checkpoint last,"
-        held = f"another run{aside};" if is_over else held
-        raise DataError(f"--output_dir {folder} holds {held} choose another folder, or replace it with --overwrite")
-    for name in filter(None, inputs):
+    if reason := refusal(folder, overwrite):
+        raise DataError(reason)
+    replaces = folder.is_dir() and (entries(folder) or runs_set_aside(folder))
+    for name in filter(None, inputs if replaces else ()):
         if folder.resolve() in (Path(name).resolve(), *Path(name).resolve().parents):
             raise DataError(f"--overwrite would delete {name}, which the new run reads; choose another --output_dir")
 
@@ -66,7 +52,7 @@ def claim(folder: Path) -> None:
     """Create the folder for a new run, after `check`. An existing run is set aside."""
     folder.mkdir(parents=True, exist_ok=True)
     if (folder / RECORD).is_file():
-        numbers = count(1 + max(map(_number, runs_set_aside(folder)), default=0))
+        numbers = count(1 + max(map(number_of, runs_set_aside(folder)), default=0))
         aside = next(path for number in numbers if _is_free(path := folder / f"{SET_ASIDE}{number}"))
         aside.mkdir(exist_ok=True)  # it exists if a process was killed here
         try:
@@ -79,22 +65,12 @@ def claim(folder: Path) -> None:
         path.unlink()
 
 
-def runs_set_aside(folder: Path) -> list[Path]:
-    """Return the earlier runs that were set aside for the one in the folder, oldest first."""
-    paths = (path for path in folder.glob(f"{SET_ASIDE}*") if (path / RECORD).is_file() and not path.is_symlink())
-    return sorted((path for path in paths if path.name[len(SET_ASIDE) :].isdecimal()), key=_number)
-
-
 def _is_free(aside: Path) -> bool:
     """Return whether a run can be set aside there: nothing is there, or what a killed process had moved there."""
     if aside.is_symlink() or not aside.is_dir():
         return not (aside.exists() or aside.is_symlink())
     ours = [*aside.glob("*.py"), aside / PRETRAINING]
     return all(path in ours or _is_written(path.name) for path in aside.iterdir())
-
-
-def _number(aside: Path) -> int:
-    return int(aside.name.removeprefix(SET_ASIDE))
 
 
 def delete_set_aside(folder: Path) -> None:
@@ -131,19 +107,13 @@ def _record_last(paths: Iterable[Path]) -> list[Path]:
     return sorted(paths, key=lambda path: path.name == RECORD)
 
 
-def _entries(folder: Path) -> list[Path]:
-    """Return the content of the folder, without the lock, earlier runs, and a record that was not written in full."""
-    ours = {folder / LOCK_FILE, *runs_set_aside(folder), *leftovers(folder / RECORD)}
-    return [path for path in folder.iterdir() if path not in ours]
-
-
 def _written(folder: Path) -> list[Path]:
     """Return the files and folders in the folder that its run has written."""
     code: list[str] = []
     with suppress(ValueError):
         code = code_files(folder)
     code += [PRETRAINING] * has_pretraining(folder)
-    names = [path for path in _entries(folder) if path.name in code or _is_written(path.name)]
+    names = [path for path in entries(folder) if path.name in code or _is_written(path.name)]
     return [path for path in names if not _is_of_others(path)]
 
 
@@ -161,13 +131,11 @@ def _inside(path: Path) -> list[Path]:
 
 
 def has_pretraining(folder: Path) -> bool:
-    """Return whether a run began with pretraining, by a retired recipe, too. Another folder of this name is not its."""
+    """Return whether a run began with pretraining. Another folder of this name is not its."""
     try:
-        record = read_run(folder)
+        return bool(read_run(folder).get(SELF_PRETRAINING))
     except DataError:
         return False
-    recipe = record.get("recipe_choices")
-    return bool(record.get(SELF_PRETRAINING)) or (isinstance(recipe, dict) and bool(recipe.get("pretraining")))
 
 
 def _is_written(name: str) -> bool:
@@ -281,8 +249,8 @@ def locked(folder: Path) -> Iterator[None]:
 
     Raises `DataError` if another process holds the lock, or if its file may be somebody's. The lock is an empty file.
     """
-    if folder.exists() and not folder.is_dir():
-        raise DataError(f"--output_dir {folder}: this is a file, not a folder")
+    if reason := refusal(folder, overwrites=True, is_new=False):
+        raise DataError(reason)
     is_new, lock = not folder.exists(), folder / LOCK_FILE
     folder.mkdir(parents=True, exist_ok=True)
     if lock.is_symlink():

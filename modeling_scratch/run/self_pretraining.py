@@ -9,11 +9,10 @@
 Resuming continues the stage that was interrupted, with the recorded number of steps.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import asdict, dataclass, field, replace
-from itertools import chain, repeat
+from dataclasses import asdict, dataclass, replace
 from math import ceil
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,27 +20,22 @@ from time import perf_counter
 from typing import Any
 
 import torch
-from transformers import PreTrainedTokenizerBase, TrainingArguments
+from transformers import PreTrainedTokenizerBase, TrainerCallback, TrainingArguments
 
 from ..bridges.model_sources import WITHOUT_WEIGHTS, override_parts, with_override
-from ..data.documents import Documents
-from ..data.splits import DataArguments
 from ..data.unlabelled import Corpus, load_corpus
 from ..report.run_tables import Stage, pretraining_stage
 from ..sharing.model_files import PRETRAINING
 from ..sharing.run_record import SELF_PRETRAINING, read_run
+from ..tasks import PRETRAIN, named
 from ..utils.errors import DataError, counted
-from . import objectives, pretraining
-from .checkpoints import has_checkpoint, step_of
+from ..utils.options import option
+from .arguments import inputs_of
+from .checkpoints import has_checkpoint
 from .encoder_models import ModelArguments, build_tokenizer, preset_of
-from .encoder_training import inputs_of
-from .life_cycle import Run, rehearse
-from .objectives import PretrainingModelArguments
-from .pretraining import PretrainingArguments
-from .progress import duration
+from .life_cycle import Run, duration
 from .run_folder import check_unchanged, has_pretraining
-from .search import goes_on, unchangeable
-from .trainer import RunTrainer
+from .train import carry_out, make_trainer, prepared
 
 ROW_TOKENS, ROWS = 256, 32  # of a step
 MASKED = 0.25  # of the tokens: a small model learns faster from more of them (Wettig et al. 2023)
@@ -61,19 +55,14 @@ SHARED = (
 class SelfPretrainingArguments:
     """Whether, how long, and on which further texts a classifier is pretrained before it is fine-tuned."""
 
-    pretrain_minutes: float | None = field(
-        default=None,
-        metadata={
-            "help": "Pretrain on masked words of the training texts and of --unlabelled_file for so many minutes, then "
-            "fine-tune. 0: no pretraining."
-        },
+    pretrain_minutes: float | None = option(
+        None,
+        "Pretrain on masked words of the training texts and of --unlabelled_file for so many minutes, then "
+        "fine-tune. 0: no pretraining.",
     )
-    pretrain_epochs: float | None = field(
-        default=None, metadata={"help": "Pretrain for so many passes over these texts, instead of minutes."}
-    )
-    unlabelled_file: list[str] | None = field(
-        default=None,
-        metadata={"help": "Files of texts without labels to pretrain on: txt (lines), csv, tsv, jsonl, parquet."},
+    pretrain_epochs: float | None = option(None, "Pretrain for so many passes over these texts, instead of minutes.")
+    unlabelled_file: list[str] | None = option(
+        None, "Files of texts without labels to pretrain on: txt (lines), csv, tsv, jsonl, parquet."
     )
 
     def __post_init__(self) -> None:
@@ -92,20 +81,10 @@ class SelfPretrainingArguments:
         return not self.is_asked_for and 0 in (self.pretrain_minutes, self.pretrain_epochs)
 
 
-def check_combination(
-    options: SelfPretrainingArguments, model: ModelArguments, data: DataArguments, training: Any
-) -> None:
+def check_combination(options: SelfPretrainingArguments, model: ModelArguments, data: Any, training: Any) -> None:
     """Raise `DataError` for arguments that exclude self-pretraining."""
     if options.is_declined and options.unlabelled_file:
         raise DataError("--unlabelled_file: there is no pretraining to read these texts; give --pretrain_minutes")
-    if not (options.is_asked_for or options.unlabelled_file):
-        return
-    if option := obstacle(model, data, training):
-        raise DataError(f"--pretrain_minutes trains a new model first, and excludes {option}: leave one of them out")
-
-
-def obstacle(model: ModelArguments, data: DataArguments, training: Any) -> str | None:
-    """Return the option with which there is no self-pretraining, if there is one."""
     excluded = {
         "--model_name_or_path": model.model_name_or_path,
         "--search_trials": training.search_trials,
@@ -113,25 +92,21 @@ def obstacle(model: ModelArguments, data: DataArguments, training: Any) -> str |
         "pairs of texts (--text_column)": data.has_pairs,
         "several processes or devices": training.world_size > 1 or training.n_gpu > 1,
     }
-    return next((option for option, value in excluded.items() if value), None)
+    given = [option for option, value in excluded.items() if value]
+    if given and (options.is_asked_for or options.unlabelled_file):
+        raise DataError(f"--pretrain_minutes trains a new model first, and excludes {given[0]}: leave one of them out")
 
 
-def open_run(
-    program: str,
-    model: ModelArguments,
-    data: DataArguments,
-    options: SelfPretrainingArguments,
-    arguments: Any,
-) -> Run:
+def open_run(program: str, model: ModelArguments, data: Any, options: SelfPretrainingArguments, arguments: Any) -> Run:
     """Open the run. One that was stopped before its fine-tuning had a checkpoint continues with its pretraining."""
-    inputs = [*inputs_of(model, data), *(options.unlabelled_file or ())]
-    fixed: Collection[str] | None = unchangeable(arguments) if goes_on(arguments) else None
     is_last = (arguments.resume_from_checkpoint or "").lower() in ("last", "true")
-    if is_last and has_pretraining(folder := Path(arguments.output_dir or "")) and not has_checkpoint(arguments):
-        arguments, fixed = copy(arguments), ()
+    folder = Path(arguments.output_dir or "")
+    goes_on = is_last and has_pretraining(folder) and not has_checkpoint(arguments)
+    if goes_on:
+        arguments = copy(arguments)
         arguments.resume_from_checkpoint = None
         recorded_pretraining(folder)  # which checks it
-    return Run.open(program, model, data, arguments, inputs, fixed)
+    return Run.open(program, model, data, arguments, inputs_of(model, data, options), goes_on)
 
 
 def corpus_of(run: Run, data: Any, options: SelfPretrainingArguments) -> Corpus | None:
@@ -177,7 +152,7 @@ def pretrain(run: Run, corpus: Corpus, notes: Sequence[str]) -> Stage:
     documents = corpus.documents(run.groups["training"].seed)
     tokenizer = None
     if not recorded:
-        tokenizer = _tokenizer(run, documents)
+        tokenizer = build_tokenizer(run.groups["model"], list(documents.train))
         recorded = {"steps": _steps(run, documents, tokenizer), "finished": None}
         run.noted[SELF_PRETRAINING] = recorded
         run.record(notes)
@@ -215,53 +190,51 @@ def fine_tuned(run: Run) -> ModelArguments:
     )
 
 
-def _arguments(run: Run, steps: int) -> tuple[PretrainingModelArguments, PretrainingArguments]:
+def _arguments(run: Run, steps: int) -> tuple[Any, Any]:
     """Return the arguments of the stage. Masked words are noise enough: there is no dropout."""
     whole, training = run.groups["model"], run.groups["training"]
     overrides = with_override(whole.config_overrides, "hidden_dropout", 0.0)
     if whole.max_length is not None:
         overrides = with_override(overrides, "max_position_embeddings", max(whole.max_length, ROW_TOKENS))
-    model = PretrainingModelArguments(
+    model_arguments, _, training_arguments = named(PRETRAIN).arguments
+    model = model_arguments(
         "mlm", whole.preset, overrides, block_size=ROW_TOKENS, mask_fraction=MASKED, vocab_size=whole.vocab_size
     )
-    shared = {name: getattr(training, name) for name in SHARED}
-    return model, PretrainingArguments(
+    return model, training_arguments(
         output_dir=str(run.folder / PRETRAINING),
         max_steps=steps,
         learning_rate=LEARNING_RATE,
         per_device_train_batch_size=ROWS,
-        **shared,
+        **{name: getattr(training, name) for name in SHARED},
     )
 
 
-def _tokenizer(run: Run, documents: Documents, checkpoint: str | None = None) -> PreTrainedTokenizerBase:
-    return build_tokenizer(run.groups["model"], list(documents.train), checkpoint)
-
-
-def _run_stage(run: Run, documents: Documents, steps: int, tokenizer: PreTrainedTokenizerBase | None) -> Stage:
+def _run_stage(run: Run, documents: Any, steps: int, tokenizer: PreTrainedTokenizerBase | None) -> Stage:
     """tokenizer: of a new run; None: a resumed one, which has it in its stage's checkpoint or trains it again."""
-    model, arguments = _arguments(run, steps)
-    stage = Run.open_stage(pretraining.PROGRAM, model, run.groups["data"], arguments)
+    task, (model, arguments) = named(PRETRAIN), _arguments(run, steps)
+    stage = Run.open_stage(f"scripts/{task.program}.py", model, run.groups["data"], arguments)
     stage.check_data(documents.digests())
     print("", documents.describe(), sep="\n")
+    texts = list(documents.train)
     if tokenizer is None or stage.checkpoint:
-        tokenizer = _tokenizer(run, documents, stage.checkpoint)
-    pretraining.pretrain_on(stage, documents, tokenizer)
-    read = counted(len(list(documents.train)), "text")
-    return pretraining_stage(run.folder / PRETRAINING, read, step_of(stage.checkpoint))
+        tokenizer = build_tokenizer(run.groups["model"], texts, stage.checkpoint)
+    carry_out(task, stage, documents, tokenizer)
+    return pretraining_stage(run.folder / PRETRAINING, counted(len(texts), "text"), stage.resumed_at)
 
 
-def _steps(run: Run, documents: Documents, tokenizer: PreTrainedTokenizerBase) -> int:
+def _steps(run: Run, documents: Any, tokenizer: PreTrainedTokenizerBase) -> int:
     """Return the number of steps, by time at most MOST_EPOCHS, and say it. A few steps are timed."""
     options: SelfPretrainingArguments = run.groups["pretraining"]
-    model_arguments, arguments = _arguments(run, 1)
-    objectives.check_special_tokens(tokenizer, model_arguments)
-    data = objectives.prepare(model_arguments, documents, tokenizer, arguments.seed)
-    rows: Any = data.train
-    an_epoch = max(1, ceil(len(rows) / arguments.train_batch_size))
+    task, (model, arguments) = named(PRETRAIN), _arguments(run, 1 + TIMED_STEPS)
+    clock = Clock()
     with discarded(arguments) as copied:
-        model = objectives.build_model(model_arguments, tokenizer)
-        seconds = (1 + EVALUATIONS) * _seconds_of_step(pretraining.build_trainer(model, tokenizer, data, copied))
+        copied.eval_strategy = copied.save_strategy = copied.logging_strategy = "no"
+        training = prepared(task, model, copied, documents, tokenizer)
+        trainer = make_trainer(task, training, keeps_checkpoints=False)
+        trainer.add_callback(clock)
+        trainer.train()
+    an_epoch = max(1, ceil(len(training.encoded["train"].rows) / arguments.train_batch_size))
+    seconds = (1 + EVALUATIONS) * (clock.times[-1] - clock.times[0]) / TIMED_STEPS
     wanted = options.pretrain_epochs and options.pretrain_epochs * an_epoch
     in_time = min((options.pretrain_minutes or 0) * 60 / seconds, MOST_EPOCHS * an_epoch)
     steps = max(1, round(wanted or in_time))
@@ -272,6 +245,18 @@ def _steps(run: Run, documents: Documents, tokenizer: PreTrainedTokenizerBase) -
     return steps
 
 
+class Clock(TrainerCallback):
+    """Notes when each step has ended. The first one builds what later ones reuse."""
+
+    def __init__(self) -> None:
+        self.times: list[float] = []
+
+    def on_step_end(self, *_: Any, **__: Any) -> None:
+        if torch.accelerator.is_available():
+            torch.accelerator.synchronize()
+        self.times.append(perf_counter())
+
+
 @contextmanager
 def discarded(arguments: TrainingArguments) -> Iterator[Any]:
     """Yield a copy of the arguments for a trainer that writes and reports nowhere."""
@@ -280,24 +265,3 @@ def discarded(arguments: TrainingArguments) -> Iterator[Any]:
         arguments.output_dir, arguments.report_to = folder, []
         arguments.resume_from_checkpoint = None
         yield arguments
-
-
-def _seconds_of_step(trainer: RunTrainer) -> float:
-    """Return the mean time of a step. The first one is not counted, as it builds what later ones reuse."""
-    rehearse(trainer)
-    trainer.create_optimizer_and_scheduler(TIMED_STEPS + 1)
-    trainer.current_gradient_accumulation_steps = 1
-    model, optimizer = trainer.model, trainer.optimizer
-    assert model is not None
-    assert optimizer is not None
-    model.train()
-    batches = chain.from_iterable(repeat(trainer.get_train_dataloader()))
-    start = 0.0
-    for step in range(TIMED_STEPS + 1):
-        trainer.training_step(model, next(batches))
-        optimizer.step()
-        optimizer.zero_grad()
-        if torch.accelerator.is_available():
-            torch.accelerator.synchronize()
-        start = start if step else perf_counter()
-    return (perf_counter() - start) / TIMED_STEPS

@@ -1,12 +1,11 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Train a tokenizer on text files, save it and report on it."""
 
-import random
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Literal
 
@@ -18,9 +17,10 @@ from ..data.columns import read_texts
 from ..data.documents import read_column, read_plain_text
 from ..data.splits import check_sources, find_splits, open_hub
 from ..data.text_files import format_of
-from ..utils.errors import DataError, one_line
+from ..utils.errors import DataError, counted, one_line
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, flush, remove
 from ..utils.markdown import percent
+from ..utils.options import option
 
 TOKENIZER_FILES = {"tokenizer.json", "tokenizer_config.json"}
 UNFINISHED = ".new-"  # begins the name of the folder that a tokenizer is saved into first
@@ -31,16 +31,12 @@ SAMPLE_TEXTS = 1_000
 class TextArguments:
     """The source of the texts: exactly one of `train_file`, `data_dir` and `dataset_name`."""
 
-    train_file: list[str] | None = field(
-        default=None, metadata={"help": "Training files: txt (one text per line), csv, tsv, jsonl or parquet."}
-    )
-    data_dir: str | None = field(default=None, metadata={"help": "A folder with train.csv, .tsv, .jsonl or .parquet."})
-    dataset_name: str | None = field(default=None, metadata={"help": "A data set on the Hub; its train split is used."})
-    dataset_config_name: str | None = field(default=None, metadata={"help": "The configuration of that data set."})
-    text_column: list[str] | None = field(
-        default=None, metadata={"help": "The text columns; inferred if there is only one."}
-    )
-    max_file_size: float = field(default=MAX_FILE_SIZE, metadata={"help": MAX_FILE_SIZE_HELP})
+    train_file: list[str] | None = option(None, "Training files: txt (one text per line), csv, tsv, jsonl or parquet.")
+    data_dir: str | None = option(None, "A folder with train.csv, .tsv, .jsonl or .parquet.")
+    dataset_name: str | None = option(None, "A data set on the Hub; its train split is used.")
+    dataset_config_name: str | None = option(None, "The configuration of that data set.")
+    text_column: list[str] | None = option(None, "The text columns; inferred if there is only one.")
+    max_file_size: float = option(MAX_FILE_SIZE, MAX_FILE_SIZE_HELP)
 
     def __post_init__(self) -> None:
         if [self.train_file, self.data_dir, self.dataset_name].count(None) != 2:
@@ -53,44 +49,20 @@ class TokenizerArguments:
     """The tokenizer to train and its output folder."""
 
     output_dir: str = field(metadata={"help": "The folder to save the tokenizer in."})
-    kind: Literal["byte_bpe", "bpe", "wordlevel", "words", "character"] = field(
-        default="byte_bpe",
-        metadata={
-            "help": "BPE on bytes (lossless), BPE on characters with </w> at word ends, one token per word, the same "
-            "without HTML tags and with contractions whole, or one per character (lossless)."
-        },
+    kind: Literal["byte_bpe", "bpe", "wordlevel", "words", "character"] = option(
+        "byte_bpe",
+        "BPE on bytes (lossless), BPE on characters with </w> at word ends, one token per word, the same "
+        "without HTML tags and with contractions whole, or one per character (lossless).",
     )
-    vocab_size: int = field(default=8_000, metadata={"help": "The vocabulary size, including special tokens."})
+    vocab_size: int = option(8_000, "The vocabulary size, including special tokens.")
     style: str = field(default="bert", metadata={"help": "The set of special tokens.", "choices": [*STYLES]})
-    lowercase: bool = field(default=False, metadata={"help": "Lower-case the text."})
-    min_frequency: int | None = field(
-        default=None, metadata={"help": "The minimum count of a pair (default 2) or of a word (default 1)."}
-    )
-    max_length: int = field(default=512, metadata={"help": "The model's maximum length in tokens, for truncation."})
-    padding_side: Literal["right", "left"] = field(
-        default="right", metadata={"help": "The padding side; left for batched generation."}
-    )
-    token_type_ids: bool = field(default=False, metadata={"help": "Return token_type_ids."})
-    overwrite: bool = field(default=False, metadata={"help": "Replace an existing tokenizer in output_dir."})
-    show_progress: bool = field(default=True, metadata={"help": "Show a progress bar."})
-
-
-@dataclass
-class Sample:
-    """A uniform random sample of a stream of texts (Vitter 1985, algorithm R)."""
-
-    texts: list[str] = field(default_factory=list)
-    count: int = 0
-
-    def watch(self, stream: Iterator[str]) -> Iterator[str]:
-        """Yield the stream unchanged, and sample from it."""
-        generator = random.Random(0)
-        for self.count, text in enumerate(stream, 1):
-            if self.count <= SAMPLE_TEXTS:
-                self.texts.append(text)
-            elif (index := generator.randrange(self.count)) < SAMPLE_TEXTS:
-                self.texts[index] = text
-            yield text
+    lowercase: bool = option(False, "Lower-case the text.")
+    min_frequency: int | None = option(None, "The minimum count of a pair (default 2) or of a word (default 1).")
+    max_length: int = option(512, "The model's maximum length in tokens, for truncation.")
+    padding_side: Literal["right", "left"] = option("right", "The padding side; left for batched generation.")
+    token_type_ids: bool = option(False, "Return token_type_ids.")
+    overwrite: bool = option(False, "Replace an existing tokenizer in output_dir.")
+    show_progress: bool = option(True, "Show a progress bar.")
 
 
 def stream_texts(arguments: TextArguments) -> Iterator[str]:
@@ -148,31 +120,24 @@ def save(tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:
     flush(folder)
 
 
-def train(texts: Iterator[str], arguments: TokenizerArguments) -> PreTrainedTokenizerFast:
+def train(texts: Iterable[str], arguments: TokenizerArguments) -> PreTrainedTokenizerFast:
     """Train the tokenizer that `arguments` describe. Raises ValueError as the training functions do."""
-    options = {} if arguments.min_frequency is None else {"min_frequency": arguments.min_frequency}
-    return KINDS[arguments.kind](
-        texts,
-        arguments.vocab_size,
-        style=arguments.style,
-        lowercase=arguments.lowercase,
-        model_max_length=arguments.max_length,
-        padding_side=arguments.padding_side,
-        token_type_ids=arguments.token_type_ids,
-        show_progress=arguments.show_progress,
-        **options,
-    )
+    names = ("style", "lowercase", "padding_side", "token_type_ids", "show_progress")
+    options = {name: getattr(arguments, name) for name in names}
+    if arguments.min_frequency is not None:
+        options["min_frequency"] = arguments.min_frequency
+    return KINDS[arguments.kind](texts, arguments.vocab_size, model_max_length=arguments.max_length, **options)
 
 
-def summarize_tokenizer(tokenizer: PreTrainedTokenizerFast, sample: Sample) -> str:
-    """Return statistics of the tokenizer on a sample of its training texts."""
-    batch = tokenizer(sample.texts, add_special_tokens=False, split_special_tokens=True, verbose=False)["input_ids"]
+def summarize_tokenizer(tokenizer: PreTrainedTokenizerFast, texts: Sequence[str]) -> str:
+    """Return statistics of the tokenizer on some of its training texts."""
+    batch = tokenizer(texts, add_special_tokens=False, split_special_tokens=True, verbose=False)["input_ids"]
     ids = list(chain.from_iterable(batch))
     unknown = ids.count(tokenizer.unk_token_id) / max(1, len(ids))
     return (
         f"vocabulary: {len(tokenizer):,} tokens\n"
-        f"tokens per text: {len(ids) / len(batch):.1f} on average, {percent(unknown)} of them unknown "
-        f"({len(batch):,} of {sample.count:,} texts)"
+        f"tokens per text: {len(ids) / len(batch):.1f} on average, {percent(unknown)} of them unknown (in the first "
+        f"{counted(len(batch), 'text')})"
     )
 
 
@@ -180,9 +145,10 @@ def run(texts: TextArguments, arguments: TokenizerArguments) -> None:
     """Train, save and report."""
     folder = Path(arguments.output_dir)
     check_tokenizer_folder(folder, arguments.overwrite)
-    start, sample = time.perf_counter(), Sample()
-    tokenizer = train(sample.watch(stream_texts(texts)), arguments)
+    start, stream = time.perf_counter(), stream_texts(texts)
+    first = list(islice(stream, SAMPLE_TEXTS))
+    tokenizer = train(chain(first, stream), arguments)
     seconds = time.perf_counter() - start
     save(tokenizer, folder)
-    print(summarize_tokenizer(tokenizer, sample))
+    print(summarize_tokenizer(tokenizer, first))
     print(f"time: {seconds:.1f} s\nsaved: {folder}\nload: AutoTokenizer.from_pretrained({str(folder)!r})")

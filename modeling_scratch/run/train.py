@@ -2,7 +2,7 @@
 """One training of any task: check, read, build, train, save, evaluate, report and share."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Sized
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,12 +17,12 @@ from ..tasks import named
 from ..tasks.base import Report, Task, Training
 from ..utils.command_line import run_program
 from ..utils.markdown import excerpt
-from .encoder_training import build_trainer, choose_epoch_on_validation, inputs_of
+from .arguments import checking_arguments, choose_epoch_on_validation, inputs_of
 from .layout import CURVE
 from .life_cycle import Run, pipeline_call, summary
 from .pushing import share
 from .run_folder import alone, delete_set_aside
-from .search import of_trial, search, space_of, with_dropout
+from .search import of_trial, search, with_dropout
 from .trainer import RunTrainer
 
 LONGEST_TEXT = 80  # characters of a text that is answered at the end
@@ -41,6 +41,7 @@ def program(name: str, description: str | None) -> Callable[..., None]:
 @alone
 def train(task: Task, *options: Any) -> None:
     """Run a training. Input errors are raised before it starts. options: those of `task.arguments`."""
+    task.check(*options)
     run = task.open(*options) or _open(task, *options)
     data = read(task, run)
     task.complete(run, data)
@@ -51,7 +52,14 @@ def train(task: Task, *options: Any) -> None:
     stages = [stage() for stage in run.stages]
     if baselines is not None or stages:
         set_seed(run.groups["training"].seed)  # a run that resumes between the stages starts here
-    training, trainer = start(task, run, data, task.build_tokenizer(run.options, data, run.checkpoint))
+    carry_out(task, run, data, task.build_tokenizer(run.options, data, run.checkpoint), baselines, stages)
+
+
+def carry_out(
+    task: Task, run: Run, data: Any, tokenizer: Any, baselines: Any = None, stages: Sequence[Any] = ()
+) -> None:
+    """Train, save, evaluate, report and share, in a run whose data has been checked."""
+    training, trainer = start(task, run, data, tokenizer)
     training.baselines, training.stages = baselines, stages
     finish(task, training, trainer)
 
@@ -86,30 +94,32 @@ def start(task: Task, run: Run, data: Any, tokenizer: Any) -> tuple[Training, Ru
     if best_by := task.best(data, arguments):
         choose_epoch_on_validation(arguments, data, best_by)
     trainer = make_trainer(task, training)
-    rows = {split: len(each) for split, each in data.splits.items()}
+    rows = {split: len(each) for split, each in data.splits.items() if isinstance(each, Sized)}
     run.start(trainer, [*task.notes(data), *notes], **task.record(training), rows=rows)
     return training, trainer
 
 
 def fit(task: Task, run: Run, data: Any, tokenizer: Any) -> Any:
     """Train and save the model of a run, without its report, and return the trainer."""
-    if (trainer := task.fit(run, data, tokenizer)) is None:
-        _, trainer = start(task, run, data, tokenizer)
-        run.train(trainer)
+    _, trainer = start(task, run, data, tokenizer)
+    run.train(trainer)
     return trainer
 
 
+@checking_arguments()
 def make_trainer(task: Task, training: Training, **options: Any) -> RunTrainer:
     """Build the trainer. options: further ones of `RunTrainer`."""
+    rows = {split: encoded.rows for split, encoded in training.encoded.items()}
     options |= {"compute_loss_func": task.loss, **task.trainer(training)}
-    return build_trainer(
-        training.source_tokenizer,
-        {split: encoded.rows for split, encoded in training.encoded.items()},
-        task.metrics(training, "validation"),
+    return RunTrainer(
+        training.model,
         training.arguments,
-        task.collate(training),
-        task.kept_of,
-        model=training.model,
+        data_collator=task.collate(training),
+        train_dataset=rows["train"],
+        eval_dataset=rows["validation"],
+        processing_class=training.source_tokenizer,
+        compute_metrics=task.metrics(training, "validation"),
+        preprocess_logits_for_metrics=task.kept_of,
         **options,
     )
 
@@ -134,7 +144,7 @@ def search_arguments(task: Task, run: Run, data: Any) -> str:
 
     run.start(trainer_of({}), data.notes, labels=data.label_names)
     metric, _ = task.best(data, arguments) or ("loss", False)
-    report = search(arguments, space_of(arguments), options.config_overrides, metric, attempt)
+    report = search(arguments, options.config_overrides, metric, attempt)
     delete_set_aside(run.folder)
     return report
 
@@ -142,7 +152,7 @@ def search_arguments(task: Task, run: Run, data: Any) -> str:
 def finish(task: Task, training: Training, trainer: RunTrainer) -> None:
     """Train, save, and evaluate on the test split, or on validation if there is none."""
     run, data, split = training.run, training.data, evaluated_split(training.data.splits)
-    run.train(trainer, evaluates=task.evaluates and split == "test", settle=partial(task.settle, training, trainer))
+    run.train(trainer, evaluates=split in task.evaluates, settle=partial(task.settle, training, trainer))
     predicted = None
     if task.predicts:
         trainer.compute_metrics = task.metrics(training, split)

@@ -7,7 +7,6 @@ It overrides five private methods of Trainer, each with its reason, and `Capture
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from copy import copy
 from pathlib import Path
 from signal import Signals
 from typing import Any
@@ -20,11 +19,12 @@ from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_pt_utils import LengthGroupedSampler
 from transformers.trainer_utils import EvalLoopOutput, TrainOutput, rotate_checkpoints
 
+from ..modeling_base import ScratchPreTrainedModel
 from ..pipelines import TARGET_FOLDER
-from ..utils.errors import DataError, DivergedError, one_line
+from ..utils.errors import DataError, DivergedError
 from ..utils.files import remove
 from ..utils.library_messages import hidden_messages
-from .callbacks import deciding_metric
+from .callbacks import EarlyStopping, WeightAverage, deciding_metric, print_lines
 from .captured_trainer import CapturedTrainer
 from .checkpoints import (
     UNFINISHED,
@@ -43,10 +43,8 @@ from .checkpoints import (
 )
 from .distributed import check_whole, loss_scale, reporting_lost_processes, shard_on_cpu, whole_weights
 from .optimizers import set_rates_by_depth
-from .progress import print_lines
 from .pushing import Sharing
 from .resuming import (
-    AfterSaving,
     BetweenSteps,
     LengthGroups,
     NanGuard,
@@ -90,6 +88,8 @@ class RunTrainer(Sharing, CapturedTrainer):
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, captured=captured, **kwargs)
+        if not isinstance(self.model, ScratchPreTrainedModel):  # others take num_items_in_batch, and ignore it
+            self.model_accepts_loss_kwargs = False
         self.train_collator, self.train_sampler = train_collator, train_sampler
         self.added_loss, self.smooths_in_model, self.changes = added_loss, smooths_in_model, changes
         if whole_for:
@@ -99,9 +99,11 @@ class RunTrainer(Sharing, CapturedTrainer):
         self.target_tokenizer, self.keeps_checkpoints = target_tokenizer, keeps_checkpoints
         self.stop_signals, self.is_extra, self.has_begun = StopSignals(), False, False
         self.losses, self.reads_each_loss = NanGuard(self.args.device), is_synchronous(self.args.device)
-        self.add_callback(self.stop_signals)
+        decay, patience = (getattr(self.args, name, None) for name in ("ema_decay", "early_stopping_patience"))
+        self.averages = [WeightAverage(decay)] if decay else []
+        for callback in (*self.averages, *([EarlyStopping(patience)] if patience else []), self.stop_signals):
+            self.add_callback(callback)
         self.add_callback(BetweenSteps(self))
-        self.add_callback(AfterSaving(self.finish_checkpoint))  # last, as others may add files to the checkpoint
         print_lines(self)
 
     # Training
@@ -120,7 +122,7 @@ class RunTrainer(Sharing, CapturedTrainer):
     def _expected_messages(self) -> Iterator[None]:
         """Hide what Trainer says of tied weights, which a checkpoint has once, and of a best checkpoint without folder.
 
-        A state names the latter without the folder, and `AfterSaving` finds it once Trainer has missed it.
+        A state names the latter without the folder, and `BetweenSteps` finds it once Trainer has missed it.
         """
         tied: Any = getattr(self.model, "all_tied_weights_keys", {})
         names = [name for name in self.model.state_dict() if name in tied] if self.model is not None and tied else []
@@ -164,11 +166,10 @@ class RunTrainer(Sharing, CapturedTrainer):
     def create_optimizer(self, model: nn.Module | None = None) -> optim.Optimizer:
         is_new, optimizer = self.optimizer is None, super().create_optimizer(model)
         decay: float = getattr(self.args, "layer_decay", None) or 1
-        embedding_rate: float | None = getattr(self.args, "embedding_learning_rate", None)
         whole: Any = self.model
         changed = whole if model is None else model
-        if is_new and (decay != 1 or embedding_rate is not None):
-            set_rates_by_depth(optimizer, changed, whole.base_model_prefix, decay, embedding_rate)
+        if is_new and decay != 1:
+            set_rates_by_depth(optimizer, changed, whole.base_model_prefix, decay)
         for change in self.changes if is_new else ():
             change(optimizer, changed)
         return optimizer
@@ -275,13 +276,14 @@ class RunTrainer(Sharing, CapturedTrainer):
 
     # Checkpoints
 
-    def finish_checkpoint(self) -> None:
-        """Seal the checkpoint of this step, then push, and delete older ones."""
-        checkpoint, arguments = checkpoint_at(self.args, self.state.global_step), self.args
+    def finish_checkpoint(self, checkpoint: Path) -> None:
+        """Seal a checkpoint, then push, and delete older ones."""
+        arguments = self.args
         self.accelerator.wait_for_everyone()  # each process writes its own random state
         if arguments.should_save:
             with saving(checkpoint):
                 seal(checkpoint, self.is_extra)
+        self.accelerator.wait_for_everyone()  # none takes it for a damaged one before it is sealed
         if arguments.push_to_hub:
             self.push_checkpoint(checkpoint)
         if arguments.should_save and not self.is_extra:
@@ -317,7 +319,6 @@ class RunTrainer(Sharing, CapturedTrainer):
         if not is_regular(checkpoint):
             self.is_extra = True
             self._save_checkpoint(self.model_wrapped, trial)
-            self._call_on_save()
         self._finish_current_push()
         print(
             f"stopped by {received.name} after step {self.state.global_step}, saved in {checkpoint}; to resume, repeat "
@@ -325,18 +326,6 @@ class RunTrainer(Sharing, CapturedTrainer):
             file=sys.stderr,
         )
         sys.exit(128 + received)
-
-    def _call_on_save(self) -> None:
-        """Call each callback's on_save, even if an earlier one fails: the last one seals the checkpoint."""
-        for callback in self.callback_handler.callbacks:
-            alone = copy(self.callback_handler)
-            alone.callbacks = [callback]
-            try:
-                alone.on_save(self.args, self.state, self.control)
-            except DataError:  # a file of the checkpoint could not be written
-                raise
-            except Exception as error:  # reporters and pushes raise many types
-                print(f"WARNING: {type(callback).__name__} failed: {one_line(error)}", file=sys.stderr)
 
     # Private methods of Trainer
 
@@ -383,8 +372,11 @@ class RunTrainer(Sharing, CapturedTrainer):
                 super()._save_checkpoint(model, trial)
                 if arguments.should_save:
                     forget_folder(checkpoint / TRAINER_STATE_NAME)
+                    for average in self.averages:
+                        average.save(checkpoint)
         finally:
             arguments.save_total_limit, arguments.push_to_hub = limit, pushes
+        self.finish_checkpoint(checkpoint)
 
     def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
         """All that is saved passes here, with whole weights: finite ones, all tokenizers, and no pickled arguments."""

@@ -16,7 +16,8 @@ from ..data.text_pairs import TextPair
 from ..inference.answers import ALL
 from ..inference.arguments import PredictArguments
 from ..inference.loading import load_head, set_length
-from ..run.encoder_heads import HeadModelArguments, HeadTrainingArguments, model_with_head, tokenizer_of_head
+from ..run.arguments import HeadTrainingArguments
+from ..run.encoder_models import HeadModelArguments, model_with_head, tokenizer_of_head
 from ..utils.errors import DataError
 from ..utils.markdown import excerpt
 from ..utils.options import option

@@ -221,10 +221,10 @@ class Task:
 
     name: that of its module. arguments: dataclasses of options for the model and the data, and last Trainer's. loss:
     its `compute_loss_func`; None for the model's own. best_by: the score that chooses the epoch, and whether greater is
-    better; None if the options choose. predicts: whether the report reads Trainer's predictions. evaluates: whether a
-    run with a test split is scored on validation at its end. reports_everywhere: whether each process takes part in the
-    report. curve: of the report. samples: how many texts the saved model answers at the end. lab: None if the lab does
-    not train it.
+    better; None if the options choose. predicts: whether the report reads Trainer's predictions. evaluates: where a run
+    that reports one of these splits is scored on validation at its end. reports_everywhere: whether each process takes
+    part in the report. curve: of the report. samples: how many texts the saved model answers at the end. lab: None if
+    the lab does not train it.
     """
 
     curve: ClassVar[Curve] = Curve("loss (nats)", "eval_loss", "loss")
@@ -233,7 +233,7 @@ class Task:
     loss: ClassVar[Callable[..., Any] | None] = None
     best_by: ClassVar[tuple[str, bool] | None] = ("f1", True)
     predicts: ClassVar[bool] = True
-    evaluates: ClassVar[bool] = True
+    evaluates: ClassVar[tuple[str, ...]] = ("test",)
     reports_everywhere: ClassVar[bool] = False
     samples: ClassVar[int] = 3
     lab: ClassVar[Comparison | None] = None
@@ -266,6 +266,9 @@ class Task:
     def program(self) -> str:
         """The name of the program that trains, without .py."""
         return next(program for program, name in PROGRAMS.items() if name == self.name)
+
+    def check(self, *options: Any) -> None:
+        """Raise `DataError` for options of several groups that exclude each other, before anything is read."""
 
     def open(self, *options: Any) -> Any:
         """Return the `Run` of these options; None for one that has no other parts than its training."""
@@ -372,10 +375,6 @@ class Task:
     def next_commands(self, folder: Path, data: Any) -> list[str]:
         """Return commands that use the saved model, a line each."""
         return []
-
-    def fit(self, run: Any, data: Any, tokenizer: Any) -> Any:
-        """Train and save the model of a run, and return the trainer; None for a task that run/train carries out."""
-        return None
 
     # Card
 

@@ -15,13 +15,12 @@ from ..data.encoded_texts import encode_rows
 from ..data.labelled_texts import ReviewData, load_splits
 from ..data.splits import DataArguments
 from ..data.text_pairs import as_fields, of_parts, text_lists
+from ..run.classifier import complete_by_texts, load_demo, open_classifier, report_classifier, train_baselines
 from ..run.classifier_arguments import ClassifierModelArguments, ClassifierTrainingArguments
-from ..run.classifier_end import calibrate_weights, report_classifier
-from ..run.classifier_start import complete_by_texts, load_demo, open_classifier, train_baselines
 from ..run.encoder_models import ModelArguments, build_model, build_tokenizer
-from ..run.life_cycle import Run
 from ..run.problem_types import PROBLEMS, best_score, start_head, trainer_options, weights_of
-from ..run.self_pretraining import SelfPretrainingArguments
+from ..run.self_pretraining import SelfPretrainingArguments, check_combination
+from ..run.temperature import calibrate
 from .base import Comparison, Encoded, Report, Training
 from .classifier_answers import AnsweringClassifier
 
@@ -42,17 +41,19 @@ class Classifying(AnsweringClassifier):
 
     complete = staticmethod(complete_by_texts)
     best = staticmethod(best_score)
-    settle = staticmethod(calibrate_weights)
 
     # Before the training
 
-    def open(self, *options: Any) -> Run:
+    def check(self, model: Any, data: Any, options: Any, arguments: Any) -> None:
+        check_combination(options, model, data, arguments)
+
+    def open(self, *options: Any) -> Any:
         return open_classifier(self, *options)
 
     def read(self, arguments: DataArguments) -> ReviewData:
         return load_demo(arguments) if arguments.uses_demo else load_splits(arguments)
 
-    def before_training(self, run: Run, data: ReviewData) -> Any:
+    def before_training(self, run: Any, data: ReviewData) -> Any:
         return train_baselines(self, run, data)
 
     def build_tokenizer(self, options: ModelArguments, data: ReviewData, checkpoint: str | None) -> Any:
@@ -83,6 +84,9 @@ class Classifying(AnsweringClassifier):
         return trainer_options(training.data, training.arguments, training.model, self.collate(training))
 
     # After it
+
+    def settle(self, training: Training, trainer: Any) -> None:
+        training.weights = calibrate(trainer)
 
     def report(self, training: Training, trainer: Any, split: str, predicted: Any) -> Report:
         return report_classifier(training, trainer)

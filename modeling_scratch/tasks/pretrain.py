@@ -1,20 +1,36 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Pretrain on plain text: masked tokens, next tokens or denoising. The objective says what the model then does."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
-from transformers import PreTrainedModel, Trainer
+from torch.utils.data import Sampler
+from transformers import PreTrainedModel, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+from transformers.trainer_utils import IntervalStrategy, SaveStrategy
 
 from .. import presets
 from ..data.documents import DocumentArguments, Documents, load_documents
-from ..run.life_cycle import Run
-from ..run.objectives import PretrainingModelArguments, build_model, build_tokenizer
-from ..run.pretraining import PretrainingArguments, start
+from ..data.packed_documents import NumberedRows, Pieces, SimilarLengths, StreamedRows
+from ..report.pretraining import (
+    PretrainingData,
+    first_words,
+    report_pretraining,
+    token_losses,
+    token_metrics,
+    write_sample,
+)
+from ..run.arguments import RunArguments
+from ..run.distributed import whole_model
+from ..run.objectives import PretrainingModelArguments, build_model, build_tokenizer, prepare
 from ..tasks import PRETRAIN
+from ..utils.errors import DataError
 from ..utils.markdown import escaped, table
+from ..utils.options import option
 from . import fill, write
-from .base import Comparison, Metric, Results, Task, Use
+from .base import Comparison, Encoded, Metric, Report, Results, Task, Training, Use
 
 REWRITTEN = write.CONTINUED.replace("text, ", "text, truncation=True, ")
 DENOISED = "An encoder-decoder pretrained on denoising, for fine-tuning."
@@ -26,12 +42,85 @@ CARDS = {
 }
 
 
+@dataclass
+class PretrainingArguments(RunArguments, TrainingArguments):
+    """transformers.TrainingArguments with defaults for small models on a CPU."""
+
+    output_dir: str | None = option("runs/pretrained", "The folder for the model and all results.")
+    learning_rate: float = option(1e-3, "The peak learning rate of AdamW.")
+    lr_scheduler_type: str = option("cosine", "The learning rate schedule after warm-up.")
+    weight_decay: float = option(0.1, "Weight decay, except for biases and norms.")
+    adam_beta2: float = option(0.98, "Decay of AdamW's second moment.")
+    warmup_steps: float = option(0.05, "Warm-up steps; below 1, a fraction of all steps.")
+    num_train_epochs: float = option(1.0, "The number of training epochs.")
+    per_device_train_batch_size: int = option(32, "Training rows per step and device.")
+    per_device_eval_batch_size: int = option(32, "Rows per evaluation batch.")
+    eval_strategy: str = option("steps", "When to evaluate.")
+    eval_steps: float | None = option(0.1, "The interval in steps; below 1, a fraction of all steps.")
+    save_strategy: str = option("steps", "When to save a checkpoint.")
+    save_steps: float = option(0.2, "The interval in steps; below 1, a fraction of all steps.")
+    save_total_limit: int | None = option(1, "The number of checkpoints to keep.")
+    logging_steps: float = option(0.02, "Steps between log entries; below 1, a fraction of all steps.")
+    ema_decay: float = option(0.0, "Decay of the moving average of weights used at the end; 0: no averaging.")
+    early_stopping_patience: int = option(
+        0,
+        "Stop after this many evaluations without improvement and keep the best weights; 0: never. "
+        "Each evaluation then saves a checkpoint.",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.early_stopping_patience:
+            self._choose_on_validation()
+        elif self.load_best_model_at_end and self.ema_decay:
+            raise DataError("--load_best_model_at_end keeps the weights of one evaluation, and requires --ema_decay 0")
+        self.load_best_model_at_end = bool(self.load_best_model_at_end)
+        if self.label_smoothing_factor:
+            raise DataError("--label_smoothing_factor is not supported: the perplexity is computed from the loss")
+        if self.prediction_loss_only:
+            raise DataError("--prediction_loss_only is not supported: the evaluation loss is that of the predictions")
+
+    def _choose_on_validation(self) -> None:
+        if self.ema_decay or self.eval_strategy == IntervalStrategy.NO or self.load_best_model_at_end is False:
+            raise DataError(
+                "--early_stopping_patience requires --ema_decay 0, as it keeps the weights of one evaluation, and "
+                "evaluations (--eval_strategy); it excludes --load_best_model_at_end False"
+            )
+        self.save_strategy = SaveStrategy(IntervalStrategy(self.eval_strategy).value)
+        self.save_steps = self.eval_steps or self.save_steps
+        self.load_best_model_at_end, self.metric_for_best_model, self.greater_is_better = True, "loss", False
+
+
+class CountEpochs(TrainerCallback):
+    """Set the epoch of the rows, so that their noise differs between epochs."""
+
+    def __init__(self, rows: NumberedRows) -> None:
+        self.rows = rows
+
+    def on_epoch_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        self.rows.set_epoch(int(state.epoch or 0))
+
+
+def sampler_of(rows: Any, arguments: TrainingArguments) -> Sampler | None:
+    """Return the order of pieces, in batches of similar length; None for other rows."""
+    if not isinstance(rows, Pieces):
+        return None
+    batch = arguments.train_batch_size * arguments.gradient_accumulation_steps * arguments.world_size
+    return SimilarLengths(rows.lengths, batch, arguments.seed)
+
+
 class Pretraining(Task):
     name = PRETRAIN
     arguments = PretrainingModelArguments, DocumentArguments, PretrainingArguments
+    best_by, predicts, evaluates, samples = None, False, ("validation",), 0
     lab = Comparison(presets.DECODERS, "loss", ("perplexity",), "--objective clm --validation_fraction 0.05")
 
     read = staticmethod(load_documents)
+    kept_of = staticmethod(token_losses)
+
+    def check(self, options: Any, data: DocumentArguments, arguments: TrainingArguments) -> None:
+        if data.streaming and arguments.max_steps <= 0:
+            raise DataError("--streaming requires --max_steps, as the length of a stream is unknown")
 
     def build_tokenizer(self, options: PretrainingModelArguments, data: Documents, checkpoint: str | None) -> Any:
         return build_tokenizer(options, data.train, checkpoint)
@@ -39,10 +128,40 @@ class Pretraining(Task):
     def build_model(self, options: PretrainingModelArguments, data: Documents, tokenizer: Any) -> PreTrainedModel:
         return build_model(options, tokenizer)
 
-    def fit(self, run: Run, data: Documents, tokenizer: Any) -> Trainer:
-        trainer, _ = start(run, data, tokenizer)
-        run.train(trainer)
-        return trainer
+    def answerer(self, training: Training) -> PretrainingData:
+        """Return the rows of both splits, and what their scores mean."""
+        return prepare(training.options, training.data, training.tokenizer, training.arguments.seed)
+
+    def encode(self, training: Training, split: str) -> Encoded:
+        data: PretrainingData = training.answerer
+        return Encoded(getattr(data, split), [], notes=data.notes if split == "train" else ())
+
+    def collate(self, training: Training) -> Any:
+        return training.answerer.collator
+
+    def metrics(self, training: Training, split: str) -> Callable[..., dict[str, float]]:
+        data: PretrainingData = training.answerer
+        return partial(token_metrics, text=data.text if data.is_whole_text else None)
+
+    def trainer(self, training: Training) -> dict[str, Any]:
+        data: PretrainingData = training.answerer
+        arguments = training.arguments = copy(training.arguments)  # run_config.json has those of the user
+        arguments.remove_unused_columns = False  # the collators use columns that the model does not
+        arguments.label_names = [data.label_name]
+        if isinstance(data.train, StreamedRows):
+            # Each process reads the stream: batches differ in length and cannot be dispatched.
+            arguments.accelerator_config = replace(arguments.accelerator_config, dispatch_batches=False)
+        counting = [CountEpochs(data.train)] if isinstance(data.train, NumberedRows) else []
+        return {"train_sampler": sampler_of(data.train, arguments), "callbacks": counting}
+
+    def report(self, training: Training, trainer: Any, split: str, predicted: Any) -> Report:
+        data: PretrainingData = training.answerer
+        text = report_pretraining(trainer, data, training.data.validation[0], training.run.resumed_at)
+        if training.options.objective != "clm":
+            return Report(text)
+        prompt = first_words(data.validation[0]["input_ids"], training.tokenizer)
+        sample = write_sample(whole_model(trainer), training.tokenizer, prompt, data.longest)
+        return Report(f"{text}\n\na sample:\n{sample}")
 
     def purpose_of(self, record: Mapping[str, Any]) -> str:
         return CARDS[record["model"]["objective"]][0]

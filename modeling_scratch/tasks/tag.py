@@ -29,7 +29,8 @@ from ..data.tagged_sentences import (
 )
 from ..inference.arguments import PredictArguments
 from ..inference.loading import load_head, set_length
-from ..run.encoder_heads import HeadModelArguments, HeadTrainingArguments, model_with_head, tokenizer_of_head
+from ..run.arguments import HeadTrainingArguments
+from ..run.encoder_models import HeadModelArguments, model_with_head, tokenizer_of_head
 from ..run.layout import PREDICTIONS
 from ..utils.errors import DataError, DivergedError, one_line
 from ..utils.markdown import excerpt

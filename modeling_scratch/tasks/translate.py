@@ -66,7 +66,7 @@ class Translating(Task):
     name, explained, not_generated = "translate", "generation", None
     lab = Comparison(presets.SEQ2SEQS, "loss", ("bleu",), "--average_checkpoints 1 --num_beams 1")
     arguments = TranslationModelArguments, TranslationDataArguments, TranslationTrainingArguments
-    best_by, predicts, evaluates, samples = None, False, False, 0
+    best_by, predicts, evaluates, samples = None, False, (), 0
     refusal, columns_of_answers = "the model translates", ("translation",)
     purpose = "A translation model from {source} to {target} (column names of the training data)."
     use = Use(

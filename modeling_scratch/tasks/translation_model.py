@@ -15,6 +15,7 @@ from ..bridges.model_sources import (
     ALLOW_SPECIAL_TOKENS,
     Tokenizers,
     ask_for_mask,
+    check_folder,
     load_body,
     load_tokenizers,
     position_limit,
@@ -24,8 +25,7 @@ from ..bridges.model_sources import (
 from ..data.translation_pairs import TranslationData
 from ..inference.generation import SearchArguments
 from ..modeling_seq2seq import ScratchSeq2SeqForConditionalGeneration
-from ..run.arguments import RunArguments
-from ..run.callbacks import save_where_evaluated
+from ..run.arguments import RunArguments, save_where_evaluated
 from ..run.losses import R_DROP, check_r_drop
 from ..utils.errors import DataError
 from ..utils.options import option
@@ -44,7 +44,7 @@ class TranslationModelArguments:
     """The model to train: a preset from scratch or a checkpoint to fine-tune."""
 
     preset: str | None = option(
-        None, f"The configuration of a new model: {', '.join(presets.SEQ2SEQS)} (default: {DEFAULT_PRESET})."
+        None, f"The configuration of a new model (default: {DEFAULT_PRESET}).", presets.SEQ2SEQS
     )
     config_overrides: str | None = option(None, "Changes to the preset, e.g. hidden_size=256,decoder_layers=2.")
     model_name_or_path: str | None = option(None, "A checkpoint to fine-tune, instead of a new model.")
@@ -61,14 +61,16 @@ class TranslationModelArguments:
     allow_special_tokens: bool = option(False, ALLOW_SPECIAL_TOKENS)
     trust_remote_code: bool = option(False, "Allow the checkpoint's own code to run.")
 
-    RETIRED = {"--bpe_dropout": "it lowered the scores of models of these sizes; leave it out"}
-
     def __post_init__(self) -> None:
         new = [name for name in ("preset", "config_overrides", "separate_vocabularies") if getattr(self, name)]
         if self.model_name_or_path and new:
             raise DataError(f"--{', --'.join(new)}: for new models only, not for --model_name_or_path")
         if self.max_length < 4:
             raise DataError(f"--max_length {self.max_length}: must be at least 4")
+        if self.model_name_or_path:
+            check_folder(self.model_name_or_path, "--model_name_or_path")
+        else:  # builds the config before the data are read
+            preset_config(presets.SEQ2SEQS, self.preset or DEFAULT_PRESET, self.config_overrides)
 
 
 @dataclass

@@ -21,12 +21,13 @@ RETIRED = {
     "--soft_labels": NO_TEACHERS,
     "--linear_part": LINEAR,
     "--mean_with_baseline": "the report compares with the linear model, and --save_linear_model True saves it",
-    "--sparse_embeddings": "use --embedding_learning_rate for a rate of the embeddings",
+    "--sparse_embeddings": "use --learning_rate, or --layer_decay when a checkpoint is fine-tuned",
     "--ngram_vocab_size": "use --tokenizer_kind and --vocab_size",
     "ngram_vocab_size": "use --tokenizer_kind and --vocab_size",
-    "--bpe_dropout": "use --r_drop, or --config_overrides hidden_dropout=0.2, against overfitting",
     "--plot": "use --history, and draw it with `modeling-scratch figures speed-history`",
     "--objective context": "use --objective mlm",
+    "--embedding_learning_rate": "use --learning_rate, or --layer_decay when a checkpoint is fine-tuned",
+    "--bpe_dropout": "use more dropout, which scores higher: --config_overrides hidden_dropout=0.2",
 }
 
 

@@ -12,8 +12,8 @@ from transformers import BertConfig, BertForSequenceClassification, DataCollator
 
 from modeling_scratch import ScratchEncoderConfig, ScratchEncoderForSequenceClassification
 from modeling_scratch.data.collators import FlatBatches
-from modeling_scratch.run.batches import are_flat, training_batches
 from modeling_scratch.run.classifier_arguments import ClassifierTrainingArguments
+from modeling_scratch.run.problem_types import are_flat, training_batches
 from modeling_scratch.run.trainer import RunTrainer
 from modeling_scratch.utils.errors import DataError
 from tokenization import train_wordlevel_tokenizer

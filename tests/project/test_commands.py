@@ -118,7 +118,6 @@ def test_a_wrong_command_line_is_refused_without_a_library(fault: str, tmp_path:
 ACCEPTED = [
     "train-classifier --output_dir {run} --overwrite",
     "train-classifier --output_dir {run} --resume_from_checkpoint last",
-    "train-classifier --output_dir {run} --search_trials 3",
     "train-classifier --output_dir new --bf16 --lowercase False --learning-rate=3e-4 --report_to none",
     "predict --model folder --input -",
     "convert --input gpt2 --output_dir new",

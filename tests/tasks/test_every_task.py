@@ -42,7 +42,7 @@ class Case(NamedTuple):
 
 
 OF_ENCODERS = {
-    "--preset gpt2": "--preset gpt2: the choices are",
+    "--preset gpt2": "invalid choice: 'gpt2'",
     "--max_length 3": "--max_length 3: must be at least 4",
     "--early_stopping_patience 2 --ema_decay 0.9": "--early_stopping_patience requires --ema_decay 0",
 }

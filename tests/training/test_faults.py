@@ -95,7 +95,7 @@ def said_of_weights(output: Path) -> str:
 
 
 # A greater loss counts as better: the first of three checkpoints is the best.
-CHOSEN = "--embedding_learning_rate 3e-3 --save_total_limit 3 --metric_for_best_model loss --greater_is_better True"
+CHOSEN = "--layer_decay 0.9 --save_total_limit 3 --metric_for_best_model loss --greater_is_better True"
 
 
 def test_a_run_does_not_go_on_when_its_best_checkpoint_is_lost(data: Path, made: Made, tmp_path: Path) -> None:
@@ -197,19 +197,13 @@ def test_a_loss_that_is_no_number_is_found_before_it_can_harm(
     assert ("step 8 is taken" in ended.text) == bool(late)
 
 
-def fail(*_: Any, **__: Any) -> None:
-    raise ConnectionError("nobody listens")
-
-
 def test_a_signal_says_how_to_go_on_and_a_second_one_ends_it_at_once(data: Path, tmp_path: Path, made: Made) -> None:
-    """Before anything was evaluated, and where a callback fails that comes before those which seal the checkpoint."""
+    """Before anything was evaluated."""
     extra = "--early_stopping_patience 9"
 
     def stopped(folder: str, owner: Any, function: str, *calls: int) -> Ended:
         stops = [at_call(owner, function, call, send(signal.SIGINT)) for call in calls]
-        return run(
-            "best", data, tmp_path / folder, at_call(DefaultFlowCallback, "on_save", 1, fail), *stops, extra=extra
-        )
+        return run("best", data, tmp_path / folder, *stops, extra=extra)
 
     ended = stopped("once", Trainer, "training_step", 3)
     assert ended.status == 128 + signal.SIGINT, ended.text
@@ -217,7 +211,6 @@ def test_a_signal_says_how_to_go_on_and_a_second_one_ends_it_at_once(data: Path,
     told = ended.text.strip().splitlines()[-1]
     assert f"stopped by SIGINT after step 2, saved in {checkpoint}" in told
     assert told.endswith("--resume_from_checkpoint last")
-    assert "WARNING: DefaultFlowCallback failed: nobody listens" in ended.text
     assert check_checkpoint(checkpoint) is None
     assert last_checkpoints(tmp_path / "once", 1) == [], "none of those that are averaged"
     finish("best", data, tmp_path / "once", extra=f"{extra} --resume_from_checkpoint last")
@@ -280,23 +273,6 @@ def test_a_full_disk(data: Path, small_disk: Path | None, tmp_path: Path, saved:
     assert (output / "model.safetensors").read_bytes() == (saved / "model.safetensors").read_bytes()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("limit", [1 << 9, 1 << 12, 1 << 14])
-@pytest.mark.parametrize("name", ["average", "steps", "packed", "streamed", "translation"])
-def test_no_room_for_a_file(name: str, limit: int, data: Path, tmp_path: Path) -> None:
-    """Whichever file it is that does not fit, in a checkpoint and in the end."""
-    at_step = at_call(Trainer, "training_step", 22, lambda *_, **__: limit_files(limit))
-    ended = run(name, data, tmp_path / "run", at_step)
-    check_full(ended, tmp_path / "run", before=len(checkpoints_in(tmp_path / "run")))
-    assert checkpoints_in(tmp_path / "run")
-
-    in_the_end = at_call(Trainer, "_finalize_training", 1, lambda *_, **__: limit_files(limit))
-    ended = run(name, data, tmp_path / "other", in_the_end)
-    check_full(ended, tmp_path / "other", before=len(checkpoints_in(tmp_path / "other")))
-    for weights in (tmp_path / "other").glob("*.safetensors"):
-        assert load_file(weights), "whole, or not there"
-
-
 def test_checkpoints_are_in_the_order_of_their_steps_and_those_behind_one_are_set_aside(tmp_path: Path) -> None:
     """One that a stop has left is not among the last, whose weights are averaged."""
     for step in (900, 1000, 20, 1100):
@@ -315,12 +291,6 @@ def test_a_seal_is_set_when_all_has_reached_the_disk(tmp_path: Path, monkeypatch
     monkeypatch.setattr(os, "fsync", lambda descriptor: reached.append(os.fstat(descriptor).st_ino))
     seal(tmp_path)
     assert reached == [path.stat().st_ino for path in (tmp_path / "weights", tmp_path / MANIFEST, tmp_path)]
-
-
-@pytest.mark.skipif(not Path("/proc/self").exists(), reason="Linux only")
-def test_a_folder_that_its_file_system_cannot_flush_is_no_error() -> None:
-    """Those of some network file systems, and of /proc."""
-    flush(Path("/proc/self"))
 
 
 def test_weights_of_16_bits_are_averaged_in_32(tmp_path: Path) -> None:

@@ -118,14 +118,3 @@ def test_a_checkpoint_of_another_step_or_with_another_state_is_skipped(
         (path / "trainer_state.json").write_text(state)
         seal(path)
         assert "no complete checkpoint of a run" in refused(capsys, data, copied, RESUME)
-
-
-@pytest.mark.slow
-def test_searches_keep_their_trials_in_their_own_folders(data: Path, tmp_path: Path) -> None:
-    search = "--search_trials 1 --max_steps 1 --search_over learning_rate"
-    for name in ("why?100%41", "why?b#c"):
-        ended = run("best", data, tmp_path / name, extra=search)
-        assert ended.status == 0, ended.text
-        assert (tmp_path / name / "study.db").stat().st_size
-        assert len(json.loads((tmp_path / name / "search.json").read_text())["trials"]) == 1
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["why?100%41", "why?b#c"]

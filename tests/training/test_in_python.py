@@ -80,13 +80,6 @@ def test_reports_of_other_kinds_and_of_pairs_predict(tmp_path: Path) -> None:
         report.predict(["plot"])
 
 
-def test_declared_classes_are_mapped_and_renamed(tables: dict[str, pd.DataFrame], tmp_path: Path) -> None:
-    rows = datasets.Dataset.from_pandas(tables["train"])
-    declared = rows.cast_column("label", datasets.ClassLabel(names=["neg", "pos"]))
-    report = train_classifier(declared, tmp_path / "run", label_map={"neg": "bad"}, **OPTIONS)
-    assert report.scores["labels"] == ["bad", "pos"]
-
-
 def test_each_kind_of_data_gives_the_same_model(tables: dict[str, pd.DataFrame], tmp_path: Path) -> None:
     table = tables["train"]
     (tmp_path / "folder").mkdir()
@@ -110,6 +103,9 @@ def test_errors_are_exceptions_of_one_line(tables: dict[str, pd.DataFrame], tmp_
         (table, {"text_column": "nowhere"}, "data: no column 'nowhere'"),
         (tables, {"label_column": "nowhere"}, "data['train']"),
         (table, {"search_trials": 2}, "search_trials"),
+        (tmp_path, {"preset": "bort"}, "preset bort: the choices are"),
+        (tmp_path, {"config_overrides": "hiden_size=3"}, "did you mean 'hidden_size'"),
+        (tmp_path, {"model_name_or_path": str(tmp_path / "none")}, "none: folder not found"),
         ({"train": table, "holdout": table}, {}, "'holdout'"),
         ({"train": [1, 2]}, {}, "is a list"),
         ({"train": table, "val": table, "valid": table}, {}, "validation split"),
@@ -146,14 +142,3 @@ def test_an_interruption_saves_a_checkpoint_and_raises(tables: dict[str, pd.Data
     ended = in_child(at_call(Trainer, "training_step", 3, send(SIGINT)), train)
     assert (ended.status, ended.text.strip().endswith("goes on")) == (0, True), ended.text
     assert (tmp_path / "run" / "checkpoint-3").is_dir()
-
-
-def test_a_run_is_resumed_with_the_same_table(tables: dict[str, pd.DataFrame], tmp_path: Path) -> None:
-    options = {**OPTIONS, "save_strategy": "steps", "save_steps": 1}
-    first = train_classifier(tables, tmp_path / "run", **options)
-    again = train_classifier(tables, tmp_path / "run", resume_from_checkpoint="last", **options)
-    assert first.scores["accuracy"] == again.scores["accuracy"]
-    with pytest.raises(DataError, match="train"):
-        train_classifier(
-            {**tables, "train": tables["test"]}, tmp_path / "run", resume_from_checkpoint="last", **options
-        )

@@ -4,20 +4,15 @@
 import json
 import random
 import re
-import shutil
 from pathlib import Path
 
-import compare as compare_program
 import predict as predict_program
 import pytest
-import torch
 import train_classifier
 from processes import refusal
-from serving import served
-from transformers import AutoModelForSequenceClassification, pipeline
+from transformers import pipeline
 from uploads import uploaded_texts
 
-from modeling_scratch.serving.answerers import load_answerer
 from modeling_scratch.sharing.verification import Verdict, verify
 
 FAST = "--learning_rate 2e-2 --per_device_train_batch_size 16 --report_to none --use_cpu --seed 0"
@@ -179,14 +174,6 @@ def test_checkpoints_predict_in_the_unit_too(numbers: Path) -> None:
         assert 30 < answer["score"] < 70
 
 
-def test_a_run_that_is_resumed_ends_as_one_that_was_not(numbers: Path, folder: Path) -> None:
-    copy = shutil.copytree(numbers, folder / "copied" / "numbers")
-    first = min(copy.glob("checkpoint-*"), key=lambda path: int(path.name.partition("-")[2]))
-    (copy.parent / "stars.csv").write_bytes((folder / "stars.csv").read_bytes())
-    train(copy.parent, "numbers", f"--save_total_limit 9 --resume_from_checkpoint {first}")
-    assert (copy / "model.safetensors").read_bytes() == (numbers / "model.safetensors").read_bytes()
-
-
 def test_files_are_answered(sets: Path, numbers: Path, tmp_path: Path) -> None:
     (tmp_path / "new.csv").write_text("text\ngreat warm film\nfilm 7 story\n")
     for run in (sets, numbers):
@@ -199,27 +186,6 @@ def test_files_are_answered(sets: Path, numbers: Path, tmp_path: Path) -> None:
     found = [json.loads(line) for line in (tmp_path / "numbers.jsonl").read_text().splitlines()]
     assert [row["label"] for row in found] == ["stars", "stars"]
     assert found[0]["score"] > found[1]["score"]
-
-
-def test_runs_are_compared_on_the_predictions_that_they_keep(sets: Path, numbers: Path, tmp_path: Path) -> None:
-    for run, score in ((sets, "f1_micro"), (numbers, "rmse")):
-        compare_program.main(f"{run} {run} --output {tmp_path / run.name}.json".split())
-        first, _ = content(tmp_path, f"{run.name}.json")["runs"]
-        assert first["scores"][score]["value"] == pytest.approx(
-            content(run, "evaluation.json")["scores"][score]["value"]
-        )
-
-
-@pytest.mark.slow
-def test_a_regression_goes_on_from_the_numbers_of_its_checkpoint(numbers: Path, folder: Path, tmp_path: Path) -> None:
-    """Its head is kept as it is: with no step to change it, the answers stay."""
-    options = f"--train_file {folder / 'stars.csv'} --label_column stars --model_name_or_path {numbers} --ema_decay 0"
-    train_classifier.main(
-        f"{options} --output_dir {tmp_path / 'run'} {FAST} --learning_rate 1e-12 --max_steps 1".split()
-    )
-    before, after = (AutoModelForSequenceClassification.from_pretrained(run) for run in (numbers, tmp_path / "run"))
-    for name, weight in before.state_dict().items():
-        torch.testing.assert_close(weight, after.state_dict()[name])
 
 
 @pytest.mark.parametrize(
@@ -237,20 +203,6 @@ def test_what_only_concerns_one_class_is_refused(folder: Path, tmp_path: Path, c
     )
     assert said in refusal(capsys, train_classifier.main, f"{options} {extra}".split())
     assert not (tmp_path / "run").exists()
-
-
-def test_the_demo_has_one_class_per_text(tmp_path: Path, capsys) -> None:
-    options = f"--output_dir {tmp_path / 'run'} --problem_type regression"
-    assert "the demo reviews have one class" in refusal(capsys, train_classifier.main, options.split())
-
-
-def test_the_server_gives_the_answers_of_the_pipeline(sets: Path, numbers: Path) -> None:
-    for run in (sets, numbers):
-        [expected] = pipeline("text-classification", model=str(run), top_k=None)(["film story actor"])
-        with served(load_answerer(str(run), "cpu")) as client:
-            found = client.post("/classify", json={"inputs": "film story actor", "top_k": 3}).json()["outputs"]
-        assert [row["label"] for row in found] == [row["label"] for row in expected]
-        assert [row["score"] for row in found] == pytest.approx([row["score"] for row in expected], rel=1e-4)
 
 
 def test_numbers_that_cannot_be_learned_or_mapped_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

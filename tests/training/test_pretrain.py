@@ -14,7 +14,6 @@ from typing import Any
 import pretrain
 import pytest
 import torch
-import train_classifier
 from native_models import Native
 from processes import refusal
 from text_samples import fault, write
@@ -22,7 +21,6 @@ from transformers import (
     AutoModelForCausalLM,
     AutoModelForMaskedLM,
     AutoModelForSeq2SeqLM,
-    AutoModelForSequenceClassification,
     AutoTokenizer,
     GPTNeoXConfig,
     GPTNeoXForCausalLM,
@@ -30,7 +28,7 @@ from transformers import (
 )
 from uploads import uploaded_texts
 
-from modeling_scratch.data.documents import DocumentArguments, Documents
+from modeling_scratch.data.documents import Documents
 from modeling_scratch.report.pretraining import (
     TextSize,
     token_metrics,
@@ -42,8 +40,6 @@ from modeling_scratch.run.objectives import (
     make_collator,
     prepare,
 )
-from modeling_scratch.run.run_folder import check_unchanged
-from modeling_scratch.sharing.run_record import write_run
 
 FAST = "--report_to none --use_cpu --disable_tqdm True --learning_rate 1e-2 --per_device_train_batch_size 8"
 SMALL = "--config_overrides hidden_size=16,num_hidden_layers=1,num_attention_heads=2,intermediate_size=32"
@@ -161,19 +157,6 @@ def test_masks_of_the_evaluation_are_the_same_each_time(encoder: Path) -> None:
     assert last == final
 
 
-def test_a_classifier_starts_with_the_weights_of_a_checkpoint(encoder: Path, tmp_path: Path) -> None:
-    texts = [f"{text} {number}" for number, text in enumerate(prose(20, seed=5))]
-    path = write(tmp_path / "train.csv", {"text": texts, "label": [int("sees" in text) for text in texts]})
-    tuned = f"--data_dir {path.parent} --output_dir {tmp_path / 'run'} --model_name_or_path {encoder} {FAST}"
-    train_classifier.main(f"{tuned} --learning_rate 1e-30 --max_steps 1 --ema_decay 0".split())
-    model = AutoModelForSequenceClassification.from_pretrained(tmp_path / "run")
-    assert type(model).__name__ == "ScratchEncoderForSequenceClassification"
-    vocabularies = [AutoTokenizer.from_pretrained(folder).get_vocab() for folder in (encoder, tmp_path / "run")]
-    assert vocabularies[0] == vocabularies[1]
-    started = AutoModelForMaskedLM.from_pretrained(encoder).base_model.state_dict()
-    assert all(torch.equal(weight, started[name]) for name, weight in model.base_model.state_dict().items())
-
-
 @pytest.mark.parametrize(
     ("options", "stop"),
     [
@@ -229,13 +212,6 @@ def test_a_run_goes_on_with_its_own_tokenizer_and_arguments(
     assert "--block_size was 32 and is 64" in message
     assert "--train_file was ['long.txt'] and is ['long.txt', 'long.txt']" in message
     assert "complete" in refusal(capsys, run, output, f"{options} {output / 'checkpoint-999'}")
-
-
-def test_a_run_may_name_its_files_from_another_folder(tmp_path: Path) -> None:
-    write_run(tmp_path, "program", {"data": DocumentArguments(train_file=["texts/a.txt", "/data/b.txt"])}, notes=[])
-    check_unchanged(tmp_path, {"data": DocumentArguments(train_file=[str(tmp_path / "a.txt"), "data/b.txt"])})
-    with fault("--train_file", "texts/a.txt", "others/a.txt"):
-        check_unchanged(tmp_path, {"data": DocumentArguments(train_file=["others/a.txt", "/data/b.txt"])})
 
 
 def small_arguments(objective: str = "clm", **options: Any) -> PretrainingModelArguments:
@@ -295,27 +271,20 @@ STOPS_EARLY = f"{CHARACTERS} --early_stopping_patience"
     ("options", "said"),
     [
         (f"{MASKED} --preset gpt2", ["gpt2", "reviews", "bert"]),
-        ("--objective nsp", ["nsp", "mlm"]),
-        ("--objective context", ["--objective context is retired: use --objective mlm"]),
-        (f"{CHARACTERS} --block_size 4", ["--block_size 4"]),
         (f"{CHARACTERS} --block_size 1000000", ["--block_size 1000000", "tokens"]),
         (f"{CHARACTERS} --streaming --max_steps -1", ["--max_steps"]),
         (f"{CHARACTERS} --whole_word", ["--whole_word"]),
         (f"{CHARACTERS} --label_smoothing_factor 0.1", ["--label_smoothing_factor"]),
-        (f"{MASKED} --mask_fraction 1.5", ["--mask_fraction"]),
         (f"{CHARACTERS} --mask_fraction 0.3", ["--mask_fraction", "clm"]),
         (f"{CHARACTERS} --denoising span_corruption", ["--denoising span_corruption"]),
-        ("--objective mlm --tokenizer_kind character --whole_word", ["--whole_word", "character"]),
         (f"{DENOISING} --preset bart --denoising span_corruption --mask_fraction 0.8", ["0.8", "--block_size"]),
         (f"{MASKED} --prediction_loss_only True", ["--prediction_loss_only"]),
-        (f"{MASKED} --vocab_size 3", ["vocab_size"]),
         ("--objective mlm --tokenizer_name_or_path {decoder}", ["mask_token"]),
         ("--objective clm --tokenizer_name_or_path {encoder}", ["eos_token"]),
         ("--objective clm --model_name_or_path {decoder} --block_size 128", ["--block_size 128", "32"]),
         ("--objective clm --model_name_or_path {decoder} --preset characters", ["--preset"]),
         (f"{STOPS_EARLY} 1 --ema_decay 0.9", ["--early_stopping_patience"]),
         (f"{STOPS_EARLY} 1 --eval_strategy no", ["--early_stopping_patience"]),
-        (f"{STOPS_EARLY} -1", ["--early_stopping_patience"]),
     ],
     ids=lambda value: " ".join(value.split()[-2:]) if isinstance(value, str) else "",
 )

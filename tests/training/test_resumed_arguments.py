@@ -73,14 +73,6 @@ def test_what_cannot_go_on_is_refused_before_it_is_recorded(options: str, said: 
     assert said in ended.text
 
 
-@pytest.mark.slow
-def test_another_number_of_threads_is_told(data: Path, stopped: Path, tmp_path: Path) -> None:
-    folder = shutil.copytree(stopped, tmp_path / "run")
-    ended = finish("packed", data, folder, lambda: torch.set_num_threads(2), extra=RESUME)
-    assert "other hardware: the weights may not be bit for bit" in ended.text
-    assert "1 thread to step 2" in (folder / "README.md").read_text()
-
-
 def test_a_run_of_an_earlier_version_goes_on_with_a_word(data: Path, stopped: Path, tmp_path: Path) -> None:
     """Of a library, or of the project, which has not always recorded what the rows were."""
     folder = shutil.copytree(stopped, tmp_path / "run")

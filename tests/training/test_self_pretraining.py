@@ -2,7 +2,6 @@
 """Self-pretraining: one run of two stages, which never reads the texts that it is evaluated on, and resumes exactly."""
 
 import json
-import random
 import shutil
 from collections.abc import Callable
 from functools import partial
@@ -11,7 +10,6 @@ from pathlib import Path
 import pytest
 import train_classifier
 from processes import Ended, at_call, in_child, refusal
-from test_killed_at_random import SEED, die_at
 from test_resume import KILL, TERM
 from test_train_classifier import write_reviews
 from text_samples import write
@@ -159,32 +157,6 @@ def test_a_resumed_run_ends_with_the_same_weights(fault: str, data: Path, tmp_pa
         assert times(tmp_path / "run" / "pretraining") == before
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("part", [random.Random(SEED).random() for _ in range(8)])
-def test_a_run_that_is_killed_anywhere_can_be_finished(
-    part: float, data: Path, tmp_path: Path, finished: Path, file_events: int
-) -> None:
-    ended = run(data, tmp_path / "run", die_at(moment := 1 + int(part * file_events), tmp_path / "run", tmp_path / "n"))
-    print(f"file event {moment} of {file_events}")
-    assert ended.status == -9, ended.text
-    for extra in "--resume_from_checkpoint last", "", "--overwrite":
-        ended = run(data, tmp_path / "run", extra=extra)
-        if ended.status == 0:
-            break
-        assert ended.status == 2, ended.text
-    assert extra != "--overwrite"
-    assert (tmp_path / "run" / "model.safetensors").read_bytes() == (finished / "model.safetensors").read_bytes()
-
-
-@pytest.fixture(scope="module")
-def file_events(data: Path, tmp_path_factory: pytest.TempPathFactory) -> int:
-    """The number of file events of a run."""
-    folder = tmp_path_factory.mktemp("counted")
-    ended = run(data, folder / "run", die_at(0, folder / "run", folder / "n"))
-    assert ended.status == 0, ended.text
-    return (folder / "n").stat().st_size
-
-
 def test_minutes_are_measured_once_and_resumed_as_recorded(data: Path, tmp_path: Path) -> None:
     arguments = f"--data_dir {data} --output_dir {tmp_path / 'run'} {QUIET} --num_train_epochs 1".split()
     ended = in_child(seal(1, KILL), lambda: train_classifier.main([*arguments, "--pretrain_minutes", "0.01"]))
@@ -211,22 +183,6 @@ def test_overwrite_replaces_both_stages(data: Path, finished: Path, tmp_path: Pa
     ended = in_child(lambda: train_classifier.main([*plain, "--overwrite"]))
     assert ended.status == 0, ended.text
     assert (folder / "pretraining" / "notes.txt").is_file()
-
-
-def test_overwrite_takes_the_pretraining_of_a_retired_recipe_and_leaves_that_of_others(
-    data: Path, finished: Path, tmp_path: Path
-) -> None:
-    folder = shutil.copytree(finished, tmp_path / "run")
-    record = read(folder / "run_config.json")
-    del record["self_pretraining"]
-    options = f"--data_dir {data} --output_dir {folder} {QUIET} --max_steps 1 --overwrite"
-    (folder / "run_config.json").write_text(json.dumps(record))
-    ended = in_child(lambda: train_classifier.main([*options.split(), "--pretrain_epochs", "1"]))
-    assert (ended.status, "pretraining in it is not of a run" in ended.text) == (2, True), ended.text
-    (folder / "run_config.json").write_text(json.dumps({**record, "recipe_choices": {"pretraining": True}}))
-    ended = in_child(lambda: train_classifier.main(options.split()))
-    assert ended.status == 0, ended.text
-    assert not (folder / "pretraining").exists()
 
 
 REFUSED = {

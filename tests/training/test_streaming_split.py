@@ -83,13 +83,6 @@ def test_each_document_is_read_once(shards: str, tmp_path: Path, before: int, af
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("workers", [1, 2])
-def test_workers_share_what_their_process_reads(shards: str, tmp_path: Path, workers: int) -> None:
-    stream(2, tmp_path / "run", tmp_path / "seen", f"{shards} --max_steps {STEPS} --dataloader_num_workers {workers}")
-    check_once(documents(tmp_path / "run", tmp_path / "seen"))
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("objective", ["clm", "denoising"])
 def test_streamed_losses_are_those_of_one_process(shards: str, tmp_path: Path, objective: str) -> None:
     """Batches of several lengths among them; what is masked for mlm depends on the batch, which is another one."""

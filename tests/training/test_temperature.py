@@ -138,18 +138,6 @@ def test_the_temperature_is_that_of_the_validation_split(run: Path, data: Path) 
     assert (calibration["validation_texts"], calibration["obstacle"], calibration["cross_fitted"]) == (120, None, False)
 
 
-def test_results_and_card_show_the_figures(run: Path) -> None:
-    calibration = evaluation_of(run)["calibration"]
-    error = calibration["expected_calibration_error"]
-    shown = " before, ".join(f"{error[when]:.2%}".replace("%", " %") for when in ("before", "after")) + " after"
-    for page in ("results.md", "README.md"):
-        text = (run / page).read_text(encoding="utf-8")
-        assert f"the temperature {calibration['temperature']:.3f}" in text
-        assert shown in text
-        for row in calibration["thresholds"]:
-            assert (f"\n| {row['threshold']} |" in text) == (row["accuracy"] is not None)
-
-
 def test_a_resumed_run_has_the_same_weights(run: Path, data: Path, tmp_path: Path) -> None:
     """Training goes on with the weights that it had, and is calibrated once."""
     output = train(data, tmp_path / "run", "--save_total_limit 9")

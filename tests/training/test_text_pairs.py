@@ -4,11 +4,9 @@
 import copy
 import json
 import random
-import shutil
 from pathlib import Path
 from typing import Any
 
-import compare as compare_program
 import data as data_program
 import predict as predict_program
 import pytest
@@ -20,14 +18,11 @@ from text_samples import fault, load, write
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
 from uploads import uploaded_texts
 
-from modeling_scratch.data.collators import FlatBatches
 from modeling_scratch.data.columns import choose_columns, read_texts
 from modeling_scratch.data.splits import DataArguments
 from modeling_scratch.data.text_pairs import TextPair
-from modeling_scratch.run.train import answered
 from modeling_scratch.serving.answerers import load_answerer
 from modeling_scratch.sharing.verification import Verdict, verify
-from modeling_scratch.tasks.classify import TASK
 
 COLUMNS = "--text_column premise hypothesis"
 FAST = "--learning_rate 1e-2 --per_device_train_batch_size 16 --report_to none --use_cpu --disable_tqdm True --seed 0"
@@ -160,28 +155,6 @@ def test_the_report_and_the_card_show_both_texts(run: Path) -> None:
     assert "premise and hypothesis" in card
 
 
-def test_a_copy_is_verified_by_pairs(run: Path, tmp_path: Path) -> None:
-    assert verify(run).verdict == Verdict.SAME
-    entries = [entry for entry in content(run / "verify.json")["inputs"] if entry["text"]]
-    for entry in entries:
-        tokens = AutoTokenizer.from_pretrained(run)(entry["text"], entry["text_pair"])
-        assert entry["ids"] == {name: tokens[name] for name in ("input_ids", "token_type_ids")}
-    copied = shutil.copytree(run, tmp_path / "copy", ignore=shutil.ignore_patterns("checkpoint-*"))
-    record = content(run / "verify.json")
-    record["inputs"][-1]["text_pair"] = "it is another one"
-    (copied / "verify.json").write_text(json.dumps(record), encoding="utf-8")
-    assert verify(copied).verdict != Verdict.SAME
-
-
-def test_a_resumed_run_ends_as_one_that_was_not(run: Path, folder: Path, tmp_path: Path) -> None:
-    shutil.copy(folder / "train.jsonl", tmp_path)
-    resumed = shutil.copytree(run, tmp_path / "run")
-    first = min(resumed.glob("checkpoint-*"), key=lambda path: int(path.name.partition("-")[2]))
-    options = f"--label_column label --num_train_epochs 2 --save_total_limit 9 --resume_from_checkpoint {first}"
-    train(tmp_path, "run", options)
-    assert (resumed / "model.safetensors").read_bytes() == (run / "model.safetensors").read_bytes()
-
-
 def test_files_of_pairs_are_answered(run: Path, tmp_path: Path) -> None:
     write(tmp_path / "new.csv", {"premise": ["ball is red", ""], "hypothesis": ["it is blood", "it is sky"]})
     options = f"--model {run} --input {tmp_path / 'new.csv'} --output {tmp_path / 'answers.jsonl'} --with_text True"
@@ -192,15 +165,6 @@ def test_files_of_pairs_are_answered(run: Path, tmp_path: Path) -> None:
     assert found == pytest.approx(answer_of(run, "ball is red", "it is blood"), rel=1e-4)
     assert empty["label"] is empty["score"] is None
     assert (empty["text"], empty["text_pair"]) == ("", "it is sky")
-
-
-def test_the_first_answers_are_those_of_pairs(run: Path) -> None:
-    pairs = [TextPair("ball is red", "it is blood"), TextPair("ball is blue", "it is grass")]
-    lines = answered(TASK, run, pairs, False).splitlines()[2:]
-    for text, answer, pair in zip(lines[::2], lines[1::2], pairs):
-        label, score = answer.split()
-        assert float(score) == pytest.approx(answer_of(run, *pair.parts)[label], abs=1e-3)
-        assert text == " | ".join(pair.parts)
 
 
 def test_the_server_classifies_pairs(run: Path) -> None:
@@ -217,43 +181,6 @@ def test_the_server_classifies_pairs(run: Path) -> None:
     assert (empty["outputs"], empty["labels"]) == ([], None)
     assert OpenAPI(**document).openapi == "3.1.0"
     assert "explain" not in str(document)  # leaves out words of one text
-
-
-def test_disagreements_of_two_runs_show_the_pairs(run: Path, tmp_path: Path) -> None:
-    other = tmp_path / "other"
-    other.mkdir()
-    swapped = (run / "predictions.jsonl").read_text(encoding="utf-8").splitlines()
-    rows = [json.loads(line) for line in swapped[1:]]
-    opposite = [{**row, "prediction": {"yes": "no", "no": "yes"}[row["prediction"]]} for row in rows]
-    lines = [swapped[0], *(json.dumps({**row, "probabilities": row["probabilities"][::-1]}) for row in opposite)]
-    (other / "predictions.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    head = "row,where,text,text_pair"
-    wrong = [f"{row},test.jsonl,the ball {row},it is round" for row in range(1, 25)]
-    (other / "misclassified.csv").write_text("\n".join([head, *wrong]), encoding="utf-8")
-    compare_program.main([str(run), str(other), "--output", str(tmp_path / "found.json")])
-    texts = [each["text"] for each in content(tmp_path / "found.json")["disagreements"]]
-    assert len(texts) == len(rows) == 24
-    assert all("ball" in text and "it is" in text for text in texts), "of either run"
-
-
-@pytest.mark.slow  # some hundred steps
-def test_a_relation_of_two_texts_is_learned_that_a_sum_of_words_cannot_tell(tmp_path: Path) -> None:
-    """Which team has more points: both texts have the same words, but for the number."""
-    drawn = random.Random(0)
-    for split, rows in (("train", 1_000), ("test", 200)):
-        numbers = [drawn.sample(range(10, 30), 2) for _ in range(rows)]
-        texts = [[f"the {drawn.choice(TEAMS)} team has {number} points so far" for number in pair] for pair in numbers]
-        labels = ["more" if first > second else "fewer" for first, second in numbers]
-        columns = dict(zip(("premise", "hypothesis"), zip(*texts)))
-        write(tmp_path / f"{split}.csv", {**{name: list(column) for name, column in columns.items()}, "label": labels})
-    options = f"--data_dir {tmp_path} --output_dir {tmp_path / 'run'} {COLUMNS} --label_column label --ema_decay 0"
-    small = "hidden_size=32,intermediate_size=64,num_hidden_layers=2,num_attention_heads=2,hidden_dropout=0.0"
-    steps = "--num_train_epochs 12 --per_device_train_batch_size 32 --learning_rate 5e-3 --eval_strategy no"
-    options += f" --config_overrides {small},classifier_pooling=mean {steps} --save_strategy no --use_cpu"
-    train_classifier.main(f"{options} --report_to none".split())
-    evaluation = content(tmp_path / "run" / "evaluation.json")
-    assert evaluation["accuracy"] > 0.9
-    assert all(baseline["accuracy"] < 0.65 for baseline in evaluation["baselines"])
 
 
 def test_the_table_of_defaults_has_settings_for_pairs(
@@ -290,11 +217,6 @@ def test_the_data_are_described(folder: Path, capsys: pytest.CaptureFixture) -> 
     assert "text columns: 'premise' and 'hypothesis'; label column: 'label'" in printed
     assert COLUMNS in printed.splitlines()[-1]
     assert "longest" in printed
-
-
-def test_flat_batches_have_the_token_types() -> None:
-    rows = [{"input_ids": [2, 5, 3, 6, 3], "token_type_ids": [0, 0, 0, 1, 1], "label": 1}] * 2
-    assert FlatBatches()(rows)["token_type_ids"].tolist() == [[0, 0, 0, 1, 1] * 2]
 
 
 def test_what_takes_single_texts_refuses_pairs(run: Path, folder: Path, tmp_path: Path, capsys) -> None:

@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 import torch
 from conftest import redraw
-from transformers import Trainer, TrainerCallback, TrainingArguments
+from transformers import TrainerCallback
 
 from modeling_scratch import ScratchEncoderForSequenceClassification, presets
 from modeling_scratch.run.callbacks import AVERAGE_FILE, WeightAverage
+from modeling_scratch.run.classifier_arguments import ClassifierTrainingArguments
+from modeling_scratch.run.trainer import RunTrainer
 from modeling_scratch.utils.errors import DataError
 
 ROWS = [{"input_ids": torch.tensor([i % 7 + 5, i % 5 + 5, 3]), "labels": i % 2} for i in range(24)]
@@ -34,11 +36,13 @@ def train(folder: Path, decay: float, resume: bool = False, max_steps: int = 12)
         vocab_size=16, hidden_size=8, intermediate_size=8, num_hidden_layers=1, hidden_dropout=0.1
     )
     model, trace = redraw(ScratchEncoderForSequenceClassification(config)), Trace()
-    arguments = TrainingArguments(
-        output_dir=str(folder), max_steps=max_steps, per_device_train_batch_size=4, learning_rate=1e-2, save_steps=5,
-        report_to="none", disable_tqdm=True, use_cpu=True, lr_scheduler_type="constant",
+    arguments = ClassifierTrainingArguments(
+        output_dir=str(folder), eval_strategy="no", save_strategy="steps", save_steps=5, max_steps=max_steps,
+        per_device_train_batch_size=4, learning_rate=1e-2, save_total_limit=9,
+        report_to="none", disable_tqdm=True, use_cpu=True, lr_scheduler_type="constant", warmup_steps=0,
+        num_train_epochs=1, ema_decay=decay, weight_decay=0.0,
     )  # fmt: skip
-    Trainer(model, arguments, train_dataset=ROWS, callbacks=[WeightAverage(decay), trace]).train(
+    RunTrainer(model, arguments, train_dataset=ROWS, callbacks=[trace]).train(
         resume_from_checkpoint=str(folder / "checkpoint-5") if resume else None
     )
     return model, trace
