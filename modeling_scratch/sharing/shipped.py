@@ -17,7 +17,7 @@ from ..configuration_scratch import ScratchConfig, ScratchDecoderConfig, Scratch
 
 FOLDER = Path(__file__).parents[1]
 CONFIG_CLASSES: tuple[type[ScratchConfig], ...] = (ScratchEncoderConfig, ScratchDecoderConfig, ScratchSeq2SeqConfig)
-MOST_FILES, MOST_STATEMENTS = 14, 1_300
+MOST_FILES, MOST_STATEMENTS = 12, 1_200
 PIPELINES = {"pipelines.py", "question_answering.py"}  # shipped with the heads that need them, and not counted
 
 
@@ -58,6 +58,9 @@ LIBRARY_NAMES = {
     ),
     "transformers.masking_utils.packed_sequence_mask_function": Use(
         False, "no attention across packed sequences, in the form that create_causal_mask takes"
+    ),
+    "transformers.utils.versions.require_version": Use(
+        False, "refuses versions that load these models with random weights; examples of the library call it"
     ),
     "transformers.utils.is_tracing": Use(False, "checks that read values are left out of compiled and exported graphs"),
 }

@@ -15,7 +15,6 @@ from torch import Tensor
 from transformers import MambaConfig
 
 from modeling_scratch import ScratchDecoderModel, ScratchEncoderConfig, ScratchEncoderForSequenceClassification, presets
-from modeling_scratch.base_models import ScratchEncoderModel
 from modeling_scratch.figures import drawing
 from modeling_scratch.figures.attention_maps import attention_maps, attention_of
 from modeling_scratch.figures.block_diagram import architecture, columns_for
@@ -27,6 +26,7 @@ from modeling_scratch.figures.masks import Mask, masks
 from modeling_scratch.figures.models import SMALL, small_model
 from modeling_scratch.figures.parameters import count_parameters, short
 from modeling_scratch.figures.positions import encodings, first_angles, learned_positions, products_by_distance
+from modeling_scratch.stack import ScratchEncoderModel
 from modeling_scratch.tasks.translate import TranslationTrainingArguments
 from modeling_scratch.utils.errors import DataError
 

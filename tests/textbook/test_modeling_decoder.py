@@ -203,27 +203,12 @@ def test_the_loss_is_that_of_the_texts_one_by_one(side: str) -> None:
 
 
 @engines
-@pytest.mark.parametrize("bounds", [[0, 4, 7], [4, 9, 18], [0, 4, 12, 18], [0, 9, 18, 21], [0, 5, 3, 9, 18]], ids=str)
-def test_boundaries_that_do_not_cover_the_rows_are_refused(bounds: list[int]) -> None:
-    rows = IDS[:1] if bounds[-1] == 7 else IDS[:2]
-    with pytest.raises(ValueError, match=r"cu_seq_lens_q \[.*\]: has to rise from 0, with the end of each row, \[9"):
-        CAUSAL_LM.model()(rows, cu_seq_lens_q=torch.tensor(bounds))
-
-
-@engines
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_no_token_learns_to_predict_padding_that_has_a_label(side: str) -> None:
     model, texts_of_two = CAUSAL_LM.model(), texts()[:2]
     batch = padded(texts_of_two, side, 11)
     marked = torch.where(batch["attention_mask"].bool(), batch["input_ids"], -100)
     assert_close(model(**batch, labels=batch["input_ids"]).loss, model(**batch, labels=marked).loss)
-
-
-def test_a_mask_of_the_wrong_length_is_refused_with_a_static_cache_too() -> None:
-    model = CAUSAL_LM.model()
-    cache = model(IDS[:, :5], past_key_values=static(model.config), use_cache=True).past_key_values
-    with pytest.raises(ValueError, match=r"attention_mask \(3, 4\): has to be \(3, 9\)"):
-        model(IDS[:, 5:], torch.ones(3, 4, dtype=torch.long), past_key_values=cache)
 
 
 def test_labels_are_shifted_once() -> None:

@@ -14,13 +14,13 @@ from transformers.models.stablelm import StableLmConfig
 from transformers.models.stablelm.modeling_stablelm import StableLmRotaryEmbedding
 from transformers.models.t5.modeling_t5 import T5Attention
 
-from modeling_scratch.masks import rotary_angles
 from modeling_scratch.positions import (
     Alibi,
     alibi_slopes,
     positions_from_mask,
     relative_buckets,
     rotary,
+    rotary_angles,
     rotate,
     sinusoidal,
     sinusoidal_halves,
