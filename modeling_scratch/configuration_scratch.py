@@ -131,11 +131,12 @@ class ScratchConfig(PreTrainedConfig):
         for name, other in self.same_as.items():
             if getattr(self, name) is None:
                 setattr(self, name, getattr(self, other))
-        size, heads = self.hidden_size, self.num_attention_heads
-        if self.head_dim is None and heads > 0:
-            message = f"hidden_size={size} is no multiple of num_attention_heads={heads}: set head_dim."
-            require(size % heads == 0, message)
-            self.head_dim = size // heads
+        if self.head_dim is None and self.num_attention_heads > 0:
+            require(
+                self.hidden_size % self.num_attention_heads == 0,
+                f"{self.hidden_size=} is no multiple of {self.num_attention_heads=}: set head_dim.",
+            )
+            self.head_dim = self.hidden_size // self.num_attention_heads
         ngrams = kwargs.pop("ngram_vocab_size", 0)  # of a retired feature
         require(not ngrams, f"ngram_vocab_size={ngrams}: n-grams were removed; train anew.")
         if self.id2label is None and self.label2id is not None:
@@ -343,8 +344,10 @@ def check_positions(config: ScratchConfig) -> None:
 def check_decoder(config: Any) -> None:
     for name in NO_DECODER_HAS:
         value = getattr(config, name)
-        message = f"{name}={value!r}: not in encoder-decoders; leave it out."
-        require(value in (None, "sequential"), message)
+        require(
+            value in (None, "sequential"),
+            f"{name}={value!r}: not in encoder-decoders; leave it out.",
+        )
     rows = config.decoder_vocab_size
     require(
         not config.share_encoder_decoder_embeddings or rows == config.vocab_size,
@@ -353,5 +356,7 @@ def check_decoder(config: Any) -> None:
     )
     for name in ("decoder_start_token_id", "pad_token_id"):
         token = getattr(config, name)
-        message = f"{name}={token} is no row of a vocabulary of {rows}."
-        require(token is None or 0 <= token < rows, message)
+        require(
+            token is None or 0 <= token < rows,
+            f"{name}={token} is no row of a vocabulary of {rows}.",
+        )

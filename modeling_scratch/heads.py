@@ -205,12 +205,10 @@ def span_loss(
     real = torch.ones_like(start_logits, dtype=torch.bool)
     if is_padding_mask(attention_mask):
         real = attention_mask.bool()
-    losses = []
+    columns, losses = torch.arange(real.shape[1], device=real.device), []
     for logits, positions in (start_logits, starts), (end_logits, ends):
-        positions = positions.view(-1, 1)  # (B, 1)
-        inside = positions.clamp(0, real.shape[1] - 1)
-        is_outside = (positions != inside) | ~real.gather(1, inside)
-        labels = positions.masked_fill(is_outside, -100)
+        is_answer = real & (columns == positions.view(-1, 1))  # (B, T)
+        labels = positions.view(-1).masked_fill(~is_answer.any(-1), -100)
         logits = logits.masked_fill(~real, torch.finfo(logits.dtype).min)
         losses.append(cross_entropy(logits, labels, num_items_in_batch))
     return torch.stack(losses).mean()

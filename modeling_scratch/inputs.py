@@ -284,10 +284,9 @@ def check_mask_of_scores(config: ScratchConfig, mask: Any) -> None:
     if len(getattr(mask, "shape", ())) != 4:
         return
     backend, is_dense = config._attn_implementation, isinstance(mask, Tensor)
-    is_read = "flash" not in backend and is_dense != (backend == "flex_attention")
-    if is_dense and mask.dtype != torch.bool:
-        is_read &= mask.is_floating_point()
-    if not is_read:
+    is_scores = is_dense and (mask.dtype == torch.bool or mask.is_floating_point())
+    is_read = not is_dense if backend == "flex_attention" else is_scores
+    if "flash" in backend or not is_read:
         raise ValueError(
             f"{backend} attention would ignore or misread this attention_mask "
             f"{tuple(mask.shape)}. Eager and sdpa take (texts, tokens), or (texts, 1, queries, "

@@ -192,7 +192,8 @@ TEXTBOOK = (
     ),
     Fault(
         "answer_at_the_end_ignored", "heads", "span_loss",
-        "positions.clamp(0, real.shape[1] - 1)", "positions.clamp(0, real.shape[1] - 2)",
+        "labels = positions.view(-1).masked_fill(~is_answer.any(-1), -100)",
+        "labels = positions.view(-1).masked_fill(~is_answer[:, :-1].any(-1), -100)",
         "answers that touch the last token of the batch do not count",
     ),
     Fault(
