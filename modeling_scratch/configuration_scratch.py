@@ -147,9 +147,8 @@ class ScratchConfig(PreTrainedConfig):
         if self.position_type in ("alibi", "relative"):
             # The bias is that of all heads, so each process computes them all.
             plan = self.base_model_tp_plan.items()
-            self.base_model_tp_plan = {
-                key: way for key, way in plan if ".attention." not in key
-            }
+            rest = {layer: way for layer, way in plan if ".attention." not in layer}
+            self.base_model_tp_plan = rest  # type: ignore[misc]
         if self.position_type != "rotary":
             self.rope_parameters = None  # which the base class fills in for every model
         self.on_init(kwargs)

@@ -161,7 +161,7 @@ def cross_entropy(
 
 
 # Beside cross_entropy, of logits and labels of one shape.
-LOSSES = {
+LOSSES: dict[str, Callable[..., Tensor]] = {
     "multi_label_classification": F.binary_cross_entropy_with_logits,
     "regression": F.mse_loss,
 }

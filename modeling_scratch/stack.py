@@ -232,6 +232,7 @@ class StackModel:
     """Embeddings, masks, stack: what an encoder and a decoder have in common."""
 
     config: Any
+    is_causal: bool
     embeddings: Embeddings
     stack: Stack
 

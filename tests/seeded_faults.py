@@ -95,13 +95,14 @@ TEXTBOOK = (
         "grouped queries: heads far apart share keys instead of neighbours",
     ),
     Fault(
-        "cached_memory_swapped", "attention", "Attention._cross_key_value",
+        "cached_memory_swapped", "attention", "Attention._key_value",
         "return layer.keys, layer.values", "return layer.values, layer.keys",
         "cached cross-attention: keys and values swapped from the second step on",
     ),
     Fault(
-        "cache_of_the_first_layer", "attention", "Attention._self_key_value",
-        "update(key, value, self.layer_idx)", "update(key, value, 0)",
+        "cache_of_the_first_layer", "attention", "Attention._key_value",
+        "self_attention_cache(cache).update(key, value, self.layer_idx)",
+        "self_attention_cache(cache).update(key, value, 0)",
         "all layers share the cache of the first",
     ),
     Fault(
@@ -110,8 +111,8 @@ TEXTBOOK = (
         "attention weights are dropped in evaluation, too",
     ),
     Fault(
-        "values_are_turned", "attention", "Attention._self_key_value",
-        "self._heads(self.v_proj(hidden_states))", "self._heads(self.v_proj(hidden_states), rotary)",
+        "values_are_turned", "attention", "Attention._key_value",
+        "self._heads(self.v_proj(source))", "self._heads(self.v_proj(source), rotary=rotary)",
         "rotary positions turn values as well",
     ),
     Fault(
