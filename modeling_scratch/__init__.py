@@ -21,7 +21,6 @@ from transformers.pipelines import PIPELINE_REGISTRY
 
 from . import configuration_scratch as configuration_scratch  # first: it refuses versions that are too old
 from . import fast, presets
-from .base_models import ScratchDecoderModel, ScratchEncoderModel
 from .bridges.conversion import (
     convert_config,
     convert_state_dict,
@@ -41,6 +40,7 @@ from .modeling_encoder import (
 )
 from .modeling_seq2seq import ScratchSeq2SeqForConditionalGeneration, ScratchSeq2SeqModel
 from .registration.configs import PIPELINES, on_init
+from .stack import ScratchDecoderModel, ScratchEncoderModel
 
 __version__ = "0.2.0"
 

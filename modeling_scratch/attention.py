@@ -111,13 +111,12 @@ class Attention(nn.Module):
         Attends to hidden_states and the cached tokens before them, or to encoder_hidden_states (B, S, hidden) if given.
         position_bias (B, H, T, S) is added to the scores. attention_fn: in place of the backend that the config names.
         """
-        if encoder_hidden_states is not None:
+        source, is_cross = hidden_states, encoder_hidden_states is not None
+        if is_cross:
+            source = encoder_hidden_states
             rotary = position_bias = None  # positions of the two sequences are not comparable
         query = self._heads(self.q_proj(hidden_states), self.q_norm, rotary)  # (B, H, T, D)
-        if encoder_hidden_states is None:
-            key, value = self._self_key_value(hidden_states, rotary, past_key_values)
-        else:
-            key, value = self._cross_key_value(encoder_hidden_states, past_key_values)
+        key, value = self._key_value(source, is_cross, rotary, past_key_values)
         if attention_fn is None:
             attention_fn = ALL_ATTENTION_FUNCTIONS.get_interface(
                 self.config._attn_implementation, eager_attention
@@ -148,27 +147,25 @@ class Attention(nn.Module):
             heads = rotate(heads, *rotary)
         return heads.transpose(1, 2)
 
-    def _self_key_value(
-        self, hidden_states: Tensor, rotary: tuple[Tensor, Tensor] | None, cache: Cache | None
+    def _key_value(
+        self,
+        source: Tensor,
+        is_cross: bool,
+        rotary: tuple[Tensor, Tensor] | None,
+        cache: Any,
     ) -> tuple[Tensor, Tensor]:
-        """Keys and values (B, K, S, D) of all tokens so far: the cached ones, then those of hidden_states."""
-        key = self._heads(self.k_proj(hidden_states), self.k_norm, rotary)
-        value = self._heads(self.v_proj(hidden_states))
-        if cache is None:
-            return key, value
-        # Appends, and returns all.
-        return self_attention_cache(cache).update(key, value, self.layer_idx)
+        """Keys and values (B, K, S, D): of all tokens so far, cached ones first; or of the encoder.
 
-    def _cross_key_value(
-        self, encoder_hidden_states: Tensor, cache: Any
-    ) -> tuple[Tensor, Tensor]:
-        """Keys and values (B, K, S, D) of the encoder's output, which does not change: computed once, then cached."""
-        if cache is not None and cache.is_updated.get(self.layer_idx):
+        The encoder's output does not change, so its keys and values are computed once.
+        """
+        if is_cross and cache is not None and cache.is_updated.get(self.layer_idx):
             layer = cache.cross_attention_cache.layers[self.layer_idx]
             return layer.keys, layer.values
-        key = self._heads(self.k_proj(encoder_hidden_states), self.k_norm)
-        value = self._heads(self.v_proj(encoder_hidden_states))
-        if cache is not None:
-            key, value = cache.cross_attention_cache.update(key, value, self.layer_idx)
+        key = self._heads(self.k_proj(source), self.k_norm, rotary)
+        value = self._heads(self.v_proj(source))
+        if cache is None:
+            return key, value
+        if is_cross:
             cache.is_updated[self.layer_idx] = True
-        return key, value
+            return cache.cross_attention_cache.update(key, value, self.layer_idx)
+        return self_attention_cache(cache).update(key, value, self.layer_idx)

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Every switch of the architecture: the fields first, then their checks, then how layers shard.
+"""Every switch of the architecture: the fields first, then their checks.
 
 BERT, GPT-2, BART, Marian and Llama are one architecture (Vaswani et al. 2017) with independent
 switches. The defaults are the base model of the 2017 paper without its embedding_scale; presets.py
@@ -9,28 +9,10 @@ holds the settings of the literature.
 from typing import Any, ClassVar, Literal
 
 from huggingface_hub.dataclasses import strict
-from transformers import __version__, configuration_utils, logging
+from transformers import PreTrainedConfig
+from transformers.utils.versions import require_version
 
-# The oldest and the newest minor version of transformers that this code was tested with.
-TESTED = (5, 17), (5, 23)
-
-
-def check_library() -> None:
-    """Raises ImportError for a version that is too old, and warns of one that is newer."""
-    (oldest, newest), number = TESTED, tuple(map(int, __version__.split(".")[:2]))
-    if number < oldest:
-        raise ImportError(
-            f"transformers {__version__} is too old for this model, "
-            f"which needs {oldest[0]}.{oldest[1]}."
-        )
-    if number > newest:
-        logging.get_logger().warning_once(
-            f"transformers {__version__} is newer than {newest[0]}.{newest[1]}, "
-            "up to which this model was tested."
-        )
-
-
-check_library()
+require_version("transformers>=5.17")  # older ones load these models with random weights
 
 LayerType = Literal["full_attention", "sliding_attention"]
 ProblemType = Literal["regression", "single_label_classification", "multi_label_classification"]
@@ -38,7 +20,7 @@ ROPE_TYPES = ("default", "linear", "dynamic", "llama3", "yarn")
 
 
 @strict
-class ScratchConfig(configuration_utils.PreTrainedConfig):
+class ScratchConfig(PreTrainedConfig):
     """What the three families share.
 
     Sizes count features, ids are rows of the vocabulary, dropouts are probabilities. The symbols
@@ -107,6 +89,7 @@ class ScratchConfig(configuration_utils.PreTrainedConfig):
     bos_token_id: int | None = None
     eos_token_id: int | list[int] | None = None
 
+    _auto_class: ClassVar[str] = "AutoConfig"
     # Auto class: file and class of this family. A saved folder has all, whichever head was saved.
     auto_classes: ClassVar[dict[str, str]] = {}
     # Trainer gathers none of these in an evaluation: they would not fit into memory.
@@ -122,6 +105,21 @@ class ScratchConfig(configuration_utils.PreTrainedConfig):
         "encoder_attentions",
     ]
 
+    # Tensor parallelism: heads and features by column, what projects back by row.
+    base_model_tp_plan: ClassVar[dict[str, str]] = {
+        "stack.layers.*.attention.q_proj": "colwise",
+        "stack.layers.*.attention.k_proj": "colwise",
+        "stack.layers.*.attention.v_proj": "colwise",
+        "stack.layers.*.attention.o_proj": "rowwise",
+        "stack.layers.*.cross_attention.q_proj": "colwise",
+        "stack.layers.*.cross_attention.k_proj": "colwise",
+        "stack.layers.*.cross_attention.v_proj": "colwise",
+        "stack.layers.*.cross_attention.o_proj": "rowwise",
+        "stack.layers.*.feed_forward.gate_proj": "colwise",
+        "stack.layers.*.feed_forward.up_proj": "colwise",
+        "stack.layers.*.feed_forward.down_proj": "rowwise",
+    }
+
     # A field that is None takes the value of another one.
     same_as: ClassVar[dict[str, str]] = {
         "num_key_value_heads": "num_attention_heads",
@@ -134,14 +132,23 @@ class ScratchConfig(configuration_utils.PreTrainedConfig):
             if getattr(self, name) is None:
                 setattr(self, name, getattr(self, other))
         if self.head_dim is None and self.num_attention_heads > 0:
-            check_heads_divide(self)
+            require(
+                self.hidden_size % self.num_attention_heads == 0,
+                f"{self.hidden_size=} is no multiple of {self.num_attention_heads=}: set head_dim.",
+            )
             self.head_dim = self.hidden_size // self.num_attention_heads
-        refuse_ngrams(kwargs)
+        ngrams = kwargs.pop("ngram_vocab_size", 0)  # of a retired feature
+        require(not ngrams, f"ngram_vocab_size={ngrams}: n-grams were removed; train anew.")
         if self.id2label is None and self.label2id is not None:
             self.id2label = {int(number): str(name) for name, number in self.label2id.items()}
         super().__post_init__(**kwargs)
         if self.label2id is None:
             self.label2id = {str(name): int(number) for number, name in self.id2label.items()}
+        if self.position_type in ("alibi", "relative"):
+            # The bias is that of all heads, so each process computes them all.
+            plan = self.base_model_tp_plan.items()
+            rest = {layer: way for layer, way in plan if ".attention." not in layer}
+            self.base_model_tp_plan = rest  # type: ignore[misc]
         if self.position_type != "rotary":
             self.rope_parameters = None  # which the base class fills in for every model
         self.on_init(kwargs)
@@ -154,12 +161,10 @@ class ScratchConfig(configuration_utils.PreTrainedConfig):
 
         The base class calls it on every new config.
         """
-        check_bounds(self)
+        if self.is_encoder_decoder:
+            check_decoder(self)
         check_sizes(self)
-        check_windows(self)
-        check_relative_positions(self)
-        if self.position_type == "rotary":
-            check_rotary_positions(self)
+        check_positions(self)
 
     def attention_types(self, num_layers: int) -> list[LayerType]:
         """The type of each layer: layer_types, or the same for all."""
@@ -184,7 +189,6 @@ class ScratchEncoderConfig(ScratchConfig):
     pooler: bool = False  # the base model alone also gives tanh(x_first W), as BERT's does
 
     model_type = "scratch_encoder"
-    _auto_class: ClassVar[str] = "AutoConfig"
     auto_classes: ClassVar[dict[str, str]] = {
         "AutoModel": "modeling_encoder.ScratchEncoderModel",
         "AutoModelForMaskedLM": "modeling_encoder.ScratchEncoderForMaskedLM",
@@ -206,12 +210,16 @@ class ScratchDecoderConfig(ScratchConfig):
     lm_head_bias: bool = False  # the language-model head adds a bias to each logit
 
     model_type = "scratch_decoder"
+    # The table of tokens by row, which for a tied head is by column of its logits.
+    base_model_tp_plan: ClassVar[dict[str, str]] = {
+        **ScratchConfig.base_model_tp_plan,
+        "embeddings.tokens": "embedding_rowwise",
+    }
     # The names of the same sizes in an encoder-decoder.
     attribute_map: ClassVar = {
         "decoder_layers": "num_hidden_layers",
         "decoder_vocab_size": "vocab_size",
     }
-    _auto_class: ClassVar[str] = "AutoConfig"
     auto_classes: ClassVar[dict[str, str]] = {
         "AutoModel": "modeling_decoder.ScratchDecoderModel",
         "AutoModelForCausalLM": "modeling_decoder.ScratchDecoderForCausalLM",
@@ -237,7 +245,7 @@ class ScratchSeq2SeqConfig(ScratchConfig):
     sparse_prediction: bool = False  # as in ScratchEncoderConfig, in training
 
     model_type = "scratch_seq2seq"
-    _auto_class: ClassVar[str] = "AutoConfig"
+    base_model_tp_plan: ClassVar[dict[str, str]] = ScratchDecoderConfig.base_model_tp_plan
     auto_classes: ClassVar[dict[str, str]] = {
         "AutoModel": "modeling_seq2seq.ScratchSeq2SeqModel",
         "AutoModelForSeq2SeqLM": "modeling_seq2seq.ScratchSeq2SeqForConditionalGeneration",
@@ -249,16 +257,13 @@ class ScratchSeq2SeqConfig(ScratchConfig):
         "decoder_vocab_size": "vocab_size",
     }
 
-    def validate_architecture(self) -> None:
-        check_decoder(self)
-        super().validate_architecture()
-
 
 # --- checks: each raises ValueError with the field, the value and what it has to be ---------------
 
 
 AT_LEAST = {
     "vocab_size": 1,
+    "decoder_vocab_size": 1,
     "hidden_size": 1,
     "num_attention_heads": 1,
     "num_key_value_heads": 1,
@@ -270,12 +275,12 @@ AT_LEAST = {
     "sliding_window": 1,
     "local_rope_theta": 1,
     "num_hidden_layers": 0,
+    "decoder_layers": 0,
     "type_vocab_size": 0,
     "position_offset": 0,
     "norm_eps": 0,
     "initializer_range": 0,
 }
-DROPOUTS = "hidden_dropout", "attention_dropout", "activation_dropout", "classifier_dropout"
 NO_DECODER_HAS = "sliding_window", "layer_types", "local_rope_theta", "block_type"
 
 
@@ -284,31 +289,11 @@ def require(holds: bool, message: str) -> None:
         raise ValueError(message)
 
 
-def refuse_ngrams(kwargs: dict[str, Any]) -> None:
-    """Takes the field of a retired feature out of kwargs; a model that uses it cannot be read."""
-    count = kwargs.pop("ngram_vocab_size", 0)
-    require(not count, f"ngram_vocab_size={count}: n-grams were removed; train the model anew.")
-
-
-def check_bounds(config: ScratchConfig) -> None:
+def check_sizes(config: ScratchConfig) -> None:
+    """Each message shows its fields as name=value."""
     for name, least in AT_LEAST.items():
         value = getattr(config, name, None)
         require(value is None or value >= least, f"{name}={value}: has to be at least {least}.")
-    for name in DROPOUTS:
-        value = getattr(config, name, None) or 0
-        require(0 <= value < 1, f"{name}={value}: has to be in [0, 1).")
-
-
-def check_heads_divide(config: ScratchConfig) -> None:
-    size, heads = config.hidden_size, config.num_attention_heads
-    require(
-        size % heads == 0,
-        f"hidden_size={size} is no multiple of num_attention_heads={heads}: set head_dim.",
-    )
-
-
-def check_sizes(config: ScratchConfig) -> None:
-    """Each message shows its fields as name=value."""
     require(
         config.num_attention_heads % config.num_key_value_heads == 0,
         f"{config.num_key_value_heads=} does not divide {config.num_attention_heads=}.",
@@ -322,55 +307,47 @@ def check_sizes(config: ScratchConfig) -> None:
         config.pad_token_id is None or 0 <= config.pad_token_id < config.vocab_size,
         f"{config.pad_token_id=} is no row of {config.vocab_size=} rows.",
     )
-    name = "hidden_size" if config.positions_after_projection else "embedding_size"
-    require(
-        not config.position_type.startswith("sinusoidal") or getattr(config, name) % 2 == 0,
-        f"{name}={getattr(config, name)} is odd: sinusoidal positions pair sines with cosines.",
-    )
-
-
-def check_windows(config: ScratchConfig) -> None:
     require(
         "sliding_attention" not in (config.layer_types or []) or bool(config.sliding_window),
         "layer_types has sliding_attention: set sliding_window.",
     )
 
 
-def check_relative_positions(config: ScratchConfig) -> None:
+def check_positions(config: ScratchConfig) -> None:
+    name = "hidden_size" if config.positions_after_projection else "embedding_size"
+    require(
+        not config.position_type.startswith("sinusoidal") or getattr(config, name) % 2 == 0,
+        f"{name}={getattr(config, name)} is odd: sinusoidal positions pair sines with cosines.",
+    )
     buckets = config.relative_attention_num_buckets
-    furthest = config.relative_attention_max_distance
     require(
-        buckets >= 4 and buckets % 4 == 0 and furthest > buckets // 2,
+        buckets in range(4, 2 * config.relative_attention_max_distance, 4),
         f"relative_attention_num_buckets={buckets}: has to be a multiple of 4, "
-        f"less than twice relative_attention_max_distance={furthest}.",
+        f"less than twice {config.relative_attention_max_distance=}.",
     )
-
-
-def check_rotary_positions(config: ScratchConfig) -> None:
-    rope, size = config.rope_parameters, config.head_dim
-    kind, choices = rope["rope_type"], ", ".join(ROPE_TYPES)
+    if config.position_type != "rotary":
+        return
+    rope, size, choices = config.rope_parameters, config.head_dim, ", ".join(ROPE_TYPES)
     require(
-        kind in ROPE_TYPES, f"rope_parameters['rope_type']={kind!r}: the choices are {choices}."
+        rope["rope_type"] in ROPE_TYPES,
+        f"rope_parameters={rope}: rope_type is one of {choices}.",
     )
-    share, theta = rope.get("partial_rotary_factor", 1.0), rope.get("rope_theta", 1.0)
-    rotated = int(size * share)
+    rotated = int(size * rope.get("partial_rotary_factor", 1.0))
     require(
-        theta > 0 and 0 < share <= 1 and rotated >= 2 and rotated % 2 == 0,
+        rotated in range(2, size + 1, 2),
         f"head_dim={size}, rope_parameters={rope}: {rotated} features rotate, which are odd, "
-        "no pairs, or more than there are; or rope_theta is not positive.",
+        "no pairs, or more than there are.",
     )
 
 
-def check_decoder(config: ScratchSeq2SeqConfig) -> None:
+def check_decoder(config: Any) -> None:
     for name in NO_DECODER_HAS:
         value = getattr(config, name)
-        is_valid = value in (None, "sequential")
-        require(is_valid, f"{name}={value!r}: not in encoder-decoders; leave it out.")
-    layers, rows = config.decoder_layers, config.decoder_vocab_size
-    require(
-        layers >= 0 and rows >= 1,
-        f"decoder_layers={layers}, decoder_vocab_size={rows}: have to be at least 0 and 1.",
-    )
+        require(
+            value in (None, "sequential"),
+            f"{name}={value!r}: not in encoder-decoders; leave it out.",
+        )
+    rows = config.decoder_vocab_size
     require(
         not config.share_encoder_decoder_embeddings or rows == config.vocab_size,
         f"decoder_vocab_size={rows} differs from vocab_size={config.vocab_size}: "
@@ -378,33 +355,7 @@ def check_decoder(config: ScratchSeq2SeqConfig) -> None:
     )
     for name in ("decoder_start_token_id", "pad_token_id"):
         token = getattr(config, name)
-        is_valid = token is None or 0 <= token < rows
-        require(is_valid, f"{name}={token} is no row of a vocabulary of {rows}.")
-
-
-# --- tensor parallelism: heads and features by column, what projects back by row ------------------
-
-
-ATTENTION = {"q_proj": "colwise", "k_proj": "colwise", "v_proj": "colwise", "o_proj": "rowwise"}
-FEED_FORWARD = {"gate_proj": "colwise", "up_proj": "colwise", "down_proj": "rowwise"}
-PARTS = {"attention": ATTENTION, "cross_attention": ATTENTION, "feed_forward": FEED_FORWARD}
-STACK_PLAN = {
-    f"stack.layers.*.{part}.{layer}": way
-    for part, plan in PARTS.items()
-    for layer, way in plan.items()
-}
-# The table of tokens by row, which for a tied head is by column of its logits.
-DECODER_PLAN = {"embeddings.tokens": "embedding_rowwise", **STACK_PLAN}
-
-# A model uses the entries whose layers it has; an encoder-decoder has a plan for each side.
-ScratchEncoderConfig.base_model_tp_plan = STACK_PLAN
-ScratchDecoderConfig.base_model_tp_plan = DECODER_PLAN
-ScratchSeq2SeqConfig.base_model_tp_plan = DECODER_PLAN
-
-
-__all__ = [
-    "ScratchConfig",
-    "ScratchDecoderConfig",
-    "ScratchEncoderConfig",
-    "ScratchSeq2SeqConfig",
-]
+        require(
+            token is None or 0 <= token < rows,
+            f"{name}={token} is no row of a vocabulary of {rows}.",
+        )

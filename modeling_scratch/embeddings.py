@@ -51,7 +51,7 @@ class Embeddings(nn.Module):
         """
         embeddings = inputs_embeds  # (B, T, E)
         if embeddings is None:
-            embeddings = look_up(self.tokens, input_ids, "input_ids", WRONG_TOKENIZER)
+            embeddings = look_up(self.tokens, input_ids, "input_ids")
         if self.projects_first:
             embeddings = self.projection(embeddings)  # (B, T, hidden)
         if self.scale != 1.0:
@@ -59,16 +59,16 @@ class Embeddings(nn.Module):
         if self.positions is not None:
             self.check_length(position_ids, longest)
             rows = position_ids + self.offset
-            positions = look_up(self.positions, rows, "position_ids", WRONG_POSITIONS)
-            embeddings = embeddings + positions
+            embeddings = embeddings + look_up(self.positions, rows, "position_ids")
         if self.sinusoid is not None:
             sinusoid = self.sinusoid(position_ids, embeddings.shape[-1])
             embeddings = embeddings + sinusoid.to(embeddings.dtype)
         if self.token_types is not None:
             if token_type_ids is None:
                 token_type_ids = position_ids.new_zeros(1)
-            types = look_up(self.token_types, token_type_ids, "token_type_ids", WRONG_TYPES)
-            embeddings = embeddings + types
+            embeddings = embeddings + look_up(
+                self.token_types, token_type_ids, "token_type_ids"
+            )
         embeddings = self.dropout(self.norm(embeddings))
         if self.projects_first:
             return embeddings
@@ -87,17 +87,22 @@ class Embeddings(nn.Module):
             )
 
 
-WRONG_TOKENIZER = "is the tokenizer this model's own? New tokens need model.resize_token_embeddings(len(tokenizer))"
-WRONG_POSITIONS = "positions end at max_position_embeddings"
-WRONG_TYPES = "see config.type_vocab_size"
+HINTS = {
+    "input_ids": (
+        "is the tokenizer this model's own? New tokens need "
+        "model.resize_token_embeddings(len(tokenizer))"
+    ),
+    "position_ids": "positions end at max_position_embeddings",
+    "token_type_ids": "see config.type_vocab_size",
+}
 
 
-def look_up(table: nn.Embedding, ids: Tensor, name: str, hint: str) -> Tensor:
+def look_up(table: nn.Embedding, ids: Tensor, name: str) -> Tensor:
     """Rows of a table, (B, T) -> (B, T, size); on a CPU, IndexError names ids that it lacks."""
     try:
         return table(ids)
     except IndexError as error:
         raise IndexError(
             f"{name} from {int(ids.min())} to {int(ids.max())}, but there are embeddings "
-            f"for 0 to {len(table.weight) - 1}: {hint}."
+            f"for 0 to {len(table.weight) - 1}: {HINTS[name]}."
         ) from error

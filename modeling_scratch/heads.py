@@ -5,12 +5,13 @@ Shapes: B batch, T length, N segments, C labels.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .configuration_scratch import ProblemType, ScratchConfig
+from .configuration_scratch import ScratchConfig
 from .inputs import Inputs, is_padding_mask
 
 
@@ -43,9 +44,8 @@ def pooled_tokens(inputs: Inputs, real: Tensor | None, pooling: str) -> Tensor |
     device, lengths = inputs.read.device, inputs.segment_lengths
     if lengths is not None:
         lengths = lengths.to(device)
-        indices = lengths.cumsum(0) - 1  # the last token of each
-        if pooling == "first":
-            indices = indices + 1 - lengths
+        ends = lengths.cumsum(0)
+        indices = ends - lengths if pooling == "first" else ends - 1
         return indices.clamp(0, inputs.shape.numel() - 1)
     rows = torch.arange(inputs.shape[0], device=device) * inputs.shape[1]
     if real is None:
@@ -88,6 +88,25 @@ def one_segment_a_row(
     return read.view(*mask.shape, -1).masked_fill(~mask[..., None], 0), mask
 
 
+def pooled_output(
+    model: Any, inputs: Inputs, real: Tensor | None, pooling: str, **kwargs: Any
+) -> tuple[Tensor, Any]:
+    """One vector per text, (B, hidden), or per segment, (N, hidden), and the base model's output.
+
+    real (B, T): true at the tokens that count, None: all.
+    """
+    indices = pooled_tokens(inputs, real, pooling)
+    outputs = model(inputs=inputs, token_indices=indices, return_dict=True, **kwargs)
+    hidden_states, lengths = outputs.last_hidden_state, inputs.segment_lengths
+    if lengths is not None and indices is not None:
+        hidden_states = hidden_states.flatten(0, 1).index_select(0, indices)[:, None]
+        real = lengths[:, None] > 0
+    elif lengths is not None:
+        longest = kwargs.get("max_length_q")
+        hidden_states, real = one_segment_a_row(hidden_states, lengths, longest)
+    return pool(hidden_states, real, pooling), outputs
+
+
 class Pooler(nn.Module):
     """tanh(x W) of a text's first token, trained in BERT to recognise consecutive sentences (Devlin et al. 2019)."""
 
@@ -99,16 +118,21 @@ class Pooler(nn.Module):
         return self.dense(pooled).tanh()
 
 
-def _reduce(
+def labelled_tokens(labels: Tensor) -> tuple[Tensor, Tensor]:
+    """Indices (N,) in the flattened (B, T) of the tokens that have a label, and these labels (N,)."""
+    labels = labels.flatten()
+    indices = (labels != -100).nonzero().flatten()
+    return indices, labels[indices]
+
+
+def mean_loss(
     losses: Tensor, count: Tensor | int, num_items_in_batch: Tensor | int | None
 ) -> Tensor:
     """Sum of losses / number of items: those of the optimizer step if Trainer counted them, else of this batch.
 
     Gradients of 4 x 2 accumulated texts then equal those of 1 x 8.
     """
-    items = num_items_in_batch
-    if items is None:
-        items = count
+    items = count if num_items_in_batch is None else num_items_in_batch
     if isinstance(items, Tensor):
         return losses.sum() / items.to(losses.device).clamp(min=1)
     return losses.sum() / max(items, 1)
@@ -133,29 +157,13 @@ def cross_entropy(
     losses = F.cross_entropy(
         logits, labels, ignore_index=-100, reduction="none", label_smoothing=label_smoothing
     )
-    return _reduce(losses, (labels != -100).sum(), num_items_in_batch)
+    return mean_loss(losses, (labels != -100).sum(), num_items_in_batch)
 
 
-def _squared_error(
-    logits: Tensor, labels: Tensor, num_items_in_batch: Tensor | int | None = None
-) -> Tensor:
-    labels = labels.to(logits.device).view_as(logits)
-    return _reduce((logits.float() - labels.float()) ** 2, labels.numel(), num_items_in_batch)
-
-
-def _binary_cross_entropy(
-    logits: Tensor, labels: Tensor, num_items_in_batch: Tensor | int | None = None
-) -> Tensor:
-    losses = F.binary_cross_entropy_with_logits(
-        logits.float(), labels.to(logits.device).float(), reduction="none"
-    )
-    return _reduce(losses, labels.numel(), num_items_in_batch)
-
-
-CLASSIFICATION_LOSSES = {
-    "single_label_classification": cross_entropy,
-    "multi_label_classification": _binary_cross_entropy,
-    "regression": _squared_error,
+# Beside cross_entropy, of logits and labels of one shape.
+LOSSES: dict[str, Callable[..., Tensor]] = {
+    "multi_label_classification": F.binary_cross_entropy_with_logits,
+    "regression": F.mse_loss,
 }
 
 
@@ -170,12 +178,14 @@ def classification_loss(
         return None
     # It is remembered, so that a saved model is served as it was trained.
     if config.problem_type is None:
-        is_one = not labels.is_floating_point()
-        kind: ProblemType = (
-            "single_label_classification" if is_one else "multi_label_classification"
-        )
+        number = "multi" if labels.is_floating_point() else "single"
+        kind: Any = f"{number}_label_classification"
         config.problem_type = "regression" if config.num_labels == 1 else kind
-    return CLASSIFICATION_LOSSES[config.problem_type](logits, labels, num_items_in_batch)
+    if config.problem_type == "single_label_classification":
+        return cross_entropy(logits, labels, num_items_in_batch)
+    labels = labels.to(logits.device).view_as(logits).float()
+    losses = LOSSES[config.problem_type](logits.float(), labels, reduction="none")
+    return mean_loss(losses, labels.numel(), num_items_in_batch)
 
 
 def span_loss(
@@ -195,12 +205,10 @@ def span_loss(
     real = torch.ones_like(start_logits, dtype=torch.bool)
     if is_padding_mask(attention_mask):
         real = attention_mask.bool()
-    losses = []
+    columns, losses = torch.arange(real.shape[1], device=real.device), []
     for logits, positions in (start_logits, starts), (end_logits, ends):
-        positions = positions.view(-1, 1)  # (B, 1)
-        inside = positions.clamp(0, real.shape[1] - 1)
-        is_outside = (positions != inside) | ~real.gather(1, inside)
-        labels = positions.masked_fill(is_outside, -100)
+        is_answer = real & (columns == positions.view(-1, 1))  # (B, T)
+        labels = positions.view(-1).masked_fill(~is_answer.any(-1), -100)
         logits = logits.masked_fill(~real, torch.finfo(logits.dtype).min)
         losses.append(cross_entropy(logits, labels, num_items_in_batch))
     return torch.stack(losses).mean()

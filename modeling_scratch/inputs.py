@@ -1,17 +1,44 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""What a batch may be: padded texts, or segments in one row; and the checks of it.
+"""What a batch may be, padded texts or segments in one row; and the masks that are made of it.
 
-Shapes: B batch, T length, E embedding size, N segments.
+A query i of a text sees key j if all of these hold:
+
+    j is a real token                     attention_mask (B, S)
+    j <= i, in a decoder                  is_causal
+    |i - j| is inside the window          layers of type sliding_attention
+    i and j are of one segment            rows that hold several texts, see Inputs
+
+transformers.masking_utils makes of it what an attention backend takes, (B, 1, T, S):
+
+    eager            float32, 0 where i sees j and the most negative number elsewhere
+    sdpa             booleans; None where all is visible, or where causality is all: the kernel
+                     reads module.is_causal
+    flash_attention  attention_mask (B, S), or None and the bounds of segments
+    flex_attention   a BlockMask
+
+Shapes: B batch, T length, S keys, E embedding size, N segments.
 """
 
+import copy
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from transformers import Cache
+from transformers.masking_utils import (
+    create_bidirectional_mask,
+    create_bidirectional_sliding_window_mask,
+    create_causal_mask,
+    create_sliding_window_causal_mask,
+    packed_sequence_mask_function,
+)
 from transformers.utils import is_tracing
 
+from .attention import self_attention_cache
+from .configuration_scratch import ScratchConfig
 from .positions import positions_from_lengths, positions_from_mask, restarts
 
 
@@ -53,8 +80,6 @@ class Inputs:
         else:
             check_shape(self.inputs_embeds, embeds, ("texts", "tokens", "size"))
         check_mask(self.attention_mask, self.read, f"{self.prefix}attention_mask", self.past)
-        if self.cu_seq_lens is not None and self.attention_mask is None:
-            check_bounds(self.cu_seq_lens, self.shape)
         if self.attention_mask is None:
             self.segment_lengths = self._find_segments()
 
@@ -96,27 +121,27 @@ class Inputs:
 
     def segment_ids(self) -> Tensor | None:
         """[0, 0, 0, 1, 1, ...]: the segment of each token (B, T); None: each row is one sequence."""
-        lengths = self.segment_lengths
+        lengths, position_ids = self.segment_lengths, self.position_ids
         if lengths is not None:
             ids = torch.arange(len(lengths), device=lengths.device)
             ids = ids.repeat_interleave(lengths, output_size=self.shape.numel())
-        elif self.position_ids is not None and self.attention_mask is None:
-            if not is_tracing(self.position_ids):
-                return None
-            ids = restarts(self.position_ids, self.shape).flatten().cumsum(0)
-        else:
-            return None
-        return ids.view(self.shape)  # (B * T,) -> (B, T)
+            return ids.view(self.shape)  # (B * T,) -> (B, T)
+        if (
+            self.attention_mask is None
+            and position_ids is not None
+            and is_tracing(position_ids)
+        ):
+            return restarts(position_ids, self.shape).flatten().cumsum(0).view(self.shape)
+        return None
 
     def positions(self) -> Tensor:
         """(B, T): as given, or counted from the start of each segment or text's real tokens."""
         if self.position_ids is not None:
             return self.position_ids.expand(self.shape)
-        if self.cu_seq_lens is not None and self.attention_mask is None:
-            return positions_from_lengths(self.cu_seq_lens.diff(), self.shape)
-        device = self.read.device
-        positions = positions_from_mask(self.attention_mask, self.shape, device, self.past)
-        return positions.expand(self.shape)
+        if self.segment_lengths is not None:
+            return positions_from_lengths(self.segment_lengths, self.shape)
+        mask, device = self.attention_mask, self.read.device
+        return positions_from_mask(mask, self.shape, device, self.past).expand(self.shape)
 
 
 def is_padding_mask(attention_mask: Any) -> bool:
@@ -124,20 +149,110 @@ def is_padding_mask(attention_mask: Any) -> bool:
     return getattr(attention_mask, "ndim", 0) == 2
 
 
+# --- masks ----------------------------------------------------------------------------------------
+
+
+# (is the layer local?, is the stack causal?)
+MASKS: dict[tuple[bool, bool], Callable[..., Any]] = {
+    (False, False): create_bidirectional_mask,
+    (False, True): create_causal_mask,
+    (True, False): create_bidirectional_sliding_window_mask,
+    (True, True): create_sliding_window_causal_mask,
+}
+
+
+def eager_config(config: ScratchConfig) -> ScratchConfig:
+    """The same config for whoever makes masks, with eager attention as its backend."""
+    config = copy.copy(config)
+    config._attn_implementation = "eager"
+    return config
+
+
+def segment_bounds(lengths: Tensor) -> dict[str, Any]:
+    """The bounds of segments of these lengths (N,), as the arguments of variable-length kernels."""
+    bounds = F.pad(lengths.cumsum(0), (1, 0)).to(torch.int32)  # (N + 1,), from 0 to B * T
+    longest = int(lengths.max())
+    return {
+        "cu_seq_lens_q": bounds,
+        "cu_seq_lens_k": bounds,
+        "max_length_q": longest,
+        "max_length_k": longest,
+    }
+
+
+def with_bounds(
+    config: ScratchConfig, inputs: Inputs, kwargs: dict[str, Any]
+) -> dict[str, Any]:
+    """kwargs, with the bounds of segments where flash attention is to read them."""
+    if "flash" not in config._attn_implementation or kwargs.get("max_length_k") is not None:
+        return kwargs
+    lengths = inputs.segment_lengths
+    return kwargs if lengths is None else kwargs | segment_bounds(lengths)
+
+
+def self_attention_mask(
+    config: ScratchConfig,
+    inputs: Inputs,
+    is_causal: bool,
+    cache: Cache | None = None,
+    layer_type: str = "full_attention",
+) -> Any:
+    """What the backend takes so that tokens see their segment and window.
+
+    They see no padding and, if causal, nothing later.
+    """
+    mask = inputs.attention_mask
+    if isinstance(mask, dict):  # by type of layer, of generate_batch
+        mask = mask[layer_type]
+    check_mask_of_scores(config, mask)
+    within_segment = None
+    if cache is None and "flash" not in config._attn_implementation:
+        segment_ids = inputs.segment_ids()  # (B, T); flash kernels read the bounds instead
+        if segment_ids is not None:
+            within_segment = packed_sequence_mask_function(segment_ids)
+    return MASKS[layer_type == "sliding_attention", is_causal](
+        config,
+        shape_only(inputs),
+        mask,
+        past_key_values=self_attention_cache(cache),
+        and_mask_function=within_segment,
+    )
+
+
+def cross_attention_mask(
+    config: ScratchConfig,
+    inputs: Inputs,
+    encoder_hidden_states: Tensor | None,
+    attention_mask: Tensor | None,
+) -> Any:
+    """What the backend takes so that no token sees padding of what the encoder read.
+
+    attention_mask (B, S), encoder_hidden_states (B, S, hidden).
+    """
+    if encoder_hidden_states is None:
+        return None
+    check_mask(attention_mask, encoder_hidden_states, "attention_mask")
+    check_mask_of_scores(config, attention_mask)
+    return create_bidirectional_mask(
+        config, shape_only(inputs), attention_mask, encoder_hidden_states
+    )
+
+
+def shape_only(inputs: Inputs) -> Tensor:
+    """Embeddings as masking_utils reads them: shape, device, and the dtype of a mask of scores."""
+    return torch.empty((*inputs.shape, 1), dtype=torch.float32, device=inputs.read.device)
+
+
 # --- checks: each raises ValueError with the argument's name, its shape and what it has to be -----
 
 
-def check_tensor(value: Any, name: str) -> None:
+def check_shape(states: Any, name: str, axes: tuple[str, ...]) -> None:
     """Raises TypeError for what is no tensor."""
-    if not isinstance(value, Tensor):
+    if not isinstance(states, Tensor):
         raise TypeError(
-            f"{name}: a {type(value).__name__} is no tensor; tokenizers make one by "
+            f"{name}: a {type(states).__name__} is no tensor; tokenizers make one by "
             "return_tensors='pt'."
         )
-
-
-def check_shape(states: Any, name: str, axes: tuple[str, ...]) -> None:
-    check_tensor(states, name)
     message = f"{name} {tuple(states.shape)}: has to be ({', '.join(axes)})"
     if states.ndim != len(axes):
         raise ValueError(f"{message}; a single text is {name}[None].")
@@ -147,17 +262,15 @@ def check_shape(states: Any, name: str, axes: tuple[str, ...]) -> None:
 
 def check_mask(mask: Any, states: Tensor, name: str, past: Any = 0) -> None:
     """states (B, T, ...): what is masked, after past cached tokens; traced graphs are not checked."""
-    if isinstance(mask, dict):  # by type of layer, of generate_batch
-        mask = mask.get("full_attention", mask)
-    if mask is None or is_tracing(states) or len(getattr(mask, "shape", ())) == 4:
-        return  # the last says what sees what, which masks.py checks
-    check_tensor(mask, name)
-    if isinstance(past, Tensor) and past.device.type == "cpu":  # of a static cache
-        past = int(past)
-    if isinstance(past, int) and mask.shape != (len(states), past + states.shape[1]):
+    if mask is None or isinstance(mask, dict) or is_tracing(states):
+        return
+    if len(getattr(mask, "shape", ())) == 4:
+        return  # it says what sees what: see check_mask_of_scores
+    check_shape(mask, name, ("texts", "tokens"))
+    expected = len(states), past + states.shape[1]
+    if isinstance(past, int) and mask.shape != expected:  # a static cache counts on its device
         raise ValueError(
-            f"{name} {tuple(mask.shape)}: has to be {(len(states), past + states.shape[1])}, "
-            "(texts, cached and new tokens)."
+            f"{name} {tuple(mask.shape)}: has to be {expected}, (texts, cached and new tokens)."
         )
     if mask.is_floating_point() and (mask < 0).any():
         raise ValueError(
@@ -166,12 +279,16 @@ def check_mask(mask: Any, states: Tensor, name: str, past: Any = 0) -> None:
         )
 
 
-def check_bounds(bounds: Tensor, shape: torch.Size) -> None:
-    if bounds.device.type != "cpu" or is_tracing(bounds):
+def check_mask_of_scores(config: ScratchConfig, mask: Any) -> None:
+    """mask (B, 1, T, S): a tensor, or a BlockMask for flex_attention."""
+    if len(getattr(mask, "shape", ())) != 4:
         return
-    rows = torch.arange(0, shape.numel() + 1, shape[1])
-    if not torch.isin(rows, bounds).all() or bounds.diff().abs().sum() != rows[-1]:
+    backend, is_dense = config._attn_implementation, isinstance(mask, Tensor)
+    is_scores = is_dense and (mask.dtype == torch.bool or mask.is_floating_point())
+    is_read = not is_dense if backend == "flex_attention" else is_scores
+    if "flash" in backend or not is_read:
         raise ValueError(
-            f"cu_seq_lens_q {bounds.tolist()}: has to rise from 0, with the end of each row, "
-            f"{rows[1:].tolist()}, so that every token belongs to one sequence."
+            f"{backend} attention would ignore or misread this attention_mask "
+            f"{tuple(mask.shape)}. Eager and sdpa take (texts, tokens), or (texts, 1, queries, "
+            "keys) of booleans, or of floats that are added to the scores."
         )

@@ -15,12 +15,12 @@ from transformers.modeling_outputs import (
 )
 from transformers.utils import can_return_tuple
 
-from .base_models import ScratchDecoderModel, ScratchDecoderPreTrainedModel
 from .configuration_scratch import ScratchDecoderConfig
-from .heads import classification_loss, cross_entropy
+from .heads import classification_loss, cross_entropy, pooled_output
 from .inputs import Inputs
 from .layers import make_projection
 from .modeling_base import MaybeTensor, ScratchGenerationMixin
+from .stack import ScratchDecoderModel, ScratchDecoderPreTrainedModel
 
 
 def next_tokens(labels: Tensor, inputs: Inputs) -> Tensor:
@@ -29,11 +29,10 @@ def next_tokens(labels: Tensor, inputs: Inputs) -> Tensor:
     -100 at padding, and at the end of a text or segment.
     """
     real, segment_ids = inputs.real_tokens(), inputs.segment_ids()
-    if real is not None:
-        labels = labels.masked_fill(~real, -100)
     labels = F.pad(labels[:, 1:], (0, 1), value=-100)
     if real is not None:
-        labels = labels.masked_fill(~real, -100)
+        is_pair = real & F.pad(real[:, 1:], (0, 1))  # both this token and the next one are real
+        labels = labels.masked_fill(~is_pair, -100)
     if segment_ids is not None:
         is_last = segment_ids.diff(append=segment_ids[:, -1:]) != 0  # (B, T)
         labels = labels.masked_fill(is_last.to(labels.device), -100)
@@ -79,16 +78,15 @@ class ScratchDecoderForCausalLM(ScratchDecoderPreTrainedModel, ScratchGeneration
         # No named argument: Trainer would take it for a label column, and batches without it for
         # unlabelled ones.
         shift_labels = kwargs.pop("shift_labels", None)
+        if use_cache is None and labels is not None:
+            use_cache = False
         past = 0 if past_key_values is None else past_key_values.get_seq_length()
         texts = input_ids, inputs_embeds, attention_mask, position_ids, token_type_ids
         inputs = Inputs(*texts, kwargs.get("cu_seq_lens_q"), past)
-        if use_cache is None and labels is not None:
-            use_cache = False
         kwargs |= {"past_key_values": past_key_values, "use_cache": use_cache}
         outputs = self.model(inputs=inputs, return_dict=True, **kwargs)
-        kept: Any = logits_to_keep
-        if isinstance(kept, int):
-            kept = slice(-kept, None)
+        is_count = isinstance(logits_to_keep, int)
+        kept: Any = slice(-logits_to_keep, None) if is_count else logits_to_keep
         hidden_states = outputs.last_hidden_state[:, kept]
         logits = self.lm_head(self.projection(hidden_states))  # (B, T, V)
         if labels is not None and shift_labels is None:
@@ -131,21 +129,16 @@ class ScratchDecoderForSequenceClassification(ScratchDecoderPreTrainedModel):
         attention sees it. Where sequences stand one after another (see Inputs), each is a text: labels and logits have
         one row a sequence.
         """
+        if use_cache is None and labels is not None:
+            use_cache = False
         past = 0 if past_key_values is None else past_key_values.get_seq_length()
         texts = input_ids, inputs_embeds, attention_mask, position_ids, token_type_ids
         inputs = Inputs(*texts, kwargs.get("cu_seq_lens_q"), past)
-        if use_cache is None and labels is not None:
-            use_cache = False
         kwargs |= {"past_key_values": past_key_values, "use_cache": use_cache}
         real = inputs.real_tokens(self.config.pad_token_id)  # (B, T)
-        pooled, outputs = self.pooled("last", inputs, real, **kwargs)
+        pooled, outputs = pooled_output(self.model, inputs, real, "last", **kwargs)
         logits = self.score(pooled)
         loss = classification_loss(self.config, logits, labels, num_items_in_batch)
         return SequenceClassifierOutputWithPast(
             loss, logits, outputs.past_key_values, outputs.hidden_states, outputs.attentions
         )
-
-
-__all__ = [
-    *dict.fromkeys(cls.partition(".")[2] for cls in ScratchDecoderConfig.auto_classes.values())
-]

@@ -18,13 +18,13 @@ from transformers.modeling_outputs import (
 )
 from transformers.utils import can_return_tuple
 
-from .base_models import ScratchEncoderModel, ScratchEncoderPreTrainedModel
 from .configuration_scratch import ScratchEncoderConfig
-from .heads import classification_loss, cross_entropy, span_loss
+from .heads import classification_loss, cross_entropy, labelled_tokens, pooled_output, span_loss
 from .inputs import Inputs
 from .layers import ACTIVATIONS, make_norm
 from .modeling_base import MaybeTensor
 from .question_answering import ENCODER_PIPELINES
+from .stack import ScratchEncoderModel, ScratchEncoderPreTrainedModel
 
 HEAD_ACTIVATIONS: dict[str | None, Callable[[Tensor], Tensor]] = {
     "tanh": torch.tanh,
@@ -35,9 +35,8 @@ HEAD_ACTIVATIONS: dict[str | None, Callable[[Tensor], Tensor]] = {
 
 def make_dropout(config: ScratchEncoderConfig) -> nn.Dropout:
     """The dropout before a classifier's last layer."""
-    if config.classifier_dropout is None:
-        return nn.Dropout(config.hidden_dropout)
-    return nn.Dropout(config.classifier_dropout)
+    own = config.classifier_dropout
+    return nn.Dropout(config.hidden_dropout if own is None else own)
 
 
 class ClassificationHead(nn.Module):
@@ -48,9 +47,7 @@ class ClassificationHead(nn.Module):
         size = config.hidden_size
         self.norm = make_norm(config, size, config.classifier_norm)
         self.activation = HEAD_ACTIVATIONS.get(config.classifier_activation)
-        self.dense = None
-        if self.activation is not None:
-            self.dense = nn.Linear(size, size)
+        self.dense = nn.Linear(size, size) if self.activation else None
         self.dropout = make_dropout(config)
         self.out_proj = nn.Linear(size, config.num_labels)
 
@@ -108,9 +105,7 @@ class ScratchEncoderForMaskedLM(ScratchEncoderPreTrainedModel):
         """labels (B, T): ids of the masked tokens, -100 elsewhere; logits (B, T, V), see config.sparse_prediction."""
         token_indices = None
         if labels is not None and self.config.sparse_prediction:
-            labels = labels.flatten()
-            token_indices = (labels != -100).nonzero().flatten()  # (N,)
-            labels = labels[token_indices]
+            token_indices, labels = labelled_tokens(labels)
         outputs = self.model(
             input_ids,
             attention_mask,
@@ -157,8 +152,8 @@ class ScratchEncoderForSequenceClassification(ScratchEncoderPreTrainedModel):
         """
         texts = input_ids, inputs_embeds, attention_mask, position_ids, token_type_ids
         inputs = Inputs(*texts, kwargs.get("cu_seq_lens_q"))
-        pooling, real = self.config.classifier_pooling, inputs.real_tokens()
-        pooled, outputs = self.pooled(pooling, inputs, real, **kwargs)
+        real, pooling = inputs.real_tokens(), self.config.classifier_pooling
+        pooled, outputs = pooled_output(self.model, inputs, real, pooling, **kwargs)
         logits = self.classifier(pooled)
         loss = classification_loss(self.config, logits, labels, num_items_in_batch)
         return SequenceClassifierOutput(loss, logits, outputs.hidden_states, outputs.attentions)
@@ -242,6 +237,3 @@ class ScratchEncoderForQuestionAnswering(ScratchEncoderPreTrainedModel):
         return QuestionAnsweringModelOutput(
             loss, start_logits, end_logits, outputs.hidden_states, outputs.attentions
         )
-
-
-__all__ = [cls.partition(".")[2] for cls in ScratchEncoderConfig.auto_classes.values()]

@@ -12,21 +12,19 @@ from transformers import Cache
 from transformers.modeling_outputs import BaseModelOutput, Seq2SeqLMOutput, Seq2SeqModelOutput
 from transformers.utils import ModelOutput, can_return_tuple
 
-from .base_models import ScratchDecoderModel, ScratchEncoderModel
 from .configuration_scratch import ScratchSeq2SeqConfig
-from .heads import cross_entropy
+from .heads import cross_entropy, labelled_tokens
 from .layers import make_projection
 from .modeling_base import MaybeTensor, ScratchGenerationMixin, ScratchPreTrainedModel
 from .pipelines import SEQ2SEQ_PIPELINES
+from .stack import ScratchDecoderModel, ScratchEncoderModel
 
-ENCODER_ARGUMENTS = ("output_attentions", "output_hidden_states")
+RECORDED = "output_attentions", "output_hidden_states"  # by the encoder, too
 
 
 class ScratchSeq2SeqPreTrainedModel(ScratchPreTrainedModel):
     config: ScratchSeq2SeqConfig
     _supports_attention_backend = False  # vLLM's backend of transformers takes one stack
-    _skip_keys_device_placement = ["past_key_values"]
-    _can_record_outputs = {}  # encoder and decoder record their own
 
     def resize_token_embeddings(
         self,
@@ -103,8 +101,8 @@ class ScratchSeq2SeqModel(ScratchSeq2SeqPreTrainedModel):
         """
         refuse_packed(kwargs)
         if encoder_outputs is None:
+            recorded = {name: kwargs[name] for name in RECORDED if name in kwargs}
             texts = input_ids, attention_mask, token_type_ids, None, inputs_embeds
-            recorded = {name: kwargs[name] for name in ENCODER_ARGUMENTS if name in kwargs}
             encoder_outputs = self.encoder(*texts, return_dict=True, **recorded)
         elif not isinstance(encoder_outputs, ModelOutput):
             encoder_outputs = BaseModelOutput(*encoder_outputs)
@@ -199,20 +197,28 @@ class ScratchSeq2SeqForConditionalGeneration(
         label_smoothing of cross_entropy, by another name, as Trainer takes an argument with "label" for labels.
         """
         token_indices = None
-        has_no_input = decoder_input_ids is None and decoder_inputs_embeds is None
         if labels is not None:
             use_cache = bool(use_cache)
-            if has_no_input:
+            if decoder_input_ids is None and decoder_inputs_embeds is None:
                 decoder_input_ids = self.prepare_decoder_input_ids_from_labels(labels)
             if self.training and self.config.sparse_prediction:
-                labels = labels.flatten()
-                token_indices = (labels != -100).nonzero().flatten()  # (N,)
-                labels = labels[token_indices]
-        encoder = input_ids, attention_mask
-        decoder = decoder_input_ids, decoder_attention_mask, encoder_outputs, past_key_values
-        embeds = inputs_embeds, decoder_inputs_embeds, decoder_position_ids, token_type_ids
-        options = {"use_cache": use_cache, "token_indices": token_indices, **kwargs}
-        outputs = self.model(*encoder, *decoder, *embeds, return_dict=True, **options)
+                token_indices, labels = labelled_tokens(labels)
+        outputs = self.model(
+            input_ids,
+            attention_mask,
+            decoder_input_ids,
+            decoder_attention_mask,
+            encoder_outputs,
+            past_key_values,
+            inputs_embeds,
+            decoder_inputs_embeds,
+            decoder_position_ids,
+            token_type_ids,
+            use_cache,
+            token_indices=token_indices,
+            return_dict=True,
+            **kwargs,
+        )
         hidden_states = outputs.last_hidden_state
         if token_indices is not None:
             hidden_states = hidden_states.flatten(0, 1)[token_indices]  # (N, hidden)
@@ -220,10 +226,3 @@ class ScratchSeq2SeqForConditionalGeneration(
         loss = cross_entropy(logits, labels, num_items_in_batch, smoothing)
         fields = {name: value for name, value in outputs.items() if name != "last_hidden_state"}
         return Seq2SeqLMOutput(loss=loss, logits=logits, **fields)
-
-
-__all__ = [
-    "ScratchSeq2SeqForConditionalGeneration",
-    "ScratchSeq2SeqModel",
-    "ScratchSeq2SeqPreTrainedModel",
-]

@@ -93,6 +93,22 @@ def rotary(
     return (angles.cos() * temperature).to(dtype), (angles.sin() * temperature).to(dtype)
 
 
+def rotary_angles(
+    config: ScratchConfig,
+    position_ids: Tensor,
+    dtype: torch.dtype,
+    layer_type: str = "full_attention",
+) -> tuple[Tensor, Tensor] | None:
+    """cos and sin of rotary positions in layers of this type; None for other positions."""
+    if config.position_type != "rotary":
+        return None
+    rope = config.rope_parameters
+    if layer_type == "sliding_attention" and config.local_rope_theta is not None:
+        # Layers with a window have no use for scaling.
+        rope = rope | {"rope_type": "default", "rope_theta": config.local_rope_theta}
+    return rotary(position_ids, config.head_dim, rope, config.max_position_embeddings, dtype)
+
+
 def rotate(states: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """x cos + (-x_2, x_1) sin, x_1 and x_2 the halves of the first R features (eq. 34, permuted). (B, T, H, D)."""
     rotated, rest = states[..., : cos.shape[-1]], states[..., cos.shape[-1] :]

@@ -26,14 +26,13 @@ class SavedWithCode:
         """As PreTrainedModel's; the folder also holds the code, and loads with every Auto class."""
         is_adapter = getattr(self, "_hf_peft_config_loaded", False)  # whose base has the code
         if is_main_process and not is_adapter:
-            own = {"AutoConfig": _reference(type(self.config))}
-            self.config.auto_map = {**own, **self.config.auto_classes}
+            self.config.auto_map = dict(self.config.auto_classes)
             self.config.custom_pipelines = self._custom_pipelines()
             Path(save_directory).mkdir(parents=True, exist_ok=True)
-            classes = dict(name.split(".") for name in self.config.auto_classes.values())
-            for file, name in classes.items():  # what these files import goes along
-                module = import_module(f".{file}", __package__)
-                custom_object_save(getattr(module, name), save_directory)
+            # The file of the family's heads; what it imports goes along.
+            file, name = list(self.config.auto_classes.values())[-1].split(".")
+            head = getattr(import_module(f".{file}", __package__), name)
+            custom_object_save(head, save_directory)
         super().save_pretrained(save_directory, is_main_process, *args, **kwargs)  # type: ignore[misc]
 
     def _get_files_timestamps(self, working_dir: Any) -> dict[str, float]:
@@ -55,13 +54,7 @@ class SavedWithCode:
             for task, entry in named.items()
             if not of_others.issuperset(entry.get("pt") or [""])  # where no task is named
         }
-        ours = {
-            task: {"impl": _reference(cls), "pt": [auto]}
-            for task, (cls, auto) in self.pipelines.items()
-        }
-        return kept | ours
-
-
-def _reference(cls: type) -> str:
-    """ "file.Class", as configs name code."""
-    return f"{cls.__module__.rpartition('.')[2]}.{cls.__name__}"
+        for task, (cls, auto) in self.pipelines.items():
+            file = cls.__module__.rpartition(".")[2]
+            kept[task] = {"impl": f"{file}.{cls.__name__}", "pt": [auto]}
+        return kept

@@ -1,20 +1,43 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""One block, and the stack of them that is an encoder or a decoder.
+"""One block, the stack of them, and the base models: an encoder and a decoder, two uses of one stack.
 
-Shapes: B batch, T length, S length of what the encoder read.
+Shapes: B batch, T length, S length of what the encoder read, E embedding size, N texts or tokens.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import cycle, islice
-from typing import Any, NamedTuple
+from typing import Any
 
+import torch
 from torch import Tensor, nn
+from transformers import AttentionMaskInterface, Cache, DynamicCache, EncoderDecoderCache
 from transformers.modeling_layers import GradientCheckpointingLayer
+from transformers.modeling_outputs import (
+    BaseModelOutput,
+    BaseModelOutputWithPastAndCrossAttentions,
+    BaseModelOutputWithPooling,
+)
+from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
-from .attention import Attention
-from .configuration_scratch import ScratchConfig
+from .attention import Attention, eager_attention, self_attention_cache
+from .configuration_scratch import (
+    ScratchConfig,
+    ScratchDecoderConfig,
+    ScratchEncoderConfig,
+    ScratchSeq2SeqConfig,
+)
+from .embeddings import Embeddings
+from .heads import Pooler, pooled_tokens
+from .inputs import (
+    Inputs,
+    cross_attention_mask,
+    eager_config,
+    self_attention_mask,
+    with_bounds,
+)
 from .layers import NORM_POSITIONS, FeedForward, make_norm
-from .positions import POSITION_BIASES
+from .modeling_base import MaybeTensor, ScratchPreTrainedModel
+from .positions import POSITION_BIASES, rotary_angles
 
 
 class Block(GradientCheckpointingLayer):
@@ -96,16 +119,8 @@ class ParallelBlock(Block):
         return self.attention_residual.after(hidden_states, update + self.feed_forward(normed))
 
 
-class LayerInputs(NamedTuple):
-    """What layers of one type get beside hidden states."""
-
-    attention_mask: Any = None  # see masks.py
-    position_bias: Tensor | None = None  # (B, H, T, S)
-    rotary: tuple[Tensor, Tensor] | None = None  # cos and sin, (B, T, 1, R)
-
-
-UNMASKED = dict.fromkeys(("full_attention", "sliding_attention"), LayerInputs())
 BLOCKS: dict[str, type[Block]] = {"sequential": Block, "parallel": ParallelBlock}
+UNMASKED = dict.fromkeys(("full_attention", "sliding_attention"), (None, None, None))
 
 
 class Stack(nn.Module):
@@ -133,7 +148,7 @@ class Stack(nn.Module):
     def forward(
         self,
         hidden_states: Tensor,
-        by_type: Mapping[str, LayerInputs] = UNMASKED,
+        by_type: Mapping[str, tuple] = UNMASKED,
         encoder_hidden_states: Tensor | None = None,
         encoder_attention_mask: Any = None,
         num_layers: int | None = None,
@@ -141,7 +156,8 @@ class Stack(nn.Module):
     ) -> Tensor:
         """(B, T, hidden) -> the same, through the first num_layers blocks, None: all. The rest: see Block.forward.
 
-        by_type: for "full_attention" and "sliding_attention".
+        by_type: for "full_attention" and "sliding_attention", the mask as the backend takes it, the
+        position_bias (B, H, T, S), and cos and sin of rotary positions, (B, T, 1, R).
         """
         types = cycle(self.attention_types)  # they recur where PEFT replicates layers
         for layer, attention_type in islice(zip(self.layers, types), num_layers):
@@ -156,3 +172,245 @@ class Stack(nn.Module):
                 **kwargs,
             )
         return self.norm(hidden_states)
+
+
+# --- what a stack reads beside hidden states -------------------------------------------------------
+
+
+def choose_attention(
+    model: Any, attention_fn: Callable | None, kwargs: Mapping[str, Any]
+) -> tuple[ScratchConfig, Callable | None]:
+    """The config by which masks are made, and the attention function; None: the config's own.
+
+    A function without a mask format of its own (transformers.AttentionMaskInterface) gets the
+    masks of eager attention, causality included.
+    """
+    config = model.config
+    if attention_fn is None and model.is_asked_for("output_attentions", kwargs):
+        attention_fn = eager_attention  # fused kernels never form the weights
+    if attention_fn is not None:
+        return eager_config(config), attention_fn
+    backend, position_type = config._attn_implementation, config.position_type
+    takes_bias = backend in ("eager", "sdpa", "flex_attention") and "cache" not in kwargs
+    if position_type in POSITION_BIASES and not takes_bias:
+        raise ValueError(
+            f"position_type={position_type!r}: {backend} attention, or the cache of "
+            "generate_batch, may ignore its biases."
+        )
+    return config if backend in AttentionMaskInterface() else eager_config(config), None
+
+
+def position_bias(
+    stack: Any,
+    shape: Sequence[int],
+    like: Tensor,
+    cache: Cache | None = None,
+    layer_type: str = "full_attention",
+) -> Tensor | None:
+    """What is added to the scores (B, H, T, S) where positions are a bias, a function of j - i.
+
+    shape: (B, T). like: has the device and the dtype of the scores. Distances count columns, not
+    real tokens.
+    """
+    if stack.position_bias is None:
+        return None
+    queries = keys = torch.arange(shape[1], device=like.device)
+    if cache is not None:
+        # A cache keeps the tokens of a window alone, or has room for more than came so far.
+        cache, layer = self_attention_cache(cache), stack.attention_types.index(layer_type)
+        count, first = cache.get_mask_sizes(shape[1], layer)
+        queries = queries + cache.get_seq_length(layer)
+        keys = torch.arange(count, device=like.device) + first
+    bias = stack.position_bias(keys - queries[:, None]).to(like.dtype)  # (H, T, S)
+    return bias.expand(shape[0], -1, -1, -1)
+
+
+# --- base models -----------------------------------------------------------------------------------
+
+
+class StackModel:
+    """Embeddings, masks, stack: what an encoder and a decoder have in common."""
+
+    config: Any
+    is_causal: bool
+    embeddings: Embeddings
+    stack: Stack
+
+    def textbook_engine(
+        self,
+        inputs: Inputs,
+        *,
+        token_indices: Tensor | None = None,
+        past_key_values: Cache | None = None,
+        encoder_hidden_states: Tensor | None = None,
+        encoder_attention_mask: Tensor | None = None,
+        attention_fn: Callable | None = None,
+        **kwargs: Any,
+    ) -> Tensor:
+        """Embeddings, then blocks that attend: inputs (B, T) -> hidden states (B, T, hidden).
+
+        token_indices (N,): which of the B * T hidden states are read. All are computed here;
+        another engine may leave out the others. attention_fn: in place of the backend that the
+        config names, with masks as eager attention takes them.
+        """
+        config, attention_fn = choose_attention(self, attention_fn, kwargs)
+        if past_key_values is None and encoder_hidden_states is None:
+            kwargs = with_bounds(config, inputs, kwargs)
+        position_ids = inputs.positions()  # (B, T)
+        hidden_states = self.embeddings(
+            inputs.input_ids,
+            position_ids,
+            inputs.token_type_ids,
+            inputs.inputs_embeds,
+            longest=inputs.past + inputs.shape[1],
+        )
+        by_type = {}
+        for kind in dict.fromkeys(self.stack.attention_types):
+            mask = self_attention_mask(config, inputs, self.is_causal, past_key_values, kind)
+            bias = position_bias(self.stack, inputs.shape, hidden_states, past_key_values, kind)
+            angles = rotary_angles(config, position_ids, hidden_states.dtype, kind)
+            by_type[kind] = mask, bias, angles
+        encoder_mask = cross_attention_mask(
+            config, inputs, encoder_hidden_states, encoder_attention_mask
+        )
+        return self.stack(
+            hidden_states,
+            by_type,
+            encoder_hidden_states,
+            encoder_mask,
+            past_key_values=past_key_values,
+            attention_fn=attention_fn,
+            **kwargs,
+        )
+
+    # What lies between inputs and last hidden states; modeling_scratch.fast sets another.
+    engine: Callable[..., Tensor] = textbook_engine
+
+
+class ScratchEncoderPreTrainedModel(ScratchPreTrainedModel):
+    config: ScratchEncoderConfig
+    _can_record_outputs = {"hidden_states": Block, "attentions": Attention}
+
+
+class ScratchEncoderModel(StackModel, ScratchEncoderPreTrainedModel):
+    """Embeddings and a bidirectional stack (Vaswani et al. 2017, 3.1; Devlin et al. 2019)."""
+
+    def __init__(self, config: ScratchConfig, add_pooling_layer: bool = True) -> None:
+        super().__init__(config)
+        self.embeddings = Embeddings(config, config.vocab_size)
+        self.stack = Stack(config, config.num_hidden_layers)
+        has_pooler = add_pooling_layer and getattr(config, "pooler", False)
+        self.pooler = Pooler(config) if has_pooler else None
+        self.post_init()
+
+    @capture_outputs
+    def forward(
+        self,
+        input_ids: MaybeTensor = None,
+        attention_mask: MaybeTensor = None,
+        token_type_ids: MaybeTensor = None,
+        position_ids: MaybeTensor = None,
+        inputs_embeds: MaybeTensor = None,
+        inputs: Inputs | None = None,
+        **kwargs: Any,
+    ) -> BaseModelOutput | BaseModelOutputWithPooling:
+        """input_ids (B, T) or inputs_embeds (B, T, E), attention_mask (B, T) with 1 at real tokens
+        -> (B, T, hidden).
+
+        Without position_ids, positions count real tokens, so that padding on either side changes
+        nothing. inputs: all of these, as heads hand them on. token_indices (N,), rising: which of
+        the B * T hidden states are read; the values of others are undefined.
+        """
+        if inputs is None:
+            texts = input_ids, inputs_embeds, attention_mask, position_ids, token_type_ids
+            inputs = Inputs(*texts, kwargs.get("cu_seq_lens_q"))
+        if self.pooler is None:
+            return BaseModelOutput(self.engine(inputs, **kwargs))
+        hidden_states = self.engine(inputs, **{**kwargs, "token_indices": None})
+        first = pooled_tokens(inputs, inputs.real_tokens(), "first")
+        pooled = self.pooler(hidden_states.flatten(0, 1)[first])  # (B, hidden)
+        return BaseModelOutputWithPooling(hidden_states, pooled)
+
+
+class ScratchDecoderPreTrainedModel(ScratchPreTrainedModel):
+    config: ScratchDecoderConfig
+    is_causal = True
+    _can_record_outputs = {
+        "hidden_states": Block,
+        "attentions": OutputRecorder(Attention, index=1, layer_name="attention"),
+        "cross_attentions": OutputRecorder(Attention, index=1, layer_name="cross_attention"),
+    }
+
+
+class ScratchDecoderModel(StackModel, ScratchDecoderPreTrainedModel):
+    """Embeddings and a causal stack (Radford et al. 2018).
+
+    In an encoder-decoder it also attends to the encoder.
+    """
+
+    def __init__(self, config: ScratchDecoderConfig | ScratchSeq2SeqConfig) -> None:
+        super().__init__(config)
+        attends_to_encoder = config.is_encoder_decoder
+        self.prefix = "decoder_" if attends_to_encoder else ""  # of the arguments' names
+        self.embeddings = Embeddings(config, config.decoder_vocab_size)
+        self.stack = Stack(
+            config, config.decoder_layers, is_causal=True, cross_attention=attends_to_encoder
+        )
+        self.post_init()
+
+    @capture_outputs
+    def forward(
+        self,
+        input_ids: MaybeTensor = None,
+        attention_mask: MaybeTensor = None,
+        position_ids: MaybeTensor = None,
+        past_key_values: Cache | None = None,
+        inputs_embeds: MaybeTensor = None,
+        encoder_hidden_states: MaybeTensor = None,
+        encoder_attention_mask: MaybeTensor = None,
+        token_type_ids: MaybeTensor = None,
+        use_cache: bool | None = None,
+        inputs: Inputs | None = None,
+        **kwargs: Any,
+    ) -> BaseModelOutputWithPastAndCrossAttentions:
+        """input_ids (B, T) or inputs_embeds (B, T, E), after the tokens of past_key_values
+        -> (B, T, hidden).
+
+        attention_mask (B, past + T) with 1 at real tokens; without position_ids, positions count
+        these. encoder_hidden_states (B, S, hidden): an encoder's output, with its
+        encoder_attention_mask (B, S). use_cache None: as the config says, in evaluation.
+        inputs: all that are of these tokens, as heads hand them on. token_indices (N,), rising:
+        which of the B * T hidden states are read; the values of others are undefined.
+        """
+        if (encoder_hidden_states is None) == self.config.is_encoder_decoder:
+            raise ValueError(
+                "encoder_hidden_states go to the decoder of an encoder-decoder, and to no other."
+            )
+        if inputs is None:
+            past = 0 if past_key_values is None else past_key_values.get_seq_length()
+            texts = input_ids, inputs_embeds, attention_mask, position_ids, token_type_ids
+            inputs = Inputs(*texts, kwargs.get("cu_seq_lens_q"), past, self.prefix)
+        cache = self._cache(past_key_values, inputs, use_cache)
+        hidden_states = self.engine(
+            inputs,
+            past_key_values=cache,
+            encoder_hidden_states=encoder_hidden_states,
+            encoder_attention_mask=encoder_attention_mask,
+            num_layers=self.config.decoder_layers,  # fewer with assistant_early_exit
+            **kwargs,
+        )
+        return BaseModelOutputWithPastAndCrossAttentions(hidden_states, cache)
+
+    def _cache(
+        self, cache: Cache | None, inputs: Inputs, use_cache: bool | None
+    ) -> Cache | None:
+        """The cache that was given, or a new one; with a second one beside it, of the encoder."""
+        if use_cache is None:
+            use_cache = self.config.use_cache and not self.training
+        # A row of segments has no one end, behind which cached tokens could go on.
+        if use_cache and cache is None and inputs.segment_ids() is None:
+            cache = DynamicCache(config=self.config)
+        is_single = not isinstance(cache, EncoderDecoderCache)
+        if cache is not None and is_single and self.config.is_encoder_decoder:
+            return EncoderDecoderCache(cache, DynamicCache(config=self.config))
+        return cache

@@ -93,13 +93,14 @@ TEXTBOOK = (
         "grouped queries: heads far apart share keys instead of neighbours",
     ),
     Fault(
-        "cached_memory_swapped", "attention", "Attention._cross_key_value",
+        "cached_memory_swapped", "attention", "Attention._key_value",
         "return layer.keys, layer.values", "return layer.values, layer.keys",
         "cached cross-attention: keys and values swapped from the second step on",
     ),
     Fault(
-        "cache_of_the_first_layer", "attention", "Attention._self_key_value",
-        "update(key, value, self.layer_idx)", "update(key, value, 0)",
+        "cache_of_the_first_layer", "attention", "Attention._key_value",
+        "self_attention_cache(cache).update(key, value, self.layer_idx)",
+        "self_attention_cache(cache).update(key, value, 0)",
         "all layers share the cache of the first",
     ),
     Fault(
@@ -108,8 +109,8 @@ TEXTBOOK = (
         "attention weights are dropped in evaluation, too",
     ),
     Fault(
-        "values_are_turned", "attention", "Attention._self_key_value",
-        "self._heads(self.v_proj(hidden_states))", "self._heads(self.v_proj(hidden_states), rotary)",
+        "values_are_turned", "attention", "Attention._key_value",
+        "self._heads(self.v_proj(source))", "self._heads(self.v_proj(source), rotary=rotary)",
         "rotary positions turn values as well",
     ),
     Fault(
@@ -145,12 +146,12 @@ TEXTBOOK = (
     ),
     Fault(
         "segments_read_off_the_next", "heads", "pooled_tokens",
-        "lengths.cumsum(0) - 1", "lengths.cumsum(0)",
+        "else ends - 1", "else ends",
         "a packed text is read off the first token of the one after it",
     ),
     Fault(
-        "items_of_the_step_ignored", "heads", "_reduce",
-        "items = num_items_in_batch", "items = None",
+        "items_of_the_step_ignored", "heads", "mean_loss",
+        "items = count if num_items_in_batch is None else num_items_in_batch", "items = count",
         "accumulated gradients are not those of one large batch",
     ),
     Fault(
@@ -169,28 +170,29 @@ TEXTBOOK = (
         "pooling of packed texts reads the first token of the next one as well",
     ),
     Fault(
-        "segments_see_each_other", "masks", "self_attention_mask",
+        "segments_see_each_other", "inputs", "self_attention_mask",
         'if segment_ids is not None:', 'if segment_ids is not None and not is_causal:',
         "texts of a packed row see those before them in a decoder",
     ),
     Fault(
-        "cache_outgrows_positions", "base_models", "StackModel.textbook_engine",
+        "cache_outgrows_positions", "stack", "StackModel.textbook_engine",
         "longest=inputs.past + inputs.shape[1]", "longest=inputs.shape[1]",
         "a text that outgrows the learned positions with its cache is refused by no message",
     ),
     Fault(
-        "packed_with_a_cache", "base_models", "ScratchDecoderModel._cache",
+        "packed_with_a_cache", "stack", "ScratchDecoderModel._cache",
         "if use_cache and cache is None and inputs.segment_ids() is None:", "if use_cache and cache is None:",
         "with use_cache packed texts get a cache, and see each other",
     ),
     Fault(
-        "pooler_reads_padding", "base_models", "ScratchEncoderModel.forward",
+        "pooler_reads_padding", "stack", "ScratchEncoderModel.forward",
         "pooled_tokens(inputs, inputs.real_tokens(),", "pooled_tokens(inputs, None,",
         "the pooler reads padding where it stands on the left",
     ),
     Fault(
         "answer_at_the_end_ignored", "heads", "span_loss",
-        "positions.clamp(0, real.shape[1] - 1)", "positions.clamp(0, real.shape[1] - 2)",
+        "labels = positions.view(-1).masked_fill(~is_answer.any(-1), -100)",
+        "labels = positions.view(-1).masked_fill(~is_answer[:, :-1].any(-1), -100)",
         "answers that touch the last token of the batch do not count",
     ),
     Fault(
@@ -259,7 +261,7 @@ ENGINE = (
         "without a mask a decoder leaves out the tokens before those that are read, not those behind",
     ),
     Fault(
-        "longest_is_the_first", "masks", "segment_bounds",
+        "longest_is_the_first", "inputs", "segment_bounds",
         "int(lengths.max())", "int(lengths[0])",
         "kernels are told the length of the first text instead of the longest",
     ),
@@ -355,13 +357,11 @@ FIRST = {
     "layers": ("layers", "textbook"),
     "attention": ("attention", "modeling_decoder", "modeling_seq2seq", "dropout"),
     "embeddings": ("embeddings", "textbook", "packing", "conversion"),
-    "stack": ("stack", "textbook"),
+    "stack": ("stack", "textbook", "modeling_decoder"),
     "heads": ("heads", "packing", "modeling_decoder", "engines"),
-    "masks": ("modeling_decoder", "packing", "varlen"),
-    "inputs": ("embeddings", "textbook", "packing", "modeling_decoder"),
+    "inputs": ("embeddings", "textbook", "packing", "modeling_decoder", "varlen"),
     "rope_scaling": ("positions", "textbook"),
-    "base_models": ("textbook", "modeling_decoder"),
-    "modeling_encoder": ("textbook", "modeling_encoder", "conversion"),
+    "modeling_encoder": ("heads", "textbook", "modeling_encoder", "conversion"),
     "modeling_decoder": ("textbook", "modeling_decoder"),
     "modeling_seq2seq": ("modeling_seq2seq", "stack"),
     "configuration_scratch": ("configuration", "textbook", "presets"),

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor, nn
 from transformers import DynamicCache, EncoderDecoderCache
 
-from ..base_models import ScratchDecoderModel
 from ..modeling_decoder import ScratchDecoderForCausalLM
+from ..stack import ScratchDecoderModel
 
 Axes = tuple[str | int, ...]
 Named = dict[str, Tensor]

@@ -14,10 +14,10 @@ from typing import Any
 from torch import Tensor
 
 from .. import attention as formulas
-from ..base_models import StackModel
 from ..inputs import Inputs
 from ..modeling_base import ScratchGenerationMixin, ScratchPreTrainedModel
 from ..registration import others
+from ..stack import StackModel
 from .engine import fast_engine
 from .forwards import fast_call
 from .generation import fast_generate, masks_for_generate

@@ -20,19 +20,18 @@ from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 from transformers.utils import is_tracing
 
 from ..attention import additive
-from ..base_models import StackModel
 from ..configuration_scratch import ScratchConfig
-from ..inputs import Inputs, is_padding_mask
-from ..masks import (
+from ..inputs import (
     MASKS,
+    Inputs,
     cross_attention_mask,
     eager_config,
-    kernel_arguments,
-    position_bias,
-    rotary_angles,
+    is_padding_mask,
     segment_bounds,
     self_attention_mask,
 )
+from ..positions import rotary_angles
+from ..stack import StackModel, position_bias
 from .attention import eager_attention
 from .hooks import has_foreign_hooks, has_hooks, has_to_be_called, is_traced, recomputes
 from .last_block import attend_once, attend_then_select, last_block
@@ -143,7 +142,9 @@ def _varlen_arguments(
         if not by_sdpa or not has_varlen_kernels(lengths.device, model.dtype, config.head_dim, traced):
             return None
     if is_given:
-        arguments = kernel_arguments(kwargs["cu_seq_lens_q"], kwargs["max_length_q"])
+        bounds, longest = kwargs["cu_seq_lens_q"].to(torch.int32), kwargs["max_length_q"]
+        arguments = {"cu_seq_lens_q": bounds, "max_length_q": longest}
+        arguments |= {"cu_seq_lens_k": bounds, "max_length_k": longest}
     else:
         arguments = segment_bounds(lengths)
     if lengths.device.type == "cuda" and not traced:  # there is no public check without synchronisation

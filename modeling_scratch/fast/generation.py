@@ -16,7 +16,7 @@ from transformers.generation import GenerationConfig, GenerationMode
 from transformers.integrations.deepspeed import is_deepspeed_zero3_enabled
 from transformers.integrations.fsdp import is_fsdp_managed_module
 
-from ..masks import MASKS
+from ..inputs import MASKS
 from .beam_search import beam_search
 from .hooks import FastForward, is_compiled, is_plain_linear
 from .onednn import has_gradient, linear, onednn_linear, suits_onednn

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""A figure of the masks, as the functions of masks.py make them.
+"""A figure of the masks, as the functions of inputs.py make them.
 
 Shapes: B texts, T queries, S keys.
 """
@@ -12,8 +12,7 @@ from torch import Tensor
 
 from ..attention import additive
 from ..configuration_scratch import ScratchConfig
-from ..inputs import Inputs
-from ..masks import cross_attention_mask, eager_config, self_attention_mask
+from ..inputs import Inputs, cross_attention_mask, eager_config, self_attention_mask
 from .look import BLUE, GREY, WIDTH, draw_cells, name_cells, titled
 
 if TYPE_CHECKING:

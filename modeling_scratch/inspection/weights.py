@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from transformers import PreTrainedConfig
 
 from ..configuration_scratch import ScratchConfig
-from ..masks import rotary_angles
 from ..modeling_base import ScratchPreTrainedModel
-from ..positions import SINUSOIDS
+from ..positions import SINUSOIDS, rotary_angles
 from ..stack import Stack
 
 Floats = NDArray[np.float32]

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..heads import CLASSIFICATION_LOSSES
+from ..heads import mean_loss
 from ..utils.errors import DataError
 
 R_DROP = (
@@ -105,4 +105,6 @@ class StandardisedError:
     unit: float
 
     def __call__(self, outputs: Any, labels: Tensor, num_items_in_batch: Items = None) -> Tensor:
-        return CLASSIFICATION_LOSSES["regression"](outputs.logits, labels, num_items_in_batch) / self.unit**2
+        logits = outputs.logits.float()
+        errors = (logits - labels.view_as(logits).float()) ** 2 / self.unit**2
+        return mean_loss(errors, labels.numel(), num_items_in_batch)

@@ -21,7 +21,6 @@ from modeling_scratch import (
     ScratchSeq2SeqForConditionalGeneration,
     presets,
 )
-from modeling_scratch.base_models import ScratchEncoderModel
 from modeling_scratch.figures.architecture import architecture
 from modeling_scratch.figures.attention_maps import attention_maps, attention_of
 from modeling_scratch.figures.embedding_map import embedding_map
@@ -30,6 +29,7 @@ from modeling_scratch.figures.masks import Mask, masks
 from modeling_scratch.figures.models import HEADS, PRESETS, SMALL, small_model
 from modeling_scratch.figures.parameters import count_parameters, short
 from modeling_scratch.figures.positions import encodings, first_angles, learned_positions, products_by_distance
+from modeling_scratch.stack import ScratchEncoderModel
 from modeling_scratch.tasks.translation_model import TranslationTrainingArguments
 from modeling_scratch.utils.errors import DataError
 

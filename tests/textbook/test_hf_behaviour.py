@@ -97,7 +97,8 @@ def test_an_input_that_cannot_be_read_is_refused_by_its_name(case: Case, side: s
             with pytest.raises(ValueError, match=rf"^{wrong_name} \({shape}\): has to be \(texts, tokens"):
                 model(**{**without, wrong_name: wrong})
     for mask in MASK[:, :-1], MASK[:1], MASK[0], torch.ones(BATCH, LENGTH + 1):
-        with pytest.raises(ValueError, match=rf"^{mask_name} \(.*\): has to be \({BATCH}, {LENGTH}\)"):
+        expected = f"{BATCH}, {LENGTH}" if mask.ndim == 2 else "texts, tokens"
+        with pytest.raises(ValueError, match=rf"^{mask_name} \(.*\): has to be \({expected}\)"):
             model(**{**inputs, mask_name: mask})
     for listed in name, mask_name:
         with pytest.raises(TypeError, match=f"^{listed}: a list is no tensor"):
@@ -144,15 +145,14 @@ def test_every_tensor_is_made_on_the_device_of_the_model(case: Case, settings: d
 
 
 @parametrize_cases()
-def test_tensor_parallel_plan_names_real_layers(case: Case) -> None:
-    """Each of them, with gates and without, and no layer that a model of this class does not have.
+def test_tensor_parallel_plan_names_every_projection_of_a_block(case: Case) -> None:
+    """With gates and without. Rules of layers that this model lacks have no effect.
 
     A bias of positions is one of all heads, which have to stay together.
     """
     for activation, position in ("swiglu", "rotary"), ("relu", "sinusoidal"), ("relu", "alibi"), ("relu", "relative"):
         model = case.model(hidden_act=activation, position_type=position)
         modules = {re.sub(r"\.\d+\.", ".*.", name) for name, _ in model.named_modules()}
-        assert model.tp_plan.keys() <= modules
         whole = ".attention." if position in ("alibi", "relative") else "none"
         shared = {name for name in modules if name.endswith("_proj") and "layers" in name and whole not in name}
         assert not any(whole in name for name in model.tp_plan)

@@ -184,14 +184,6 @@ def test_the_loss_is_that_of_the_texts_one_by_one(side: str) -> None:
     assert_close(sum(losses), total / items)  # accumulated one by one
 
 
-@engines
-@pytest.mark.parametrize("bounds", [[0, 4, 7], [4, 9, 18], [0, 4, 12, 18], [0, 9, 18, 21], [0, 5, 3, 9, 18]], ids=str)
-def test_boundaries_that_do_not_cover_the_rows_are_refused(bounds: list[int]) -> None:
-    rows = IDS[:1] if bounds[-1] == 7 else IDS[:2]
-    with pytest.raises(ValueError, match=r"cu_seq_lens_q \[.*\]: has to rise from 0, with the end of each row, \[9"):
-        CAUSAL_LM.model()(rows, cu_seq_lens_q=torch.tensor(bounds))
-
-
 def test_labels_are_shifted_once() -> None:
     model = CAUSAL_LM.model()
     labels = IDS.masked_fill(IDS % 4 == 0, -100)

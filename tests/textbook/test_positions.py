@@ -11,12 +11,12 @@ from transformers import LlamaConfig
 from transformers.models.bloom.modeling_bloom import build_alibi_tensor
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding, apply_rotary_pos_emb
 
-from modeling_scratch.masks import rotary_angles
 from modeling_scratch.positions import (
     Alibi,
     alibi_slopes,
     positions_from_mask,
     rotary,
+    rotary_angles,
     rotate,
     sinusoidal,
 )
