@@ -18,11 +18,11 @@ import transformers
 
 from modeling_scratch.benchmark.run import parse, run
 from modeling_scratch.utils.errors import DataError
-from modeling_scratch.utils.terminal import escape_missing_letters, flush_output
+from modeling_scratch.utils.terminal import flush_output, protect_terminal
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    escape_missing_letters()
+    protect_terminal()
     try:
         run(parse(arguments))
         flush_output()

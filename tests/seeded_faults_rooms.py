@@ -42,7 +42,7 @@ DATA = (
         "Parquet: a file may declare any content, if it does so in many row groups",
     ),
     Fault(
-        "links_not_followed", "data/splits", "refuse_links_out",
+        "links_not_followed", "data/tables", "refuse_links_out",
         "if not any(path.resolve().is_relative_to(home)", "if not any(path.absolute().is_relative_to(home)",
         "a link in a data folder brings in a file from outside of it",
     ),
@@ -480,7 +480,7 @@ FIRST = {
     "data/tables": ("tables", "hostile_files"),
     "data/text_files": ("tables",),
     "data/columns": ("text_columns",),
-    "data/splits": ("text_sources", "hostile_files"),
+    "data/splits": ("text_sources",),
     "data/translation_pairs": ("translation_data",),
     "data/held_out": ("held_out", "text_data"),
     "data/documents": ("documents",),

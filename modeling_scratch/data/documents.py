@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,7 +18,7 @@ from ..utils.options import option
 from .columns import is_missing, parse_text, read_texts
 from .held_out import overlap_notes
 from .splits import DatasetSource, Source, check_sources, named_files, open_splits
-from .tables import FOUND, READERS, TableForm
+from .tables import FOUND, READERS, TableForm, files_in
 from .text_files import format_of
 
 DocumentKind = Literal["file", "paragraph", "line"]
@@ -102,7 +102,8 @@ class Documents:
 
 def _digest(texts: Iterable[str]) -> str | None:
     if isinstance(texts, Stream):
-        return rows_digest([map(file_digest, texts.files)]) if texts.files else None
+        files = chain.from_iterable(map(files_in, texts.files))
+        return rows_digest([map(file_digest, files)]) if texts.files else None
     return rows_digest([texts])
 
 

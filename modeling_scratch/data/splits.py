@@ -2,7 +2,7 @@
 """Find the train, validation and test splits in a folder's files or in a data set on the Hub."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -25,8 +25,10 @@ from .tables import (
     Row,
     TableForm,
     delimiter_notes,
+    is_review_folder,
     missing_column,
     read_rows,
+    refuse_links_out,
 )
 from .text_files import COMPRESSIONS, TEXT_FORMATS, format_of, unknown_format
 from .text_pairs import TEXT_COLUMN_HELP, TextColumns, as_recorded, column_names
@@ -68,8 +70,9 @@ def unlabelled_files(folder: Path) -> list[Path]:
 def find_splits(folder: Path, suffixes: Collection[str] = tuple(READERS)) -> dict[str, list[Path]]:
     """Find the files of each split in `folder` by name: train, validation (valid, val, dev) and test.
 
-    A split is `train.csv`, or shards such as `train-00000-of-00002.parquet`. suffixes: of the formats. Other names are
-    ignored. Raises `DataError` if a split has two candidates or lacks a shard, or if train is missing.
+    A split is `train.csv`, shards such as `train-00000-of-00002.parquet`, or a folder `train/` with neg/ and pos/.
+    suffixes: of the formats. Other names are ignored. Raises `DataError` if a split has two candidates or lacks a
+    shard, or if train is missing.
     """
     if folder.is_file():
         raise DataError(f"{folder}: a file; name a folder, or give the file as --train_file")
@@ -81,12 +84,13 @@ def find_splits(folder: Path, suffixes: Collection[str] = tuple(READERS)) -> dic
         if match and _is_of(match, suffixes) and path.is_file():
             one_set = f"{match['split']} {match['shards']} {match['suffix']}"
             candidates.setdefault(SPLIT_NAMES[match["split"]], {}).setdefault(one_set, []).append(path)
+        elif path.name in ("train", "test") and is_review_folder(path):
+            candidates.setdefault(path.name, {})[path.name] = [path]
     if "train" not in candidates:
         names = ", ".join(sorted(path.name for path in folder.iterdir())[:10]) or "nothing"
         raise DataError(
             f"{folder}: no train file ({', '.join('train' + s for s in suffixes)}, "
             f"or shards such as train-00000-of-00002.parquet); it contains {names}"
-            f"{'; folders of texts are not read: use --dataset_name imdb, or a table' * (folder / 'train').is_dir()}"
         )
     chosen = {split: _only_candidate(split, list(files.values())) for split, files in candidates.items()}
     refuse_links_out(folder, [path for paths in chosen.values() for path in paths])
@@ -109,20 +113,6 @@ def _only_candidate(split: str, candidates: list[list[Path]]) -> list[Path]:
             f"{files[0]}: only {len(files)} of {int(match['shards'])} shards are present; download the rest"
         )
     return files
-
-
-def refuse_links_out(folder: Path, paths: Iterable[Path]) -> None:
-    """Reject symbolic links that leave the folder, except into blobs/, the Hub cache's own store.
-
-    An untrusted folder must not make the reader load its local files.
-    """
-    homes = (folder.resolve(), folder.resolve().parent.parent / "blobs")
-    for path in paths:
-        if not any(path.resolve().is_relative_to(home) for home in homes):
-            raise DataError(
-                f"{path} is a link out of its folder, to {path.resolve()}; if this is intended, name the file: "
-                "--train_file, --validation_file, --test_file"
-            )
 
 
 def check_sources(folder: str | None, gigabytes: float, *names: str | list[str] | None) -> None:
@@ -192,7 +182,9 @@ class DataArguments(SplitArguments):
     """The source of labelled text: at most one of `dataset_name`, `data_dir` and `train_file`."""
 
     dataset_name: str | None = option(None, "A data set on the Hub; sst2 and imdb are short names.")
-    data_dir: str | None = option(None, "A folder with train.*, validation.* and test.* (csv, jsonl, parquet, ...).")
+    data_dir: str | None = option(
+        None, "A folder with train.*, validation.* and test.* (csv, jsonl, parquet, ...), or aclImdb."
+    )
     train_file: str | None = option(None, "Training data: csv, tsv, jsonl, parquet or xlsx.")
     delimiter: str | None = option(None, DELIMITER_HELP)
     sheet: str | None = option(None, SHEET_HELP)

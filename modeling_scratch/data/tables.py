@@ -43,6 +43,7 @@ MAX_FIELD_CHARACTERS = 10_000_000
 DELIMITERS = (",", ";", "\t", "|")
 SAMPLE_RECORDS = 100
 BATCH_ROWS = 1_000
+REVIEW_FOLDERS = ("neg", "pos")
 DELIMITER_HELP = "The delimiter of csv files: one character or the word tab; found by default."
 ENCODING_HELP = "The encoding of text files, such as cp1252; UTF-8 by default."
 SHEET_HELP = "The sheet of an Excel workbook; the first by default."
@@ -104,7 +105,8 @@ def read_rows(path: Path, columns: Sequence[str] | None = None, form: TableForm 
     """Stream the rows of one file. columns: only these; Parquet does not decode the others.
 
     The suffix gives the format: .csv, .tsv, .jsonl, .json (an object a line, or one document), .parquet or .xlsx; .gz
-    or .zip may follow that of a text format. Raises `DataError` during iteration if the input cannot be read.
+    or .zip may follow that of a text format. A folder with neg/*.txt and pos/*.txt (unpacked aclImdb) has a row a file.
+    Raises `DataError` during iteration if the input cannot be read.
     """
     number = 0
     try:
@@ -118,6 +120,8 @@ def read_rows(path: Path, columns: Sequence[str] | None = None, form: TableForm 
 
 
 def _reader_of(path: Path) -> Callable[[Path, Sequence[str] | None, TableForm], Numbered]:
+    if is_review_folder(path):
+        return _read_review_folder
     check_readable(path)
     if format_of(path) not in READERS:
         raise unknown_format(path, READERS)
@@ -388,7 +392,7 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return values
 
 
-# Parquet
+# Parquet and folders
 
 
 def _read_parquet(path: Path, columns: Sequence[str] | None, form: TableForm) -> Numbered:
@@ -411,6 +415,40 @@ def _read_parquet(path: Path, columns: Sequence[str] | None, form: TableForm) ->
         raise DataError(
             f"{place}: damaged or not Parquet: {one_line(error)}; download or write the file again"
         ) from error
+
+
+def _read_review_folder(path: Path, columns: Sequence[str] | None, form: TableForm) -> Numbered:
+    """`text` is a file's content and `label` its folder's name. File names are sorted for a reproducible order."""
+    files = files_in(path)
+    refuse_links_out(path, files)
+    for row, file in enumerate(files, 1):
+        yield row, {"text": form.text(file), "label": file.parent.name}
+
+
+def refuse_links_out(folder: Path, paths: Iterable[Path]) -> None:
+    """Reject symbolic links that leave the folder, except into blobs/, the Hub cache's own store.
+
+    An untrusted folder must not make the reader load its local files.
+    """
+    homes = (folder.resolve(), folder.resolve().parent.parent / "blobs")
+    for path in paths:
+        if not any(path.resolve().is_relative_to(home) for home in homes):
+            raise DataError(
+                f"{path} is a link out of its folder, to {path.resolve()}; if this is intended, name the file: "
+                "--train_file, --validation_file, --test_file"
+            )
+
+
+def is_review_folder(path: Path) -> bool:
+    """Return whether `path` is a split of unpacked aclImdb: a folder with neg/ and pos/."""
+    return all((path / label).is_dir() for label in REVIEW_FOLDERS)
+
+
+def files_in(path: Path) -> list[Path]:
+    """Return the files that `read_rows` reads, in this order: the file itself, or those of a folder of reviews."""
+    if not is_review_folder(path):
+        return [path]
+    return [file for label in REVIEW_FOLDERS for file in sorted((path / label).glob("*.txt"))]
 
 
 READERS: dict[str, Callable[[Path, Sequence[str] | None, TableForm], Numbered]] = {

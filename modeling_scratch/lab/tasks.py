@@ -82,7 +82,7 @@ TASKS = {
 # Of a user's own data: a folder of labelled texts, or text to write like.
 OWN_TEXTS = Experiment(CLASSIFY, "reviews", 400, f"{REVIEWS} --max_length 256")
 OWN_WRITING = Experiment(PRETRAIN, "plays", 600, f"--block_size 128 {PLAYS} --vocab_size 2000")
-NEEDED = {"sst2": "a folder with train.* and validation.*", "imdb": "a folder with train.* and test.*"}
+NEEDED = {"sst2": "a folder with train.* and validation.*", "imdb": "a folder with train.* and test.*, or aclImdb"}
 NEEDED |= {"plays": "a text file, or a folder of .txt files", "multi30k": "a folder with train.* and validation.*"}
 
 

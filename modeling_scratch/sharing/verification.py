@@ -19,7 +19,7 @@ from transformers import PreTrainedModel
 
 from ..data.text_pairs import from_fields
 from ..run.layout import VERIFICATION
-from ..utils.terminal import escape_missing_letters, flush_output
+from ..utils.terminal import flush_output, protect_terminal
 from .model_files import MODEL_FILES, WEIGHT_PATTERNS, all_files, is_one_of, is_read, named_code, weight_files
 from .verification_outputs import difference, encode, load_model, outputs_of, tokenizers_in, tolerance
 from .verification_record import (
@@ -296,7 +296,7 @@ def _shown(text: str) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> Verdict:
-    escape_missing_letters()
+    protect_terminal()
     parser = argparse.ArgumentParser(description="Is this the model that was trained?")
     parser.add_argument("folder_or_repo", help="a folder, or a repository of the Hub")
     parser.add_argument("--revision", help="of the repository: a branch, a tag or a commit")

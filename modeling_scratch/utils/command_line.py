@@ -20,7 +20,7 @@ from transformers.integrations import get_reporting_integration_callbacks
 
 from .errors import DataError, panics_as_errors
 from .retired_options import retired
-from .terminal import escape_missing_letters, flush_output
+from .terminal import flush_output, protect_terminal
 
 option: Any = HfArg  # a dataclass field; its own type is that of a field, not of the field's value
 
@@ -152,7 +152,7 @@ def run_program(
     Invalid arguments and `expected` errors are user errors: they print one line and exit with code 2.
     Any other error is a bug and keeps its traceback.
     """
-    escape_missing_letters()
+    protect_terminal()
     hide_progress_bars()
     parser = OneLineParser(dataclass_types, description=(description or "").partition("\n")[0])
     given = list(sys.argv[1:] if arguments is None else arguments)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from .errors import DataError
+from .terminal import plain
 
 
 def check_output(option: str, name: str, source: str | None, overwrite: bool) -> None:
@@ -70,7 +71,7 @@ def open_output(name: str) -> Iterator[TextIO]:
     if name == "-":
         try:
             with open(sys.stdout.fileno(), "w", encoding="utf-8", newline="", closefd=False) as handle:
-                yield handle
+                yield plain(handle)
         except BrokenPipeError:
             sys.exit()  # the reader, such as head, has closed the pipe
         return

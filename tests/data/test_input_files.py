@@ -57,6 +57,14 @@ def test_the_size_of_a_file_is_bounded(tmp_path: Path, capsys: pytest.CaptureFix
     assert "--max_file_size nan: must be above 0" in message
 
 
+def test_a_review_may_not_be_a_pipe(tmp_path: Path) -> None:
+    for name in ("neg", "pos"):
+        (tmp_path / name).mkdir()
+    os.mkfifo(tmp_path / "neg" / "1.txt")
+    with pytest.raises(DataError, match=r"1\.txt: not a regular file"):
+        list(read_rows(tmp_path))
+
+
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl"])
 def test_a_line_without_an_end_is_not_read_whole(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"file{suffix}"

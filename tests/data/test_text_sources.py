@@ -1,6 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Arguments, files, folders and the Hub: where the splits come from."""
 
+from itertools import product
 from pathlib import Path
 
 import datasets
@@ -46,6 +47,24 @@ def test_what_a_folder_leaves_open_is_asked(tmp_path: Path) -> None:
         load(tmp_path)
     with fault("--data_dir, --train_file or --dataset_name"):
         load_splits(DataArguments())
+
+
+def test_unpacked_imdb_is_read_in_one_order_everywhere(tmp_path: Path) -> None:
+    for split, name, number in product(("train", "test"), ("neg", "pos", "unsup"), (2, 10, 1)):
+        path = tmp_path / split / name / f"{number}_7.txt"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{split} {name} {number} <br /> ünï", "utf-8")
+    texts = {
+        split: [f"{split} {name} {number} <br /> ünï" for name in ("neg", "pos") for number in (10, 1, 2)]
+        for split in ("train", "test")
+    }
+    data = load(tmp_path, validation_fraction=0.2)
+    assert data.label_names == ["neg", "pos"]
+    assert data.splits["test"].to_dict() == {"text": texts["test"], "label": [0, 0, 0, 1, 1, 1]}
+    assert sorted([*data.splits["train"]["text"], *data.splits["validation"]["text"]]) == sorted(texts["train"])
+    (tmp_path / "train" / "pos" / "1_7.txt").write_bytes(b"caf\xe9")
+    with fault(str(tmp_path / "train" / "pos" / "1_7.txt"), "character 3", "--encoding cp1252"):
+        load(tmp_path)
 
 
 def test_files_can_be_named_one_by_one(tmp_path: Path) -> None:
