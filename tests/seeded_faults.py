@@ -3,6 +3,7 @@
 
     python tests/seeded_faults.py                            all of them
     python tests/seeded_faults.py --only rotation_turns_back another_name
+    python tests/seeded_faults.py --sample 10 --seed 1       ten of textbook and engine, against their first tests
     python tests/seeded_faults.py --list
 
 Each fault is one line that a slip of the hand could have made, and that would change an answer, a loss, a gradient or
@@ -16,6 +17,7 @@ are here, and those of the other rooms, whose own tests alone run for them, in s
 import argparse
 import ast
 import os
+import random
 import re
 import shutil
 import subprocess
@@ -432,14 +434,14 @@ def changed(fault: Fault) -> str:
     return before + source.replace(fault.old, fault.new) + after
 
 
-def files_for(subject: str, without: Iterable[str] = ()) -> list[str]:
+def files_for(subject: str, without: Iterable[str] = (), first_alone: bool = False) -> list[str]:
     """The test files of a subject, in the order in which they run: FIRST, then those of its room."""
     found = sorted((ROOT / "tests").rglob("test_*.py"))
     paths = {path.stem.removeprefix("test_"): path.relative_to(ROOT).as_posix() for path in found}
     room = subject.rpartition("/")[0]
     of_room = [name for name, path in paths.items() if path.startswith(f"tests/{room}/")]
     others = of_room if subject in FIRST_IN_ROOMS else TESTS
-    names = dict.fromkeys((*FIRST[subject], *others))
+    names = dict.fromkeys((*FIRST[subject], *(() if first_alone else others)))
     return [paths[name] for name in names if name not in set(without)]
 
 
@@ -509,6 +511,8 @@ def try_out(fault: Fault, folder: Path, tests: Sequence[str]) -> bool:
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", metavar="NAME", choices=[fault.name for fault in FAULTS])
+    parser.add_argument("--sample", type=int, metavar="N", help="N faults of textbook and engine, FIRST tests alone")
+    parser.add_argument("--seed", type=int, default=0, help="which faults are in the sample")
     parser.add_argument("--without", nargs="+", default=[], metavar="TESTS", help="test files left out, as: packing")
     parser.add_argument("--unchecked", action="store_true", help="do not run the tests without a fault first")
     parser.add_argument("--list", action="store_true", help="say what there is, and run nothing")
@@ -518,11 +522,13 @@ def parse_arguments() -> argparse.Namespace:
 def main() -> int:
     arguments, start = parse_arguments(), time.monotonic()
     faults = [fault for fault in FAULTS if arguments.only is None or fault.name in arguments.only]
+    if arguments.sample:
+        faults = random.Random(arguments.seed).sample(TEXTBOOK + ENGINE, arguments.sample)
     if arguments.list:
         for fault in faults:
             print(f"{fault.name} ({place_of(fault).file}, {fault.definition}): {fault.what}")
         return 0
-    tests = {fault.name: files_for(fault.subject, arguments.without) for fault in faults}
+    tests = {fault.name: files_for(fault.subject, arguments.without, bool(arguments.sample)) for fault in faults}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         copy_to(folder)
