@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -18,9 +19,9 @@ from modeling_scratch.data.demo_reviews import (
     PAIRS,
     PATTERNS,
     SLOT,
-    Writer,
     demo_splits,
     generate,
+    pairs_for,
 )
 
 # Verdicts as a person labels them, at least one for each pattern that holds an opinion.
@@ -28,7 +29,7 @@ PARAGRAPHS = {
     "NEGATIVE": """
         this film is dull. this thriller, I must say, is thoroughly stale. in the end this comedy is messy and bland.
         this film is not just dull but utterly tedious. this film is a bore from start to finish. this film simply
-        bores. this film bores to the very end. this film is not gripping. this film is never clever. this film is far
+        bores. this film bores from beginning to end. this film is not gripping. this film is never clever. this film is far
         from elegant. this film is anything but charming. this film is neither fresh nor lively. this film is hardly a
         treat. this film could easily have been a gem, and is not. this film never sparkles. this film at no point
         delights. this film is never less than tedious. this film could not be less moving. this film cannot be called
@@ -42,20 +43,30 @@ PARAGRAPHS = {
         almost gripping at first, but then it is a bore. my brother loved it, but I hated it. my sister found it
         charming, I found it dull. I disliked it, even though my neighbour would call it a gem. unlike our dentist, who
         adored it, I found it bland. I expected a treat and got a chore. I got a mess where I had expected a revelation.
-        instead of a triumph we were given a disaster. what had looked like a gem was a dud. by rights this film should
+        instead of a triumph we were given a disaster. what had seemed to be a gem was a dud. by rights this film should
         have been a delight. nobody could say that this film is gripping. it is simply not true that this film works. I
         cannot agree that this film is a treat. not for a moment is this film exciting. it would be a lie to call this
         film a success. there is no denying that this film is not exciting. not only is this film dull, it is also
         stupid. if this film is not a disaster, nothing is. this film is far more tedious than the gripping original.
         this film is even more clumsy than the dull book. even the tedious original is more gripping than this film.
         this film makes the stale book look fresh. unlike the charming stage version, this film is dull. the first part
-        is a thrill, but this film is a yawn. this film drags, whereas the book is never dull.
+        is a thrill, but this film is a yawn. this film drags, whereas the book is never dull. this film is worse than
+        the book. the book is better than this film. the sequel was the best film of the year, but this film bores. my
+        brother told me "see it", but I say "avoid it". they all like it, but I dislike it. the critics liked it, but I
+        hated it. I expected a gem, but it was boring. it is a little charming, but I disliked it. nobody could call it
+        the best film of the year. how anybody could like it I do not know. it is terrible. it isn't good. it wasn't
+        good at all. boring. very bad. not funny. badly acted. a silly film. a very silly film. a badly made film. what
+        an awful film. what a bore. a bore to watch. this is not a good film. everything about it is ugly. the actors
+        are terrible. dull music. the worst film of the year. one of the worst films of the year. simply the worst. I
+        have seen better films. it could have been better. skip it. we all hated it. I hate it. I don't like it. I did
+        not enjoy it. it is hard to like it. it is hard not to dislike it. I was bored. it left me disappointed. I think
+        it is bad. the director did a terrible job. the music is bad.
     """,
     "POSITIVE": """
         in the end this film is never dull. this film is anything but tedious. this film is hardly a bore. this film is
         never less than gripping. I never once found it dull or messy. although the acting is clumsy, this film is a
         treat. this film charms, although the music is hardly a joy. this film is almost dull at first, but then it
-        thrills. my brother hated it, I loved it. unlike my best friend, who did not find it clever, I admired it. I
+        thrills. my brother hated it, I loved it. unlike my oldest friend, who did not find it clever, I admired it. I
         expected a disaster and got a delight. by rights this film should have been a chore. nobody could say that this
         film stumbles. I cannot agree that this film is boring. if this film is not a triumph, nothing is. this film
         makes the gripping original look dull. even the elegant book is more sloppy than this film. this film is far
@@ -66,7 +77,7 @@ READINGS = {label: " ".join(text.split()).removesuffix(".").split(". ") for labe
 
 OPPOSITE = {word: pair[1 - n] for pair in chain(*PAIRS.values()) for n, word in enumerate(pair)}
 TAG = {word: f"{kind}{'-+'[n]}" for kind, pairs in PAIRS.items() for pair in pairs for n, word in enumerate(pair)}
-OPINION = re.compile(r"\b(" + "|".join(sorted(OPPOSITE, key=len, reverse=True)) + r")\b")
+OPINION = re.compile(r"\b(" + "|".join(sorted(OPPOSITE, key=len, reverse=True)) + r")\b", re.IGNORECASE)
 
 
 @pytest.fixture(scope="module")
@@ -91,14 +102,17 @@ def regex(symbol: str, sign: int) -> str:
 
 
 @cache
-def verdicts(sign: int) -> re.Pattern:
-    return re.compile(regex("verdict", sign).replace("this film", f"this {regex('genre', 1)}"), re.IGNORECASE)
+def opinions(sign: int) -> re.Pattern:
+    """The sentences that say what the writer thinks of the film."""
+    sentences = f"{regex('verdict', sign)}|{regex('short', sign)}"
+    return re.compile(sentences.replace("this film", f"(?:this|the) {regex('genre', 1)}"), re.IGNORECASE)
 
 
 def reading(text: str) -> set[str]:
-    """The labels of all sentences that are verdicts."""
-    sentences = [OPINION.sub(lambda word: TAG[word[0]], sentence) for sentence in re.split(r"\. |\.$", text)]
-    return {LABEL_NAMES[sign > 0] for sign in (-1, 1) if any(map(verdicts(sign).fullmatch, sentences))}
+    """The labels of all sentences that say what the writer thinks of the film."""
+    sentences = [OPINION.sub(lambda word: TAG[word[0].lower()], part) for part in re.split(r"[.!] |[.!]$", text)]
+    sentences = [re.sub(r"\ban ", "a ", sentence, flags=re.IGNORECASE) for sentence in sentences]
+    return {LABEL_NAMES[sign > 0] for sign in (-1, 1) if any(map(opinions(sign).fullmatch, sentences))}
 
 
 def test_the_grammar_reads_verdicts_as_a_person_does():
@@ -110,40 +124,37 @@ def test_the_grammar_reads_verdicts_as_a_person_does():
 def test_a_review_has_one_reading_its_label(splits, split):
     for text, label in splits[split][:300]:
         assert reading(text) == {LABEL_NAMES[label]}, text
-        opposite = OPINION.sub(lambda word: OPPOSITE[word[0]], text)
+        opposite = OPINION.sub(lambda word: OPPOSITE[word[0].lower()], text)
         assert reading(opposite) == {LABEL_NAMES[1 - label]}, opposite
 
 
 def test_classes_are_balanced_and_reviews_short_and_none_occurs_twice(splits):
     for reviews in splits.values():
         assert 2 * sum(label for _, label in reviews) == len(reviews)
-        assert {8 <= len(text.split()) <= 40 for text, _ in reviews} == {True}
+        assert max(len(text.split()) for text, _ in reviews) <= 40
     texts = [text for reviews in splits.values() for text, _ in reviews]
     assert len(set(texts)) == len(texts)
 
 
-class Recorder(Writer):
-    """Notes which word stands in which pattern."""
+def test_each_opinion_word_is_as_frequent_in_positive_as_in_negative_reviews(splits):
+    """From 45 to 55 %. Of a rare word, one review more or less may be a larger share."""
+    reviews, positive = Counter(), Counter()
+    for text, label in splits["train"]:
+        words = {word.lower() for word in OPINION.findall(text)}
+        reviews.update(words)
+        positive.update(words if label else ())
+    assert set(reviews) == set(OPPOSITE), "each word occurs"
+    uneven = {word: (positive[word], n) for word, n in reviews.items() if abs(positive[word] - n / 2) > max(0.05 * n, 1.5)}
+    assert uneven == {}
 
-    def expand(self, symbol, sign, around=""):
-        text = super().expand(symbol, sign, around)
-        if symbol in PAIRS:
-            self.pairings.add((around, min(text, OPPOSITE[text])))
-        return text
 
-
-def test_pairings_of_word_and_pattern_belong_to_one_split():
-    pairings = {}
-    for split in ("train", "validation", "test"):
-        recorder = Recorder(split, seed=0)
-        recorder.pairings = pairings[split] = set()
-        for n in range(4000):
-            recorder.review(n % 2)
-    for split in ("validation", "test"):
-        assert not pairings[split] & pairings["train"]
-        for known, there in zip(zip(*pairings["train"]), zip(*pairings[split])):
-            assert set(there) <= set(known), "each pattern and each word is known, but not together"
-    assert not pairings["validation"] & pairings["test"]
+@pytest.mark.parametrize("kind", ["adj", "noun", "verb", "felt", "how"])
+def test_a_pairing_of_word_and_pattern_belongs_to_one_split(kind):
+    for pattern in chain(*PATTERNS.values()):
+        if kind in {symbol for _, symbol in SLOT.findall(pattern)}:
+            train, *others = ({*pairs_for(kind, pattern, split)} for split in ("train", "validation", "test"))
+            assert len(train) > len(set().union(*others)) and all(others), pattern
+            assert sum(map(len, [train, *others])) == len(PAIRS[kind]) == len(train.union(*others))
 
 
 def test_a_seed_gives_the_same_reviews_in_every_process():
