@@ -84,7 +84,7 @@ def test_every_text_comes_back_as_it_was_written(tmp_path: Path, suffix: str) ->
         ("a.parquet", lambda table, path: table.to_parquet(path)),
         ("a.xlsx", lambda table, path: table.to_excel(path, index=False)),
     ],
-    ids=str,
+    ids=["csv", "tsv", "columns", "records", "lines_in_json", "table", "jsonl", "parquet", "xlsx"],
 )
 def test_what_pandas_writes_is_read(tmp_path: Path, name: str, save: Callable) -> None:
     texts = ['He said ""hi""', '"all quoted"', "a, b\tc", "two\nlines", "plain"]
