@@ -2,8 +2,9 @@
 """Classify texts in batches, and explain the answers by the words."""
 
 import textwrap
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import torch
@@ -26,6 +27,15 @@ def is_empty(text: str) -> bool:
     return any(map(is_missing, parts_of(text)))
 
 
+def unseen_words(encoding: Any, unknown: int | None, parts: Sequence[str]) -> list[str]:
+    """Return the words of a text, or of a pair, for which a tokenizer has its unknown token alone, once each."""
+    if unknown is None or unknown not in encoding.ids:
+        return []
+    tokens = zip(encoding.ids, encoding.sequence_ids, encoding.offsets)
+    words = (parts[side][slice(*span)] for token, side, span in tokens if token == unknown and side is not None)
+    return [word for word in dict.fromkeys(words) if any(map(str.isalnum, word))]
+
+
 class Reading(NamedTuple):
     """A text as a classifier reads it. length: in tokens. is_unknown: at least half of it is unknown to the model."""
 
@@ -33,13 +43,15 @@ class Reading(NamedTuple):
     length: int = 1
     is_cut: bool = False
     is_unknown: bool = False
+    unseen: Sequence[str] = ()
 
 
 @dataclass
 class Classifier:
     """Classifies texts of files and of requests.
 
-    `classify` counts empty texts, those truncated to `limit` tokens, and those mostly of unknown tokens.
+    `classify` counts empty texts, those truncated to `limit` tokens, those mostly of unknown tokens, and the texts
+    with each word that the model has not seen.
     """
 
     model: Any
@@ -50,6 +62,7 @@ class Classifier:
     empty: int = 0
     cut: int = 0
     unknown: int = 0
+    unseen: Counter[str] = field(default_factory=Counter)
 
     @property
     def device(self) -> torch.device:
@@ -62,6 +75,7 @@ class Classifier:
         self.empty += len(texts) - len(read)
         self.cut += sum(each.is_cut for _, each in read)
         self.unknown += sum(each.is_unknown for _, each in read)
+        self.unseen.update(word for _, each in read for word in each.unseen)
         progress(len(texts) - len(read))
         for batch in batches_by_length([each.length for _, each in read], self.batch_size, self.device):
             logits = self.logits([read[number][1].features for number in batch])
@@ -80,17 +94,19 @@ class Classifier:
             whole = self.tokenizer(*lists, verbose=False)["input_ids"] if self.limit is not None else []
             are_cut = [len(ids) > self.limit for ids in whole] or [False] * len(texts)
         rows = (dict(zip(encoded, values)) for values in zip(*encoded.values()))
+        encodings = encoded.encodings or [None] * len(texts)
         return [
-            None if is_empty(text) or not row["input_ids"] else self._reading(row, is_cut)
-            for text, row, is_cut in zip(texts, rows, are_cut)
+            None if is_empty(text) or not row["input_ids"] else self._reading(text, row, encoding, is_cut)
+            for text, row, encoding, is_cut in zip(texts, rows, encodings, are_cut)
         ]
 
-    def _reading(self, features: dict[str, list[int]], is_cut: bool) -> Reading:
+    def _reading(self, text: str, features: dict[str, list[int]], encoding: Any, is_cut: bool) -> Reading:
         """Compare the number of unknown tokens with that of the others, special ones aside."""
-        ids = features["input_ids"]
-        unknown = ids.count(self.tokenizer.unk_token_id)
-        others = sum(id not in self.tokenizer.all_special_ids for id in ids) if unknown else 0
-        return Reading(features, len(ids), is_cut, unknown > 0 and unknown >= others)
+        ids, unknown = features["input_ids"], self.tokenizer.unk_token_id
+        count = ids.count(unknown)
+        others = sum(id not in self.tokenizer.all_special_ids for id in ids) if count else 0
+        unseen = unseen_words(encoding, unknown, parts_of(text)) if encoding else ()
+        return Reading(features, len(ids), is_cut, count > 0 and count >= others, unseen)
 
     @torch.inference_mode()
     def logits(self, features: list[Any]) -> torch.Tensor:
@@ -114,7 +130,7 @@ def explain(
     classifier: Classifier, texts: list[str], progress: Callable[[int], object]
 ) -> list[list[dict[str, Any]] | None]:
     """Return the contributions of the words of each text, None for empty texts. Batches hold words of several texts."""
-    every = replace(classifier, choice=Choice(ALL), empty=0, cut=0, unknown=0)
+    every = replace(classifier, choice=Choice(ALL), empty=0, cut=0, unknown=0, unseen=Counter())
     variants = (
         (number, each) for number, text in enumerate(texts) if not is_empty(text) for each in with_and_without(text)
     )

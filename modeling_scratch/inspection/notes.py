@@ -13,6 +13,7 @@ SENTENCES = {
         "the output has no end within {} tokens ({})",
         "die Ausgabe hat nach {} Token kein Ende ({})",
     ),
+    "unseen": ("the model has not seen: {}", "das Modell kennt nicht: {}"),
     "masked": ("the text has no {}: it stands for {!r} here", "der Text hat kein {}: hier steht es für {!r}"),
     # What is explained.
     "label": ("log-odds of {}", "Log-Odds von {}"),

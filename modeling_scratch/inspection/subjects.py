@@ -12,6 +12,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from ..bridges.model_sources import position_limit
 from ..data.text_pairs import SEPARATOR, of_parts, parts_of
+from ..inference.classification import unseen_words
 from ..inference.explanations import WORD
 from ..tasks import HEADS, action_of_class, named
 from ..utils.errors import DataError
@@ -49,7 +50,7 @@ class Encoded:
     """The tokens of a text or of a pair, whose string is both texts joined.
 
     spans: characters of each token, None for tokenizers that do not tell. special: added tokens. parts: 1 for tokens of
-    the second text. types: token type ids, None for tokenizers without.
+    the second text. types: token type ids, None for tokenizers without. unseen: the words that the model has not seen.
     """
 
     text: str
@@ -59,6 +60,7 @@ class Encoded:
     parts: list[int]
     types: list[int] | None = None
     is_cut: bool = False
+    unseen: list[str] = field(default_factory=list)
 
     @cached_property
     def words(self) -> list[Word]:
@@ -151,7 +153,9 @@ class Subject:
         types = list(found["token_type_ids"])[kept] if "token_type_ids" in found else None
         is_cut = any(encoding.overflowing for encoding in found.encodings or ())
         ids = list(found["input_ids"])[kept]
-        return Encoded(text, ids, spans if is_fast else None, special, parts[kept], types, is_cut)
+        unknown = self.tokenizer.unk_token_id
+        unseen = unseen_words(found.encodings[0], unknown, parts_of(text)) if is_fast else []
+        return Encoded(text, ids, spans if is_fast else None, special, parts[kept], types, is_cut, unseen)
 
     @property
     def decoder_ids(self) -> list[int]:
@@ -206,6 +210,8 @@ def subject_of(
     if subject.text.is_cut:
         subject.note("truncated", len(subject.text.ids), subject.limited_by)
         subject.text = subject.encode(read_of(subject.text))
+    if words := subject.text.unseen:
+        subject.note("unseen", ", ".join(words))
     if subject.task == MASKED:
         _mask(subject)
     if subject.task == GENERATION:

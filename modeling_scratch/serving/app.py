@@ -68,7 +68,10 @@ class Service:
         except ClientDisconnect:
             return Response(status_code=CLIENT_HAS_GONE)
         found = [next(answers) if job else self.answerer.no_answer for job in jobs]
-        each = {"truncated": [job is not None and job.truncated for job in jobs], **self.answerer.added(found, content)}
+        each = {
+            "truncated": [job is not None and job.truncated for job in jobs],
+            **self.answerer.added(jobs, found, content),
+        }
         if not isinstance(inputs, list):
             each = {name: values[0] for name, values in each.items()}
         return JSONResponse({"outputs": self.answerer.shape(found, isinstance(inputs, list), content), **each})

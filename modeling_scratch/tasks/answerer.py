@@ -37,6 +37,7 @@ class Job:
     tokens: int
     truncated: bool = False
     options: tuple[tuple[str, Any], ...] = ()
+    unseen: Sequence[str] = ()
     answer: Future = field(default_factory=Future)
 
 
@@ -125,8 +126,10 @@ class Answerer(ABC):
         """Return the outputs for the answers to the texts of a request: of one text, or of a list."""
         return list(answers) if is_list else answers[0]
 
-    def added(self, answers: Sequence[Answer], options: Mapping[str, Any]) -> dict[str, list[Any]]:
-        """Return further fields of a response, with a value for each text."""
+    def added(
+        self, jobs: Sequence[Job | None], answers: Sequence[Answer], options: Mapping[str, Any]
+    ) -> dict[str, list[Any]]:
+        """Return further fields of a response, with a value for each text. jobs: None for empty texts."""
         return {}
 
 

@@ -1,6 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """What classifiers answer, of single texts and of pairs: labels with scores, numbers, and the words that mattered."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TextIO
@@ -41,8 +42,15 @@ LABELS = """{
 PAIR = '{"text": text, "text_pair": text_pair}'
 RATE = "rate"  # what a classifier of numbers does on a page
 MOST_LABELS = 10  # that a page shows
+MOST_WORDS_NAMED = 10  # of those that the model has not seen
 WORDS = "Contribution of each word to the probability"
 MORE_WORDS = f" Only the contributions of the first {MOST_WORDS} words are computed."
+
+
+def first_of(words: Counter[str]) -> str:
+    """Return the most frequent words, and whether there are more."""
+    named = [word for word, _ in words.most_common(MOST_WORDS_NAMED)]
+    return ", ".join(named if len(named) == len(words) else [*named, "..."])
 
 
 @dataclass
@@ -82,6 +90,7 @@ class Classification(Answerer):
         if "threshold" in self.options:
             is_multi = self.config.problem_type == MULTI_LABEL
             added["labels"] = one_or_several(array({"enum": names}) if is_multi else {"enum": [*names, None]})
+        added["unseen"] = one_or_several(array({"type": "string"}))
         return response(outputs, added)
 
     def inputs(self, max_texts: int, max_characters: int) -> Inputs:
@@ -97,7 +106,7 @@ class Classification(Answerer):
     def encode(self, texts: Sequence[Any], options: Mapping[str, Any]) -> list[Job | None]:
         with panics_as_errors():
             read = self.pipe.read([from_fields(text) if self.has_pairs else text for text in texts])
-        return [each and Job(each.features, each.length, each.is_cut) for each in read]
+        return [each and Job(each.features, each.length, each.is_cut, unseen=each.unseen) for each in read]
 
     def run(self, jobs: Sequence[Job]) -> list[Answer]:
         scores = to_scores(self.pipe.logits([job.features for job in jobs]), self.config)
@@ -109,11 +118,14 @@ class Classification(Answerer):
         best = [answer[: None if top_k == ALL else top_k] for answer in answers]
         return best if is_list else best[0]
 
-    def added(self, answers: Sequence[Answer], options: Mapping[str, Any]) -> dict[str, list[Any]]:
-        """Return the labels that reach the threshold, if there is one."""
-        if "threshold" not in options:
-            return {}
-        return {"labels": [self._reaching(answer, options["threshold"]) for answer in answers]}
+    def added(
+        self, jobs: Sequence[Job | None], answers: Sequence[Answer], options: Mapping[str, Any]
+    ) -> dict[str, list[Any]]:
+        """Return the words that the model has not seen, and the labels that reach the threshold, if there is one."""
+        found: dict[str, list[Any]] = {"unseen": [list(job.unseen) if job else [] for job in jobs]}
+        if "threshold" in options:
+            found["labels"] = [self._reaching(answer, options["threshold"]) for answer in answers]
+        return found
 
     @property
     def counts(self) -> dict[str, int]:
@@ -124,6 +136,7 @@ class Classification(Answerer):
             "rows without text, which get no label or score": classifier.empty,
             f"texts truncated to {classifier.limit} tokens": classifier.cut,
             "texts of which at least half the tokens are unknown to the model": classifier.unknown,
+            f"words that the model has not seen ({first_of(classifier.unseen)})": len(classifier.unseen),
         }
 
     def _reaching(self, answer: Answer, threshold: float) -> Any:
@@ -158,11 +171,14 @@ class ClassifierPage(Page):
 
     def answer(self, *values: Any) -> list[Any]:
         """Return the scores, most likely first, or the numbers; and a note, such as about a truncated text."""
-        classifier = replace(self.classifier, choice=Choice(None if self.action == RATE else ALL), cut=0)
+        choice = Choice(None if self.action == RATE else ALL)
+        classifier = replace(self.classifier, choice=choice, cut=0, unseen=Counter())
         _, score, *top = classifier.classify([of_parts(values)], uncounted)[0]
         if score is None:
             raise DataError(f"{self.fields[0]}: has no tokens of the model; write something else")
         note = CUT.format(limit=classifier.limit) if classifier.cut else ""
+        if classifier.unseen:
+            note += f" The model has not seen: {first_of(classifier.unseen)}."
         if not top:
             return [*(score if isinstance(score, list) else [score]), note]
         scores = {each["label"]: each["score"] for each in top[0]}

@@ -29,38 +29,38 @@ PARAGRAPHS = {
     "NEGATIVE": """
         this film is dull. this thriller, I must say, is thoroughly stale. in the end this comedy is messy and bland.
         this film is not just dull but utterly tedious. this film is a bore from start to finish. this film simply
-        bores. this film bores from beginning to end. this film is not gripping. this film is never clever. this film is far
-        from elegant. this film is anything but charming. this film is neither fresh nor lively. this film is hardly a
-        treat. this film could easily have been a gem, and is not. this film never sparkles. this film at no point
-        delights. this film is never less than tedious. this film could not be less moving. this film cannot be called
-        anything but clumsy. this film is nothing if not crude. I found it boring. all in all, I thought it quite
-        tiresome. I would call it a mess. I hated it. I loathed every minute of it. I regretted it from beginning to
-        end. I did not find it touching. I never once found it moving or subtle. I thought it anything but engaging. I
-        could not call it anything but sloppy. I would never call it a blessing. the music is a joy, but this film is
-        dull. the plot is never dull, yet this film drags. although the acting is delightful, this film is a chore. this
-        film is tedious, although the editing shines. this film is a letdown, even if the opening thrills. despite the
-        clever dialogue, this film is a slog. this film disappoints, for all its elegant camera work. this film is
+        bores. this film bores from beginning to end. this film is not gripping. this film is never clever. this film
+        is far from elegant. this film is anything but charming. this film is neither fresh nor lively. this film is
+        hardly a treat. this film could easily have been a gem, and is not. this film never sparkles. this film at no
+        point delights. this film is never less than tedious. this film could not be less moving. this film cannot be
+        called anything but clumsy. this film is nothing if not crude. I found it boring. all in all, I thought it
+        quite tiresome. I would call it a mess. I hated it. I loathed every minute of it. I regretted it from beginning
+        to end. I did not find it touching. I never once found it moving or subtle. I thought it anything but engaging.
+        I could not call it anything but sloppy. I would never call it a blessing. the music is a joy, but this film is
+        dull. the plot is never dull, yet this film drags. although the acting is delightful, this film is a chore.
+        this film is tedious, although the editing shines. this film is a letdown, even if the opening thrills. despite
+        the clever dialogue, this film is a slog. this film disappoints, for all its elegant camera work. this film is
         almost gripping at first, but then it is a bore. my brother loved it, but I hated it. my sister found it
         charming, I found it dull. I disliked it, even though my neighbour would call it a gem. unlike our dentist, who
-        adored it, I found it bland. I expected a treat and got a chore. I got a mess where I had expected a revelation.
-        instead of a triumph we were given a disaster. what had seemed to be a gem was a dud. by rights this film should
-        have been a delight. nobody could say that this film is gripping. it is simply not true that this film works. I
-        cannot agree that this film is a treat. not for a moment is this film exciting. it would be a lie to call this
-        film a success. there is no denying that this film is not exciting. not only is this film dull, it is also
-        stupid. if this film is not a disaster, nothing is. this film is far more tedious than the gripping original.
-        this film is even more clumsy than the dull book. even the tedious original is more gripping than this film.
-        this film makes the stale book look fresh. unlike the charming stage version, this film is dull. the first part
-        is a thrill, but this film is a yawn. this film drags, whereas the book is never dull. this film is worse than
-        the book. the book is better than this film. the sequel was the best film of the year, but this film bores. my
-        brother told me "see it", but I say "avoid it". they all like it, but I dislike it. the critics liked it, but I
-        hated it. I expected a gem, but it was boring. it is a little charming, but I disliked it. nobody could call it
-        the best film of the year. how anybody could like it I do not know. it is terrible. it isn't good. it wasn't
-        good at all. boring. very bad. not funny. badly acted. a silly film. a very silly film. a badly made film. what
-        an awful film. what a bore. a bore to watch. this is not a good film. everything about it is ugly. the actors
-        are terrible. dull music. the worst film of the year. one of the worst films of the year. simply the worst. I
-        have seen better films. it could have been better. skip it. we all hated it. I hate it. I don't like it. I did
-        not enjoy it. it is hard to like it. it is hard not to dislike it. I was bored. it left me disappointed. I think
-        it is bad. the director did a terrible job. the music is bad.
+        adored it, I found it bland. I expected a treat and got a chore. I got a mess where I had expected a
+        revelation. instead of a triumph we were given a disaster. what had seemed to be a gem was a dud. by rights
+        this film should have been a delight. nobody could say that this film is gripping. it is simply not true that
+        this film works. I cannot agree that this film is a treat. not for a moment is this film exciting. it would be
+        a lie to call this film a success. there is no denying that this film is not exciting. not only is this film
+        dull, it is also stupid. if this film is not a disaster, nothing is. this film is far more tedious than the
+        gripping original. this film is even more clumsy than the dull book. even the tedious original is more gripping
+        than this film. this film makes the stale book look fresh. unlike the charming stage version, this film is
+        dull. the first part is a thrill, but this film is a yawn. this film drags, whereas the book is never dull.
+        this film is worse than the book. the book is better than this film. the sequel was the best film of the year,
+        but this film bores. my brother told me "see it", but I say "avoid it". they all like it, but I dislike it. the
+        critics liked it, but I hated it. I expected a gem, but it was boring. it is a little charming, but I disliked
+        it. nobody could call it the best film of the year. how anybody could like it I do not know. it is terrible. it
+        isn't good. it wasn't good at all. boring. very bad. not funny. badly acted. a silly film. a very silly film. a
+        badly made film. what an awful film. what a bore. a bore to watch. this is not a good film. everything about it
+        is ugly. the actors are terrible. dull music. the worst film of the year. one of the worst films of the year.
+        simply the worst. I have seen better films. it could have been better. skip it. we all hated it. I hate it. I
+        don't like it. I did not enjoy it. it is hard to like it. it is hard not to dislike it. I was bored. it left me
+        disappointed. I think it is bad. the director did a terrible job. the music is bad.
     """,
     "POSITIVE": """
         in the end this film is never dull. this film is anything but tedious. this film is hardly a bore. this film is
@@ -144,7 +144,9 @@ def test_each_opinion_word_is_as_frequent_in_positive_as_in_negative_reviews(spl
         reviews.update(words)
         positive.update(words if label else ())
     assert set(reviews) == set(OPPOSITE), "each word occurs"
-    uneven = {word: (positive[word], n) for word, n in reviews.items() if abs(positive[word] - n / 2) > max(0.05 * n, 1.5)}
+    uneven = {
+        word: (positive[word], n) for word, n in reviews.items() if abs(positive[word] - n / 2) > max(0.05 * n, 1.5)
+    }
     assert uneven == {}
 
 
@@ -153,8 +155,9 @@ def test_a_pairing_of_word_and_pattern_belongs_to_one_split(kind):
     for pattern in chain(*PATTERNS.values()):
         if kind in {symbol for _, symbol in SLOT.findall(pattern)}:
             train, *others = ({*pairs_for(kind, pattern, split)} for split in ("train", "validation", "test"))
-            assert len(train) > len(set().union(*others)) and all(others), pattern
-            assert sum(map(len, [train, *others])) == len(PAIRS[kind]) == len(train.union(*others))
+            assert all(others), pattern
+            assert len(train) > len(set().union(*others))
+            assert sum(map(len, [train, *others])) == len(train.union(*others)) == len(PAIRS[kind])
 
 
 def test_a_seed_gives_the_same_reviews_in_every_process():

@@ -67,6 +67,12 @@ async function showTyped(parts) {
   return null;
 }
 
+/** The note of the words that the vocabulary lacks, if there are any. */
+function unseenNotes(tokens) {
+  const unseen = tokens.pieces.map((piece) => withSteps(piece, state.rules)).filter(({ how }) => how === "unknown");
+  return unseen.length ? [t("typed.unseen", unseen.map(({ text }) => text).join(", "))] : [];
+}
+
 async function typedText(parts, tokens) {
   const template = state.explanation.texts[0];
   const ids = task() === "generation" ? await greedy(state.model, tokens.ids) : null;
@@ -80,7 +86,7 @@ async function typedText(parts, tokens) {
     target: null,
     tokens,
     target_tokens: target,
-    notes: [],
+    notes: unseenNotes(tokens),
     answer: typedAnswer(pass, tokens, ids),
     trace: typedTrace(template.trace, pass),
     lens: typedLens(template.lens, pass),
