@@ -134,7 +134,8 @@ class ScratchConfig(PreTrainedConfig):
         if self.head_dim is None and self.num_attention_heads > 0:
             require(
                 self.hidden_size % self.num_attention_heads == 0,
-                f"{self.hidden_size=} is no multiple of {self.num_attention_heads=}: set head_dim.",
+                f"hidden_size={self.hidden_size} is no multiple of "
+                f"num_attention_heads={self.num_attention_heads}: set head_dim.",
             )
             self.head_dim = self.hidden_size // self.num_attention_heads
         ngrams = kwargs.pop("ngram_vocab_size", 0)  # of a retired feature

@@ -13,8 +13,9 @@ opinion words by kind, one negative and one positive a line, the commonest of a 
 import random
 import re
 from collections import Counter
+from collections.abc import Collection
 from functools import cache, partial
-from itertools import chain
+from itertools import chain, cycle, islice
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -243,8 +244,13 @@ class Writer:
         self.uses: Counter[str] = Counter()
         self.excess: Counter[str] = Counter()  # of a word, or a kind: uses that agree with the review, minus the others
 
-    def review(self, label: int) -> str:
-        drafts = [self.draft(1 if label else -1) for _ in range(DRAFTS)]
+    def review(self, label: int, known: Collection[str]) -> str:
+        """Return a review of at most `MOST_WORDS` words that is not in `known`."""
+        drafts: list[tuple[str, list[Choice]]] = []
+        while len(drafts) < DRAFTS:
+            text, choices = self.draft(1 if label else -1)
+            if text not in known and len(text.split()) <= MOST_WORDS:
+                drafts.append((text, choices))
         text, choices = min(drafts, key=lambda draft: self.imbalance(draft[1]))
         for kind, word, agrees in choices:
             self.uses[word] += 1
@@ -286,15 +292,13 @@ class Writer:
         return words[number]
 
 
-def generate(split: Split, size: int, seed: int) -> list[Review]:
-    """Generate `size` distinct reviews with alternating labels (indices into LABEL_NAMES)."""
-    writer, reviews = Writer(split, seed), dict[str, int]()
-    while len(reviews) < size:
-        label = len(reviews) % 2
-        text = writer.review(label)
-        if len(text.split()) <= MOST_WORDS:
-            reviews.setdefault(text, label)
-    return list(reviews.items())
+def generate(split: Split, size: int, seed: int, known: Collection[str] = ()) -> list[Review]:
+    """Generate `size` distinct reviews, none of them in `known`, with alternating labels (indices into LABEL_NAMES)."""
+    writer, reviews, taken = Writer(split, seed), list[Review](), {*known}
+    for label in islice(cycle(range(len(LABEL_NAMES))), size):
+        reviews.append((writer.review(label, taken), label))
+        taken.add(reviews[-1][0])
+    return reviews
 
 
 def demo_splits(
@@ -302,4 +306,8 @@ def demo_splits(
 ) -> dict[str, list[Review]]:
     """Generate the three splits. No review occurs in two splits."""
     sizes: dict[Split, int] = {"train": train_size, "validation": validation_size, "test": test_size}
-    return {split: generate(split, size, seed) for split, size in sizes.items()}
+    splits, known = dict[str, list[Review]](), set[str]()
+    for split, size in sizes.items():
+        splits[split] = generate(split, size, seed, known)
+        known.update(text for text, _ in splits[split])
+    return splits

@@ -87,7 +87,7 @@ def test_the_weights_of_a_run_are_recorded(tmp_path: Path, capsys: pytest.Captur
     assert list(weights) == ["NEGATIVE", "POSITIVE"]
     assert sum(rows / (2 * weight) for weight in weights.values()) == pytest.approx(rows)  # the texts of each class
     assert weights["NEGATIVE"] > 1 > weights["POSITIVE"]
-    assert "| class weights | balanced |" in (tmp_path / "run" / "README.md").read_text()
+    assert "| class_weights | balanced |" in (tmp_path / "run" / "README.md").read_text()
     evaluation = json.loads((tmp_path / "run" / "evaluation.json").read_text())
     assert not uploaded_texts(tmp_path / "run")
     assert {each["settings"]["class_weight"] for each in evaluation["baselines"]} == {"balanced"}
