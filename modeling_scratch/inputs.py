@@ -262,7 +262,9 @@ def check_shape(states: Any, name: str, axes: tuple[str, ...]) -> None:
 
 def check_mask(mask: Any, states: Tensor, name: str, past: Any = 0) -> None:
     """states (B, T, ...): what is masked, after past cached tokens; traced graphs are not checked."""
-    if mask is None or isinstance(mask, dict) or is_tracing(states):
+    if isinstance(mask, dict):  # by type of layer, of generate_batch
+        mask = mask.get("full_attention", mask)
+    if mask is None or is_tracing(states):
         return
     if len(getattr(mask, "shape", ())) == 4:
         return  # it says what sees what: see check_mask_of_scores
