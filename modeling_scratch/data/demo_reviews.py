@@ -6,7 +6,7 @@ conceded details never determine it. Every pattern serves both labels equally: r
 opposite flips the label. A bag of words therefore carries little information.
 
 The splits share the opinion words, but each pairing of an adjective, a noun or a verb with its pattern occurs in one
-split only. Some titles, genres, people and sentence orders occur only in the test split. `opinion_words.txt` has the
+split only. Some titles, people and sentence orders occur only in the test split. `opinion_words.txt` has the
 opinion words by kind, one negative and one positive a line, the commonest of a kind first.
 """
 
@@ -127,8 +127,8 @@ genre        film | film | movie | movie | picture | thriller | comedy | drama |
              musical | cartoon | satire | horror film | war film | action film | crime story | fairy tale | family film
 adverb       truly | utterly | quite | deeply | thoroughly | remarkably | very | really | so | extremely | absolutely |
              completely | incredibly | totally | rather | surprisingly
-part         acting | music | dialogue | camera work | editing | direction | photography | supporting cast |
-             stunt work | make-up | set design | visual style | writing | storytelling | humour | humor | animation |
+part         acting | lighting | costume design | music | dialogue | camera work | editing | direction |
+             photography | supporting cast | stunt work | make-up | set design | visual style | writing | storytelling | humour | humor | animation |
              choreography | dancing | singing | casting | chemistry | suspense | colour | pace | production | <thing> |
              <thing> | <maker>
 thing        plot | story | script | screenplay | soundtrack | score | cast | beginning | ending | opening |
@@ -139,8 +139,8 @@ maker        director | leading man | leading lady | lead actor | lead actress |
              heroine | villain | main character
 parts        actors | characters | jokes | special effects | songs | costumes | dialogues | pictures | scenes | lines |
              fights | effects | twists | images | voices | performances
-other        original | book | stage version | first part | television series | sequel | prequel | comic | novel |
-             video game | previous film | short story | silent version | French version | last one | first one |
+other        original | remake | book | stage version | first part | television series | sequel | prequel | comic |
+             novel | video game | previous film | short story | silent version | French version | last one | first one |
              old one
 person       my brother | my sister | my neighbour | our dentist | the critic next to me | my oldest friend |
              my mother | my father | my wife | my husband | my son | my daughter | my uncle | my aunt | my cousin |
@@ -162,10 +162,8 @@ ending       we walked home through the rain | it is out on disc in May | the la
 UNSEEN_IN_TRAINING = """
 review       <?hearsay>. <setting>. <+verdict>. | <setting>. <?hearsay>. <+verdict>. <ending>. |
              <?hearsay>. <+verdict>. <?hearsay>.
-part         lighting | costume design
-other        radio play | remake
+other        radio play | puppet show
 person       my grandmother | our plumber | the usher
-genre        western | heist story | documentary
 title        Paper Comets | The Clockmaker of Lisbon | Nine Bridges
 """
 
@@ -199,7 +197,7 @@ SMALLEST_DIVIDED = 30
 
 # The commonest words of a kind fill this share of its slots. The structure is learned from them, and the rarer words
 # from the structure: where all words are equally rare, training stays at chance for long.
-COMMON_SHARE = 0.6
+COMMON_SHARE = 0.7
 DRAFTS, CANDIDATES = 4, 8  # to choose from, for balance
 
 

@@ -392,12 +392,12 @@ class InterruptedInput(io.BytesIO):
         super().__init__(b"fine\n" * 3)
         self.folder, self.how = folder, how
 
-    def readline(self, size: int | None = -1) -> bytes:
+    def read1(self, size: int | None = -1) -> bytes:
         if self.tell() == 10:
             (half,) = names(self.folder)
             assert half != "out.csv"
             signal.raise_signal(self.how)
-        return super().readline(size)
+        return super().read1(10)
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])

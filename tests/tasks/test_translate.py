@@ -218,7 +218,7 @@ def test_sources_that_are_judged_but_not_read_whole_are_counted(data: Path, tmp_
 
 REFUSED = {
     "--max_length 4 --tokenizer_kind byte_bpe --vocab_size 259": "exceed 4 tokens",
-    "--preset bert": "--preset bert: the choices are",
+    "--preset bert": "argument --preset: invalid choice: 'bert'",
     "--num_beams 0": "--average_checkpoints and --num_beams",
     f"--config_overrides {SIZES},position_type=learned,max_position_embeddings=8": "positions for only 8 tokens",
     "--model_name_or_path runs/x --separate_vocabularies": "--separate_vocabularies: for new models",

@@ -193,7 +193,6 @@ def test_files_are_answered(sets: Path, numbers: Path, tmp_path: Path) -> None:
     [
         ("--label_smoothing_factor 0.1", "--label_smoothing_factor requires one class per text"),
         ("--search_trials 2", "--search_trials requires one class per text"),
-        ("--problem_type single_label_classification", "is a fraction"),
     ],
 )
 def test_what_only_concerns_one_class_is_refused(folder: Path, tmp_path: Path, capsys, extra: str, said: str) -> None:
