@@ -232,7 +232,8 @@ class Writer:
     word, and a review the draft, that makes up for what came before.
     """
 
-    def __init__(self, split: Split, seed: int) -> None:
+    def __init__(self, split: Split, seed: int, common_share: float = COMMON_SHARE) -> None:
+        self.common_share = common_share
         self.random = random.Random(f"{split} {seed}")  # a string seed is stable across processes and versions
         self.patterns = PATTERNS
         if split == "test":
@@ -280,7 +281,7 @@ class Writer:
         return SLOT.sub(lambda slot: self.expand(slot[2], signs[slot[1]], patterns[number]), patterns[number])
 
     def opinion_word(self, kind: str, sign: int, around: str) -> str:
-        choose = self.common_pairs_for if self.random.random() < COMMON_SHARE else self.pairs_for
+        choose = self.common_pairs_for if self.random.random() < self.common_share else self.pairs_for
         numbers, agrees = choose(kind, around), sign * self.sign
         numbers = [n for n in self.random.choices(numbers, k=CANDIDATES) if (kind, n) not in self.used] or numbers
         words = {n: PAIRS[kind][n][sign > 0] for n in numbers}
@@ -290,9 +291,11 @@ class Writer:
         return words[number]
 
 
-def generate(split: Split, size: int, seed: int, known: Collection[str] = ()) -> list[Review]:
+def generate(
+    split: Split, size: int, seed: int, known: Collection[str] = (), common_share: float = COMMON_SHARE
+) -> list[Review]:
     """Generate `size` distinct reviews, none of them in `known`, with alternating labels (indices into LABEL_NAMES)."""
-    writer, reviews, taken = Writer(split, seed), list[Review](), {*known}
+    writer, reviews, taken = Writer(split, seed, common_share), list[Review](), {*known}
     for label in islice(cycle(range(len(LABEL_NAMES))), size):
         reviews.append((writer.review(label, taken), label))
         taken.add(reviews[-1][0])
@@ -300,12 +303,19 @@ def generate(split: Split, size: int, seed: int, known: Collection[str] = ()) ->
 
 
 def demo_splits(
-    train_size: int = 40_000, validation_size: int = 1_000, test_size: int = 2_000, seed: int = 0
+    train_size: int = 40_000,
+    validation_size: int = 1_000,
+    test_size: int = 2_000,
+    seed: int = 0,
+    common_share: float = COMMON_SHARE,
 ) -> dict[str, list[Review]]:
-    """Generate the three splits. No review occurs in two splits."""
+    """Generate the three splits. No review occurs in two splits.
+
+    common_share: of the slots of opinion words that common words fill; 1 gives reviews that are learned in fewer steps.
+    """
     sizes: dict[Split, int] = {"train": train_size, "validation": validation_size, "test": test_size}
     splits, known = dict[str, list[Review]](), set[str]()
     for split, size in sizes.items():
-        splits[split] = generate(split, size, seed, known)
+        splits[split] = generate(split, size, seed, known, common_share)
         known.update(text for text, _ in splits[split])
     return splits

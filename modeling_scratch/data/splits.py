@@ -198,6 +198,9 @@ class DataArguments(SplitArguments):
         None, "What a text has: one class, any number of classes, or a number; inferred by default."
     )
     label_separator: str | None = option(None, "What separates the labels of a text in a cell, e.g. '|'.")
+    demo_words: Literal["all", "common"] = option(
+        "all", "The opinion words of the demo reviews: all, or the common ones, which take fewer steps to learn."
+    )
 
     def __post_init__(self) -> None:
         self.text_column = as_recorded(self.text_column)

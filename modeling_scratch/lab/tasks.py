@@ -67,7 +67,7 @@ def with_changes(model: Any, changes: Sequence[str]) -> Any:
 REVIEWS = "--learning_rate 2e-3 --per_device_train_batch_size 64 --max_eval_samples 1000"
 PLAYS = "--per_device_train_batch_size 12 --learning_rate 4e-3 --warmup_steps 0.05 --adam_beta2 0.99"
 TASKS = {
-    "demo": Experiment(CLASSIFY, "demo", 900, REVIEWS),
+    "demo": Experiment(CLASSIFY, "demo", 1_500, f"{REVIEWS} --demo_words common"),
     "sst2": Experiment(CLASSIFY, "reviews", 400, f"{REVIEWS} --max_train_samples 10000 --max_length 64"),
     "imdb": Experiment(
         CLASSIFY, "reviews", 300, f"{REVIEWS} --max_train_samples 10000 --max_length 256 --vocab_size 8000"

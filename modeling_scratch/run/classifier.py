@@ -41,7 +41,8 @@ def load_demo(arguments: Any) -> ReviewData:
     if arguments.has_pairs:
         raise DataError("--text_column: the demo reviews have one text each; for pairs of texts, give --train_file")
     limits = {"train": arguments.max_train_samples}
-    splits = {split: rows[: limits.get(split, arguments.max_eval_samples)] for split, rows in demo_splits().items()}
+    reviews = demo_splits(common_share=1) if arguments.demo_words == "common" else demo_splits()
+    splits = {split: rows[: limits.get(split, arguments.max_eval_samples)] for split, rows in reviews.items()}
     notes = ["no data was given: these are generated film reviews; --train_file or --data_dir reads yours"]
     return ReviewData.from_pairs(splits, list(LABEL_NAMES), notes, [])
 
