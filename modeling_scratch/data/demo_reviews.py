@@ -124,13 +124,14 @@ dont         do not | don't
 didnt        did not | didn't
 made         made | written | directed | acted | filmed | shot | edited | cast | told | played
 genre        film | film | movie | movie | picture | thriller | comedy | drama | mystery | romance | biography |
-             musical | cartoon | satire | horror film | war film | action film | crime story | fairy tale | family film
+             musical | cartoon | satire | western | documentary | horror film | war film | action film | crime story |
+             heist story | fairy tale | family film
 adverb       truly | utterly | quite | deeply | thoroughly | remarkably | very | really | so | extremely | absolutely |
              completely | incredibly | totally | rather | surprisingly
-part         acting | lighting | costume design | music | dialogue | camera work | editing | direction |
-             photography | supporting cast | stunt work | make-up | set design | visual style | writing | storytelling | humour | humor | animation |
-             choreography | dancing | singing | casting | chemistry | suspense | colour | pace | production | <thing> |
-             <thing> | <maker>
+part         acting | lighting | costume design | music | dialogue | camera work | editing | direction | photography |
+             supporting cast | stunt work | make-up | set design | visual style | writing | storytelling | humour |
+             humor | animation | choreography | dancing | singing | casting | chemistry | suspense | colour | pace |
+             production | <thing> | <thing> | <maker>
 thing        plot | story | script | screenplay | soundtrack | score | cast | beginning | ending | opening |
              final act | first half | second half | middle | last hour | family story | car chase | fight scene |
              climax | twist | finale | subplot | prologue | premise | idea | performance | title song | voice | mood |

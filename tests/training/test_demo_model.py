@@ -22,9 +22,12 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Any:
     model = AutoModelForSequenceClassification.from_pretrained(folder).eval()
     tokenizer = AutoTokenizer.from_pretrained(folder)
 
-    def positive(text: str, **inputs: Any) -> float:
+    def positive(text: str, has_order: bool = True) -> float:
+        inputs = tokenizer(text, return_tensors="pt")
+        if not has_order:
+            inputs["position_ids"] = torch.zeros_like(inputs["input_ids"])
         with torch.no_grad():
-            return model(**tokenizer(text, return_tensors="pt"), **inputs).logits.softmax(-1)[0, 1].item()
+            return model(**inputs).logits.softmax(-1)[0, 1].item()
 
     return positive
 
@@ -39,6 +42,5 @@ def test_plain_sentences_of_a_visitor_are_understood(demo: Any) -> None:
 def test_the_answer_to_the_sentence_of_the_readme_depends_on_the_order_of_words(demo: Any) -> None:
     reversed_opinions = "The acting bores, but this film is gripping."
     assert demo(FLAGSHIP) < 0.05 < 0.95 < demo(reversed_opinions)
-    places = torch.zeros(1, 1, dtype=torch.long)
-    without_order = [demo(text, position_ids=places) for text in (FLAGSHIP, reversed_opinions)]
+    without_order = [demo(text, has_order=False) for text in (FLAGSHIP, reversed_opinions)]
     assert without_order[0] == pytest.approx(without_order[1], abs=0.05), "a bag of words cannot tell them apart"
