@@ -196,7 +196,7 @@ const STRINGS = {
     "unchangeable.title": "Try it yourself",
     "unchangeable.intro": "",
     "change.none":
-      "This page holds no weights, so it shows the recorded pass only. Models above {0} parameters are too large for it.",
+      "This page holds no weights, so it shows the recorded pass only. Models above {0} parameters are too large for it, and it computes no rows that were added to the architecture.",
     "change.tokens": "Tokens",
     "change.source": "What the encoder reads",
     "change.target": "What the decoder reads",
@@ -454,7 +454,7 @@ const STRINGS = {
     "unchangeable.title": "Selbst ausprobieren",
     "unchangeable.intro": "",
     "change.none":
-      "Diese Seite enthält keine Gewichte und zeigt nur den aufgezeichneten Durchlauf. Modelle mit mehr als {0} Parametern sind zu groß für sie.",
+      "Diese Seite enthält keine Gewichte und zeigt nur den aufgezeichneten Durchlauf. Modelle mit mehr als {0} Parametern sind zu groß für sie, und Zeilen, die der Architektur hinzugefügt wurden, rechnet sie nicht.",
     "change.tokens": "Token",
     "change.source": "Was der Encoder liest",
     "change.target": "Was der Decoder liest",
