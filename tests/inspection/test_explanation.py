@@ -113,6 +113,9 @@ def test_analyses_hold_what_their_definitions_say(model_class: Any) -> None:
         is_noted = any("integrated gradients are not exact" in note for note in text.notes)
         assert is_noted or gradients.sum == pytest.approx(gradients.difference, rel=0.011, abs=1.1e-4)
         assert gradients.sum == pytest.approx(sum(gradients.tokens))
+        assert gradients.baseline + gradients.difference == pytest.approx(text.attributions["value"], abs=1e-4)
+        is_little = abs(gradients.difference) < abs(gradients.baseline)
+        assert any("padding in place of the text has" in note for note in text.notes) == is_little
         assert text.attributions["p"] == pytest.approx(text.training_step["answer_before"], rel=1e-4)
         torch.testing.assert_close(rollout["matrix"].sum(-1), torch.ones(len(rollout["matrix"])))
         assert sum(rollout["tokens"]) == pytest.approx(1)
@@ -235,7 +238,7 @@ def test_what_rotary_positions_turn_has_a_name() -> None:
 def test_notes_have_both_languages() -> None:
     model, _ = explained(CLASSES[2])
     explanation = explain(model, TOKENIZER, TEXT, max_tokens=4)
-    (note,) = explanation.to_dict()["texts"][0]["notes"]
+    note, *_ = explanation.to_dict()["texts"][0]["notes"]
     assert note["en"] == explanation.texts[0].notes[0] == "the text is truncated to 4 tokens (--max_tokens)"
     assert note["de"] == "der Text ist auf 4 Token gekürzt (--max_tokens)"
     for name, (english, german) in SENTENCES.items():

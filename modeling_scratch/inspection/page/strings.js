@@ -180,7 +180,7 @@ const STRINGS = {
     "words.rollout": "Attention rollout",
     "words.rollout.how":
       "The attention of all layers multiplied: how much of each word arrives at the end. It has no sign.",
-    "words.complete": "The parts add up to {0}; the score differs from that of the empty input by {1} ({2} steps).",
+    "words.complete": "The parts add up to {0}; the score differs from that of the empty input, {3}, by {1} ({2} steps).",
     "words.random": "{0} random orders",
     "words.deletion": "The deletion test",
     "words.deletion.how":
@@ -438,7 +438,7 @@ const STRINGS = {
     "words.rollout.how":
       "Die Aufmerksamkeit aller Schichten multipliziert: wie viel von jedem Wort am Ende ankommt. Sie hat kein Vorzeichen.",
     "words.complete":
-      "Die Teile ergeben zusammen {0}; der Wert weicht von dem der leeren Eingabe um {1} ab ({2} Schritte).",
+      "Die Teile ergeben zusammen {0}; der Wert weicht von dem der leeren Eingabe, {3}, um {1} ab ({2} Schritte).",
     "words.random": "{0} zufällige Reihenfolgen",
     "words.deletion": "Der Löschtest",
     "words.deletion.how":
