@@ -112,7 +112,7 @@ const STRINGS = {
     "lens.title": "What the model would answer after each layer",
     "lens.intro":
       "The logit lens gives the states of an earlier layer to the head that reads the last one. It shows where the answer takes shape; early layers were not trained to be read this way.",
-    "lens.divergence": "Divergence from the final answer: {0}",
+    "lens.divergence": "Kullback–Leibler divergence of the final answer from this one: {0} nats",
     "lens.hint": "Point at a cell, or move with the arrow keys, to see the first three answers.",
 
     "answer.title": "The answer",
@@ -367,7 +367,7 @@ const STRINGS = {
     "lens.title": "Was das Modell nach jeder Schicht antworten würde",
     "lens.intro":
       "Die Logit-Linse gibt die Zustände einer früheren Schicht an den Kopf, der die letzte liest. Sie zeigt, wo die Antwort entsteht; frühe Schichten wurden nicht dafür trainiert, so gelesen zu werden.",
-    "lens.divergence": "Divergenz zur endgültigen Antwort: {0}",
+    "lens.divergence": "Kullback-Leibler-Divergenz der endgültigen Antwort von dieser: {0} nat",
     "lens.hint":
       "Zeigen Sie auf eine Zelle, oder bewegen Sie sich mit den Pfeiltasten, um die ersten drei Antworten zu sehen.",
 
