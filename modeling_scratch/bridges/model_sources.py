@@ -165,7 +165,8 @@ def pretrained(auto_class: Any, name: str | Path, trust_remote_code: bool, **opt
             raise
         if not trust_remote_code:
             raise ValueError(f"{one_line(error)} (--trust_remote_code runs the code of the folder)") from error
-    return get_class_from_dynamic_module(reference, str(name)).from_pretrained(name, **options)
+    own: Any = get_class_from_dynamic_module(reference, str(name))
+    return own.from_pretrained(name, **options)
 
 
 def own_code(name: str | Path) -> dict[str, Any]:
