@@ -61,7 +61,7 @@ def test_trusted_code_runs(folder: Path, capsys: pytest.CaptureFixture) -> None:
 
 
 def test_the_doctor_finds_nothing(folder: Path) -> None:
-    diagnosis = doctor.check_folder(folder, True, only=["fresh_process", "auto_classes", "pipelines"])
+    diagnosis = doctor.check_folder(folder, True, only=["auto_classes", "pipelines"])
     assert diagnosis.is_sound, str(diagnosis)
 
 
