@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import torch
 from huggingface_hub.errors import StrictDataclassError
 from transformers import AutoConfig, AutoTokenizer, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+from transformers.dynamic_module_utils import get_class_from_dynamic_module
 
 import modeling_scratch
 
@@ -141,11 +142,36 @@ def load_checkpoint(auto_class: Any, name: str, trust_remote_code: bool, **optio
     """Call auto_class.from_pretrained(name), converting errors to `DataError`."""
     check_folder(name)
     try:
-        return auto_class.from_pretrained(name, trust_remote_code=trust_remote_code, **options)
+        return pretrained(auto_class, name, trust_remote_code, **options)
     except Exception as error:  # damaged or malicious files raise many types, tokenizers even Exception
         first_line = (str(error).strip() or type(error).__name__).splitlines()[0]
         fault = one_line(error) if first_line.endswith(":") else first_line
         raise DataError(f"{name} cannot be loaded as a checkpoint: {fault[:300]}") from error
+
+
+def pretrained(auto_class: Any, name: str | Path, trust_remote_code: bool, **options: Any) -> Any:
+    """Return auto_class.from_pretrained(name), of the folder's trusted code where the package refuses its config.
+
+    Auto classes prefer registered classes to trusted code, but those may lack a row that the code of a folder has.
+    """
+    try:
+        return auto_class.from_pretrained(name, trust_remote_code=trust_remote_code, **options)
+    except StrictDataclassError as error:
+        if auto_class is AutoTokenizer:  # which does without a config's class, too, if the class raises a ValueError
+            options["config"] = PreTrainedConfig.from_pretrained(name)
+            return auto_class.from_pretrained(name, trust_remote_code=trust_remote_code, **options)
+        reference = own_code(name).get(auto_class.__name__)
+        if not reference:
+            raise
+        if not trust_remote_code:
+            raise ValueError(f"{one_line(error)} (--trust_remote_code runs the code of the folder)") from error
+    own: Any = get_class_from_dynamic_module(reference, str(name))
+    return own.from_pretrained(name, **options)
+
+
+def own_code(name: str | Path) -> dict[str, Any]:
+    """Return the names of the classes of a checkpoint's own code, "file.Class", by their Auto classes."""
+    return PreTrainedConfig.get_config_dict(name)[0].get("auto_map") or {}
 
 
 def check_loaded(model: Any, info: Mapping[str, Any], untrained: str) -> None:

@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoTokenizer
+from transformers import CONFIG_MAPPING, AutoConfig, AutoTokenizer
 from transformers.utils import logging
 
+from ..bridges.model_sources import pretrained
 from ..sharing.model_files import all_files, named_code
 from ..sharing.verification_outputs import load_model
 from ..utils.errors import DataError, one_line
@@ -146,9 +147,12 @@ def examine_folder(job: dict[str, Any]) -> Iterator[Finding]:
 
 def _load(folder: Path, is_trusted: bool, tokenizer: str | None) -> Subject:
     model, _ = load_model(folder, is_trusted)
+    if is_trusted and model.config.model_type in CONFIG_MAPPING:
+        # Auto classes prefer what this package has registered to the code of the folder, which its checks are about.
+        AutoConfig.register(model.config.model_type, type(model.config), exist_ok=True)
     has_one = tokenizer or any((folder / name).is_file() for name in ("tokenizer.json", "tokenizer_config.json"))
     source = tokenizer or folder
-    found = AutoTokenizer.from_pretrained(source, trust_remote_code=is_trusted) if has_one else None
+    found = pretrained(AutoTokenizer, source, is_trusted) if has_one else None
     return Subject(model.float(), found, folder, is_trusted)
 
 

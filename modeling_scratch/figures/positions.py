@@ -5,6 +5,8 @@ Shapes: T positions, E features, H heads, R rotated features of a head.
 """
 
 import math
+from collections.abc import Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,14 +17,15 @@ from torch.nn import functional as F
 from ..configuration_scratch import ROPE_TYPES, ScratchConfig
 from ..embeddings import Embeddings
 from ..modeling_base import ScratchPreTrainedModel
-from ..positions import SINUSOIDS, Alibi, RelativePositions, relative_buckets, rotary, rotate
-from .look import COLORS, GREY, WIDTH, plain_axes, titled
+from ..positions import SINUSOIDS, Alibi, RelativePositions, alibi_slopes, relative_buckets, rotary, rotate
+from .look import COLORS, GREY, WIDTH, colors, plain_axes, titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 POSITIONS, FEATURES, FURTHEST = 64, 64, 128
+MOST_NAMED = 16  # heads in a legend
 LINE_WIDTHS = 7, 3.5, 1.2, 1.5  # curves that coincide stay visible
 ROPE = {"rope_type": "default", "rope_theta": 10_000.0}
 TRAINED, FACTOR = 2048, 4.0
@@ -127,16 +130,16 @@ def products_by_distance(encoded: Tensor) -> np.ndarray:
 def position_biases(model: ScratchPreTrainedModel | None = None, caption: str = "") -> "Figure":
     """Draw what positions add to the scores of each head against the distance: ALiBi, and T5's buckets or their values.
 
-    model: whose learned biases are drawn, if it has them.
+    model: whose heads are counted, and whose learned biases are drawn, if it has them.
     """
     figure = titled("Biases of the scores against the distance from query to key", caption, WIDTH, 4.4)
     distances = torch.arange(-FURTHEST, FURTHEST + 1)
     linear, learned = figure.subplots(1, 2)
-    config = ScratchConfig(num_attention_heads=4)
-    for head, bias in enumerate(Alibi(config, is_causal=False)(distances[None])[:, 0]):
-        linear.plot(distances, bias, color=COLORS[head], label=f"head {head}: slope 2^-{2 * (head + 1)}")
-    linear.set_title("alibi: one slope for each of 4 heads", fontsize=10)
-    linear.legend(frameon=False)
+    heads = 4 if model is None else model.config.num_attention_heads
+    biases = Alibi(ScratchConfig(hidden_size=heads, num_attention_heads=heads), is_causal=False)(distances[None])[:, 0]
+    slopes = [f"slope 2^-{-math.log2(slope):g}" for slope in alibi_slopes(heads)]
+    _lines_of_heads(linear, distances, biases, slopes)
+    linear.set_title(f"alibi: one slope for each of {heads} heads", fontsize=10)
     if (biases := _learned_biases(model, distances)) is None:
         for is_causal, color in (False, COLORS[0]), (True, COLORS[1]):
             buckets = relative_buckets(distances, 32, 128, is_causal)
@@ -144,12 +147,20 @@ def position_biases(model: ScratchPreTrainedModel | None = None, caption: str = 
         learned.set_title("relative: the bucket, a row of a learned table", fontsize=10)
         learned.legend(frameon=False)
     else:
-        learned.plot(distances, biases.T, linewidth=1)
+        _lines_of_heads(learned, distances, biases, [])
         learned.set_title("relative: the learned bias of each head", fontsize=10)
     for axes in (linear, learned):
         axes.set_xlabel("key position - query position")
         plain_axes(axes)
     return figure
+
+
+def _lines_of_heads(axes: "Axes", distances: Tensor, biases: Tensor, notes: Sequence[str]) -> None:
+    """Draw biases (H, distances), and name up to 16 heads, counted from 1."""
+    for head, (bias, color, note) in enumerate(zip_longest(biases, colors(len(biases)), notes), 1):
+        axes.plot(distances, bias, color=color, linewidth=1, label=": ".join(filter(None, [f"head {head}", note])))
+    if len(biases) <= MOST_NAMED:
+        axes.legend(frameon=False, fontsize=8, ncols=1 + len(biases) // 9)
 
 
 def _learned_biases(model: ScratchPreTrainedModel | None, distances: Tensor) -> Tensor | None:

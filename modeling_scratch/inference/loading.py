@@ -23,6 +23,7 @@ from ..bridges.model_sources import (
     load_checkpoint,
     load_tokenizers,
     position_limit,
+    pretrained,
     read_special_tokens,
     token_limit,
 )
@@ -100,14 +101,14 @@ def load_head(
     """
     name, trusts = arguments.model, arguments.trust_remote_code
     with loading_errors("--model", name):
-        model, info = auto_class.from_pretrained(name, trust_remote_code=trusts, output_loading_info=True)
+        model, info = pretrained(auto_class, name, trusts, output_loading_info=True)
         action = action_of(model.config)
         if action and (task := named(action)).use.auto_class != auto_class.__name__:
             raise DataError(task.refusal)
         check_loaded(model, info, untrained)
         if check:
             check(model.config)
-        tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=trusts)
+        tokenizer = pretrained(AutoTokenizer, name, trusts)
         check_tokenizer(tokenizer)
     read_special_tokens(tokenizer, arguments.allow_special_tokens or None)
     ask_for_mask(tokenizer, model)

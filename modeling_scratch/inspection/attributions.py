@@ -27,6 +27,8 @@ def attributions_of(subject: Subject, target: Target, recording: Recording) -> d
     gradients, read = integrated_gradients(subject, target), rollout(subject, recording, target)
     if not is_exact(gradients.sum, gradients.difference):
         subject.note("inexact", gradients.steps, gradients.sum, gradients.difference)
+    if abs(gradients.difference) < abs(gradients.baseline):  # most of the score is that of padding
+        subject.note("baseline", gradients.difference, gradients.baseline + gradients.difference, gradients.baseline)
     scores = scores_of_answer(subject, target)
     whole, (without,) = occlusion(scores)
     (value,) = whole
@@ -47,13 +49,17 @@ def attributions_of(subject: Subject, target: Target, recording: Recording) -> d
 
 @dataclass
 class IntegratedGradients:
-    """tokens (T,), words: sums over tokens. `sum` is that of tokens, `difference` = score - score of the baseline."""
+    """tokens (T,), words: sums over tokens. `sum` is that of tokens, `difference` = score - baseline.
+
+    baseline: the score of padding in place of the text, of which the tokens explain nothing.
+    """
 
     tokens: list[float]
     words: list[float] | None
     steps: int
     sum: float
     difference: float
+    baseline: float
 
 
 def integrated_gradients(subject: Subject, target: Target) -> IntegratedGradients:
@@ -64,14 +70,15 @@ def integrated_gradients(subject: Subject, target: Target) -> IntegratedGradient
     with as_textbook(subject.model):
         start, end = _ends(subject)
         with torch.no_grad():
-            difference = (_scored(subject, target, end) - _scored(subject, target, start)).item()
+            baseline = _scored(subject, target, start).item()
+            difference = _scored(subject, target, end).item() - baseline
         steps = LEAST_STEPS
         values = _integral(subject, target, start, end, steps)
         while steps < MOST_STEPS and not is_exact(values.sum().item(), difference):
             steps *= 2
             values = _integral(subject, target, start, end, steps)
     tokens = values.tolist()
-    return IntegratedGradients(tokens, subject.text.per_word(tokens), steps, sum(tokens), difference)
+    return IntegratedGradients(tokens, subject.text.per_word(tokens), steps, sum(tokens), difference, baseline)
 
 
 def is_exact(total: float, difference: float) -> bool:

@@ -50,6 +50,10 @@ SENTENCES = {
         "integrated gradients are not exact: in {} steps they add up to {:.4g} of {:.4g}",
         "integrierte Gradienten sind nicht genau: In {} Schritten ergeben sie {:.4g} von {:.4g}",
     ),
+    "baseline": (
+        "integrated gradients explain {:.2f} of the score of {:.2f}: padding in place of the text has {:.2f} already",
+        "integrierte Gradienten erklären {:.2f} des Wertes von {:.2f}: Padding an Stelle des Textes hat schon {:.2f}",
+    ),
     "slow tokenizer": (
         "the tokenizer is a slow one, which tells neither its steps nor positions in the text",
         "der Tokenizer ist ein langsamer, der weder seine Schritte noch Stellen im Text nennt",

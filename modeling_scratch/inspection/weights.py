@@ -25,6 +25,15 @@ Floats = NDArray[np.float32]
 MOST_WEIGHTS = 2_500_000  # of a model that is packed; a page of more would pass 13 MB
 FEWEST_BITS = 24  # of a float: sign, 8 of the exponent, 15 of the mantissa; the relative error is 2^-16
 BITS_OF_A_PAGE = 25_000_000  # of weights; the rest of 5 MB is for what was recorded
+# The rows that forward.js has, of axes whose rows it computes itself; positions come to it as tables.
+ROWS = {
+    "hidden_act": {"relu", "gelu", "gelu_tanh", "silu", "reglu", "geglu", "geglu_tanh", "swiglu"},
+    "norm_type": {"layer_norm", "rms_norm"},
+    "norm_position": {"pre", "post", "output", "sandwich"},
+    "block_type": {"sequential", "parallel"},
+    "classifier_pooling": {"first", "mean", "max"},
+    "classifier_activation": {"tanh", "relu", "gelu", None},
+}
 BITS_OF_LARGE_MODELS = 28  # whose pages pass 5 MB: with 24, the logits of a translator differ by 0.0001
 
 
@@ -48,11 +57,13 @@ def packed_floats(values: Floats, bits: int = 32) -> str:
 
 
 def packed_model(model: ScratchPreTrainedModel, positions: int) -> dict[str, Any] | None:
-    """What forward.js needs of a model for texts of up to `positions` tokens; None: the model is too large.
+    """What forward.js needs of a model for texts of up to `positions` tokens; None: it is too large, or has other rows.
 
     class: the model's; config: its fields; tensors: name -> [first float, shape], tied names alike; data: the floats;
     positions: at most as many as are learned.
     """
+    if any(getattr(model.config, axis) not in rows for axis, rows in ROWS.items() if hasattr(model.config, axis)):
+        return None
     if model.config.position_type == "learned":
         positions = min(positions, model.config.max_position_embeddings)
     layout, tensors = _laid_out({**_weights(model), **_tables(model.config, positions), **_biases(model, positions)})

@@ -6,6 +6,8 @@ import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from datetime import date
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +19,13 @@ from ..utils.options import option
 from .report import CURVES, MARKDOWN, PAGE, RECORD, Results, shown, size_note, write_report
 from .runs import in_process, plan, read_json, train
 from .tasks import EVALUATIONS, NEEDED, TASKS, Experiment, find_task
-from .variants import Variant, check_variants, parse_factors, plan_variants
+from .variants import BASE, Variant, check_variants, parse_factors, plan_variants
 
 PLAN = "plan"
 # What the lab decides for each run.
 OURS = ("seed", "output_dir", "config_overrides", "max_steps", "overwrite", "resume_from_checkpoint", "data_dir")
 SHOWN = "accuracy", "bleu", "loss", "perplexity"  # after each run
-NOT_OF_COMMAND = ("output_dir", "overwrite", "score")  # they change no run
+NOT_OF_COMMAND = ("output_dir", "overwrite", "score", "seeds")  # they change no run
 
 
 @dataclass
@@ -90,12 +92,17 @@ def run_lab(arguments: LabArguments) -> None:
     folder = Path(arguments.output_dir)
     with ended_by_sigterm(), locked(folder):
         record = open_lab(folder, arguments) or plan_lab(folder, arguments, task, options, variants)
-        print(*record["conditions"], sep="\n", flush=True)
         variants = [Variant(**variant) for variant in record["variants"]]
-        runs = train_all(folder, arguments.seeds, variants, record["data_digests"], task, options)
-        results = Results(factors, variants, runs, arguments.score or task.comparison.score)
-        scores = task.comparison.score, *task.comparison.others
-        others = [name for name in scores if name != results.score]
+        # The number of seeds and the score may be others than those of the lab that is continued.
+        record["conditions"] = conditions(arguments, variants, options, record)
+        record["repeat"] = shlex.join(["modeling-scratch", "lab", *repeated(arguments)])
+        print(*record["conditions"], sep="\n", flush=True)
+        scores = [arguments.score] if arguments.score else [task.comparison.score, *task.comparison.others]
+        runs = train_all(folder, arguments.seeds, scores, variants, record["data_digests"], task, options)
+        known = runs[BASE, 0]["scores"].keys()
+        results = Results(factors, variants, runs, next(name for name in scores if name in known))
+        more = [task.comparison.score, *task.comparison.others]
+        others = [name for name in more if name != results.score and name in known]
         print("", write_report(folder, results, others, record), f"report: {folder / PAGE}", sep="\n")
 
 
@@ -119,7 +126,8 @@ def open_lab(folder: Path, arguments: LabArguments) -> dict[str, Any] | None:
     if arguments.overwrite:
         return None
     before, now = record.get("command", {}), arguments.command()
-    differing = [name for name in {**before, **now} if (before.get(name) or None) != (now.get(name) or None)]
+    compared = {**before, **now}.keys() - NOT_OF_COMMAND
+    differing = [name for name in sorted(compared) if (before.get(name) or None) != (now.get(name) or None)]
     changes = [f"--{name} was {before.get(name)!r} and is {now.get(name)!r}" for name in differing]
     if changes:
         raise DataError(
@@ -144,14 +152,12 @@ def plan_lab(
 ) -> dict[str, Any]:
     """Read the data, match the parameters, and write the record of a new lab."""
     planned = in_process(plan, folder / f"{PLAN}.json", task, options, variants, arguments.match_parameters)
-    sized = [Variant(**variant) for variant in planned["variants"]]
     record = {
         "command": arguments.command(),
         "factors": parse_factors(arguments.vary),
         "steps": arguments.max_steps or task.max_steps,
-        "conditions": conditions(arguments, sized, options, planned["hardware"]),
-        "repeat": shlex.join(["modeling-scratch", "lab", *repeated(arguments)]),
         "environment": environment(),
+        "date": date.today().isoformat(),
         **planned,
     }
     if (folder / RECORD).is_file():  # --overwrite: the earlier lab is kept until here
@@ -161,7 +167,7 @@ def plan_lab(
 
 
 def conditions(
-    arguments: LabArguments, variants: Sequence[Variant], options: Sequence[str], hardware: str
+    arguments: LabArguments, variants: Sequence[Variant], options: Sequence[str], record: Mapping[str, Any]
 ) -> list[str]:
     """Return the lines of the report on what is equal, and on how to read the intervals."""
     compared = sum(len(values) - 1 for values in parse_factors(arguments.vary).values())
@@ -173,12 +179,12 @@ def conditions(
         f"{counts}; base: {', '.join(f'{name}={value}' for name, value in base.values.items())}",
         f"parameters: {base.parameters:,} of the base; those of variants are {matched}",
         *(f"{each.name}: {each.parameters:,} parameters; {size_note(each, base)}" for each in variants[1:]),
-        "equal for all variants: steps, batches of each seed, tokens, learning rate and all other options; a variant "
-        "may have a better learning rate of its own",
+        "equal for all variants: steps, texts of each batch, learning rate and all other options; a variant may have a "
+        "better learning rate of its own",
         "scores are those of validation, of the last weights; no test split is used",
         "time: of the processor, with reading the data and evaluations (with an accelerator: of the training, on the "
         "clock); memory: the peak of the process (of the accelerator)",
-        f"hardware: {hardware}",
+        f"hardware: {record['hardware']}" + (f"; date: {record['date']}" if "date" in record else ""),
         f"options of each run: `{shlex.join(map(str, map(without_paths, options)))}`",
     ]
     if arguments.seeds == 1:
@@ -202,9 +208,18 @@ def repeated(arguments: LabArguments) -> list[str]:
 
 
 def train_all(
-    folder: Path, seeds: int, variants: Sequence[Variant], digests: Any, task: Experiment, options: Sequence[str]
+    folder: Path,
+    seeds: int,
+    scores: Sequence[str],
+    variants: Sequence[Variant],
+    digests: Any,
+    task: Experiment,
+    options: Sequence[str],
 ) -> dict[tuple[str, int], dict[str, Any]]:
-    """Train what is not finished, all variants of a seed before the next seed, and return all results."""
+    """Train what is not finished, all variants of a seed before the next seed, and return all results.
+
+    scores: one of which the base must have. Raises `DataError` as soon as it has none.
+    """
     wanted = [(seed, variant) for seed in range(seeds) for variant in variants]
     runs = {}
     for number, (seed, variant) in enumerate(wanted, 1):
@@ -214,7 +229,22 @@ def train_all(
             in_process(train, output, task, options, variant, seed, str(output.with_suffix("")), digests)
         runs[variant.name, seed] = result = read_json(output)
         print(f"{number} of {len(wanted)}: {variant.name}, seed {seed}: {described(result, is_new)}", flush=True)
+        if variant is variants[0]:
+            check_base(result, seed, scores)
     return runs
+
+
+def check_base(result: Mapping[str, Any], seed: int, scores: Sequence[str]) -> None:
+    """Raise `DataError` for a base that nothing can be compared with, before others are trained."""
+    earlier = f"; --seeds {seed} compares the seeds before" if seed else ""
+    if "failed" in result:
+        fault = f"the base failed with seed {seed} ({result['failed']})"
+        raise DataError(f"{fault}, and nothing can be compared with it{earlier}")
+    found = [name for name in scores if name in result["scores"]]
+    if not found:
+        raise DataError(f"--score {scores[0]}: the scores of this task are {', '.join(sorted(result['scores']))}")
+    if not isfinite(value := result["scores"][found[0]]):
+        raise DataError(f"--score {found[0]}: it is {value} for the base with seed {seed}{earlier}")
 
 
 def described(result: Mapping[str, Any], is_new: bool) -> str:

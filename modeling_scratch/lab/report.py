@@ -3,6 +3,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from math import isfinite
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -10,14 +11,14 @@ from typing import Any
 from ..figures.look import WIDTH, colors, plain_axes, titled
 from ..report.plots import name_steps, percent_formatter, write_png
 from ..report.sections import Section, as_page
-from ..utils.errors import DataError, counted
+from ..utils.errors import counted
 from ..utils.files import write_json, write_text
 from ..utils.markdown import table
 from .statistics import CONFIDENCE, Difference, Scores, adjusted, paired_difference, spread
 from .variants import Factors, Variant
 
 SHARES = {"accuracy", "f1", "f1_macro", "f1_micro"}
-LOWER_IS_BETTER = {"loss", "perplexity", "rmse"}
+LOWER_IS_BETTER = {"loss", "perplexity", "rmse", "mae", "hamming_loss"}
 SIGNIFICANCE = 1 - CONFIDENCE  # the largest corrected p of a difference
 RECORD, MARKDOWN, PAGE, CURVES = "lab.json", "report.md", "report.html", "curves-{}.png"
 Runs = Mapping[tuple[str, int], Mapping[str, Any]]  # the result of each variant and seed
@@ -31,28 +32,40 @@ class Results:
         self.base, *others = variants
         self.others = {(name, each.values[name]): each for each in others for name in each.changed}
         self.seeds = sorted({seed for _, seed in runs})
-        if fault := self.failure(self.base):
-            raise DataError(f"the base failed, and nothing can be compared with it: {fault}")
-        names = set.intersection(*(set(run["scores"]) for run in runs.values() if "failed" not in run))
-        if score not in names:
-            raise DataError(f"--score {score}: the scores of this task are {', '.join(sorted(names))}")
-        compared = {key: variant for key, variant in self.others.items() if not self.failure(variant)}
+        compared = {key: variant for key, variant in self.others.items() if not self.obstacle(variant)}
         found = [paired_difference(self.scores(variant), self.scores(self.base)) for variant in compared.values()]
         self.differences = dict(zip(compared, adjusted(found)))
 
     def failure(self, variant: Variant) -> str | None:
-        faults = (self.runs[variant.name, seed].get("failed") for seed in self.seeds)
-        return next(filter(None, faults), None)
+        """Return why a variant has no score, or None."""
+        for seed in self.seeds:
+            run = self.runs[variant.name, seed]
+            if "failed" in run or not isfinite(run["scores"][self.score]):
+                return run.get("failed") or f"{self.score} is {run['scores'][self.score]} with seed {seed}"
+        return None
+
+    def obstacle(self, variant: Variant) -> str | None:
+        """Return why a variant has no verdict: it failed, or it read other tokens than the base."""
+        if self.failure(variant):
+            return "failed"
+        return None if self.of_base("tokens", variant) else "no verdict: other tokens than the base"
+
+    def of_base(self, name: str, variant: Variant) -> bool:
+        """Return whether a part of the results of a variant equals that of the base, for each seed."""
+        runs, seeds = self.runs, self.seeds
+        return all(runs[variant.name, seed].get(name) == runs[self.base.name, seed][name] for seed in seeds)
 
     def scores(self, variant: Variant, score: str | None = None) -> Scores:
         return {seed: self.runs[variant.name, seed]["scores"][score or self.score] for seed in self.seeds}
 
     def verdict(self, name: str, value: str) -> str:
-        found = self.differences.get((name, value))
+        found, variant = self.differences.get((name, value)), self.others[name, value]
         if found is None:
-            return "failed"
+            return str(self.obstacle(variant))
+        if self.of_base("curve", variant):
+            return "no effect here: its runs are those of the first value"
         if found.low is None:
-            return "one seed: no interval"
+            return "no interval: " + ("one seed" if len(self.seeds) == 1 else "the same difference with each seed")
         if not found.is_shown:
             return f"no difference that {len(self.seeds)} seeds can show"
         is_better = (found.mean > 0) != (self.score in LOWER_IS_BETTER)
@@ -76,13 +89,12 @@ class Results:
 
     def tokens(self) -> str:
         """Return the tokens of training as measured, and whether all variants of a seed read equally many."""
-        read = [
-            {run["tokens"] for (_, each), run in self.runs.items() if each == seed and "failed" not in run}
-            for seed in self.seeds
-        ]
-        is_equal = "equally many in all variants of a seed" if all(len(each) == 1 for each in read) else "NOT EQUAL"
+        trained = [each for each in (self.base, *self.others.values()) if not self.failure(each)]
+        read = sorted({self.runs[each.name, seed]["tokens"] for each in trained for seed in self.seeds})
+        others = ", ".join(each.name for each in trained if not self.of_base("tokens", each))
+        is_equal = f"NOT EQUAL to those of the base: {others}" if others else "equally many in all variants of a seed"
         epochs = max(run.get("epochs", 0) for run in self.runs.values())
-        return f"tokens of training, measured: {_range(sorted(set.union(*read)))}, {is_equal}" + (
+        return f"tokens of training, measured: {_range(read)}, {is_equal}" + (
             f"; {epochs:.1f} epochs" if epochs else ""
         )
 
@@ -116,9 +128,9 @@ def factor_table(results: Results, name: str, others: Sequence[str]) -> list[lis
             continue
         cells = ["", "", "first value"]
         if variant is not results.base:
-            found = results.differences[name, value]
-            p = "" if found.adjusted_p is None else f"{found.adjusted_p:.3f}"
-            cells = [interval(results.score, found), p, results.verdict(name, value)]
+            found = results.differences.get((name, value))
+            p = "" if found is None or found.adjusted_p is None else f"{found.adjusted_p:.3f}"
+            cells = [interval(results.score, found) if found else "", p, results.verdict(name, value)]
         first, *more = (with_spread(score, results.scores(variant, score)) for score in (results.score, *others))
         rows.append([value, first, *cells, *more, *costs(results, variant)])
     return rows

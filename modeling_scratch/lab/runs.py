@@ -19,6 +19,7 @@ from typing import Any
 import torch
 from transformers import Trainer
 
+from ..run.callbacks import TIMES
 from ..run.checkpoints import delete_checkpoints, step_of
 from ..run.life_cycle import Run
 from ..run.train import fit, read
@@ -139,8 +140,8 @@ def result_of(trainer: Trainer) -> dict[str, Any]:
     state, model = trainer.state, trainer.model
     evaluations: dict[int, dict[str, float]] = {}
     for entry in state.log_history:
-        scores = {name.removeprefix("eval_"): value for name, value in entry.items() if name.startswith("eval_")}
-        if scores:
+        scores = {name: value for name, value in entry.items() if name.startswith("eval_") and not name.endswith(TIMES)}
+        if scores := {name.removeprefix("eval_"): value for name, value in scores.items()}:
             evaluations.setdefault(int(entry["step"]), {}).update(scores)
     used, is_cuda = resource.getrusage(resource.RUSAGE_SELF), trainer.args.device.type == "cuda"
     return {

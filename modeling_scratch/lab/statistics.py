@@ -8,6 +8,7 @@ from statistics import fmean, stdev
 from scipy.stats import ttest_1samp
 
 CONFIDENCE = 0.95
+ROUNDING = 1e-9  # differences of scores that are no further apart are equal
 Scores = Mapping[int, float]  # of each seed
 
 
@@ -15,7 +16,9 @@ Scores = Mapping[int, float]  # of each seed
 class Difference:
     """Mean of the differences d to the first value, seed by seed: mean(d) ± t(n - 1) sd(d) / sqrt(n).
 
-    low, high, p and adjusted_p are None with one seed. p: of the paired t test; adjusted_p: after Holm's correction.
+    low, high, p and adjusted_p are None with one seed, low and high also if all d are equal: a score of few texts has
+    few values, and equal ones show no spread. p: of the paired t test, or of the signs of equal d; adjusted_p: after
+    Holm's correction.
     """
 
     differences: Sequence[float]
@@ -37,8 +40,8 @@ def paired_difference(scores: Scores, first: Scores) -> Difference:
     mean = fmean(differences)
     if len(differences) < 2:
         return Difference(differences, mean)
-    if stdev(differences) == 0:
-        return Difference(differences, mean, mean, mean, float(mean == 0))
+    if max(differences) - min(differences) < ROUNDING:
+        return Difference(differences, mean, p=1.0 if abs(mean) < ROUNDING else 2.0 ** (1 - len(differences)))
     found = ttest_1samp(differences, 0)
     low, high = found.confidence_interval(CONFIDENCE)
     return Difference(differences, mean, float(low), float(high), float(found.pvalue))

@@ -14,6 +14,8 @@ from ..utils.errors import DataError, one_line
 
 SIZE = "intermediate_size"  # what is adjusted
 BASE = "base"
+FAR = 2  # a size that is adjusted by a larger factor makes a model of other proportions
+FAR_NOTE = "WARNING: so different a size may be what differs; compare with --match_parameters False"
 Factors = Mapping[str, Sequence[str]]  # the values of each field, the base's first
 
 
@@ -136,4 +138,7 @@ class Matching:
         fitting = size + round((target - plain.parameters) / step) if step else 0
         if fitting < 1:
             return sized(None, f"not adjusted, as no {SIZE} gives as many parameters as the base")
-        return sized(fitting, f"{SIZE} {size} -> {fitting}") if fitting != size else plain
+        if fitting == size:
+            return plain
+        is_far = not size / FAR <= fitting <= size * FAR
+        return sized(fitting, f"{SIZE} {size} -> {fitting}" + (f" ({FAR_NOTE})" if is_far else ""))

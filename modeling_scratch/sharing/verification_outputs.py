@@ -17,6 +17,7 @@ from transformers.dynamic_module_utils import get_class_from_dynamic_module
 import modeling_scratch
 
 from ..bridges.model_limits import check_model_files
+from ..bridges.model_sources import pretrained
 from ..data.text_pairs import TextPair, parts_of
 from ..pipelines import TARGET_FOLDER
 
@@ -43,9 +44,12 @@ def load_model(
     Return also the names of the tensors that are missing, "missing_keys", and that it does not read, "unexpected_keys".
     """
     check_model_files(Path(folder))
-    config = AutoConfig.from_pretrained(folder, trust_remote_code=trust_remote_code)
+    maker: Any = otherwise and otherwise.config_class
+    config = maker.from_pretrained(folder) if maker else pretrained(AutoConfig, folder, trust_remote_code)
     name = str((config.architectures or ["no class"])[0])
     known = getattr(modeling_scratch, name, None) or getattr(transformers, name, None)
+    if known is not None and not isinstance(config, known.config_class):  # a config of the folder's code, with its rows
+        known = None
     codes = (getattr(config, "auto_map", None) or {}).values()
     code = next((code for code in codes if isinstance(code, str) and code.endswith(f".{name}")), None)
     if known is None and trust_remote_code and code:
@@ -60,10 +64,10 @@ def load_model(
 
 def tokenizers_in(folder: Path, trust_remote_code: bool = False) -> Tokenizers:
     """Load the source and target tokenizers, often the same object."""
-    source = AutoTokenizer.from_pretrained(folder, trust_remote_code=trust_remote_code)
+    source = pretrained(AutoTokenizer, folder, trust_remote_code)
     if not (folder / TARGET_FOLDER).is_dir():
         return source, source
-    return source, AutoTokenizer.from_pretrained(folder, subfolder=TARGET_FOLDER, trust_remote_code=trust_remote_code)
+    return source, pretrained(AutoTokenizer, folder, trust_remote_code, subfolder=TARGET_FOLDER)
 
 
 def encode(text: str, pair: Tokenizers, model: PreTrainedModel, max_length: int) -> dict[str, list[int]]:

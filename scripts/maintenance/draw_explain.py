@@ -41,7 +41,6 @@ def draw(page: Any, path: Path, folder: Path) -> None:
     page.goto(path.resolve().as_uri())
     page.wait_for_selector("html[data-ready]")
     page.screenshot(path=folder / "explain-page.png")
-    page.click("details.block >> nth=1")
     page.click("details.step:not(.minor):has(.name:text-is('weights')) > summary >> nth=0")
     height = "maxHeight: part.id === 'pass' ? '1270px' : '1000px'"
     look = f"part => Object.assign(part.style, {{padding: '8px 16px', overflow: 'hidden', {height}}})"

@@ -36,11 +36,13 @@ def notebooks() -> dict[str, Path]:
 
 
 def badge(name: str) -> str:
-    """The Colab badge of a notebook: its place in the repository that setup.cfg names, or where files are uploaded."""
+    """The Colab badge of a notebook in the repository that setup.cfg names; "" if it names none."""
     setup = ConfigParser()
     setup.read(ROOT / "setup.cfg", encoding="utf-8")
     repository = re.fullmatch(r"https://github\.com/([\w.-]+/[\w.-]+)/?", setup.get("metadata", "url", fallback=""))
-    place = f"/github/{repository[1]}/blob/main/docs/notebooks/{name}.ipynb" if repository else "/"
+    if repository is None:
+        return ""
+    place = f"/github/{repository[1]}/blob/main/docs/notebooks/{name}.ipynb"
     return f"[![Open in Colab]({COLAB}/assets/colab-badge.svg)]({COLAB}{place})"
 
 
@@ -68,7 +70,8 @@ def cleaned(notebook: NotebookNode, name: str) -> NotebookNode:
         if cell.cell_type == "code":
             cell.outputs = [output for output in cell.outputs if not is_progress(output)]
     title = notebook.cells[0]
-    title.source = BADGE.sub(lambda _: badge(name), title.source)
+    heading, _, text = BADGE.sub("", title.source).partition("\n")
+    title.source = "\n\n".join(filter(None, [heading, badge(name), text.strip()]))
     return notebook
 
 

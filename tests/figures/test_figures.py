@@ -10,6 +10,7 @@ import figures
 import pytest
 import torch
 from conftest import refused
+from model_cases import CAUSAL_LM
 from PIL import Image
 from torch import Tensor
 from transformers import MambaConfig
@@ -28,13 +29,20 @@ from modeling_scratch.figures.learning import learning_curves, read_logs, schedu
 from modeling_scratch.figures.masks import Mask, masks
 from modeling_scratch.figures.models import HEADS, PRESETS, SMALL, small_model
 from modeling_scratch.figures.parameters import count_parameters, short
-from modeling_scratch.figures.positions import encodings, first_angles, learned_positions, products_by_distance
+from modeling_scratch.figures.positions import (
+    encodings,
+    first_angles,
+    learned_positions,
+    position_biases,
+    products_by_distance,
+)
 from modeling_scratch.stack import ScratchEncoderModel
 from modeling_scratch.tasks.translation_model import TranslationTrainingArguments
 from modeling_scratch.utils.errors import DataError
 
 SVG_TEXT = "{http://www.w3.org/2000/svg}text"
 MASKS = masks()
+SLOPES = {6: [2, 4, 6, 8, 1, 3], 8: [1, 2, 3, 4, 5, 6, 7, 8]}  # of ALiBi, 2^-n
 HISTORY = [
     {"step": 1, "loss": 2.0},
     {"step": 2, "eval_loss": 1.5, "eval_runtime": 1.0, "eval_accuracy": 0.5},
@@ -133,6 +141,19 @@ def test_products_and_angles_are_those_of_the_papers() -> None:
     table = model.model.embeddings.positions.weight
     assert torch.equal(learned_positions(model), table[model.config.position_offset :])
     assert learned_positions(small_model("llama", ["one two"])[0]) is None
+
+
+@pytest.mark.parametrize(("position_type", "heads"), [("alibi", 8), ("relative", 8), ("rotary", 6)])
+def test_biases_have_a_line_for_each_head(position_type: str, heads: int) -> None:
+    """Heads count from 1; six have the slopes of four, and two between them."""
+    model = CAUSAL_LM.model(position_type=position_type, num_attention_heads=heads, hidden_size=8 * heads)
+    linear, learned = position_biases(model).axes
+    names = [line.get_label() for line in linear.lines]
+    assert names == [f"head {head}: slope 2^-{step}" for head, step in enumerate(SLOPES[heads], 1)]
+    for number, line in enumerate(linear.lines):
+        assert line.get_ydata()[-1] / line.get_xdata()[-1] == pytest.approx(-(2.0 ** -SLOPES[heads][number]))
+    if position_type == "relative":
+        assert [line.get_label() for line in learned.lines] == [f"head {head}" for head in range(1, heads + 1)]
 
 
 def test_the_paper_schedule_is_equation_3() -> None:

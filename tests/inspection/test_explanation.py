@@ -24,6 +24,7 @@ from modeling_scratch.inspection.explanation import Explanation
 from modeling_scratch.inspection.notes import SENTENCES
 from modeling_scratch.inspection.occlusion import counts, occlusion, scores_of_answer
 from modeling_scratch.inspection.subjects import subject_of
+from modeling_scratch.inspection.trace import EQUATIONS
 from tokenization import train_bpe_tokenizer, train_wordlevel_tokenizer
 
 TOKENIZER = toy_tokenizer()
@@ -113,6 +114,9 @@ def test_analyses_hold_what_their_definitions_say(model_class: Any) -> None:
         is_noted = any("integrated gradients are not exact" in note for note in text.notes)
         assert is_noted or gradients.sum == pytest.approx(gradients.difference, rel=0.011, abs=1.1e-4)
         assert gradients.sum == pytest.approx(sum(gradients.tokens))
+        assert gradients.baseline + gradients.difference == pytest.approx(text.attributions["value"], abs=1e-4)
+        is_little = abs(gradients.difference) < abs(gradients.baseline)
+        assert any("padding in place of the text has" in note for note in text.notes) == is_little
         assert text.attributions["p"] == pytest.approx(text.training_step["answer_before"], rel=1e-4)
         torch.testing.assert_close(rollout["matrix"].sum(-1), torch.ones(len(rollout["matrix"])))
         assert sum(rollout["tokens"]) == pytest.approx(1)
@@ -232,10 +236,20 @@ def test_what_rotary_positions_turn_has_a_name() -> None:
         assert turned.function == "rotate"
 
 
+def test_each_part_of_attention_has_its_own_equation() -> None:
+    """X is what the layer reads; biases are where the layer has them."""
+    traced = explained(CLASSES[2])[1].to_dict()["texts"][0]["trace"]
+    name = "model.stack.layers.0.attention"
+    found = {part: traced["steps"][traced["keys"][f"{name}.{part}"]]["equation"] for part in EQUATIONS}
+    assert len(set(found.values())) == len(EQUATIONS)
+    assert found["k_proj"] == "X W_K" + " + b" * explained(CLASSES[2])[0].config.attention_bias
+    assert (found["scores"], found["weights"]) == ("Q K^T / sqrt(D) + bias + mask", "softmax(scores)")
+
+
 def test_notes_have_both_languages() -> None:
     model, _ = explained(CLASSES[2])
     explanation = explain(model, TOKENIZER, TEXT, max_tokens=4)
-    (note,) = explanation.to_dict()["texts"][0]["notes"]
+    note, *_ = explanation.to_dict()["texts"][0]["notes"]
     assert note["en"] == explanation.texts[0].notes[0] == "the text is truncated to 4 tokens (--max_tokens)"
     assert note["de"] == "der Text ist auf 4 Token gekürzt (--max_tokens)"
     for name, (english, german) in SENTENCES.items():

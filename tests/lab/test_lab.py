@@ -17,6 +17,7 @@ from transformers import AutoModelForSequenceClassification, Trainer
 
 from modeling_scratch import ScratchDecoderForCausalLM, ScratchEncoderForSequenceClassification, presets
 from modeling_scratch.bridges.model_sources import preset_config
+from modeling_scratch.lab.report import Results
 from modeling_scratch.lab.statistics import Difference, adjusted, paired_difference
 from modeling_scratch.lab.variants import Matching, Variant, check_variants, parse_factors, plan_variants
 
@@ -60,8 +61,42 @@ def test_differences_are_those_of_the_paired_t_test() -> None:
     found, interval = paired_difference(scores, first), expected.confidence_interval(0.95)
     assert [found.low, found.high, found.p] == pytest.approx([interval.low, interval.high, expected.pvalue])
     assert paired_difference({0: 1.0}, {0: 0.5}) == Difference([0.5], 0.5)
-    same = paired_difference(scores, scores)
-    assert (same.low, same.high, same.p, same.is_shown) == (0, 0, 1, False)
+
+
+@pytest.mark.parametrize(("step", "p"), [(0.1, 0.25), (-0.1, 0.25), (0.0, 1.0)])
+def test_equal_differences_show_no_spread(step: float, p: float) -> None:
+    """0.71 + 0.1 - 0.71 is not 0.1: a t test of such differences has p = 1e-31. Three equal signs have p = 2 / 8."""
+    first = {0: 0.71, 1: 0.78, 2: 0.69}
+    found = paired_difference({seed: score + step for seed, score in first.items()}, first)
+    assert (found.low, found.high, found.p, found.is_shown) == (None, None, p, False)
+
+
+def outcome(score: float, tokens: int = 280, **scores: float) -> dict[str, Any]:
+    named = {"accuracy": score, "loss": 1 - score, **scores}
+    return {"scores": named, "curve": [[5, named]], "tokens": tokens, "epochs": 1.0}
+
+
+VERDICTS = {
+    "better": ([outcome(0.6), outcome(0.71), outcome(0.8)], "better"),
+    "worse": ([outcome(0.4), outcome(0.51), outcome(0.6)], "worse"),
+    "equal runs": ([outcome(0.5), outcome(0.6), outcome(0.7)], "no effect here"),
+    "equal scores": ([outcome(0.5 + step, loss=0.4) for step in (0.0, 0.1, 0.2)], "the same difference with each seed"),
+    "one step": ([outcome(0.6), outcome(0.7), outcome(0.8)], "the same difference with each seed"),
+    "other tokens": ([outcome(0.6, 160), outcome(0.71, 160), outcome(0.8, 160)], "other tokens than the base"),
+    "no score": ([outcome(0.6), outcome(float("nan")), outcome(0.8)], "failed"),
+    "diverged": ([outcome(0.6), {"failed": "the loss is nan"}, outcome(0.8)], "failed"),
+}
+
+
+@pytest.mark.parametrize("case", VERDICTS)
+def test_verdicts(case: str) -> None:
+    runs, expected = VERDICTS[case]
+    factors = {"norm_position": ["post", "pre"]}
+    base, other = variants = plan_variants(factors)
+    of_base = {(base.name, seed): outcome(score) for seed, score in enumerate((0.5, 0.6, 0.7))}
+    found = Results(factors, variants, of_base | {(other.name, seed): run for seed, run in enumerate(runs)}, "accuracy")
+    assert expected in found.verdict("norm_position", "pre")
+    assert ("NOT EQUAL to those of the base: norm_position=pre" in found.tokens()) == (case == "other tokens")
 
 
 def test_p_values_are_corrected_by_holm() -> None:
@@ -119,6 +154,20 @@ def test_parameters_are_as_close_as_one_step_allows(preset: Any, head: Any, vary
         assert min(distances) == distances[1]
 
 
+@pytest.mark.parametrize(("size", "warns"), [(40, True), (400, False)])
+def test_a_size_that_is_far_from_the_base_is_warned_of(size: int, warns: bool) -> None:
+    def build(overrides: Sequence[str]) -> Any:
+        given = dict(part.split("=") for part in overrides)
+        sizes = {name: int(value) for name, value in given.items() if name == "intermediate_size"}
+        config = presets.demo(
+            vocab_size=50, **{"intermediate_size": size, **sizes}, position_type=given["position_type"]
+        )
+        return ScratchEncoderForSequenceClassification(config)
+
+    variants = plan_variants({"position_type": ["learned", "rotary"]})
+    assert ("WARNING" in Matching(build, True).sized(variants)[1].note) == warns
+
+
 REFUSED = {
     "--vary norm_position=pre,sideways": "'norm_position' expected one of ('pre', 'post'",
     "--vary norm_positon=pre,post": "did you mean 'norm_position'?",
@@ -130,7 +179,7 @@ REFUSED = {
     "--vary first_norm=true,True": "given twice",
     "--vary norm_position=pre,post --vary norm_position=post,pre": "already varied",
     "--vary vocab_size=10,20": "determined by the tokenizer",
-    "--vary num_attention_heads=4,5": "no multiple of num_attention_heads=5",
+    "--vary num_attention_heads=4,5": "num_attention_heads=5: set head_dim",
     "--vary norm_position=pre,post --seeds 0": "--seeds 0",
     "--vary norm_position=pre,post --budget 5m": "--budget is retired",
     "--vary norm_position=pre,post --grid": "--grid is retired",
@@ -170,6 +219,13 @@ def test_a_lab_of_one_seed(reviews: Path, tmp_path: Path) -> None:
     assert "base64" in (folder / "report.html").read_text(encoding="utf-8")
     again = run(reviews, folder, command)
     assert again.text.count("finished before") == 2
+    more = run(reviews, folder, command.replace("--seeds 1", "--seeds 2"))
+    assert (more.status, more.text.count("finished before")) == (0, 2), more.text
+    assert "seeds 0 to 1, 4 runs" in (folder / "report.md").read_text(encoding="utf-8")
+    assert "--seeds 2" in record(folder)["repeat"]
+    refused = run(reviews, folder, f"{command} --score rouge")
+    assert (refused.status, refused.text.count("finished before")) == (2, 1)
+    assert "--score rouge: the scores of this task are accuracy" in refused.text
     other = run(reviews, folder, f"{command} --match_parameters False")
     assert other.status == 2
     assert "holds another lab: --match_parameters was True and is False" in other.text
@@ -206,9 +262,8 @@ def test_two_labs_are_equal_and_say_where_there_is_no_difference(reviews: Path, 
     command = f"{overrides} --vary max_position_embeddings=512,256 --vary norm_position=post,pre --seeds 2"
     texts = [run(reviews, tmp_path / name, command).text for name in ("one", "two")]
     assert results(tmp_path / "one") == results(tmp_path / "two")
-    assert "256 against 512: no difference that 2 seeds can show" in texts[0]
-    difference = record(tmp_path / "one")["comparisons"][0]
-    assert (difference["mean"], difference["low"], difference["high"]) == (0, 0, 0)
+    assert "256 against 512: no effect here" in texts[0]
+    assert record(tmp_path / "one")["comparisons"][0]["mean"] == 0
     assert "of 2 comparisons" in texts[0]
 
 
@@ -217,6 +272,22 @@ def test_a_variant_that_diverges_is_named(reviews: Path, tmp_path: Path) -> None
     ended = run(reviews, tmp_path / "lab", "--vary initializer_range=0.02,1e38 --seeds 1")
     assert ended.status == 0, ended.text
     assert "initializer_range=1e38 failed: the loss is" in ended.text
+
+
+def test_a_base_that_fails_ends_the_lab_before_others_are_trained(reviews: Path, tmp_path: Path) -> None:
+    ended = run(reviews, tmp_path / "lab", "--vary initializer_range=1e38,0.02 --seeds 2")
+    assert ended.status == 2
+    assert "the base failed with seed 0 (the loss is" in ended.text
+    assert not (tmp_path / "lab" / "initializer_range=0.02").exists()
+
+
+@pytest.mark.slow
+def test_numbers_are_compared_by_their_loss(reviews: Path, tmp_path: Path) -> None:
+    numbers = tmp_path / "numbers.csv"
+    numbers.write_text(reviews.read_text(encoding="utf-8").replace(",1\n", ",1.5\n"), encoding="utf-8")
+    ended = run(numbers, tmp_path / "lab", "--vary norm_position=post,pre --seeds 1")
+    assert ended.status == 0, ended.text
+    assert record(tmp_path / "lab")["comparisons"][0]["score"] == "loss"
 
 
 @pytest.mark.slow

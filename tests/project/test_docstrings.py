@@ -23,7 +23,7 @@ def test_examples_of_docstrings_hold(name: str) -> None:
 
 
 ROOT = Path(__file__).parents[2]
-QUOTED = "modeling_scratch/positions.py", "modeling_scratch/configuration_scratch.py", "tests/model_cases.py"
+QUOTED = "modeling_scratch/positions.py", "tests/model_cases.py"
 
 
 def test_the_quoted_lines_are_those_of_the_files() -> None:

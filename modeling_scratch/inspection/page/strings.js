@@ -113,7 +113,7 @@ const STRINGS = {
     "lens.title": "What the model would answer after each layer",
     "lens.intro":
       "The logit lens gives the states of an earlier layer to the head that reads the last one. It shows where the answer takes shape; early layers were not trained to be read this way.",
-    "lens.divergence": "Divergence from the final answer: {0}",
+    "lens.divergence": "Kullback–Leibler divergence of the final answer from this one: {0} nats",
     "lens.hint": "Point at a cell, or move with the arrow keys, to see the first three answers.",
 
     "answer.title": "The answer",
@@ -181,7 +181,7 @@ const STRINGS = {
     "words.rollout": "Attention rollout",
     "words.rollout.how":
       "The attention of all layers multiplied: how much of each word arrives at the end. It has no sign.",
-    "words.complete": "The parts add up to {0}; the score differs from that of the empty input by {1} ({2} steps).",
+    "words.complete": "The parts add up to {0}; the score differs from that of the empty input, {3}, by {1} ({2} steps).",
     "words.random": "{0} random orders",
     "words.deletion": "The deletion test",
     "words.deletion.how":
@@ -197,7 +197,7 @@ const STRINGS = {
     "unchangeable.title": "Try it yourself",
     "unchangeable.intro": "",
     "change.none":
-      "This page holds no weights, so it shows the recorded pass only. Models above {0} parameters are too large for it.",
+      "This page holds no weights, so it shows the recorded pass only. Models above {0} parameters are too large for it, and it computes no rows that were added to the architecture.",
     "change.tokens": "Tokens",
     "change.source": "What the encoder reads",
     "change.target": "What the decoder reads",
@@ -369,7 +369,7 @@ const STRINGS = {
     "lens.title": "Was das Modell nach jeder Schicht antworten würde",
     "lens.intro":
       "Die Logit-Linse gibt die Zustände einer früheren Schicht an den Kopf, der die letzte liest. Sie zeigt, wo die Antwort entsteht; frühe Schichten wurden nicht dafür trainiert, so gelesen zu werden.",
-    "lens.divergence": "Divergenz zur endgültigen Antwort: {0}",
+    "lens.divergence": "Kullback-Leibler-Divergenz der endgültigen Antwort von dieser: {0} nat",
     "lens.hint":
       "Zeigen Sie auf eine Zelle, oder bewegen Sie sich mit den Pfeiltasten, um die ersten drei Antworten zu sehen.",
 
@@ -440,7 +440,7 @@ const STRINGS = {
     "words.rollout.how":
       "Die Aufmerksamkeit aller Schichten multipliziert: wie viel von jedem Wort am Ende ankommt. Sie hat kein Vorzeichen.",
     "words.complete":
-      "Die Teile ergeben zusammen {0}; der Wert weicht von dem der leeren Eingabe um {1} ab ({2} Schritte).",
+      "Die Teile ergeben zusammen {0}; der Wert weicht von dem der leeren Eingabe, {3}, um {1} ab ({2} Schritte).",
     "words.random": "{0} zufällige Reihenfolgen",
     "words.deletion": "Der Löschtest",
     "words.deletion.how":
@@ -456,7 +456,7 @@ const STRINGS = {
     "unchangeable.title": "Selbst ausprobieren",
     "unchangeable.intro": "",
     "change.none":
-      "Diese Seite enthält keine Gewichte und zeigt nur den aufgezeichneten Durchlauf. Modelle mit mehr als {0} Parametern sind zu groß für sie.",
+      "Diese Seite enthält keine Gewichte und zeigt nur den aufgezeichneten Durchlauf. Modelle mit mehr als {0} Parametern sind zu groß für sie, und Zeilen, die der Architektur hinzugefügt wurden, rechnet sie nicht.",
     "change.tokens": "Token",
     "change.source": "Was der Encoder liest",
     "change.target": "Was der Decoder liest",

@@ -202,7 +202,8 @@ function switches() {
   const ofPositions = toggle(words, words, () => state.change.positions, (isOff) => {
     state.change.positions = isOff;
   });
-  const ofScores = ["rotary", "alibi", "relative"].includes(kind); // which blocks alone read
+  const isBias = Object.keys(state.model.tensors).some((name) => name.endsWith(".position_bias"));
+  const ofScores = kind === "rotary" || isBias; // which blocks alone read
   const hasPositions = kind !== "none" && (rows.length > 0 || !ofScores);
   return el("div", {}, el("h3", {}, t("change.switches")), rows.length > 0 && note(t("change.switches.how")),
     el("div", { class: "switches" }, rows, hasPositions && ofPositions));

@@ -25,6 +25,17 @@ const MAIN = [
 ];
 const isMainName = (name) => MAIN.some(([parent, names]) => parent.test(parentName(name)) && names.has(lastName(name)));
 
+// The two halves of a residual connection: what its part f reads, and what it gives.
+const RESIDUALS = { pre: ["norm(x)", "x + f(x)"], post: ["x", "norm(x + f(x))"], output: ["x", "x + norm(f(x))"],
+  sandwich: ["norm(x)", "x + norm(f(x))"] };
+
+/** A tensor's name in the code; a half of a residual connection is called by its formula. */
+function tensorTitle(name) {
+  const half = /residual\.(before|after)$/.exec(name)?.[1];
+  const formulas = RESIDUALS[state.explanation.model.config.norm_position];
+  return half && formulas ? formulas[half === "before" ? 0 : 1] : lastName(name);
+}
+
 const lastName = (name) => name.split(".").slice(-1)[0];
 const parentName = (name) => name.split(".").slice(0, -1).join(".");
 
@@ -76,7 +87,9 @@ function blockDetails({ block, steps }, index, names) {
     if (!body.children.length) body.append(...stepRows(steps, names));
   };
   const main = steps.filter(({ id }) => names.has(id)).length;
-  return el("details", { class: "block", id: `block-${index}`, toggle: (event) => event.target.open && fill() },
+  const isOpen = /layers\.0$/.test(block) && !/decoder\./.test(block); // the first layer shows what the others are
+  if (isOpen) fill();
+  return el("details", { class: "block", id: `block-${index}`, open: isOpen, toggle: (event) => event.target.open && fill() },
     el("summary", {}, el("span", { class: "block-title" }, groupTitle(block, steps, names)), " ", el("code", {}, block),
       el("span", { class: "count" }, t(main === 1 ? "pass.tensor" : "pass.tensors", main))), body);
 }
@@ -107,7 +120,7 @@ function stepDetails(step, name) {
   const tensor = step.values ? decoded(step.values) : null;
   return el("details", { class: name ? "step" : "step minor", id: `step-${step.id}`,
     toggle: (event) => event.target.open && !body.children.length && body.append(...stepBody(step, tensor)) },
-    el("summary", {}, el("code", { class: "name" }, name ? lastName(name) : stepName(step)),
+    el("summary", {}, el("code", { class: "name" }, name ? tensorTitle(name) : stepName(step)),
       el("span", { class: "op" }, step.op), el("span", { class: "shape" }, sizes(step.shape)), strip(tensor)), body);
 }
 

@@ -56,7 +56,8 @@ function wordsBy(attributions, method) {
   pieces.push(cut(at));
   return [el("p", { class: "intro" }, t(`words.${method}.how`)), el("p", { class: "words" }, pieces),
     found.difference !== undefined
-    && note(t("words.complete", number(found.sum, 4), number(found.difference, 4), found.steps))].filter(Boolean);
+    && note(t("words.complete", number(found.sum, 4), number(found.difference, 4), found.steps,
+      number(found.baseline, 4)))].filter(Boolean);
 }
 
 /** Curves of the score as words are taken out, the most important first, beside random orders. */
