@@ -17,11 +17,14 @@ from .arguments import checking_arguments
 from .checkpoints import checkpoint_to_resume, has_checkpoint, step_of
 from .distributed import whole_model
 from .layout import ENTRIES, RECORD
+from .resuming import rows_a_step
 from .run_folder import (
     FIXED,
+    ROWS_A_STEP,
     check,
     check_same_data,
     check_schedule,
+    check_step,
     check_unchanged,
     claim,
     delete_set_aside,
@@ -63,6 +66,8 @@ class Run:
         if run.continues:
             refuse_links(run.folder)
             check_unchanged(run.folder, run.groups, FIXED if run.checkpoint else ())
+            if run.checkpoint:
+                check_step(run.folder, training)
         elif run.is_main:
             check(run.folder, training.overwrite, inputs)  # type: ignore[attr-defined]
         set_seed(training.seed)
@@ -109,7 +114,8 @@ class Run:
 
     def record(self, notes: Sequence[str], **record: Any) -> None:
         """Claim the folder of a new run, and write run_config.json."""
-        record |= {DIGESTS: self.digests, "resumed_at": self.resumed_at, **self.noted}
+        steps = {"resumed_at": self.resumed_at, ROWS_A_STEP: rows_a_step(self.groups["training"])}
+        record |= {DIGESTS: self.digests, **steps, **self.noted}
         if self.is_main:
             if not self.continues:
                 claim(self.folder)

@@ -52,6 +52,7 @@ from .resuming import (
     apply_hyperparameters,
     hyperparameters,
     is_synchronous,
+    rows_a_step,
 )
 
 WHAT_TO_TRY = "try a lower --learning_rate, more --warmup_steps, --max_grad_norm 1, or neither --fp16 nor --bf16"
@@ -334,7 +335,8 @@ class RunTrainer(Sharing, CapturedTrainer):
         if self.train_sampler is not None:
             return self.train_sampler
         sampler = super()._get_train_sampler(*args)
-        return LengthGroups(sampler, self.args.seed) if isinstance(sampler, LengthGroupedSampler) else sampler
+        is_grouped = isinstance(sampler, LengthGroupedSampler)
+        return LengthGroups(sampler, self.args.seed, rows_a_step(self.args)) if is_grouped else sampler
 
     def _run_epoch(self, *args: Any, **kwargs: Any) -> None:
         """Trainer would take a further step when a finished run is resumed."""
