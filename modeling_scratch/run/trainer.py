@@ -238,14 +238,33 @@ class RunTrainer(Sharing, CapturedTrainer):
 
     # Evaluation
 
+    def prediction_step(self, *args: Any, **kwargs: Any) -> tuple[Tensor | None, Any, Any]:
+        """Weight the mean loss of a batch by its labels, as Trainer weights it by its rows."""
+        loss, outputs, labels = super().prediction_step(*args, **kwargs)
+        if loss is not None and labels is not None:
+            share = self._labels_a_row(labels)
+            loss = loss * share if share else torch.zeros_like(loss)
+        return loss, outputs, labels
+
     def evaluation_loop(self, *args: Any, **kwargs: Any) -> EvalLoopOutput:
-        """Return the mean loss of all tokens where `token_metrics` has it: Trainer's is a mean of means of batches."""
+        """Return the mean loss of all labels, whatever the batches: Trainer's is a mean of means of batches."""
         with self._restored_weights():
             output = super().evaluation_loop(*args, **kwargs)
-        metrics = output.metrics or {}
-        if "eval_token_loss" in metrics:
+        metrics, name = output.metrics or {}, f"{kwargs.get('metric_key_prefix', 'eval')}_loss"
+        if "eval_token_loss" in metrics:  # that of `token_metrics`
             metrics["eval_loss"] = metrics.pop("eval_token_loss")
+        elif name in metrics and output.label_ids is not None:
+            metrics[name] /= self._labels_a_row(output.label_ids) or 1
         return output
+
+    def _labels_a_row(self, labels: Any) -> float:
+        """Return how many labels a row has on average, or what they weigh in the loss. Labels of -100 are none."""
+        first = torch.as_tensor(labels[0] if isinstance(labels, tuple) else labels)
+        count = getattr(self.compute_loss_func, "count", None)
+        if first.is_floating_point():
+            return 1.0
+        items = count([{"labels": first}], first.device) if count else (first != -100).sum()
+        return float(items) / len(first)
 
     @contextmanager
     def _restored_weights(self) -> Iterator[None]:
