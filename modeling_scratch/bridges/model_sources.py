@@ -23,6 +23,7 @@ from ..utils.errors import DataError, one_line
 from ..utils.library_messages import hidden_messages
 from ..utils.retired_options import refuse_retired
 from .configs import FAMILIES, why_not
+from .conversion import savable
 from .model_limits import NO_LIMIT, check_model_files
 from .weights import freeze_zeros
 
@@ -180,6 +181,8 @@ def load_body(auto_class: Any, name: str, trust_remote_code: bool, **options: An
         _check_used(model, [key for key in info["unexpected_keys"] if key.startswith(f"{model.base_model_prefix}.")])
     except ValueError as error:
         raise DataError(f"--model_name_or_path {name}: {error}") from error
+    if getattr(model, "generation_config", None) is not None:
+        savable(model.generation_config, name)
     new = [*info["missing_keys"], *(key for key, *_ in info["mismatched_keys"])]
     for what, keys in (("new, untrained layers", new), ("unused layers of the checkpoint", info["unexpected_keys"])):
         if keys and os.environ.get("RANK", "0") == "0":  # one of several processes

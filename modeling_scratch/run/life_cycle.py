@@ -140,7 +140,7 @@ class Run:
         unset_hf_deepspeed_config()  # else, with ZeRO-3, a process that loads a model alone waits for the others
 
 
-def rehearse(trainer: Trainer) -> None:
+def rehearse(trainer: Any) -> None:
     """Build what training needs and discard it. Raises `DataError` if the arguments do not permit it."""
     if trainer.is_deepspeed_enabled:  # its own file describes the optimizer
         return
@@ -155,6 +155,7 @@ def rehearse(trainer: Trainer) -> None:
             for rate_at in getattr(trainer.lr_scheduler, "lr_lambdas", ()):
                 rate_at(steps)
     trainer.optimizer = trainer.lr_scheduler = None
+    trainer.rehearse_saving()
 
 
 def summary(trainer: Trainer, checkpoint: str | None) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from transformers import EvalPrediction
 
@@ -72,7 +73,8 @@ def check_options(data: ReviewData, arguments: Any) -> None:
             raise DataError(f"--{name} requires one class per text, and the task is {data.problem_type}: remove it")
     if arguments.names_best_metric:
         labels, name = data.labels("validation"), arguments.metric_for_best_model
-        scores = PROBLEMS[data.problem_type].metrics(data.label_names)(EvalPrediction(labels, labels))
+        logits = np.eye(len(data.label_names))[labels] if data.problem_type == ONE_CLASS else labels
+        scores = PROBLEMS[data.problem_type].metrics(data.label_names)(EvalPrediction(logits, labels))
         if name.removeprefix("eval_") not in (found := ["loss", *scores]):
             raise DataError(f"--metric_for_best_model {name}: the choices are {', '.join(found)}")
 

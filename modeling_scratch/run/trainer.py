@@ -8,8 +8,10 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from shutil import disk_usage
 from signal import Signals
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn, optim
@@ -21,7 +23,7 @@ from transformers.trainer_utils import EvalLoopOutput, TrainOutput, rotate_check
 
 from ..modeling_base import ScratchPreTrainedModel
 from ..pipelines import TARGET_FOLDER
-from ..utils.errors import DataError, DivergedError
+from ..utils.errors import DataError, DivergedError, one_line
 from ..utils.files import remove
 from ..utils.library_messages import hidden_messages
 from .callbacks import EarlyStopping, WeightAverage, deciding_metric, print_lines
@@ -311,6 +313,24 @@ class RunTrainer(Sharing, CapturedTrainer):
             best = self.state.best_model_checkpoint
             limit = arguments.save_total_limit
             rotate_checkpoints(str(checkpoint.parent), limit, best, use_mtime=False)  # copies have other times
+
+    def rehearse_saving(self) -> None:
+        """Save all but the weights elsewhere: what fails would fail at the first checkpoint, with the steps before it.
+
+        Raises `DataError`, also for a disk without room for a checkpoint.
+        """
+        if not self.args.should_save:
+            return
+        try:
+            with TemporaryDirectory() as folder:
+                self._save(folder, state_dict={})
+        except Exception as error:
+            raise DataError(f"the model could not be saved: {one_line(error)}") from error
+        output, model = Path(self.args.output_dir or "").absolute(), cast(nn.Module, self.model)
+        place = next(path for path in (output, *output.parents) if path.exists())
+        needs, free = sum(weight.nbytes for weight in model.parameters()), disk_usage(place).free
+        if self.keeps_checkpoints and free < needs:
+            raise DataError(f"{place}: {free / 1e9:.2g} GB are free, and the weights alone take {needs / 1e9:.2g} GB")
 
     def save_state(self) -> None:
         super().save_state()

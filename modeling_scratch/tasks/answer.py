@@ -113,6 +113,7 @@ def _windows_or_none(answerer: Reader, question: Question) -> list[Any]:
 
 class QuestionAnswering(Task):
     name = "answer"
+    scores = "exact_match", "f1"
     arguments = ReaderModelArguments, QuestionDataArguments, ReaderTrainingArguments
     purpose = "A model for extractive question answering: the answer to a question is a piece of its context."
     use = Use(

@@ -111,6 +111,7 @@ def sampler_of(rows: Any, arguments: TrainingArguments) -> Sampler | None:
 
 class Pretraining(Task):
     name = PRETRAIN
+    scores = "perplexity", "bits_per_character", "bits_per_byte"
     arguments = PretrainingModelArguments, DocumentArguments, PretrainingArguments
     best_by, predicts, evaluates, samples = None, False, ("validation",), 0
     lab = Comparison(presets.DECODERS, "loss", ("perplexity",), "--objective clm --validation_fraction 0.05")

@@ -237,6 +237,7 @@ def _marked(sentence: Sentence, labels: Sequence[str]) -> str:
 
 class Tagging(Task):
     name = "tag"
+    scores = "accuracy", "precision", "recall", "f1"
     arguments = TaggerModelArguments, TaggedDataArguments, TaggerTrainingArguments
     purpose = "A tagger, which labels the words of a text: {labels}."
     use = Use(
