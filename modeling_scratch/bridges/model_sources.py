@@ -214,6 +214,8 @@ def load_model(auto_class: Any, head: str, name: str, trust_remote_code: bool, *
     """
     config = load_checkpoint(AutoConfig, name, trust_remote_code)
     options["dtype"] = torch.float32
+    if isinstance(config, ScratchConfig) and config.is_encoder_decoder and "ConditionalGeneration" not in head:
+        raise DataError(f"--model_name_or_path {name}: an encoder-decoder, which has no {head}; give an encoder")
     if config.model_type not in FAMILIES or why_not(FAMILIES[config.model_type], head):
         model = load_body(auto_class, name, trust_remote_code, **options)
         if (family := FAMILIES.get(getattr(config, "native_model_type", None))) is not None:
@@ -221,7 +223,9 @@ def load_model(auto_class: Any, head: str, name: str, trust_remote_code: bool, *
         return model
     scratch_class = next((ours for ours in FAMILIES[config.model_type].heads if ours.endswith(head)), None)
     if scratch_class is None:
-        raise DataError(f"--model_name_or_path {name}: {config.model_type} has no {head} in this package")
+        kind = "an encoder-decoder, which" if config.is_encoder_decoder else "which"
+        advice = f"{kind} has no {head} in this package; give an encoder, such as BERT"
+        raise DataError(f"--model_name_or_path {name}: {config.model_type}, {advice}")
     try:
         return modeling_scratch.load_pretrained(name, getattr(modeling_scratch, scratch_class), **options).train()
     except (OSError, ValueError) as error:

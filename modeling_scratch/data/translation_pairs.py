@@ -194,7 +194,7 @@ def _choose_columns(
     first = next(iter(source.rows()), None)
     if first is None:
         raise DataError(f"{source}: contains no pairs")
-    names = list(_nested(first.values))
+    names = list(nested(first.values))
     if arguments.source_column and arguments.target_column:
         columns = arguments.source_column, arguments.target_column
         select(dict.fromkeys(names), columns, str(source))
@@ -213,15 +213,15 @@ def _choose_columns(
     return names[0], names[1]
 
 
-def _nested(values: Values) -> Values:
-    nested = values.get(NESTED)
-    return nested if isinstance(nested, dict) else values
+def nested(values: Values) -> Values:
+    inner = values.get(NESTED)
+    return inner if isinstance(inner, dict) else values
 
 
 def _read_pairs(split: str, source: Source | LinePairs, columns: tuple[str, str], notes: list[str]) -> list[Pair]:
     pairs, empty = [], []
     for row in source.rows():
-        values = select(_nested(row.values), columns, row.where)
+        values = select(nested(row.values), columns, row.where)
         first, second = (parse_text(value, column, row.where, "").strip() for column, value in values.items())
         if first and second:
             pairs.append((first, second))

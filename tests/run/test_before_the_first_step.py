@@ -10,10 +10,24 @@ import torch
 import train_answers
 import train_tokens
 from processes import refusal
-from transformers import AutoModelForCausalLM, GenerationConfig, GPT2Config, GPT2LMHeadModel, TrainingArguments
+from transformers import (
+    AutoModelForCausalLM,
+    AutoModelForSequenceClassification,
+    BartConfig,
+    GenerationConfig,
+    GPT2Config,
+    GPT2LMHeadModel,
+    TrainingArguments,
+)
 
-from modeling_scratch import ScratchDecoderConfig, load_pretrained
+from modeling_scratch import (
+    ScratchDecoderConfig,
+    ScratchSeq2SeqConfig,
+    ScratchSeq2SeqForConditionalGeneration,
+    load_pretrained,
+)
 from modeling_scratch.bridges.model_sources import load_model
+from modeling_scratch.data.documents import DocumentArguments, load_documents
 from modeling_scratch.modeling_decoder import ScratchDecoderForCausalLM
 from modeling_scratch.run.life_cycle import rehearse
 from modeling_scratch.run.trainer import RunTrainer
@@ -61,3 +75,19 @@ def test_a_score_that_no_evaluation_has_is_refused(program, tmp_path: Path, caps
     options = [*objective, "--train_file", str(tmp_path / "none.txt"), "--output_dir", str(tmp_path / "run")]
     told = refusal(capsys, program.main, [*options, "--metric_for_best_model", "nothing"])
     assert "--metric_for_best_model nothing: the choices are loss, " in told
+
+
+def test_an_encoder_decoder_does_not_classify_and_is_told_so(tmp_path: Path) -> None:
+    config = ScratchSeq2SeqConfig(**SIZES, intermediate_size=16, pad_token_id=0, decoder_start_token_id=1)
+    ScratchSeq2SeqForConditionalGeneration(config).save_pretrained(tmp_path / "own")
+    sizes = {"vocab_size": 20, "d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "pad_token_id": 0}
+    BartConfig(**sizes, decoder_attention_heads=2, encoder_attention_heads=2).save_pretrained(tmp_path / "native")
+    for name in "own", "native":
+        with pytest.raises(DataError, match="an encoder-decoder, which has no ForSequenceClassification.*give an enc"):
+            load_model(AutoModelForSequenceClassification, "ForSequenceClassification", str(tmp_path / name), False)
+
+
+def test_a_folder_of_texts_is_told_how_it_is_read(tmp_path: Path) -> None:
+    (tmp_path / "book.txt").write_text("a b c")
+    with pytest.raises(DataError, match=r"no train file.* to train on all of its texts: --train_file .*/\*.txt"):
+        load_documents(DocumentArguments(data_dir=str(tmp_path)))
