@@ -75,7 +75,7 @@ def asked_rows(
 ) -> Iterator[tuple[int, Question, dict[str, Any]]]:
     """Stream (row, question without answers, kept columns) of a file, or of standard input: "-".
 
-    kept: the columns by their new names. A missing question or context is "". Raises `DataError` that names the entry and the field.
+    kept: the columns by their new names. A missing text is "". Raises `DataError` that names the entry and the field.
     """
     for row in _typed_rows(form) if source == "-" else question_rows(read_rows(Path(source), form=form)):
         question, chosen = asked(row, may_be_missing=True), select(row.values, kept.values(), row.where)
@@ -107,7 +107,7 @@ def asked(row: Row, may_be_missing: bool = False) -> Question:
         else:
             _check_text(text, f"{row.where}, {name}")
     known = None if is_missing(row.values.get("id")) else str(row.values["id"])
-    return Question(*texts.values(), id=known, where=row.where)
+    return Question(texts["question"], texts["context"], id=known, where=row.where)
 
 
 def answered(row: Row, fixed: list[str] | None = None) -> Question:

@@ -18,7 +18,7 @@ from ..utils.options import option
 from .held_out import complete_splits, missing_splits, overlap_notes, sampled
 from .label_kinds import MAX_CLASSES
 from .splits import DatasetSource, Source, SplitArguments, open_splits
-from .tables import FOUND, Row, missing_column, select
+from .tables import FOUND, Row, TableForm, missing_column, read_rows, select
 from .text_files import CONLL, format_of
 
 LISTS = (".jsonl", ".json", ".parquet")
@@ -141,6 +141,24 @@ def conll_rows(path: Path) -> Iterator[Row]:
             places, values = zip(*words)
             lists = {**dict(zip(names, zip(*values))), LINES: places}
             yield Row(next(numbers), lists, f"{path.name}, line {places[0]}")
+
+
+def words_column(path: Path, form: TableForm) -> str | None:
+    """Return the column with a list of words a row, of CoNLL or a table without a column "text"; None without one."""
+    first = next(_rows_of_words(path, form), None)
+    names = (*WORD_NAMES, "0") if first and "text" not in first.values else ()
+    return next((name for name in names if first and isinstance(first.values.get(name), list | tuple)), None)
+
+
+def read_words(path: Path, column: str, form: TableForm) -> Iterator[tuple[Row, str]]:
+    """Stream each row with its words between blanks, as a tagger is trained and evaluated on them."""
+    return ((row, " ".join(_strings(row, column))) for row in _rows_of_words(path, form))
+
+
+def _rows_of_words(path: Path, form: TableForm) -> Iterator[Row]:
+    if format_of(path) in CONLL:
+        return conll_rows(path)
+    return iter(read_rows(path, form=form)) if format_of(path) in LISTS else iter(())
 
 
 def _columns_of(line: str) -> list[str]:

@@ -204,8 +204,8 @@ def _choose_columns(
         raise DataError(f"{source}: ambiguous columns {listed}; choose with --source_column and --target_column")
     if all(len(name.split()) > 1 for name in names) or any(name.rstrip().endswith(ENDS) for name in names):
         raise DataError(
-            f"{source}: the first line has texts, {names[0]!r} and {names[1]!r}, where the columns' names should be; add "
-            "a line of names above it, or give these as --source_column and --target_column if they are names"
+            f"{source}: the first line has texts, {names[0]!r} and {names[1]!r}, and not the names of the columns; "
+            "add a line of names above it, or give these as --source_column and --target_column if they are names"
         )
     notes.append(
         f"source column: {names[0]!r}, target column: {names[1]!r} (--source_column and --target_column not given)"

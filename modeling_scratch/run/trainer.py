@@ -11,7 +11,7 @@ from pathlib import Path
 from shutil import disk_usage
 from signal import Signals
 from tempfile import TemporaryDirectory
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import Tensor, nn, optim
@@ -326,7 +326,7 @@ class RunTrainer(Sharing, CapturedTrainer):
                 self._save(folder, state_dict={})
         except Exception as error:
             raise DataError(f"the model could not be saved: {one_line(error)}") from error
-        output, model = Path(self.args.output_dir or "").absolute(), cast(nn.Module, self.model)
+        output, model = Path(self.args.output_dir or "").absolute(), self.model
         place = next(path for path in (output, *output.parents) if path.exists())
         needs, free = sum(weight.nbytes for weight in model.parameters()), disk_usage(place).free
         if self.keeps_checkpoints and free < needs:
@@ -374,8 +374,9 @@ class RunTrainer(Sharing, CapturedTrainer):
         if self.train_sampler is not None:
             return self.train_sampler
         sampler = super()._get_train_sampler(*args)
-        is_grouped = isinstance(sampler, LengthGroupedSampler)
-        return LengthGroups(sampler, self.args.seed, rows_a_step(self.args)) if is_grouped else sampler
+        if isinstance(sampler, LengthGroupedSampler):
+            return LengthGroups(sampler, self.args.seed, rows_a_step(self.args))
+        return sampler
 
     def _run_epoch(self, *args: Any, **kwargs: Any) -> None:
         """Trainer would take a further step when a finished run is resumed."""

@@ -2,7 +2,7 @@
 """Label the words of texts: entities, such as names, or classes of words, such as parts of speech."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
+from ..data.tables import select
 from ..data.tagged_sentences import (
     CONLL,
     OUTSIDE,
@@ -27,9 +28,11 @@ from ..data.tagged_sentences import (
     labels_of_parts,
     load_tagged,
     parts_of,
+    read_words,
+    words_column,
     words_of_tokens,
 )
-from ..inference.arguments import PredictArguments
+from ..inference.arguments import PredictArguments, refuse
 from ..inference.loading import load_head, set_length
 from ..run.arguments import HeadTrainingArguments
 from ..run.encoder_models import HeadModelArguments, model_with_head, tokenizer_of_head
@@ -41,6 +44,7 @@ from .base import (
     EXAMPLES,
     Curve,
     Encoded,
+    FileRow,
     Space,
     Task,
     Training,
@@ -354,6 +358,27 @@ class Tagging(Task):
         model, tokenizer = load_head(arguments, AutoModelForTokenClassification, "not a trained tagger")
         set_length(arguments, tokenizer, model.config)
         return Tagger(model, tokenizer, arguments.batch_size)
+
+    def _words(self, arguments: PredictArguments) -> str | None:
+        """Return the column of the words of the input; None where it has texts."""
+        path = Path(arguments.input)
+        is_text = arguments.input == "-" or bool(arguments.text_column) or not path.is_file()
+        return None if is_text else words_column(path, arguments.form)
+
+    def prepare(self, arguments: PredictArguments) -> None:
+        if self._words(arguments) is None:
+            return super().prepare(arguments)
+        refuse(self.refused(arguments), self.refusal)
+        arguments.check_answer([*(["text"] if arguments.with_text else []), *self.columns_of_answers])
+
+    def rows(self, arguments: PredictArguments) -> Iterator[FileRow]:
+        """Stream the rows of the input, whose texts can be lists of words or sentences of CoNLL."""
+        if (column := self._words(arguments)) is None:
+            yield from super().rows(arguments)
+            return
+        for row, text in read_words(Path(arguments.input), column, arguments.form):
+            chosen = select(row.values, arguments.kept.values(), row.where)
+            yield row.number, text, {new: chosen[name] for new, name in arguments.kept.items()}
 
     def column(self, answerer: Tagger) -> str:
         return self.columns_of_answers[not answerer.finds_entities]

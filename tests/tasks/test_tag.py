@@ -128,6 +128,26 @@ def test_predict_writes_the_entities_that_the_pipeline_finds(run: Path, tmp_path
             assert all(text[one["start"] : one["end"]] == one["text"] for one in mine)
 
 
+def test_predict_reads_the_files_that_a_tagger_is_trained_on(run: Path, tmp_path: Path) -> None:
+    """CoNLL, and JSON lines with tokens: as their words with blanks between them."""
+    asked = sentences(8, 2)
+    write_conll(tmp_path / "in.conll", 8, 2)
+    words = [[word for word, _ in sentence] for sentence in asked]
+    write(
+        tmp_path / "tokens.jsonl", {"id": range(8), "tokens": words, "ner_tags": [["O"] * len(each) for each in words]}
+    )
+    write(tmp_path / "text.jsonl", {"id": range(8), "text": [" ".join(each) for each in words]})
+    found = []
+    for name, options in (("text.jsonl", "--keep_columns id"), ("tokens.jsonl", "--keep_columns id"), ("in.conll", "")):
+        asking = (
+            f"--model {run} --input {tmp_path / name} --output {tmp_path}/out.jsonl --overwrite --with_text {options}"
+        )
+        predict.main(asking.split())
+        found.append(read(tmp_path / "out.jsonl"))
+    assert found[0] == found[1]
+    assert found[2] == [{name: value for name, value in row.items() if name != "id"} for row in found[0]]
+
+
 def test_predict_finds_the_entities_of_a_text_longer_than_the_model_reads(run: Path, tmp_path: Path) -> None:
     """In windows, as the pipeline does with a stride."""
     text = " ".join(word for sentence in sentences(40, 2) for word, _ in sentence)
@@ -211,8 +231,9 @@ def test_words_have_the_label_that_was_scored_also_if_only_first_tokens_are_trai
 def test_the_f1_of_the_report_is_that_of_the_spans_of_predict(tmp_path: Path, options: str) -> None:
     """Also of words with hyphens and full stops, and of sentences that are read in windows."""
     given: list[set[tuple[int, int, str]]] = []
+    texts: list[str] = []
     for seed, (split, rows) in enumerate({"train": 120, "validation": 20, "test": 40}.items()):
-        blocks, given = [], []
+        blocks, given, texts = [], [], []
         for sentence in sentences(rows, seed):
             words = [
                 (f"{word}-Vi" if label == "I-PER" else "U.S." if word == "Paris" else word, label)
@@ -221,7 +242,7 @@ def test_the_f1_of_the_report_is_that_of_the_spans_of_predict(tmp_path: Path, op
             blocks.append("".join(f"{word} {label}\n" for word, label in words))
             one = Sentence(*zip(*words), "")
             given.append({(one.spans[a][0], one.spans[b][1], kind) for kind, a, b in get_entities([*one.labels])})
-            texts = [one.text] if len(given) == 1 else [*texts, one.text]
+            texts.append(one.text)
         (tmp_path / f"{split}.conll").write_text("\n".join(blocks))
     run, table = tmp_path / "run", write(tmp_path / "in.csv", {"text": texts})
     train(tmp_path, run, f"{FAST} --num_train_epochs 3 {options}")
