@@ -99,7 +99,7 @@ def load_pretrained(
     if left_out:
         logger.info(f"{where}: {some(left_out)} ignored: not part of {head}")
     if model.can_generate():
-        model.generation_config = _generation_config(where, native, hub)
+        model.generation_config = savable(_generation_config(where, native, hub), where)
     model.config.dtype = slots.dtype
     return model.eval()
 
@@ -167,6 +167,23 @@ def _finish(slots: Slots, family: Family, new: Iterable[str]) -> None:
         model._init_weights(module.to(dtype))
     if names := sorted(new):
         logger.warning(f"{type(model).__name__}: {some(names)} randomly initialised: train the model before use")
+
+
+# Settings that the library refuses to save without do_sample, or without beams, where it ignores them.
+OF_SAMPLING = "temperature", "top_k", "top_p", "min_p", "top_h", "typical_p", "epsilon_cutoff", "eta_cutoff"
+OF_BEAMS = "early_stopping", "length_penalty"
+
+
+def savable(config: GenerationConfig, name: str) -> GenerationConfig:
+    """Return the generation settings of a checkpoint without those that have no effect, if they could not be saved."""
+    try:
+        config.validate(strict=True)
+    except ValueError:
+        unused = OF_SAMPLING * (config.do_sample is not True) + OF_BEAMS * ((config.num_beams or 1) == 1)
+        if given := [f"{each}={getattr(config, each)}" for each in unused if getattr(config, each, None) is not None]:
+            logger.warning(f"{name}: generation_config.json: without effect and left out: {', '.join(given)}")
+        config.update(**dict.fromkeys(unused))
+    return config
 
 
 def _generation_config(name: str, native: PreTrainedConfig, hub: dict[str, Any]) -> GenerationConfig:

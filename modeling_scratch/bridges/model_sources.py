@@ -24,6 +24,7 @@ from ..utils.errors import DataError, one_line
 from ..utils.library_messages import hidden_messages
 from ..utils.retired_options import refuse_retired
 from .configs import FAMILIES, why_not
+from .conversion import savable
 from .model_limits import NO_LIMIT, check_model_files
 from .weights import freeze_zeros
 
@@ -206,6 +207,8 @@ def load_body(auto_class: Any, name: str, trust_remote_code: bool, **options: An
         _check_used(model, [key for key in info["unexpected_keys"] if key.startswith(f"{model.base_model_prefix}.")])
     except ValueError as error:
         raise DataError(f"--model_name_or_path {name}: {error}") from error
+    if getattr(model, "generation_config", None) is not None:
+        savable(model.generation_config, name)
     new = [*info["missing_keys"], *(key for key, *_ in info["mismatched_keys"])]
     for what, keys in (("new, untrained layers", new), ("unused layers of the checkpoint", info["unexpected_keys"])):
         if keys and os.environ.get("RANK", "0") == "0":  # one of several processes
@@ -237,6 +240,8 @@ def load_model(auto_class: Any, head: str, name: str, trust_remote_code: bool, *
     """
     config = load_checkpoint(AutoConfig, name, trust_remote_code)
     options["dtype"] = torch.float32
+    if isinstance(config, ScratchConfig) and config.is_encoder_decoder and "ConditionalGeneration" not in head:
+        raise DataError(f"--model_name_or_path {name}: an encoder-decoder, which has no {head}; give an encoder")
     if config.model_type not in FAMILIES or why_not(FAMILIES[config.model_type], head):
         model = load_body(auto_class, name, trust_remote_code, **options)
         if (family := FAMILIES.get(getattr(config, "native_model_type", None))) is not None:
@@ -244,7 +249,9 @@ def load_model(auto_class: Any, head: str, name: str, trust_remote_code: bool, *
         return model
     scratch_class = next((ours for ours in FAMILIES[config.model_type].heads if ours.endswith(head)), None)
     if scratch_class is None:
-        raise DataError(f"--model_name_or_path {name}: {config.model_type} has no {head} in this package")
+        kind = "an encoder-decoder, which" if config.is_encoder_decoder else "which"
+        advice = f"{kind} has no {head} in this package; give an encoder, such as BERT"
+        raise DataError(f"--model_name_or_path {name}: {config.model_type}, {advice}")
     try:
         return modeling_scratch.load_pretrained(name, getattr(modeling_scratch, scratch_class), **options).train()
     except (OSError, ValueError) as error:

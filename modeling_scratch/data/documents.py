@@ -114,7 +114,14 @@ def _size(documents: Sequence[str]) -> str:
 def load_documents(arguments: DocumentArguments) -> Documents:
     """Load and split the documents that `arguments` select. Raises `DataError` for invalid data."""
     suffixes, opened = (".txt", *READERS), ("train", "validation")
-    sources, notes = open_splits(arguments, FOUND, suffixes, opened, arguments.streaming)
+    try:
+        sources, notes = open_splits(arguments, FOUND, suffixes, opened, arguments.streaming)
+    except DataError as error:
+        if arguments.data_dir and not arguments.train_file and list(Path(arguments.data_dir).glob("*.txt")):
+            raise DataError(
+                f"{error}; to train on all of its texts: --train_file {arguments.data_dir}/*.txt"
+            ) from error
+        raise
     files = getattr(sources["train"], "paths", ())
     if arguments.streaming and arguments.document == "file" and any(map(_is_plain_text, files)):
         raise DataError("--streaming cannot read a whole txt file as one document: set --document to line or paragraph")

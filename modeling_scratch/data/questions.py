@@ -9,7 +9,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..utils.errors import DataError
+from ..utils.errors import DataError, counted
 from ..utils.files import rows_digest
 from ..utils.markdown import excerpt
 from ..utils.options import option
@@ -22,6 +22,10 @@ from .text_pairs import TextPair
 FIELDS = "question", "context", "answers"
 PARTS = "text", "answer_start"  # of an answer
 SHOWN = 60  # characters of a text in a message
+
+
+class OffsetError(DataError):
+    """An answer that is not at its offset, but elsewhere in its context."""
 
 
 class Answer(NamedTuple):
@@ -71,10 +75,10 @@ def asked_rows(
 ) -> Iterator[tuple[int, Question, dict[str, Any]]]:
     """Stream (row, question without answers, kept columns) of a file, or of standard input: "-".
 
-    kept: the columns by their new names. Raises `DataError` that names the entry and the field.
+    kept: the columns by their new names. A missing text is "". Raises `DataError` that names the entry and the field.
     """
     for row in _typed_rows(form) if source == "-" else question_rows(read_rows(Path(source), form=form)):
-        question, chosen = asked(row), select(row.values, kept.values(), row.where)
+        question, chosen = asked(row, may_be_missing=True), select(row.values, kept.values(), row.where)
         yield row.number, question, {new: chosen[name] for new, name in kept.items()}
 
 
@@ -94,12 +98,16 @@ def _check_text(text: Any, where: str) -> None:
         raise DataError(f"{where}: {str(text)[:SHOWN]!r} is empty or not text")
 
 
-def asked(row: Row) -> Question:
+def asked(row: Row, may_be_missing: bool = False) -> Question:
     """Return the question of a row without its answers. Raises `DataError` that names the field."""
-    for name, text in select(row.values, FIELDS[:2], row.where).items():
-        _check_text(text, f"{row.where}, {name}")
+    texts = select(row.values, FIELDS[:2], row.where)
+    for name, text in texts.items():
+        if may_be_missing and is_missing(text):
+            texts[name] = ""
+        else:
+            _check_text(text, f"{row.where}, {name}")
     known = None if is_missing(row.values.get("id")) else str(row.values["id"])
-    return Question(row.values["question"], row.values["context"], id=known, where=row.where)
+    return Question(texts["question"], texts["context"], id=known, where=row.where)
 
 
 def answered(row: Row, fixed: list[str] | None = None) -> Question:
@@ -151,7 +159,7 @@ def _located(text: Any, start: Any, context: str, where: str, fixed: list[str] |
     if nearest is None:
         raise DataError(f"{where}: {excerpt(text, SHOWN)!r} does not occur in the context{_proposed(text, context)}")
     if fixed is None:
-        raise DataError(
+        raise OffsetError(
             f"{where}: {excerpt(text, SHOWN)!r} is not at answer_start {start}, but at {nearest}; correct it, or give "
             "--fix_offsets"
         )
@@ -235,7 +243,15 @@ def _context_of(question: Question) -> str:
 
 def _read(split: str, rows: Iterable[Row], arguments: QuestionDataArguments, notes: list[str]) -> list[Question]:
     fixed: list[str] | None = [] if arguments.fix_offsets else None
-    questions = [answered(row, fixed) for row in question_rows(rows)]
+    questions, misplaced = [], list[OffsetError]()
+    for row in question_rows(rows):
+        try:
+            questions.append(answered(row, fixed))
+        except OffsetError as error:
+            misplaced.append(error)
+    if misplaced:
+        others = counted(len(misplaced) - 1, "other question")
+        raise DataError(f"{misplaced[0]}" + f"; so have {others} in {split}" * (len(misplaced) > 1))
     if not questions:
         raise DataError(f"the {split} split has no questions")
     if fixed:

@@ -2,9 +2,10 @@
 """Load sentences whose words have labels: CoNLL files, or tables with a list of words and a list of labels."""
 
 import re
+import unicodedata
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain, count, groupby
 from operator import attrgetter
@@ -17,7 +18,7 @@ from ..utils.options import option
 from .held_out import complete_splits, missing_splits, overlap_notes, sampled
 from .label_kinds import MAX_CLASSES
 from .splits import DatasetSource, Source, SplitArguments, open_splits
-from .tables import FOUND, Row, missing_column, select
+from .tables import FOUND, Row, TableForm, missing_column, read_rows, select
 from .text_files import CONLL, format_of
 
 LISTS = (".jsonl", ".json", ".parquet")
@@ -54,6 +55,27 @@ class Sentence(NamedTuple):
         """The start and the end of each word in the text."""
         ends = accumulate(len(word) + (number > 0) for number, word in enumerate(self.words))
         return [(end - len(word), end) for word, end in zip(self.words, ends)]
+
+
+# Thai, Lao, Burmese, Khmer, Kana and Han.
+WITHOUT_BLANKS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+
+
+def is_in_word(character: str) -> bool:
+    """Return whether no entity begins or ends at a character if the next one is such a character as well."""
+    is_letter = character.isalnum() or unicodedata.category(character).startswith("M")
+    return is_letter and not WITHOUT_BLANKS.match(character)
+
+
+def parts_of(text: str) -> list[Span]:
+    """Return the spans that entities are made of: letters and digits together, and any other character alone."""
+    parts: list[Span] = []
+    for at, character in enumerate(text):
+        if parts and parts[-1][1] == at and is_in_word(character) and is_in_word(text[at - 1]):
+            parts[-1] = parts[-1][0], at + 1
+        elif not character.isspace():
+            parts.append((at, at + 1))
+    return parts
 
 
 def words_of_tokens(
@@ -119,6 +141,24 @@ def conll_rows(path: Path) -> Iterator[Row]:
             places, values = zip(*words)
             lists = {**dict(zip(names, zip(*values))), LINES: places}
             yield Row(next(numbers), lists, f"{path.name}, line {places[0]}")
+
+
+def words_column(path: Path, form: TableForm) -> str | None:
+    """Return the column with a list of words a row, of CoNLL or a table without a column "text"; None without one."""
+    first = next(_rows_of_words(path, form), None)
+    names = (*WORD_NAMES, "0") if first and "text" not in first.values else ()
+    return next((name for name in names if first and isinstance(first.values.get(name), list | tuple)), None)
+
+
+def read_words(path: Path, column: str, form: TableForm) -> Iterator[tuple[Row, str]]:
+    """Stream each row with its words between blanks, as a tagger is trained and evaluated on them."""
+    return ((row, " ".join(_strings(row, column))) for row in _rows_of_words(path, form))
+
+
+def _rows_of_words(path: Path, form: TableForm) -> Iterator[Row]:
+    if format_of(path) in CONLL:
+        return conll_rows(path)
+    return iter(read_rows(path, form=form)) if format_of(path) in LISTS else iter(())
 
 
 def _columns_of(line: str) -> list[str]:
@@ -212,6 +252,15 @@ def as_bio(labels: Sequence[str]) -> list[str]:
 def inside(label: str) -> str:
     """Return the label of a further token of a word: I- for B-, or else the same."""
     return f"I-{label[2:]}" if label.startswith("B-") else label
+
+
+def labels_of_parts(text: str, spans: Iterable[tuple[Span, str]]) -> list[str]:
+    """Return the label of each of the `parts_of` a text. spans: of words or entities in it, with their labels."""
+    labels = dict.fromkeys(parts_of(text), OUTSIDE)
+    for (start, end), label in spans:
+        for part in [(first, last) for first, last in labels if start <= first and last <= end]:
+            labels[part], label = label, inside(label)
+    return list(labels.values())
 
 
 # Splits

@@ -99,7 +99,8 @@ def trained_columns(model: str) -> tuple[str, ...]:
         return ()
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
-        names = record.get("text_columns") or record["data"]["text_column"]  # earlier versions had the latter alone
+        of_pairs = record.get("columns") or [None]  # of a translator, whose first column is that of the sources
+        names = record.get("text_columns") or of_pairs[0] or record["data"]["text_column"]  # earlier: the latter alone
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return ()  # what reads the record reports that it is damaged
     return tuple(map(str, names)) if isinstance(names, list) else (names,) if isinstance(names, str) else ()

@@ -19,6 +19,7 @@ from .tables import FOUND, READERS, Row, Values, select
 from .text_files import format_of
 
 NESTED = "translation"  # the Hub's parallel corpora store {"en": ..., "de": ...} in this column
+ENDS = (".", "!", "?", "…", "。", "！", "？")  # of sentences
 
 
 @dataclass
@@ -193,7 +194,7 @@ def _choose_columns(
     first = next(iter(source.rows()), None)
     if first is None:
         raise DataError(f"{source}: contains no pairs")
-    names = list(_nested(first.values))
+    names = list(nested(first.values))
     if arguments.source_column and arguments.target_column:
         columns = arguments.source_column, arguments.target_column
         select(dict.fromkeys(names), columns, str(source))
@@ -201,21 +202,26 @@ def _choose_columns(
     if len(names) != 2:
         listed = ", ".join(names)
         raise DataError(f"{source}: ambiguous columns {listed}; choose with --source_column and --target_column")
+    if all(len(name.split()) > 1 for name in names) or any(name.rstrip().endswith(ENDS) for name in names):
+        raise DataError(
+            f"{source}: the first line has texts, {names[0]!r} and {names[1]!r}, and not the names of the columns; "
+            "add a line of names above it, or give these as --source_column and --target_column if they are names"
+        )
     notes.append(
         f"source column: {names[0]!r}, target column: {names[1]!r} (--source_column and --target_column not given)"
     )
     return names[0], names[1]
 
 
-def _nested(values: Values) -> Values:
-    nested = values.get(NESTED)
-    return nested if isinstance(nested, dict) else values
+def nested(values: Values) -> Values:
+    inner = values.get(NESTED)
+    return inner if isinstance(inner, dict) else values
 
 
 def _read_pairs(split: str, source: Source | LinePairs, columns: tuple[str, str], notes: list[str]) -> list[Pair]:
     pairs, empty = [], []
     for row in source.rows():
-        values = select(_nested(row.values), columns, row.where)
+        values = select(nested(row.values), columns, row.where)
         first, second = (parse_text(value, column, row.where, "").strip() for column, value in values.items())
         if first and second:
             pairs.append((first, second))

@@ -8,6 +8,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
@@ -16,9 +17,11 @@ from tqdm import tqdm
 
 from ..bridges.model_limits import MOST_PENALTY
 from ..bridges.model_sources import ALLOW_SPECIAL_TOKENS, read_special_tokens
-from ..data.columns import NumberedText, is_missing, read_lines, read_texts
-from ..data.tables import READERS
+from ..data.columns import NumberedText, find_text_columns, is_missing, parse_text, read_lines, read_texts
+from ..data.tables import READERS, read_rows, select
 from ..data.text_files import format_of, open_bytes
+from ..data.text_pairs import as_recorded, trained_columns
+from ..data.translation_pairs import NESTED, nested
 from ..utils.command_line import option
 from ..utils.errors import DataError, quoted
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, check_inputs, check_output, open_output
@@ -121,6 +124,7 @@ def _check_number_of_texts(generator: TextGenerator) -> None:
         raise DataError(f"--num_return_sequences {texts}: requires --do_sample, or --num_beams {texts} or more")
 
 
+CHUNK = 1_000  # texts that are tokenised at a time
 BATCHES_AT_A_TIME = 16  # sorted by length and written together
 
 
@@ -134,7 +138,8 @@ class GenerateArguments:
         default="-", help="A csv, tsv, jsonl or parquet file, or one text per line; -: standard input."
     )
     max_file_size: float = option(default=MAX_FILE_SIZE, help=MAX_FILE_SIZE_HELP)
-    text_column: str | None = option(default=None, help="The text column; inferred by default.")
+    text_column: str | None = option(default=None, help="The text column; by default that of the model's training.")
+    stop: list[str] | None = field(default=None, metadata={"help": "End a text before the first of these strings."})
     output_file: str = option(default="-", help="The output file; -: standard output.")
     format: Literal["lines", "jsonl"] | None = option(
         default=None, help="The output format; by default jsonl for a .jsonl file, else lines."
@@ -159,6 +164,8 @@ class GenerateArguments:
             raise DataError("--prompt: not valid UTF-8")
         if self.text_column and not self.is_table:
             raise DataError(f"--text_column {self.text_column}: requires a table ({', '.join(READERS)})")
+        if "" in (self.stop or ()):
+            raise DataError("--stop: a string is empty")
         if self.batch_size < 1:
             raise DataError(f"--batch_size {self.batch_size}: must be at least 1")
         if self.seed is not None and not 0 <= self.seed < 2**32:
@@ -188,6 +195,7 @@ def generate(arguments: GenerateArguments, search: SearchArguments) -> None:
         arguments.trust_remote_code,
         arguments.allow_special_tokens,
     )
+    generator.stop = tuple(arguments.stop or ())
     if arguments.truncate and not isinstance(generator, Translator):
         raise DataError(
             "--truncate applies only to the sources of an encoder-decoder; shorten the prompts of a decoder"
@@ -195,6 +203,7 @@ def generate(arguments: GenerateArguments, search: SearchArguments) -> None:
     if arguments.seed is not None:
         transformers.set_seed(arguments.seed)
     check_lengths(rows, generator, arguments)
+    tell_unknown(rows, generator, arguments)
     with open_output(arguments.output_file) as handle:
         is_shown = arguments.prompt is not None and arguments.output_file == "-" and arguments.format is None
         written = show(rows[0][1], generator, handle) if is_shown else write_answers(rows, generator, handle, arguments)
@@ -206,12 +215,24 @@ def read_input(arguments: GenerateArguments) -> Iterator[NumberedText]:
     if arguments.prompt is not None:
         yield 1, arguments.prompt
     elif arguments.is_table:
-        yield from read_texts(Path(arguments.input_file), arguments.text_column)
+        yield from _read_table(Path(arguments.input_file), arguments)
     else:
         stdin = arguments.input_file == "-"
         with sys.stdin.buffer if stdin else open_bytes(Path(arguments.input_file)) as handle:
             for row, text in read_lines(handle, f"--input_file {arguments.input_file}"):
                 yield row, "" if is_missing(text) else text
+
+
+def _read_table(path: Path, arguments: GenerateArguments) -> Iterator[NumberedText]:
+    """Stream the texts of the column that is given, or else of that of the model's training, also in nested pairs."""
+    trained = trained_columns(arguments.model_name_or_path)
+    if trained and not arguments.text_column and any(NESTED in row.values for row in islice(read_rows(path), 1)):
+        for row in read_rows(path):
+            text = select(nested(row.values), trained, row.where)[trained[0]]
+            yield row.number, parse_text(text, trained[0], row.where, "")
+    else:
+        column = arguments.text_column or as_recorded(list(find_text_columns(path, trained=trained)))
+        yield from read_texts(path, column)
 
 
 def check_lengths(rows: Sequence[NumberedText], generator: TextGenerator, arguments: GenerateArguments) -> None:
@@ -231,6 +252,20 @@ def check_lengths(rows: Sequence[NumberedText], generator: TextGenerator, argume
     where = "--prompt" if arguments.prompt is not None else f"--input_file {arguments.input_file}, {unit} {row}"
     advice = "split it or use --truncate" if isinstance(generator, Translator) else "shorten it"
     raise DataError(f"{where}: {length} tokens exceed the model's limit of {limit}; {advice}")
+
+
+def tell_unknown(rows: Sequence[NumberedText], generator: TextGenerator, arguments: GenerateArguments) -> None:
+    """Print which texts have tokens that the model does not know."""
+    unknown, found = generator.tokenizer.unk_token_id, list[int]()
+    for start in range(0, len(rows) if unknown is not None else 0, CHUNK):
+        chunk = rows[start : start + CHUNK]
+        encoded = zip(chunk, generator.encode([text for _, text in chunk]))
+        found += [row for (row, _), tokens in encoded if unknown in tokens]
+    if found:
+        where = (
+            f"{'row' if arguments.is_table else 'line'} {', '.join(map(str, found[:5]))}{', ...' * (len(found) > 5)}"
+        )
+        print(f"{len(found):,} texts have words or characters that the model does not know: {where}", file=sys.stderr)
 
 
 def write_answers(

@@ -2,17 +2,16 @@
 """Labelled pieces of texts: from the groups or the tokens of the library's pipeline to whole words."""
 
 import re
-import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
+from ..data.columns import is_missing
 from ..data.tables import Values
-from ..data.tagged_sentences import words_of_tokens
+from ..data.tagged_sentences import Span, is_in_word, words_of_tokens
 from ..utils.errors import DataError
 
 WORD = re.compile(r"\S+")
-# Thai, Lao, Burmese, Khmer, Kana and Han.
-WITHOUT_BLANKS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+JOINS = re.compile("[-\u2010\u2011'\u2019]")  # hyphens and apostrophes, which have letters on both sides
 Piece = dict[str, Any]  # {"text", "label", "score", "start", "end"}
 
 
@@ -26,23 +25,39 @@ def entities_of(text: str, groups: Sequence[Values]) -> list[Piece]:
         start, end = _whole_words(text, group["start"], group["end"])
         if pieces and start < (before := pieces[-1]["end"]):
             start = next((at for at in range(before, end) if text[at].isalnum()), end)
-        if start < end:
+        if pieces and _is_same_word(text, pieces[-1], start, end, group["entity_group"]):
+            start, end = pieces[-1]["start"], max(at + 1 for at in range(end) if is_in_word(text[at]))
+            pieces[-1] |= {"text": text[start:end], "end": end}
+        elif start < end:
             pieces.append(_piece(text, start, end, group["entity_group"], group["score"]))
     return pieces
 
 
-def _whole_words(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return the span with the letters and digits next to it, unless its writing system has no blanks."""
-    while start > 0 and _is_in_word(text[start - 1]) and _is_in_word(text[start]):
+def _whole_words(text: str, start: int, end: int) -> Span:
+    """Return the span with the letters and digits next to it, unless its writing system has no blanks.
+
+    Without the blanks at its ends: nothing is left of one that does not show.
+    """
+    while start < end and is_missing(text[start]):
+        start += 1
+    while start < end and is_missing(text[end - 1]):
+        end -= 1
+    while 0 < start < end and is_in_word(text[start - 1]) and is_in_word(text[start]):
         start -= 1
-    while end < len(text) and _is_in_word(text[end - 1]) and _is_in_word(text[end]):
+    while start < end < len(text) and is_in_word(text[end - 1]) and is_in_word(text[end]):
         end += 1
     return start, end
 
 
-def _is_in_word(character: str) -> bool:
-    is_letter = character.isalnum() or unicodedata.category(character).startswith("M")
-    return is_letter and not WITHOUT_BLANKS.match(character)
+def _is_same_word(text: str, before: Piece, start: int, end: int, label: str) -> bool:
+    """Return whether a piece goes on with the word of the one before: behind a hyphen or an apostrophe.
+
+    It does if both have the same label, or if the hyphen or apostrophe begins it.
+    """
+    joint = before["end"]
+    if not joint < end or not JOINS.match(text[joint]) or not is_in_word(text[joint - 1]):
+        return False
+    return start == joint or (start == joint + 1 and label == before["label"] and is_in_word(text[start]))
 
 
 def words_of(text: str, tokens: Sequence[Values]) -> list[Piece]:

@@ -66,6 +66,7 @@ class TextGenerator(ABC):
     """Base class: generate texts from a text by model.generate, for one kind of model."""
 
     padding_side: str
+    stop: Sequence[str] = ()  # strings before which a text ends
 
     def __init__(self, model: Any, tokenizer: PreTrainedTokenizerBase, batch_size: int = 64, **generation: Any) -> None:
         """generation: arguments of model.generate, with precedence over model.generation_config."""
@@ -107,8 +108,8 @@ class TextGenerator(ABC):
 
     @property
     def can_stream(self) -> bool:
-        """Whether texts can be streamed: beam search may revise earlier tokens."""
-        return self.setting("num_beams", 1) == self.setting("num_return_sequences", 1) == 1
+        """Whether texts can be streamed: beam search may revise earlier tokens, and a stop takes back its beginning."""
+        return not self.stop and self.setting("num_beams", 1) == self.setting("num_return_sequences", 1) == 1
 
     def generate(self, texts: Sequence[str]) -> list[list[Generated]]:
         """Generate num_return_sequences texts for each text; empty ones for empty texts."""
@@ -140,6 +141,8 @@ class TextGenerator(ABC):
     ) -> list[list[Generated]]:
         inputs = self._pad(batch)
         options = {**self.generation, "max_new_tokens": room, "streamer": streamer, "return_dict_in_generate": False}
+        if self.stop:
+            options |= {"stop_strings": [*self.stop], "tokenizer": getattr(self, "target_tokenizer", self.tokenizer)}
         was_training = self.model.training
         self.model.eval()
         outputs = self.model.generate(**inputs, **options)
@@ -160,7 +163,10 @@ class TextGenerator(ABC):
         ends = self.setting("eos_token_id", [])
         ends = ends if isinstance(ends, list) else [ends]
         length = next((index for index, token in enumerate(new) if token in ends), None)
-        return Generated(self.decode(source, new[:length]), room if length is None else None)
+        text = self.decode(source, new[:length])
+        stops = [text.index(each) for each in self.stop if each in text]
+        is_cut = length is None and not stops
+        return Generated(text[: min(stops, default=len(text))], room if is_cut else None)
 
 
 class Continuer(TextGenerator):

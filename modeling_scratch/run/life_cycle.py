@@ -17,11 +17,14 @@ from .arguments import checking_arguments
 from .checkpoints import checkpoint_to_resume, has_checkpoint, step_of
 from .distributed import whole_model
 from .layout import ENTRIES, RECORD
+from .resuming import rows_a_step
 from .run_folder import (
     FIXED,
+    ROWS_A_STEP,
     check,
     check_same_data,
     check_schedule,
+    check_step,
     check_unchanged,
     claim,
     delete_set_aside,
@@ -63,6 +66,8 @@ class Run:
         if run.continues:
             refuse_links(run.folder)
             check_unchanged(run.folder, run.groups, FIXED if run.checkpoint else ())
+            if run.checkpoint:
+                check_step(run.folder, training)
         elif run.is_main:
             check(run.folder, training.overwrite, inputs)  # type: ignore[attr-defined]
         set_seed(training.seed)
@@ -109,7 +114,8 @@ class Run:
 
     def record(self, notes: Sequence[str], **record: Any) -> None:
         """Claim the folder of a new run, and write run_config.json."""
-        record |= {DIGESTS: self.digests, "resumed_at": self.resumed_at, **self.noted}
+        steps = {"resumed_at": self.resumed_at, ROWS_A_STEP: rows_a_step(self.groups["training"])}
+        record |= {DIGESTS: self.digests, **steps, **self.noted}
         if self.is_main:
             if not self.continues:
                 claim(self.folder)
@@ -134,7 +140,7 @@ class Run:
         unset_hf_deepspeed_config()  # else, with ZeRO-3, a process that loads a model alone waits for the others
 
 
-def rehearse(trainer: Trainer) -> None:
+def rehearse(trainer: Any) -> None:
     """Build what training needs and discard it. Raises `DataError` if the arguments do not permit it."""
     if trainer.is_deepspeed_enabled:  # its own file describes the optimizer
         return
@@ -149,6 +155,7 @@ def rehearse(trainer: Trainer) -> None:
             for rate_at in getattr(trainer.lr_scheduler, "lr_lambdas", ()):
                 rate_at(steps)
     trainer.optimizer = trainer.lr_scheduler = None
+    trainer.rehearse_saving()
 
 
 def summary(trainer: Trainer, checkpoint: str | None) -> str:

@@ -160,9 +160,16 @@ def build_tokenizer(
     return tokenizer
 
 
+def tell_stage(what: str, texts: Iterable[str]) -> None:
+    """Print what is done, if it takes more than some seconds: one long text has no progress to show."""
+    if isinstance(texts, Sequence) and (characters := sum(map(len, texts))) > LONG:
+        print(f"{what}: {characters:,} characters", flush=True)
+
+
 def _train_tokenizer(arguments: PretrainingModelArguments, texts: Iterable[str]) -> PreTrainedTokenizerBase:
     if not isinstance(texts, Sequence):
         texts = list(islice(texts, STREAMED_TEXTS))
+    tell_stage("training the tokenizer", texts)
     options = {"style": arguments.choice.style, "lowercase": arguments.lowercase, "length": len(texts)}
     try:
         return KINDS[arguments.tokenizer_kind](texts, arguments.vocab_size, **options)
@@ -233,6 +240,7 @@ def _check_positions(block_size: int, config: Any) -> None:
         )
 
 
+LONG = 2_000_000  # characters, which take seconds
 MASKED = {"mlm": 0.15, "infilling": 0.3, "span_corruption": 0.15}
 
 
@@ -259,6 +267,7 @@ def prepare(
     if isinstance(documents.train, Stream):
         train = StreamedRows(documents.train, to_tokens, partial(layout.cut, **options), seed)
     else:
+        tell_stage("tokenising the training text", documents.train)
         train = layout(to_tokens(documents.train), **options)
         _check_padding(arguments, len(train.ids))
         notes.insert(0, f"train: {train}, {_counts(train.ids, tokenizer)}")

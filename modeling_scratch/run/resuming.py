@@ -146,11 +146,18 @@ def apply_hyperparameters(given: list[dict[str, Any]], optimizer: Any, scheduler
             group["lr"] = rate
 
 
-class LengthGroups(LengthGroupedSampler):
-    """The group_by_length order as a function of seed and epoch alone, so that a resumed run continues in it."""
+def rows_a_step(training: TrainingArguments) -> int:
+    """Return how many rows all devices read for a step of the optimizer."""
+    config: Any = training.accelerator_config
+    processes = 1 if getattr(config, "split_batches", False) else training.world_size
+    return training.train_batch_size * processes * training.gradient_accumulation_steps
 
-    def __init__(self, sampler: LengthGroupedSampler, seed: int) -> None:
-        super().__init__(sampler.batch_size, lengths=sampler.lengths, generator=torch.Generator())
+
+class LengthGroups(LengthGroupedSampler):
+    """The group_by_length order as a function of seed, epoch and rows a step, so that a resumed run continues in it."""
+
+    def __init__(self, sampler: LengthGroupedSampler, seed: int, rows_a_step: int) -> None:
+        super().__init__(rows_a_step, lengths=sampler.lengths, generator=torch.Generator())
         self.seed, self.epoch = seed, 0
 
     def set_epoch(self, epoch: int) -> None:

@@ -26,11 +26,16 @@ from ..utils.files import leftovers, remove
 from .checkpoints import UNFINISHED
 from .folder_rule import LOCK_FILE, RECORD, SET_ASIDE, entries, number_of, refusal, runs_set_aside
 from .layout import ENTRIES, LINEAR
+from .resuming import rows_a_step
 
 # What a run writes, beside the code of its model.
 WRITTEN = (*SAVED, *(entry.name for entry in ENTRIES))
 # They determine the state of the optimizer.
 FIXED = ("layer_decay", "optim", "optim_args", "optim_target_modules")
+# They determine which rows a step reads, and thus where a run continues, which is counted in steps.
+ORDER = ("seed", "data_seed", "train_sampling_strategy", "dataloader_drop_last")
+MICRO_BATCH = ("per_device_train_batch_size", "gradient_accumulation_steps")
+ROWS_A_STEP = "rows_a_step"  # in the record of a run
 ADAPTIVE = {"reduce_lr_on_plateau", "greedy"}  # schedules whose state is the rate itself
 
 
@@ -175,6 +180,22 @@ def check_schedule(folder: Path, training: TrainingArguments) -> None:
     before = read_run(folder).get("training", {}).get("lr_scheduler_type")
     if ADAPTIVE & {before, training.lr_scheduler_type}:
         check_unchanged(folder, {"training": training}, ("lr_scheduler_type", "learning_rate"))
+
+
+def check_step(folder: Path, training: TrainingArguments) -> None:
+    """Raise `DataError` if the steps of a resumed run would read other rows: it would skip rows, or repeat them.
+
+    The rows of a step may be divided otherwise between devices and micro-batches, unless incomplete ones are dropped.
+    """
+    check_unchanged(folder, {"training": training}, ORDER + MICRO_BATCH * training.dataloader_drop_last)
+    record, now = read_run(folder), rows_a_step(training)
+    first, second = (record.get("training", {}).get(name, getattr(training, name)) for name in MICRO_BATCH)
+    of_earlier_versions = first * second * max(1, training.n_gpu) * training.world_size
+    if (before := record.get(ROWS_A_STEP, of_earlier_versions)) != now:
+        raise DataError(
+            f"cannot continue the run in {folder}: a step was {before:,} rows and is {now:,}, so that rows would be "
+            "skipped or read twice; restore --per_device_train_batch_size × --gradient_accumulation_steps × devices"
+        )
 
 
 def check_same_data(folder: Path, digests: Mapping[str, str | None]) -> None:

@@ -16,6 +16,7 @@ from ..report.report_files import evaluated_split, predict_split, write_report
 from ..tasks import named
 from ..tasks.base import Report, Task, Training
 from ..utils.command_line import run_program
+from ..utils.errors import DataError
 from ..utils.markdown import excerpt
 from .arguments import checking_arguments, choose_epoch_on_validation, inputs_of
 from .layout import CURVE
@@ -42,6 +43,7 @@ def program(name: str, description: str | None) -> Callable[..., None]:
 def train(task: Task, *options: Any) -> None:
     """Run a training. Input errors are raised before it starts. options: those of `task.arguments`."""
     task.check(*options)
+    check_score(task, options[-1])
     run = task.open(*options) or _open(task, *options)
     data = read(task, run)
     task.complete(run, data)
@@ -53,6 +55,13 @@ def train(task: Task, *options: Any) -> None:
     if baselines is not None or stages:
         set_seed(run.groups["training"].seed)  # a run that resumes between the stages starts here
     carry_out(task, run, data, task.build_tokenizer(run.options, data, run.checkpoint), baselines, stages)
+
+
+def check_score(task: Task, arguments: Any) -> None:
+    """Raise `DataError` for a score to choose by that no evaluation of the task has."""
+    name = arguments.metric_for_best_model if arguments.names_best_metric and task.scores else None
+    if name and name.removeprefix("eval_") not in ("loss", *task.scores):
+        raise DataError(f"--metric_for_best_model {name}: the choices are loss, {', '.join(task.scores)}")
 
 
 def carry_out(

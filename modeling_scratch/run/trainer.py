@@ -8,7 +8,9 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from shutil import disk_usage
 from signal import Signals
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
@@ -21,7 +23,7 @@ from transformers.trainer_utils import EvalLoopOutput, TrainOutput, rotate_check
 
 from ..modeling_base import ScratchPreTrainedModel
 from ..pipelines import TARGET_FOLDER
-from ..utils.errors import DataError, DivergedError
+from ..utils.errors import DataError, DivergedError, one_line
 from ..utils.files import remove
 from ..utils.library_messages import hidden_messages
 from .callbacks import EarlyStopping, WeightAverage, deciding_metric, print_lines
@@ -52,6 +54,7 @@ from .resuming import (
     apply_hyperparameters,
     hyperparameters,
     is_synchronous,
+    rows_a_step,
 )
 
 WHAT_TO_TRY = "try a lower --learning_rate, more --warmup_steps, --max_grad_norm 1, or neither --fp16 nor --bf16"
@@ -237,14 +240,33 @@ class RunTrainer(Sharing, CapturedTrainer):
 
     # Evaluation
 
+    def prediction_step(self, *args: Any, **kwargs: Any) -> tuple[Tensor | None, Any, Any]:
+        """Weight the mean loss of a batch by its labels, as Trainer weights it by its rows."""
+        loss, outputs, labels = super().prediction_step(*args, **kwargs)
+        if loss is not None and labels is not None:
+            share = self._labels_a_row(labels)
+            loss = loss * share if share else torch.zeros_like(loss)
+        return loss, outputs, labels
+
     def evaluation_loop(self, *args: Any, **kwargs: Any) -> EvalLoopOutput:
-        """Return the mean loss of all tokens where `token_metrics` has it: Trainer's is a mean of means of batches."""
+        """Return the mean loss of all labels, whatever the batches: Trainer's is a mean of means of batches."""
         with self._restored_weights():
             output = super().evaluation_loop(*args, **kwargs)
-        metrics = output.metrics or {}
-        if "eval_token_loss" in metrics:
+        metrics, name = output.metrics or {}, f"{kwargs.get('metric_key_prefix', 'eval')}_loss"
+        if "eval_token_loss" in metrics:  # that of `token_metrics`
             metrics["eval_loss"] = metrics.pop("eval_token_loss")
+        elif name in metrics and output.label_ids is not None:
+            metrics[name] /= self._labels_a_row(output.label_ids) or 1
         return output
+
+    def _labels_a_row(self, labels: Any) -> float:
+        """Return how many labels a row has on average, or what they weigh in the loss. Labels of -100 are none."""
+        first = torch.as_tensor(labels[0] if isinstance(labels, tuple) else labels)
+        count = getattr(self.compute_loss_func, "count", None)
+        if first.is_floating_point():
+            return 1.0
+        items = count([{"labels": first}], first.device) if count else (first != -100).sum()
+        return float(items) / len(first)
 
     @contextmanager
     def _restored_weights(self) -> Iterator[None]:
@@ -292,6 +314,24 @@ class RunTrainer(Sharing, CapturedTrainer):
             limit = arguments.save_total_limit
             rotate_checkpoints(str(checkpoint.parent), limit, best, use_mtime=False)  # copies have other times
 
+    def rehearse_saving(self) -> None:
+        """Save all but the weights elsewhere: what fails would fail at the first checkpoint, with the steps before it.
+
+        Raises `DataError`, also for a disk without room for a checkpoint.
+        """
+        if not self.args.should_save:
+            return
+        try:
+            with TemporaryDirectory() as folder:
+                self._save(folder, state_dict={})
+        except Exception as error:
+            raise DataError(f"the model could not be saved: {one_line(error)}") from error
+        output, model = Path(self.args.output_dir or "").absolute(), self.model
+        place = next(path for path in (output, *output.parents) if path.exists())
+        needs, free = sum(weight.nbytes for weight in model.parameters()), disk_usage(place).free
+        if self.keeps_checkpoints and free < needs:
+            raise DataError(f"{place}: {free / 1e9:.2g} GB are free, and the weights alone take {needs / 1e9:.2g} GB")
+
     def save_state(self) -> None:
         super().save_state()
         if self.is_world_process_zero():
@@ -334,7 +374,9 @@ class RunTrainer(Sharing, CapturedTrainer):
         if self.train_sampler is not None:
             return self.train_sampler
         sampler = super()._get_train_sampler(*args)
-        return LengthGroups(sampler, self.args.seed) if isinstance(sampler, LengthGroupedSampler) else sampler
+        if isinstance(sampler, LengthGroupedSampler):
+            return LengthGroups(sampler, self.args.seed, rows_a_step(self.args))
+        return sampler
 
     def _run_epoch(self, *args: Any, **kwargs: Any) -> None:
         """Trainer would take a further step when a finished run is resumed."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from transformers import AutoModelForQuestionAnswering
 
+from ..data.columns import is_missing
 from ..data.questions import Question, QuestionData, QuestionDataArguments, asked_rows, load_questions
 from ..data.tables import delimiter_notes
 from ..data.text_pairs import TextPair
@@ -96,8 +97,23 @@ def _example(question: Question, found: str) -> dict[str, Any]:
     }
 
 
+def _windows_or_none(answerer: Reader, question: Question) -> list[Any]:
+    """Return the windows of a question, and none of one that gets no answer, which is counted."""
+    if is_missing(question.question) or is_missing(question.context):
+        answerer.empty += 1
+        return []
+    try:
+        windows = answerer.windows_of(question)
+    except DataError:
+        answerer.cut += 1
+        return []
+    answerer.empty += not any(1 in window["encoding"].sequence_ids for window in windows)
+    return windows
+
+
 class QuestionAnswering(Task):
     name = "answer"
+    scores = "exact_match", "f1"
     arguments = ReaderModelArguments, QuestionDataArguments, ReaderTrainingArguments
     purpose = "A model for extractive question answering: the answer to a question is a piece of its context."
     use = Use(
@@ -203,11 +219,10 @@ class QuestionAnswering(Task):
             yield number, question.pair, question, kept
 
     def answer(self, answerer: Reader, rows: Sequence[FileRow]) -> Iterable[dict[str, Any]]:
-        windows = [answerer.windows_of(question) for _, _, question, _ in rows]
+        windows = [_windows_or_none(answerer, question) for _, _, question, _ in rows]
         for (row, _, question, kept), found in zip(rows, answerer.best_in(windows, answerer.top_k)):
             best = found[0] if found else dict.fromkeys(PARTS)
             fields = {"id": question.id, "question": question.question, "context": question.context}
-            answerer.empty += not found
             answerer.progress(1)
             yield {**fields, **best, "top": found, **kept, "row": row}
 

@@ -78,7 +78,8 @@ class Reader(Answerer):
         try:
             return self.windows(question.question, question.context)
         except ValueError as error:
-            raise DataError(f"{question.where}: {error}") from error
+            fault = "the question leaves no room for its context; shorten it, or raise --max_length"
+            raise DataError(f"{question.where}: {fault}") from error
 
     def best(self, outputs: Sequence[Window], top_k: int = 1) -> list[Found]:
         """Return the best answers in the outputs for the windows of a context; none if it has no tokens."""
@@ -150,7 +151,10 @@ class Reader(Answerer):
 
     @property
     def counts(self) -> dict[str, int]:
-        return {"contexts without tokens, which get no answer": self.empty}
+        return {
+            "rows without a question or a context, which get no answer": self.empty,
+            "questions that leave no room for their contexts (--max_length), which get no answer": self.cut,
+        }
 
 
 # Windows

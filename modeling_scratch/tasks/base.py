@@ -221,10 +221,10 @@ class Task:
 
     name: that of its module. arguments: dataclasses of options for the model and the data, and last Trainer's. loss:
     its `compute_loss_func`; None for the model's own. best_by: the score that chooses the epoch, and whether greater is
-    better; None if the options choose. predicts: whether the report reads Trainer's predictions. evaluates: where a run
-    that reports one of these splits is scored on validation at its end. reports_everywhere: whether each process takes
-    part in the report. curve: of the report. samples: how many texts the saved model answers at the end. lab: None if
-    the lab does not train it.
+    better; None if the options choose. scores: those of an evaluation, if they are always the same. predicts: whether
+    the report reads Trainer's predictions. evaluates: where a run that reports one of these splits is scored on
+    validation at its end. reports_everywhere: whether each process takes part in the report. curve: of the report.
+    samples: how many texts the saved model answers at the end. lab: None if the lab does not train it.
     """
 
     curve: ClassVar[Curve] = Curve("loss (nats)", "eval_loss", "loss")
@@ -232,6 +232,7 @@ class Task:
     arguments: ClassVar[tuple[type, ...]]
     loss: ClassVar[Callable[..., Any] | None] = None
     best_by: ClassVar[tuple[str, bool] | None] = ("f1", True)
+    scores: ClassVar[tuple[str, ...]] = ()
     predicts: ClassVar[bool] = True
     evaluates: ClassVar[tuple[str, ...]] = ("test",)
     reports_everywhere: ClassVar[bool] = False

@@ -25,6 +25,7 @@ from ..report.pretraining import (
 from ..run.arguments import RunArguments
 from ..run.distributed import whole_model
 from ..run.objectives import PretrainingModelArguments, build_model, build_tokenizer, prepare
+from ..run.resuming import rows_a_step
 from ..tasks import PRETRAIN
 from ..utils.errors import DataError
 from ..utils.markdown import escaped, table
@@ -105,12 +106,12 @@ def sampler_of(rows: Any, arguments: TrainingArguments) -> Sampler | None:
     """Return the order of pieces, in batches of similar length; None for other rows."""
     if not isinstance(rows, Pieces):
         return None
-    batch = arguments.train_batch_size * arguments.gradient_accumulation_steps * arguments.world_size
-    return SimilarLengths(rows.lengths, batch, arguments.seed)
+    return SimilarLengths(rows.lengths, rows_a_step(arguments), arguments.seed)
 
 
 class Pretraining(Task):
     name = PRETRAIN
+    scores = "perplexity", "bits_per_character", "bits_per_byte"
     arguments = PretrainingModelArguments, DocumentArguments, PretrainingArguments
     best_by, predicts, evaluates, samples = None, False, ("validation",), 0
     lab = Comparison(presets.DECODERS, "loss", ("perplexity",), "--objective clm --validation_fraction 0.05")

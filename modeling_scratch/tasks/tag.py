@@ -2,7 +2,7 @@
 """Label the words of texts: entities, such as names, or classes of words, such as parts of speech."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
+from ..data.tables import select
 from ..data.tagged_sentences import (
     CONLL,
     OUTSIDE,
@@ -24,10 +25,14 @@ from ..data.tagged_sentences import (
     TaggedData,
     TaggedDataArguments,
     inside,
+    labels_of_parts,
     load_tagged,
+    parts_of,
+    read_words,
+    words_column,
     words_of_tokens,
 )
-from ..inference.arguments import PredictArguments
+from ..inference.arguments import PredictArguments, refuse
 from ..inference.loading import load_head, set_length
 from ..run.arguments import HeadTrainingArguments
 from ..run.encoder_models import HeadModelArguments, model_with_head, tokenizer_of_head
@@ -39,6 +44,7 @@ from .base import (
     EXAMPLES,
     Curve,
     Encoded,
+    FileRow,
     Space,
     Task,
     Training,
@@ -100,14 +106,36 @@ def encode_sentences(
     id_of = {name: number for number, name in enumerate(label_names)}
     labels, firsts = [], []
     for sentence, offsets, special in zip(sentences, batch.pop("offset_mapping"), batch.pop("special_tokens_mask")):
-        try:
-            words = words_of_tokens(sentence.text, sentence.spans, offsets, special)
-        except ValueError as error:
-            raise DataError(f"{sentence.where(0)}: {error}; use another tokenizer (--tokenizer_kind)") from error
+        words = _words_of_tokens(sentence, offsets, special)
         labels.append(_token_labels(sentence, words, id_of, labels_all))
         firsts.append({word: words.index(word) for word in dict.fromkeys(words) if word is not None})
     lost = sum(len(sentence.words) - len(found) for sentence, found in zip(sentences, firsts))
     return Encoded(datasets.Dataset.from_dict({**batch, "labels": labels}), firsts, lost)
+
+
+def _words_of_tokens(sentence: Sentence, offsets: Any, special: Any) -> list[int | None]:
+    try:
+        return words_of_tokens(sentence.text, sentence.spans, offsets, special)
+    except ValueError as error:
+        raise DataError(f"{sentence.where(0)}: {error}; use another tokenizer (--tokenizer_kind)") from error
+
+
+def encode_windows(sentences: Sequence[Sentence], tagger: Tagger, label_names: Sequence[str]) -> Encoded:
+    """Tokenise sentences as `tagger` reads them, and label the first token of each word.
+
+    parts: the windows of each sentence, of which a long one has several.
+    """
+    id_of = {name: number for number, name in enumerate(label_names)}
+    columns: dict[str, list[Any]] = {"labels": []}
+    windows = [tagger.pipe.read(sentence.text) for sentence in sentences]
+    for sentence, window in [(sentence, window) for sentence, each in zip(sentences, windows) for window in each]:
+        offsets, special = (window[name][0].tolist() for name in ("offset_mapping", "special_tokens_mask"))
+        words = _words_of_tokens(sentence, offsets, special)
+        columns["labels"].append(_token_labels(sentence, words, id_of, False))
+        for name in tagger.pipe.tokenizer.model_input_names:
+            if name in window:
+                columns.setdefault(name, []).append(window[name][0].tolist())
+    return Encoded(datasets.Dataset.from_dict(columns), windows)
 
 
 def _token_labels(
@@ -126,25 +154,38 @@ def _token_labels(
 # Scores
 
 
-class TaggerMetrics:
-    """compute_metrics for Trainer: scores of the words that have a token with a label."""
+def read_labels(training: Training, split: str, predictions: Any) -> list[list[str]]:
+    """Return the labels of a split: of the parts of its texts, by the entities that `Tagger` answers; or of its words.
 
-    def __init__(self, data: TaggedData) -> None:
-        self.names, self.are_entities = data.label_names, data.are_entities
+    predictions: the label of each token and its probability, (rows, tokens) each. A word is labelled by its first
+    token; one that is not read has the most frequent label. Raises `DataError` if training has diverged.
+    """
+    ids, scores = (np.asarray(each) for each in predictions)
+    if (ids == DIVERGED).any():
+        raise DivergedError("the logits are NaN: training has diverged. Lower the learning rate or warm up longer")
+    data, tagger, encoded = training.data, training.answerer, training.encoded[split]
+    if not data.are_entities:
+        otherwise = FrequentLabels(data.splits["train"]).otherwise
+        return [
+            [data.label_names[row[firsts[word]]] if word in firsts else otherwise for word in range(len(one.words))]
+            for one, row, firsts in zip(data.splits[split], ids, encoded.parts)
+        ]
+    found, rows = [], zip(ids, scores)
+    for sentence, windows in zip(data.splits[split], encoded.parts):
+        read = [[each[: window["input_ids"].shape[1]] for each in next(rows)] for window in windows]
+        entities = tagger.entities_in(windows, *zip(*read))
+        spans = [((one["start"], one["end"]), f"B-{one['label']}") for one in entities]
+        found.append(labels_of_parts(sentence.text, spans))
+    return found
 
-    def __call__(self, prediction: EvalPrediction) -> dict[str, float]:
-        """predictions and label_ids (rows, tokens) are label ids. Raises `DataError` if training has diverged."""
-        from ..report.tag_scores import score_labels
 
-        found, given = np.asarray(prediction.predictions), np.asarray(prediction.label_ids)
-        if (found[given != IGNORED] == DIVERGED).any():
-            raise DivergedError("the logits are NaN: training has diverged. Lower the learning rate or warm up longer")
-        scores = score_labels(self._names(given, given), self._names(found, given), self.are_entities)
-        return {name: scores[name] for name in ("accuracy", "precision", "recall", "f1")}
-
-    def _names(self, ids: np.ndarray, given: np.ndarray) -> list[list[str]]:
-        """Return the names of the ids where there is a label."""
-        return [[self.names[number] for number in row[there != IGNORED]] for row, there in zip(ids, given)]
+def given_labels(data: TaggedData, split: str, labels: Labels | None = None) -> list[list[str]]:
+    """Return the labels of the words of a split, or others for its words, in the form of `read_labels`."""
+    sentences = data.splits[split]
+    labels = [one.labels for one in sentences] if labels is None else labels
+    if not data.are_entities:
+        return [*map(list, labels)]
+    return [labels_of_parts(one.text, zip(one.spans, each)) for one, each in zip(sentences, labels)]
 
 
 class FrequentLabels:
@@ -166,8 +207,7 @@ def evaluate_tagging(data: TaggedData, split: str, predicted: Labels, baseline: 
     """Return the scores, those of the baseline, and the first sentences, without selection."""
     from ..report.tag_scores import score_labels, sentence_interval
 
-    sentences, are_names = data.splits[split], data.are_entities
-    gold = [sentence.labels for sentence in sentences]
+    sentences, are_names, gold = data.splits[split], data.are_entities, given_labels(data, split)
     model, other = (
         {**score_labels(gold, labels, are_names), "interval_95": sentence_interval(gold, labels, are_names)}
         for labels in (predicted, baseline)
@@ -185,19 +225,23 @@ def evaluate_tagging(data: TaggedData, split: str, predicted: Labels, baseline: 
         **scores,
         "notes": [],
         "examples": [
-            {"text": excerpt(one.text), "labels": _marked(one.words, one.labels), "answer": _marked(one.words, labels)}
-            for one, labels in zip(sentences[:EXAMPLES], predicted)
+            {"text": excerpt(one.text), "labels": _marked(one, given), "answer": _marked(one, labels)}
+            for one, given, labels in zip(sentences[:EXAMPLES], gold, predicted)
         ],
     }
 
 
-def _marked(words: Sequence[str], labels: Sequence[str]) -> str:
+def _marked(sentence: Sentence, labels: Sequence[str]) -> str:
     """Return a sentence with word/label for each label but O."""
+    words = sentence.words
+    if len(labels) != len(words):
+        words = tuple(sentence.text[start:end] for start, end in parts_of(sentence.text))
     return excerpt(" ".join(word if label == OUTSIDE else f"{word}/{label}" for word, label in zip(words, labels)))
 
 
 class Tagging(Task):
     name = "tag"
+    scores = "accuracy", "precision", "recall", "f1"
     arguments = TaggerModelArguments, TaggedDataArguments, TaggerTrainingArguments
     purpose = "A tagger, which labels the words of a text: {labels}."
     use = Use(
@@ -227,9 +271,14 @@ class Tagging(Task):
             record_settings(model.config, PIPELINE, aggregation_strategy="first")  # no other token of a word is trained
         return model
 
+    def answerer(self, training: Training) -> Tagger:
+        return Tagger(training.model, training.tokenizer)
+
     def encode(self, training: Training, split: str) -> Encoded:
         data, tokenizer, is_train = training.data, training.tokenizer, split == "train"
         sentences, labels_all = data.splits[split], is_train and training.options.label_all_tokens
+        if data.are_entities and not is_train:
+            return encode_windows(sentences, training.answerer, data.label_names)
         encoded = encode_sentences(sentences, tokenizer, data.label_names, labels_all)
         if not encoded.lost:
             return encoded
@@ -243,27 +292,33 @@ class Tagging(Task):
         return DataCollatorForTokenClassification(training.tokenizer)
 
     def metrics(self, training: Training, split: str) -> Callable[..., dict[str, float]]:
-        return TaggerMetrics(training.data)
+        from ..report.tag_scores import score_labels
 
-    def kept_of(self, outputs: Any, labels: Tensor) -> Tensor:
-        """(B, T, labels) -> (B, T): the label of the greatest logit, `DIVERGED` where one is NaN."""
+        data = training.data
+
+        def compute(prediction: EvalPrediction) -> dict[str, float]:
+            labels = read_labels(training, split, prediction.predictions)
+            scores = score_labels(given_labels(data, split), labels, data.are_entities)
+            return {name: scores[name] for name in ("accuracy", "precision", "recall", "f1")}
+
+        return compute
+
+    def kept_of(self, outputs: Any, labels: Tensor) -> tuple[Tensor, Tensor]:
+        """(B, T, labels) -> (B, T) twice: the label of the greatest logit, `DIVERGED` for NaN, and its probability."""
         logits: Tensor = outputs[0] if isinstance(outputs, tuple) else outputs
-        return logits.argmax(-1).masked_fill(logits.isnan().any(-1), DIVERGED)
+        return logits.argmax(-1).masked_fill(logits.isnan().any(-1), DIVERGED), logits.float().softmax(-1).amax(-1)
 
     def evaluate(self, training: Training, split: str, predicted: Any) -> dict[str, Any]:
-        """Score the label of each word's first token; of words that are not read, the most frequent one."""
+        """Score the entities that `predict` finds in the sentences, or the labels of words."""
         from ..report.predictions import Predictions
 
-        data, encoded = training.data, training.encoded[split]
-        sentences, baseline = data.splits[split], FrequentLabels(data.splits["train"])
-        labels = [[baseline.otherwise] * len(sentence.words) for sentence in sentences]
-        for row, ids, firsts in zip(labels, np.asarray(predicted.predictions), encoded.parts):
-            for word, token in firsts.items():
-                row[word] = data.label_names[ids[token]]
+        data, encoded, baseline = training.data, training.encoded[split], FrequentLabels(training.data.splits["train"])
+        labels = read_labels(training, split, predicted.predictions)
         about = data.are_entities, split, str(data.digests()[split]), data.label_names, data.texts(split)
-        kept = Predictions.of_tags(*about, [one.labels for one in sentences], labels)
+        kept = Predictions.of_tags(*about, given_labels(data, split), labels)
         kept.save(Path(training.arguments.output_dir) / PREDICTIONS)
-        evaluation = evaluate_tagging(data, split, labels, baseline.predict(sentences))
+        other = given_labels(data, split, baseline.predict(data.splits[split]))
+        evaluation = evaluate_tagging(data, split, labels, other)
         if encoded.lost:
             evaluation["notes"] = [f"{encoded.lost:,} words were not read and count as {baseline.otherwise}."]
         return evaluation
@@ -303,6 +358,27 @@ class Tagging(Task):
         model, tokenizer = load_head(arguments, AutoModelForTokenClassification, "not a trained tagger")
         set_length(arguments, tokenizer, model.config)
         return Tagger(model, tokenizer, arguments.batch_size)
+
+    def _words(self, arguments: PredictArguments) -> str | None:
+        """Return the column of the words of the input; None where it has texts."""
+        path = Path(arguments.input)
+        is_text = arguments.input == "-" or bool(arguments.text_column) or not path.is_file()
+        return None if is_text else words_column(path, arguments.form)
+
+    def prepare(self, arguments: PredictArguments) -> None:
+        if self._words(arguments) is None:
+            return super().prepare(arguments)
+        refuse(self.refused(arguments), self.refusal)
+        arguments.check_answer([*(["text"] if arguments.with_text else []), *self.columns_of_answers])
+
+    def rows(self, arguments: PredictArguments) -> Iterator[FileRow]:
+        """Stream the rows of the input, whose texts can be lists of words or sentences of CoNLL."""
+        if (column := self._words(arguments)) is None:
+            yield from super().rows(arguments)
+            return
+        for row, text in read_words(Path(arguments.input), column, arguments.form):
+            chosen = select(row.values, arguments.kept.values(), row.where)
+            yield row.number, text, {new: chosen[name] for new, name in arguments.kept.items()}
 
     def column(self, answerer: Tagger) -> str:
         return self.columns_of_answers[not answerer.finds_entities]

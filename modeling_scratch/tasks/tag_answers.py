@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 
+import torch
 from transformers import TokenClassificationPipeline
 
 from ..bridges.model_limits import NO_LIMIT
@@ -30,6 +31,14 @@ def settings_of(config: Any) -> dict[str, Any]:
 
 class FinitePipeline(TokenClassificationPipeline):
     """Raises `DataError` for logits that are no numbers, of which the most likely label would be the first."""
+
+    def read(self, text: str) -> list[dict[str, Any]]:
+        """Return what the model reads of a text: one window, or several."""
+        return list(self.preprocess(text, **self._preprocess_params))
+
+    def grouped(self, outputs: list[dict[str, Any]]) -> Any:
+        """Return the groups of tokens in the outputs for the windows of a text."""
+        return self.postprocess(outputs, **self._postprocess_params)
 
     def _forward(self, model_inputs: Any) -> Any:  # type: ignore[override]  # as in the library's own pipeline
         outputs = super()._forward(model_inputs)
@@ -76,6 +85,15 @@ class Tagger(Answerer):
         length = len(ids := self.counter(text, verbose=False)["input_ids"])
         is_cut = length > self.limit and not self.finds_entities  # these are found in windows, which cut nothing
         return Job({"input_ids": ids, "text": text}, min(length, self.limit), is_cut)
+
+    def entities_in(self, windows: Sequence[Mapping[str, Any]], ids: Any, scores: Any) -> Answer:
+        """Return the entities of a text, given the label and its probability of each token: (T,) for each window."""
+        outputs = []
+        for window, label, score in zip(windows, map(torch.as_tensor, ids), map(torch.as_tensor, scores)):
+            others = (1 - score[:, None]) / (self.pipe.model.config.num_labels - 1)  # any, as they do not count
+            probabilities = others.repeat(1, self.pipe.model.config.num_labels)
+            outputs.append({**window, "logits": probabilities.scatter(1, label[:, None], score[:, None]).log()[None]})
+        return entities_of(windows[0]["sentence"], self.pipe.grouped(outputs))
 
     def run(self, jobs: Sequence[Job]) -> list[Answer]:
         texts = [job.features["text"] for job in jobs]

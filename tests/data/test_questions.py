@@ -155,6 +155,8 @@ def test_an_answer_moves_to_its_nearest_occurrence(tmp_path: Path) -> None:
         row["context"] += f" {row['context']}"  # each answer occurs at least twice
         row["answers"]["answer_start"] = [start + 2 for start in row["answers"]["answer_start"]]
     path.write_text("".join(f"{json.dumps(row)}\n" for row in table), encoding="utf-8")
+    with fault("train.jsonl, row 1", "so have 45 other questions in train"):
+        load(path)
     expected = {row["id"]: [start - 2 for start in row["answers"]["answer_start"]] for row in table}
     data = load(path, fix_offsets=True)
     questions = [question for split in data.splits.values() for question in split]

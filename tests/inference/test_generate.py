@@ -5,6 +5,7 @@ import io
 import json
 import os
 import re
+import shutil
 import sys
 from functools import cache
 from pathlib import Path
@@ -303,3 +304,33 @@ def test_a_reader_that_has_seen_enough(folders, monkeypatch, capfd):
             program("--model_name_or_path", folders[DECODER], "--prompt", PROMPTS[0])
     assert not caught.value.code
     assert "rror" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("options", [(), ("--num_beams", "2")])
+def test_a_text_ends_before_the_first_stop(folders, options, tmp_path):
+    """Those of a batch end in different places; one without a stop is as without the option."""
+    whole = run(folders[DECODER], PROMPTS, tmp_path, "--max_new_tokens", NEW, *options)
+    letter = next(text["text"][2] for text in whole if len(text["text"]) > 2)
+    stopped = run(folders[DECODER], PROMPTS, tmp_path, "--max_new_tokens", NEW, "--stop", letter, "zz", *options)
+    if not options:  # a beam that stops is another hypothesis
+        assert [one["text"] for one in stopped] == [one["text"].partition(letter)[0] for one in whole]
+        assert all(one["cut"] == (two["cut"] and letter not in two["text"]) for one, two in zip(stopped, whole))
+    assert not any(letter in one["text"] for one in stopped)
+
+
+def test_texts_with_unknown_words_are_named(folders, tmp_path, capfd):
+    run(folders[TRANSLATOR], [text_of(3), "Zebra", "", "a Zebra"], tmp_path)
+    assert "2 texts have words or characters that the model does not know: line 2, 4" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("is_nested", [True, False])
+def test_the_tables_of_the_training_are_read(folders, is_nested, tmp_path):
+    """Two columns of texts, of which the record of the model names that of the sources."""
+    model = shutil.copytree(folders[TRANSLATOR], tmp_path / "model")
+    (model / "run_config.json").write_text(json.dumps({"columns": ["en", "de"], "data": {}}))
+    rows = [{"de": "Hund", "en": text_of(number)} for number in (3, 5)]
+    table = tmp_path / "in.jsonl"
+    table.write_text("".join(json.dumps({"translation": row} if is_nested else row) + "\n" for row in rows))
+    program("--model_name_or_path", model, "--input_file", table, "--output_file", tmp_path / "out.jsonl")
+    found = [json.loads(line)["source"] for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert found == [row["en"] for row in rows]

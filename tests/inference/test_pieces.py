@@ -19,12 +19,18 @@ from modeling_scratch.inference.pieces import entities_of
         ("in Berlin Mitte", ["Ber ORG", "lin_Mitte LOC"], ["Berlin ORG", "Mitte LOC"]),
         ("in Zu\u0308rich", ["Z LOC"], ["Zu\u0308rich LOC"]),
         ("मुंबई में", ["म LOC"], ["मुंबई LOC"]),
+        ("Ana Ross-Vila met", ["Ana_Ross PER", "- LOC", "Vila PER"], ["Ana Ross-Vila PER"]),
+        ("Ana Ross-Vila met", ["Ana_Ross PER", "Vila PER"], ["Ana Ross-Vila PER"]),
+        ("Sean O'Neill's car", ["Sean_O PER", "Neill PER"], ["Sean O'Neill PER"]),
+        ("a Paris-based firm", ["Paris LOC"], ["Paris LOC"]),
+        ("Ana - Paris", ["Ana PER", "Paris LOC"], ["Ana PER", "Paris LOC"]),
+        ("a\u00a0b", ["\u00a0 LOC"], []),  # a no-break space alone
         ("nothing", [], []),
     ],
 )
 def test_entities_end_where_their_words_end(text: str, found: list[str], expected: list[str]) -> None:
     groups, begin = [], 0
-    for piece, label in (each.split() for each in found):
+    for piece, label in (each.split(" ") for each in found):
         piece = piece.replace("_", " ")
         begin = text.index(piece, begin)
         end = begin + len(piece)

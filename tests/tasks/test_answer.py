@@ -176,11 +176,25 @@ def test_questions_in_another_encoding_and_in_long_windows(
     assert answer["score"] == pytest.approx(expected["score"], abs=1e-5)
 
 
+def test_an_empty_or_long_question_costs_its_own_answer_alone(run: Path, tmp_path: Path, capfd) -> None:
+    context = "Karl Vila moved to Bergen ."
+    asked = [("Who moved ?", context), ("", context), ("who " * 60, context), ("Who ?", None), ("Who moved ?", context)]
+    table = tmp_path / "asked.jsonl"
+    table.write_text("".join(json.dumps(dict(zip(("question", "context"), each))) + "\n" for each in asked))
+    predict.main(f"--model {run} --input {table} --output {tmp_path}/o.jsonl --max_length 40".split())
+    rows = [json.loads(row) for row in (tmp_path / "o.jsonl").read_text().splitlines()]
+    assert [row["row"] for row in rows] == [1, 2, 3, 4, 5]
+    assert [row["answer"] is None for row in rows] == [False, True, True, True, False]
+    told = capfd.readouterr().err
+    assert "rows without a question or a context, which get no answer: 2" in told
+    assert "no room for their contexts (--max_length), which get no answer: 1" in told
+
+
 def test_what_predict_cannot_do_is_said(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     table = tmp_path / "asked.jsonl"
-    table.write_text('{"question": "who?", "context": "Anna."}\n{"question": "who?", "context": ""}\n')
+    table.write_text('{"question": "who?", "context": "Anna."}\n{"question": "who?", "context": 5}\n')
     told = refusal(capsys, predict.main, f"--model {run} --input {table} --output {tmp_path}/o.jsonl".split())
-    assert "asked.jsonl, row 2, context: '' is empty or not text" in told
+    assert "asked.jsonl, row 2, context: '5' is empty or not text" in told
     assert not (tmp_path / "o.jsonl").exists()
     for options in ("--explain", "--threshold 0.5", "--top_k all"):
         told = refusal(capsys, predict.main, f"--model {run} --input {table} {options}".split())

@@ -143,5 +143,5 @@ def test_nan_and_a_question_without_room_are_refused() -> None:
     end[0, 1] = np.nan
     with pytest.raises(DataError, match="training has diverged"):
         AnswerMetrics(reader, questions, encoded.parts).answers((start, end))
-    with fault("squad.json, data[3]: max_seq_len=40: the question leaves 0 tokens"):
+    with fault("squad.json, data[3]: the question leaves no room for its context; shorten it, or raise --max_length"):
         encode_questions([questions[0]._replace(question="tower " * 60)], reader)

@@ -20,7 +20,7 @@ from tokenizers import Tokenizer, models, normalizers
 from toy_names import sentences, write_conll
 from transformers import AutoModelForTokenClassification, AutoTokenizer, PreTrainedTokenizerFast, pipeline
 
-from modeling_scratch.data.tagged_sentences import Sentence, TaggedData
+from modeling_scratch.data.tagged_sentences import Sentence, TaggedData, labels_of_parts
 from modeling_scratch.serving.answerers import load_answerer
 from modeling_scratch.sharing.space import space_files
 from modeling_scratch.tasks.tag import FrequentLabels, Tagger, encode_sentences, evaluate_tagging
@@ -103,6 +103,7 @@ def in_whole_words(text: str, found: list[dict[str, Any]]) -> list[tuple[int, in
         end = max([one["end"], *(last for first, last in words if first < one["end"] < last)])
         taken = max([0, *(last for _, last, *_ in entities)])
         left = [at for at in range(max(start, taken), end) if start >= taken or text[at].isalnum()]
+        left = [at for at in left if not text[left[0] : at + 1].isspace()]  # some tokens begin with a blank
         if left:
             entities.append((left[0], end, one["entity_group"], float(one["score"])))
     return entities
@@ -125,6 +126,26 @@ def test_predict_writes_the_entities_that_the_pipeline_finds(run: Path, tmp_path
             assert [(one["start"], one["end"], one["label"]) for one in mine] == [one[:3] for one in expected]
             assert [one["score"] for one in mine] == pytest.approx([score for *_, score in expected], abs=1e-5)
             assert all(text[one["start"] : one["end"]] == one["text"] for one in mine)
+
+
+def test_predict_reads_the_files_that_a_tagger_is_trained_on(run: Path, tmp_path: Path) -> None:
+    """CoNLL, and JSON lines with tokens: as their words with blanks between them."""
+    asked = sentences(8, 2)
+    write_conll(tmp_path / "in.conll", 8, 2)
+    words = [[word for word, _ in sentence] for sentence in asked]
+    write(
+        tmp_path / "tokens.jsonl", {"id": range(8), "tokens": words, "ner_tags": [["O"] * len(each) for each in words]}
+    )
+    write(tmp_path / "text.jsonl", {"id": range(8), "text": [" ".join(each) for each in words]})
+    found = []
+    for name, options in (("text.jsonl", "--keep_columns id"), ("tokens.jsonl", "--keep_columns id"), ("in.conll", "")):
+        asking = (
+            f"--model {run} --input {tmp_path / name} --output {tmp_path}/out.jsonl --overwrite --with_text {options}"
+        )
+        predict.main(asking.split())
+        found.append(read(tmp_path / "out.jsonl"))
+    assert found[0] == found[1]
+    assert found[2] == [{name: value for name, value in row.items() if name != "id"} for row in found[0]]
 
 
 def test_predict_finds_the_entities_of_a_text_longer_than_the_model_reads(run: Path, tmp_path: Path) -> None:
@@ -199,14 +220,42 @@ def test_words_have_the_label_that_was_scored_also_if_only_first_tokens_are_trai
     for text in (run / "README.md").read_text(), space_files(run, None)["app.py"], capsys.readouterr().out:
         assert 'aggregation_strategy="first"' in text
         assert '"simple"' not in text
-    model.config.label2id = {name.replace("-", ""): number for name, number in model.config.label2id.items()}
-    model.config.id2label = {number: name for name, number in model.config.label2id.items()}
-    tagger = Tagger(model, tokenizer)
-    assert not tagger.finds_entities
     _, *lines = map(json.loads, (run / "predictions.jsonl").read_text(encoding="utf-8").splitlines())
     texts = [" ".join(word for word, _ in sentence) for sentence in sentences(ROWS["test"], 2)]
-    for line, words in zip(lines, tagger.answer(texts)):
-        assert [one["label"] for one in words] == [label.replace("-", "") for label in line["prediction"]]
+    for line, text, found in zip(lines, texts, Tagger(model, tokenizer).answer(texts), strict=True):
+        spans = [((one["start"], one["end"]), f"B-{one['label']}") for one in found]
+        assert labels_of_parts(text, spans) == line["prediction"]
+
+
+@pytest.mark.parametrize("options", ["", "--max_length 8", "--no_label_all_tokens"])
+def test_the_f1_of_the_report_is_that_of_the_spans_of_predict(tmp_path: Path, options: str) -> None:
+    """Also of words with hyphens and full stops, and of sentences that are read in windows."""
+    given: list[set[tuple[int, int, str]]] = []
+    texts: list[str] = []
+    for seed, (split, rows) in enumerate({"train": 120, "validation": 20, "test": 40}.items()):
+        blocks, given, texts = [], [], []
+        for sentence in sentences(rows, seed):
+            words = [
+                (f"{word}-Vi" if label == "I-PER" else "U.S." if word == "Paris" else word, label)
+                for word, label in sentence
+            ]
+            blocks.append("".join(f"{word} {label}\n" for word, label in words))
+            one = Sentence(*zip(*words), "")
+            given.append({(one.spans[a][0], one.spans[b][1], kind) for kind, a, b in get_entities([*one.labels])})
+            texts.append(one.text)
+        (tmp_path / f"{split}.conll").write_text("\n".join(blocks))
+    run, table = tmp_path / "run", write(tmp_path / "in.csv", {"text": texts})
+    train(tmp_path, run, f"{FAST} --num_train_epochs 3 {options}")
+    limit = options if "max_length" in options else ""
+    predict.main(f"--model {run} --input {table} --output {tmp_path}/out.jsonl {limit}".split())
+    rows = [row["entities"] for row in read(tmp_path / "out.jsonl")]
+    found = [{(one["start"], one["end"], one["label"]) for one in row} for row in rows]
+    right = sum(len(a & b) for a, b in zip(given, found, strict=True))
+    expected = 2 * right / sum(len(a) + len(b) for a, b in zip(given, found))
+    evaluation = json.loads((run / "evaluation.json").read_text())
+    assert 0 < expected == pytest.approx(evaluation["f1"])
+    assert json.loads((run / "test_results.json").read_text())["test_f1"] == pytest.approx(expected)
+    assert sum(row["number"] for row in evaluation["labels"].values()) == sum(map(len, given))
 
 
 def test_predict_labels_the_words_of_texts_with_a_tagger_of_classes(tmp_path: Path, capfd) -> None:
@@ -270,17 +319,13 @@ def test_further_tokens_are_inside_and_none_is_outside_of_a_word() -> None:
 
 
 def test_words_beyond_the_limit_are_counted_and_scored(data: Path, tmp_path: Path) -> None:
-    train(
-        data, tmp_path / "run", f"{FAST} --max_length 6 --max_steps 1 --max_train_samples 16 --tokenizer_kind wordlevel"
-    )
+    """Those with classes: entities of long sentences are found in windows."""
+    options = "--label_column 1 --max_length 6 --max_steps 1 --max_train_samples 16 --tokenizer_kind wordlevel"
+    train(data, tmp_path / "run", f"{FAST} {options}")
     left = sum(max(0, len(sentence) - 4) for sentence in sentences(ROWS["test"], 2))
-    assert f"{left:,} words were not read and count as O." in (tmp_path / "run" / "results.md").read_text()
+    assert f"{left:,} words were not read and count as X." in (tmp_path / "run" / "results.md").read_text()
     _, *lines = map(json.loads, (tmp_path / "run" / "predictions.jsonl").read_text().splitlines())
-    assert {label for line in lines for label in line["prediction"][4:]} == {"O"}
-    evaluation = json.loads((tmp_path / "run" / "evaluation.json").read_text())
-    gold = [label for sentence in sentences(ROWS["test"], 2) for _, label in sentence]
-    number = sum(row["number"] for row in evaluation["labels"].values())
-    assert number == sum(label.startswith("B-") for label in gold)
+    assert {label for line in lines for label in line["prediction"][4:]} == {"X"}
 
 
 def test_a_token_of_several_words_is_refused() -> None:

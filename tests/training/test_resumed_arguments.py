@@ -63,6 +63,11 @@ def test_a_rate_of_almost_zero_leaves_the_weights_as_they_were(data: Path, stopp
     [
         ("--optim sgd", "--optim was 'adamw_torch_fused' and is 'sgd'"),
         ("--lr_scheduler_type reduce_lr_on_plateau --eval_strategy steps --eval_steps 2", "--lr_scheduler_type was"),
+        ("--per_device_train_batch_size 24", "a step was 24 rows and is 48"),
+        ("--gradient_accumulation_steps 1", "a step was 24 rows and is 12"),
+        ("--seed 4", "--seed was 3 and is 4"),
+        ("--train_sampling_strategy group_by_length", "--train_sampling_strategy was 'random'"),
+        ("--dataloader_drop_last", "--dataloader_drop_last was False"),
         ("--adam_beta1 1.5", "training cannot start with these arguments"),
     ],
 )
@@ -71,6 +76,22 @@ def test_what_cannot_go_on_is_refused_before_it_is_recorded(options: str, said: 
     ended = run("packed", data, stopped, extra=f"{RESUME} {options}")
     assert (ended.status, content(stopped)) == (2, before), ended.text
     assert said in ended.text
+
+
+def show_rows(trainer: Trainer, model: Any, inputs: dict[str, Any], *_: Any, **__: Any) -> None:
+    print("rows:", inputs["input_ids"].tolist())
+
+
+def test_other_micro_batches_of_the_same_rows_go_on_at_the_row(data: Path, stopped: Path, tmp_path: Path) -> None:
+    """As when the memory did not suffice: 2 x 12 rows, and then 4 x 6."""
+    micro, read = "--per_device_train_batch_size 6 --gradient_accumulation_steps 4", []
+    for name, options in (("same", ""), ("other", micro)):
+        folder = shutil.copytree(stopped, tmp_path / name)
+        showing = [at_call(Trainer, "training_step", number, show_rows) for number in range(1, 9)]
+        ended = finish("packed", data, folder, *showing, extra=f"{RESUME} {options}")
+        read.append([row for rows in re.findall(r"^rows: (.+)$", ended.text, re.M) for row in json.loads(rows)])
+    assert len(read[0]) == 24 + 16  # all that is left of the pass
+    assert read[0] == read[1]
 
 
 def test_a_run_of_an_earlier_version_goes_on_with_a_word(data: Path, stopped: Path, tmp_path: Path) -> None:
