@@ -158,21 +158,17 @@ def pretrained(auto_class: Any, name: str | Path, trust_remote_code: bool, **opt
     try:
         return auto_class.from_pretrained(name, trust_remote_code=trust_remote_code, **options)
     except StrictDataclassError as error:
+        fields, _ = PreTrainedConfig.get_config_dict(name)
         if auto_class is AutoTokenizer:  # which does without a config's class, too, if the class raises a ValueError
-            options["config"] = PreTrainedConfig.from_pretrained(name)
+            options["config"] = PreTrainedConfig.from_dict(fields)
             return auto_class.from_pretrained(name, trust_remote_code=trust_remote_code, **options)
-        reference = own_code(name).get(auto_class.__name__)
+        reference = (fields.get("auto_map") or {}).get(auto_class.__name__)
         if not reference:
             raise
         if not trust_remote_code:
             raise ValueError(f"{one_line(error)} (--trust_remote_code runs the code of the folder)") from error
     own: Any = get_class_from_dynamic_module(reference, str(name))
     return own.from_pretrained(name, **options)
-
-
-def own_code(name: str | Path) -> dict[str, Any]:
-    """Return the names of the classes of a checkpoint's own code, "file.Class", by their Auto classes."""
-    return PreTrainedConfig.get_config_dict(name)[0].get("auto_map") or {}
 
 
 def check_loaded(model: Any, info: Mapping[str, Any], untrained: str) -> None:
