@@ -111,17 +111,21 @@ def _size(documents: Sequence[str]) -> str:
     return f"{counted(len(documents), 'document')}, {sum(map(len, documents)):,} characters"
 
 
-def load_documents(arguments: DocumentArguments) -> Documents:
-    """Load and split the documents that `arguments` select. Raises `DataError` for invalid data."""
-    suffixes, opened = (".txt", *READERS), ("train", "validation")
+def _open(arguments: DocumentArguments) -> Any:
+    """Open the splits. Of a folder that only has other texts, the error tells how to read them."""
     try:
-        sources, notes = open_splits(arguments, FOUND, suffixes, opened, arguments.streaming)
+        return open_splits(arguments, FOUND, (".txt", *READERS), ("train", "validation"), arguments.streaming)
     except DataError as error:
         if arguments.data_dir and not arguments.train_file and list(Path(arguments.data_dir).glob("*.txt")):
             raise DataError(
                 f"{error}; to train on all of its texts: --train_file {arguments.data_dir}/*.txt"
             ) from error
         raise
+
+
+def load_documents(arguments: DocumentArguments) -> Documents:
+    """Load and split the documents that `arguments` select. Raises `DataError` for invalid data."""
+    sources, notes = _open(arguments)
     files = getattr(sources["train"], "paths", ())
     if arguments.streaming and arguments.document == "file" and any(map(_is_plain_text, files)):
         raise DataError("--streaming cannot read a whole txt file as one document: set --document to line or paragraph")
