@@ -16,7 +16,8 @@ import numpy as np
 
 from ..configuration_scratch import ProblemType
 from ..utils.errors import DataError
-from .columns import FRACTION, INTEGER, NUMBER, Label, is_missing, label_key
+from .columns import FRACTION, INTEGER, Label, is_missing, label_key
+from .tables import NUMBER
 
 Classes = tuple[Label, ...]
 

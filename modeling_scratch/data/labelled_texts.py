@@ -41,7 +41,7 @@ from .labels import (
     proposed_label_map,
 )
 from .splits import SPLITS, DataArguments, Source, open_splits
-from .tables import Row
+from .tables import Row, header_note
 from .text_pairs import TEXT_FIELDS, parts_of, text_lists, texts_of
 
 ONE_CLASS = OneClass()
@@ -149,8 +149,12 @@ def load_splits(arguments: DataArguments) -> ReviewData:
     The train split defines the classes. If validation and test are both missing, both are held out of train. If only
     validation is missing, only validation is held out. A missing test split alone stays missing.
     """
-    sources, notes = open_splits(arguments, arguments.table_form)
+    form = arguments.table_form
+    sources, notes = open_splits(arguments, form)
     sample = [row.values for row in islice(sources["train"].rows(), SAMPLE_ROWS)]
+    if found := header_note(sample[0], form):  # and so in the other splits, where a few rows may not tell it
+        notes += found
+        sources, _ = open_splits(arguments, replace(form, no_header=True))
     columns = choose_columns(sample, str(sources["train"]), arguments.text_column, arguments.label_column)
     notes.append(_columns_note(columns))
     train = list(sources["train"].rows(columns))

@@ -130,3 +130,12 @@ def test_what_files_of_lines_in_a_folder_leave_open_is_asked(tmp_path: Path) -> 
         load(**columns)
     write(tmp_path / "train-00000-of-00001.csv", {"en": EN, "de": DE})
     assert set(load(data_dir=str(tmp_path)).splits["train"]) < set(PAIRS)
+
+
+@pytest.mark.parametrize("name", ["train.csv", "train.tsv"])
+def test_a_table_without_a_header_keeps_its_first_pair(tmp_path: Path, name: str) -> None:
+    separator = "," if name == "train.csv" else "\t"
+    lines = [f"a man is walking {row}{separator}ein Mann geht {row}" for row in range(20)]
+    (tmp_path / name).write_text("\n".join(lines))
+    data = load_pairs(TranslationDataArguments(data_dir=str(tmp_path)))
+    assert sum(map(len, data.splits.values())) == 20 and "no header" in data.describe()
