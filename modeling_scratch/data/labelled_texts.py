@@ -39,6 +39,7 @@ from .labels import (
     label_warnings,
     parse_label_map,
     proposed_label_map,
+    type_warnings,
 )
 from .splits import SPLITS, DataArguments, Source, open_splits
 from .tables import Row, header_note
@@ -165,6 +166,7 @@ def load_splits(arguments: DataArguments) -> ReviewData:
     counts, conflicts = _counts(splits["train"]), _conflicts(splits)
     proposed = proposed_label_map(counts)
     warnings = joined_label_warnings(cells) if isinstance(kind, OneClass) and not arguments.problem_type else []
+    warnings += type_warnings(cells)
     warnings += label_warnings(counts, proposed, isinstance(kind, OneClass)) if counts else []
     splits = complete_splits(splits, missing_splits(splits), _key, arguments, "rows", notes, reader.strata)
     check_learned(splits, counts)

@@ -347,7 +347,13 @@ def _sheet_records(rows: Iterable[Iterable[object]], first_line: int) -> Iterato
         yield Record(f"(line {line} of the sheet)", fields if any(fields[:start]) else fields[start:])
 
 
+class SheetText(str):
+    """A cell that is a text in its sheet, whatever it spells."""
+
+
 def _as_text(cell: object) -> str:
+    if isinstance(cell, str):
+        return SheetText(cell)
     if isinstance(cell, float) and math.isnan(cell):  # an error of a formula, such as #N/A
         return ""
     if isinstance(cell, datetime):
