@@ -32,7 +32,7 @@ FRACTION = re.compile(r"[+-]?[0-9]*\.[0-9]+")
 def is_missing(value: object) -> bool:
     """Return whether a value is null, NaN or a string of blanks and invisible characters."""
     if isinstance(value, str):
-        return all(character.isspace() or _is_invisible(character) for character in value)
+        return not value[:1].isalnum() and all(character.isspace() or _is_invisible(character) for character in value)
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
@@ -44,6 +44,8 @@ def label_key(label: Any) -> Any:
     """Return what all spellings of a string label share: NFC, single blanks, no invisible characters."""
     if not isinstance(label, str):
         return label
+    if label.isascii():
+        return " ".join(label.split())
     composed = unicodedata.normalize("NFC", label)
     return " ".join("".join(character for character in composed if not _is_invisible(character)).split())
 

@@ -109,7 +109,7 @@ class ReviewData:
 
     def labels(self, split: str) -> np.ndarray:
         """Return the labels of a split as the array of their kind."""
-        return self.kind.array(self.splits[split]["label"])
+        return self.kind.array(self.splits[split]["label"][:])
 
     def digests(self) -> dict[str, str | None]:
         """Return the digest of each split."""
@@ -117,13 +117,13 @@ class ReviewData:
 
     def digest(self, split: str) -> str:
         """Return a digest of the texts and labels of a split, in their order."""
-        shown = (self.kind.shown(label, self.label_names) for label in self.splits[split]["label"])
+        shown = (self.kind.shown(label, self.label_names) for label in self.splits[split]["label"][:])
         return rows_digest((*parts_of(text), label) for text, label in zip(self.texts(split), shown))
 
     def describe(self) -> str:
         """Return a report: the size of each split with its labels, then the notes, then the warnings."""
         lines = [
-            f"{split}: {counted(dataset.num_rows, 'row')} ({self.kind.summary(dataset['label'], self.label_names)})"
+            f"{split}: {counted(dataset.num_rows, 'row')} ({self.kind.summary(dataset['label'][:], self.label_names)})"
             for split, dataset in self.splits.items()
         ]
         return "\n".join([*lines, *self.notes, *(f"WARNING: {warning}" for warning in self.warnings)])

@@ -24,6 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..utils.errors import DataError, one_line
+from ..utils.files import refuse_loop
 from .text_files import (
     allowed_bytes,
     check_readable,
@@ -483,6 +484,7 @@ def refuse_links_out(folder: Path, paths: Iterable[Path]) -> None:
     """
     homes = (folder.resolve(), folder.resolve().parent.parent / "blobs")
     for path in paths:
+        refuse_loop(path)
         if not any(path.resolve().is_relative_to(home) for home in homes):
             raise DataError(
                 f"{path} is a link out of its folder, to {path.resolve()}; if this is intended, name the file: "
