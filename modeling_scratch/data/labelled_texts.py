@@ -150,14 +150,7 @@ def load_splits(arguments: DataArguments) -> ReviewData:
     The train split defines the classes. If validation and test are both missing, both are held out of train. If only
     validation is missing, only validation is held out. A missing test split alone stays missing.
     """
-    form = arguments.table_form
-    sources, notes = open_splits(arguments, form)
-    sample = [row.values for row in islice(sources["train"].rows(), SAMPLE_ROWS)]
-    if found := header_note(sample[0], form):  # and so in the other splits, where a few rows may not tell it
-        notes += found
-        sources, _ = open_splits(arguments, replace(form, no_header=True))
-    columns = choose_columns(sample, str(sources["train"]), arguments.text_column, arguments.label_column)
-    notes.append(_columns_note(columns))
+    sources, columns, notes = _opened(arguments)
     train = list(sources["train"].rows(columns))
     cells = [row.values[columns[-1]] for row in train]
     kind = choose_kind(arguments.problem_type, arguments.label_separator, cells, notes)
@@ -183,6 +176,18 @@ def load_splits(arguments: DataArguments) -> ReviewData:
     places = {split: [row.where for row in rows] for split, rows in splits.items()}
     data = replace(data, places=places, conflicts=conflicts, proposed=proposed)
     return replace(data, text_columns=columns[:-1], held_out=held_out)
+
+
+def _opened(arguments: DataArguments) -> tuple[Mapping[str, Source], tuple[str, ...], list[str]]:
+    """Return the source of each split, the columns of texts and labels, and notes on both."""
+    form = arguments.table_form
+    sources, notes = open_splits(arguments, form)
+    sample = [row.values for row in islice(sources["train"].rows(), SAMPLE_ROWS)]
+    if found := header_note(sample[0], form):  # and so in the other splits, where a few rows may not tell it
+        notes += found
+        sources, _ = open_splits(arguments, replace(form, no_header=True))
+    columns = choose_columns(sample, str(sources["train"]), arguments.text_column, arguments.label_column)
+    return sources, columns, [*notes, _columns_note(columns)]
 
 
 def _columns_note(columns: Sequence[str]) -> str:

@@ -188,7 +188,8 @@ def matched(
             f"the runs were evaluated on different texts ({sizes}), {len(shared):,} in common; give --common"
         )
     chosen = {name: run.select([key[of] for of in shared]) for (name, run), key in zip(runs.items(), keys)}
-    references, relabelled = chosen[labels_of or first_name].references, {}
+    references = chosen[labels_of or first_name].references
+    relabelled: dict[str, list[str]] = {}
     for name, run in chosen.items():
         rows = np.flatnonzero(_differ(run.references, references))
         if len(rows) and not labels_of:

@@ -149,7 +149,9 @@ class Predictions:
             return found
 
         arrays = {name: getattr(self, name) for name in ARRAYS}
-        moved = {name: spread(values) if values.ndim == 2 else places[values] for name, values in arrays.items()}
+        moved: dict[str, Any] = {
+            name: spread(values) if values.ndim == 2 else places[values] for name, values in arrays.items()
+        }
         return replace(self, label_names=[*names], **moved)
 
     @classmethod
