@@ -259,7 +259,7 @@ def choose_kind(
 
 
 def _decimal_commas(cells: Sequence[object]) -> str:
-    """Return a remark if the cells are numbers, most with a decimal comma; sorted pairs could be sets of two classes."""
+    """Return a remark if most cells have a decimal comma; sorted pairs could be sets of two classes."""
     found = [match.groups() for value in cells if (match := _decimal_comma(value))]
     is_sorted = all(int(whole) < int(part) and part[0] != "0" for whole, part in found)
     return "" if 2 * len(found) <= len(cells) or is_sorted else " with decimal commas (sets need --label_separator ,)"

@@ -71,7 +71,9 @@ class CompareArguments:
     labels_of: str | None = option(
         default=None, help="The run by whose true labels all are scored, if labels were corrected between them."
     )
-    drop_labels: list[str] | None = option(default=None, help="Leave out the texts whose true label is one of these.")
+    drop_labels: list[str] | None = field(
+        default=None, metadata={"help": "Leave out the texts whose true label is one of these."}
+    )
     show: int = option(default=20, help="The number of disagreements to print; the output file has all of them.")
     output: str | None = option(default=None, help="A JSON file for the scores, differences and disagreements.")
     overwrite: bool = option(default=False, help="Replace the output file.")

@@ -386,7 +386,8 @@ def test_the_first_row_of_a_table_without_a_header_is_data(tmp_path: Path, name:
     assert len(rows_of(path, TableForm(header_row=1))) == 39
     pairs = ["column_1", "column_2"] if columns == 3 and name == "a.tsv" else None
     data = load_splits(DataArguments(train_file=str(path), text_column=pairs))
-    assert sum(map(len, data.splits.values())) == 40 and "no header: the first line is read as a row" in data.describe()
+    assert sum(map(len, data.splits.values())) == 40
+    assert "no header: the first line is read as a row" in data.describe()
 
 
 @pytest.mark.parametrize(

@@ -138,4 +138,5 @@ def test_a_table_without_a_header_keeps_its_first_pair(tmp_path: Path, name: str
     lines = [f"a man is walking {row}{separator}ein Mann geht {row}" for row in range(20)]
     (tmp_path / name).write_text("\n".join(lines))
     data = load_pairs(TranslationDataArguments(data_dir=str(tmp_path)))
-    assert sum(map(len, data.splits.values())) == 20 and "no header" in data.describe()
+    assert sum(map(len, data.splits.values())) == 20
+    assert "no header" in data.describe()
