@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ..utils.errors import DataError
-from .tables import FOUND, TableForm, Values, missing_column, read_rows
+from .tables import FOUND, NUMBER, TableForm, Values, missing_column, read_rows
 from .text_files import text_lines
 from .text_pairs import TextColumns, column_names, of_parts
 
@@ -22,7 +22,6 @@ TEXT_NAMES = ("text", "sentence", "review")
 LABEL_NAMES = ("label", "labels", "class", "sentiment")
 SAMPLE_ROWS = 1_000
 TEXT_REMEDY = "; name the text column with --text_column"
-NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
 INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")  # canonical ones only: "007" stays a string
 FRACTION = re.compile(r"[+-]?[0-9]*\.[0-9]+")
 
@@ -33,7 +32,7 @@ FRACTION = re.compile(r"[+-]?[0-9]*\.[0-9]+")
 def is_missing(value: object) -> bool:
     """Return whether a value is null, NaN or a string of blanks and invisible characters."""
     if isinstance(value, str):
-        return all(character.isspace() or _is_invisible(character) for character in value)
+        return not value[:1].isalnum() and all(character.isspace() or _is_invisible(character) for character in value)
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
@@ -45,6 +44,8 @@ def label_key(label: Any) -> Any:
     """Return what all spellings of a string label share: NFC, single blanks, no invisible characters."""
     if not isinstance(label, str):
         return label
+    if label.isascii():
+        return " ".join(label.split())
     composed = unicodedata.normalize("NFC", label)
     return " ".join("".join(character for character in composed if not _is_invisible(character)).split())
 
@@ -89,6 +90,7 @@ def choose_columns(
     if label_column is None:
         others = {name: values for name, values in columns.items() if name not in text_columns}
         candidates = [name for name, values in others.items() if _repeats(values) or _are_lists(values)]
+        candidates = candidates or [name for name, values in others.items() if _are_fractions(values)]
         label_column = _only(candidates, "label", columns, where)
     if label_column in text_columns:
         raise DataError(f"{where}: column {label_column!r} cannot be both the text and the label")
@@ -96,9 +98,17 @@ def choose_columns(
 
 
 def find_text_columns(path: Path, form: TableForm = FOUND, trained: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """Return the names that a model was trained on, if the file has them, or that of the only column of texts."""
+    """Return the names that a model was trained on; those of the only column, or of texts, if none are known.
+
+    Raises `DataError` for a file that has others.
+    """
     columns = _present_values([row.values for row in islice(read_rows(path, form=form), SAMPLE_ROWS)])
-    if trained and columns.keys() >= set(trained):
+    if lacking := [name for name in trained if name not in columns]:
+        if len(trained) == 1 == len(columns):
+            return tuple(columns)
+        where = f"{path}: the model was trained on {' and '.join(map(repr, trained))}; name another with --text_column"
+        raise missing_column(lacking[0], columns, where)
+    if trained:
         return trained
     return (_text_by_look(columns, _label_by_name(columns, (), str(path)), str(path)),)
 
@@ -143,6 +153,11 @@ def _repeats(values: Sequence[object]) -> bool:
     """Return whether the values repeat like labels do, unlike texts and row numbers."""
     could_be_labels = all(isinstance(value, int | str | float) for value in values)
     return could_be_labels and 0 < 2 * len(set(values)) <= len(values)
+
+
+def _are_fractions(values: Sequence[object]) -> bool:
+    numbers = [str(value) for value in values if isinstance(value, str | float)]
+    return len(numbers) == len(values) > 0 and all(map(NUMBER.fullmatch, numbers)) and any("." in n for n in numbers)
 
 
 def _are_lists(values: Sequence[object]) -> bool:

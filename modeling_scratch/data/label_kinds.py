@@ -6,6 +6,7 @@ While data is read, a label is a tuple of its classes, or a number. Shapes: N te
 
 import json
 import math
+import re
 import shlex
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -16,7 +17,8 @@ import numpy as np
 
 from ..configuration_scratch import ProblemType
 from ..utils.errors import DataError
-from .columns import FRACTION, INTEGER, NUMBER, Label, is_missing, label_key
+from .columns import FRACTION, INTEGER, Label, is_missing, label_key
+from .tables import NUMBER, SheetText
 
 Classes = tuple[Label, ...]
 
@@ -25,6 +27,7 @@ MAX_CLASSES = 1_000
 SHOWN_CLASSES = 10
 COMMON_SET = 10  # rows with the same set of labels that are a stratum of their own
 QUANTILES = 10  # strata of a number
+DECIMAL_COMMA = re.compile(r"([+-]?[0-9]+),([0-9]{1,2}|[0-9]{4,})")  # three digits could follow thousands
 MOSTLY = 0.8  # of the cells are numbers, the others placeholders such as N/A
 
 
@@ -175,7 +178,7 @@ class Number(LabelKind):
                 f"{where}: {value!r:.40} is not a finite number, as a regression needs; correct it, leave such rows "
                 "out by --drop_labels, or choose another --label_column or --problem_type"
             )
-        return float(value)  # type: ignore[arg-type]
+        return _as_float(value)
 
     def strata(self, labels: Sequence[Any]) -> list:
         """Return the quantile bin of each row; equal numbers share a bin."""
@@ -198,12 +201,21 @@ def _counts(counts: Mapping[int, int], names: Sequence[str]) -> str:
 
 def number_key(value: Any) -> Any:
     """Return what all spellings of a cell share: a number, or else the key of its text."""
-    return float(value) if _is_number(value) else label_key(value)
+    return _as_float(value) if _is_number(value) else label_key(value)
+
+
+def _as_float(value: Any) -> float:
+    """Return the number of a cell, whose text may have a decimal comma."""
+    return float(".".join(found.groups()) if (found := _decimal_comma(value)) else value)
+
+
+def _decimal_comma(value: Any) -> re.Match[str] | None:
+    return DECIMAL_COMMA.fullmatch(value.strip()) if isinstance(value, str) else None
 
 
 def _is_number(value: Any) -> bool:
     try:
-        return not isinstance(value, bool) and math.isfinite(float(value))
+        return not isinstance(value, bool) and math.isfinite(_as_float(value))
     except (TypeError, ValueError):
         return False
 
@@ -214,13 +226,17 @@ def choose_kind(
     """Return the kind of the labels, given or inferred from the cells of train, and note what was inferred.
 
     Lists and a separator mean sets of classes; fractions mean numbers, where most cells are numbers. Integers are
-    classes, and so are texts of which two spell one number.
+    classes, and so are texts of which two spell one number, and fractions that a sheet has as texts.
     """
     present = [value for value in cells if not is_missing(value)]
-    numbers = [float(value) for value in present if _is_number(value)]  # type: ignore[arg-type]
+    commas = _decimal_commas(present)
+    numbers = [_as_float(value) for value in present if _is_number(value) and (commas or not _decimal_comma(value))]
     texts = {label_key(value) for value in present if isinstance(value, str)}
     has_fractions = any(not number.is_integer() for number in numbers)
-    are_texts = len({number_key(text) for text in texts}) < len(texts) or (has_fractions and problem_type is not None)
+    of_sheet = 2 * sum(isinstance(value, SheetText) and not _decimal_comma(value) for value in present) > len(present)
+    are_texts = len({number_key(text) for text in texts}) < len(texts) or (
+        has_fractions and (problem_type is not None or of_sheet)
+    )
     one_class = OneClass(keeps_text=are_texts and bool(texts))
     if problem_type is not None:
         kinds: dict[str, LabelKind] = {kind.problem_type: kind for kind in (one_class, ClassSet(separator), Number())}
@@ -231,14 +247,22 @@ def choose_kind(
     elif any(isinstance(value, list | tuple) for value in present):
         inferred, reason = ClassSet(), "the labels are lists"
     elif has_fractions and len(numbers) > MOSTLY * len(present) and not are_texts:
-        inferred, reason = Number(), "some labels are fractions"
+        inferred, reason = Number(), f"some labels are fractions{commas}"
     elif are_texts:
-        reason = "several labels spell one number: they are read as texts"
+        why = "the cells of the sheet are texts" if of_sheet and has_fractions else "several labels spell one number"
+        reason = f"{why}: they are read as texts"
     else:
         notes += _rating_notes(numbers, present)
         return one_class
     notes.append(f"problem type: {inferred.problem_type}, as {reason}; set --problem_type to change this")
     return inferred
+
+
+def _decimal_commas(cells: Sequence[object]) -> str:
+    """Return a remark if most cells have a decimal comma; sorted pairs could be sets of two classes."""
+    found = [match.groups() for value in cells if (match := _decimal_comma(value))]
+    is_sorted = all(int(whole) < int(part) and part[0] != "0" for whole, part in found)
+    return "" if 2 * len(found) <= len(cells) or is_sorted else " with decimal commas (sets need --label_separator ,)"
 
 
 def _rating_notes(numbers: Sequence[float], cells: Sequence[object]) -> list[str]:

@@ -39,9 +39,10 @@ from .labels import (
     label_warnings,
     parse_label_map,
     proposed_label_map,
+    type_warnings,
 )
 from .splits import SPLITS, DataArguments, Source, open_splits
-from .tables import Row
+from .tables import Row, header_note
 from .text_pairs import TEXT_FIELDS, parts_of, text_lists, texts_of
 
 ONE_CLASS = OneClass()
@@ -108,7 +109,7 @@ class ReviewData:
 
     def labels(self, split: str) -> np.ndarray:
         """Return the labels of a split as the array of their kind."""
-        return self.kind.array(self.splits[split]["label"])
+        return self.kind.array(self.splits[split]["label"][:])
 
     def digests(self) -> dict[str, str | None]:
         """Return the digest of each split."""
@@ -116,13 +117,13 @@ class ReviewData:
 
     def digest(self, split: str) -> str:
         """Return a digest of the texts and labels of a split, in their order."""
-        shown = (self.kind.shown(label, self.label_names) for label in self.splits[split]["label"])
+        shown = (self.kind.shown(label, self.label_names) for label in self.splits[split]["label"][:])
         return rows_digest((*parts_of(text), label) for text, label in zip(self.texts(split), shown))
 
     def describe(self) -> str:
         """Return a report: the size of each split with its labels, then the notes, then the warnings."""
         lines = [
-            f"{split}: {counted(dataset.num_rows, 'row')} ({self.kind.summary(dataset['label'], self.label_names)})"
+            f"{split}: {counted(dataset.num_rows, 'row')} ({self.kind.summary(dataset['label'][:], self.label_names)})"
             for split, dataset in self.splits.items()
         ]
         return "\n".join([*lines, *self.notes, *(f"WARNING: {warning}" for warning in self.warnings)])
@@ -149,10 +150,7 @@ def load_splits(arguments: DataArguments) -> ReviewData:
     The train split defines the classes. If validation and test are both missing, both are held out of train. If only
     validation is missing, only validation is held out. A missing test split alone stays missing.
     """
-    sources, notes = open_splits(arguments, arguments.table_form)
-    sample = [row.values for row in islice(sources["train"].rows(), SAMPLE_ROWS)]
-    columns = choose_columns(sample, str(sources["train"]), arguments.text_column, arguments.label_column)
-    notes.append(_columns_note(columns))
+    sources, columns, notes = _opened(arguments)
     train = list(sources["train"].rows(columns))
     cells = [row.values[columns[-1]] for row in train]
     kind = choose_kind(arguments.problem_type, arguments.label_separator, cells, notes)
@@ -161,6 +159,7 @@ def load_splits(arguments: DataArguments) -> ReviewData:
     counts, conflicts = _counts(splits["train"]), _conflicts(splits)
     proposed = proposed_label_map(counts)
     warnings = joined_label_warnings(cells) if isinstance(kind, OneClass) and not arguments.problem_type else []
+    warnings += type_warnings(cells)
     warnings += label_warnings(counts, proposed, isinstance(kind, OneClass)) if counts else []
     splits = complete_splits(splits, missing_splits(splits), _key, arguments, "rows", notes, reader.strata)
     check_learned(splits, counts)
@@ -177,6 +176,18 @@ def load_splits(arguments: DataArguments) -> ReviewData:
     places = {split: [row.where for row in rows] for split, rows in splits.items()}
     data = replace(data, places=places, conflicts=conflicts, proposed=proposed)
     return replace(data, text_columns=columns[:-1], held_out=held_out)
+
+
+def _opened(arguments: DataArguments) -> tuple[Mapping[str, Source], tuple[str, ...], list[str]]:
+    """Return the source of each split, the columns of texts and labels, and notes on both."""
+    form = arguments.table_form
+    sources, notes = open_splits(arguments, form)
+    sample = [row.values for row in islice(sources["train"].rows(), SAMPLE_ROWS)]
+    if found := header_note(sample[0], form):  # and so in the other splits, where a few rows may not tell it
+        notes += found
+        sources, _ = open_splits(arguments, replace(form, no_header=True))
+    columns = choose_columns(sample, str(sources["train"]), arguments.text_column, arguments.label_column)
+    return sources, columns, [*notes, _columns_note(columns)]
 
 
 def _columns_note(columns: Sequence[str]) -> str:

@@ -2,6 +2,7 @@
 """Labels that are probably one class: warn of them, propose a mapping, and apply the one that is given."""
 
 import difflib
+import json
 import re
 import shlex
 from collections import Counter
@@ -30,6 +31,7 @@ LEAST_ROWS = 5  # of a class that can be learned
 IMBALANCE = 9  # a greater ratio of class sizes is high (Fernández et al. 2018, Learning from Imbalanced Data Sets)
 NEGATION = re.compile("(un|in|im|il|ir|dis|non|not|no)[ -]?")
 LONGEST_LABEL = 40  # longer ones are texts, and compared by case alone
+MOST_SHOWN = 10  # labels in a warning
 SEPARATORS = "|;,"  # of labels in a cell, as tables have them
 _BETWEEN_LETTERS = re.compile(r"(?<=[^\W\d_])[\s_-]+(?=[^\W\d_])")
 
@@ -235,6 +237,24 @@ def is_imbalanced(labels: Iterable[Any]) -> bool:
 def _learnable(counts: Mapping[Label, int]) -> Mapping[Label, int]:
     large = {label: count for label, count in counts.items() if count >= LEAST_ROWS}
     return large if len(large) > 1 else counts
+
+
+def type_warnings(cells: Iterable[object]) -> list[str]:
+    """Return a warning if the cells of JSON or Parquet spell the labels in several types, such as 1, "1" and true."""
+    counts = Counter((type(value), value) for value in cells if isinstance(value, int | float | str))
+    kinds = {bool if kind is bool else str if issubclass(kind, str) else int for kind, _ in counts}
+    spelled = {str(value).casefold() for kind, value in counts if not issubclass(kind, str)}
+    is_spelled = any(str(value).strip().casefold() in spelled for kind, value in counts if issubclass(kind, str))
+    if len(kinds) < 2 or not (is_spelled or {bool, int} <= kinds):
+        return []
+    listed = ", ".join(
+        f"{json.dumps(value, ensure_ascii=False)} ({counted(count, 'row')})"
+        for (_, value), count in counts.most_common(MOST_SHOWN)
+    )
+    return [
+        f"labels of several types in one column: {listed}; texts of integers are read as integers, true as True; write "
+        "one type, or join the classes with --label_map"
+    ]
 
 
 def joined_label_warnings(cells: Sequence[object]) -> list[str]:

@@ -20,6 +20,8 @@ from .tables import (
     DELIMITER_HELP,
     ENCODING_HELP,
     FOUND,
+    HEADER_ROW_HELP,
+    NO_HEADER_HELP,
     READERS,
     SHEET_HELP,
     Row,
@@ -189,6 +191,8 @@ class DataArguments(SplitArguments):
     delimiter: str | None = option(None, DELIMITER_HELP)
     sheet: str | None = option(None, SHEET_HELP)
     encoding: str | None = option(None, ENCODING_HELP)
+    no_header: bool = option(False, NO_HEADER_HELP)
+    header_row: int | None = option(None, HEADER_ROW_HELP)
     text_column: TextColumns = option(None, TEXT_COLUMN_HELP)
     label_column: str | None = option(None, "The label column; inferred by default.")
     label_map: list[str] | None = option(None, LABEL_MAP_HELP)
@@ -215,7 +219,7 @@ class DataArguments(SplitArguments):
     @property
     def table_form(self) -> TableForm:
         """How the tables of this data set are read."""
-        return TableForm(self.delimiter, self.sheet, self.encoding)
+        return TableForm(self.delimiter, self.sheet, self.encoding, self.no_header, self.header_row)
 
     @property
     def has_pairs(self) -> bool:

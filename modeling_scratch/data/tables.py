@@ -9,11 +9,12 @@ import csv
 import difflib
 import json
 import math
+import re
 import warnings
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, time
 from itertools import chain, islice
 from pathlib import Path
@@ -23,6 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..utils.errors import DataError, one_line
+from ..utils.files import refuse_loop
 from .text_files import (
     allowed_bytes,
     check_readable,
@@ -43,10 +45,17 @@ MAX_FIELD_CHARACTERS = 10_000_000
 DELIMITERS = (",", ";", "\t", "|")
 SAMPLE_RECORDS = 100
 BATCH_ROWS = 1_000
+IN_MEMORY = "tables-in-memory"  # the folder of their temporary files, which nobody has named
+HEADED = (".csv", ".tsv", ".xlsx")  # whose first line names the columns
 REVIEW_FOLDERS = ("neg", "pos")
 DELIMITER_HELP = "The delimiter of csv files: one character or the word tab; found by default."
 ENCODING_HELP = "The encoding of text files, such as cp1252; UTF-8 by default."
 SHEET_HELP = "The sheet of an Excel workbook; the first by default."
+NO_HEADER_HELP = "Read the first line of csv, tsv and xlsx files as a row; columns are column_1, column_2, ..."
+HEADER_ROW_HELP = "The line with the names of the columns in csv, tsv and xlsx files; those above it are left out."
+UNNAMED = "column_{}"  # of a table without a header
+NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
+SEPARATOR_LINE = re.compile(r"\ufeff?\"?sep=(.)\"?\s*")  # of Excel, above the header
 
 
 class Row(NamedTuple):
@@ -64,8 +73,12 @@ class TableForm:
     delimiter: str | None = None
     sheet: str | None = None
     encoding: str | None = None
+    no_header: bool = False
+    header_row: int | None = None
 
     def __post_init__(self) -> None:
+        if self.header_row is not None and (self.header_row < 1 or self.no_header):
+            raise DataError(f"--header_row {self.header_row}: give a line from 1, without --no_header")
         try:
             "".encode(self.encoding or "utf-8")
         except LookupError:
@@ -108,10 +121,10 @@ def read_rows(path: Path, columns: Sequence[str] | None = None, form: TableForm 
     or .zip may follow that of a text format. A folder with neg/*.txt and pos/*.txt (unpacked aclImdb) has a row a file.
     Raises `DataError` during iteration if the input cannot be read.
     """
-    number = 0
+    number, name = 0, path.stem if path.parent.name == IN_MEMORY else path.name
     try:
         for number, values in _reader_of(path)(path, columns, form):
-            where = f"{path.name}, row {number}"
+            where = f"{name}, row {number}"
             yield Row(number, select(values, columns, f"{path}, row {number}") if columns else values, where)
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or one_line(error)}") from error
@@ -160,19 +173,22 @@ def _refuse_duplicates(names: Sequence[str], path: Path) -> None:
 
 
 class Record(NamedTuple):
-    """The fields of a header or of a row. place: of the row in its file."""
+    """The fields of a header or of a row. line: where it is in its file."""
 
-    place: str
+    line: str
     fields: list[str]
 
 
 def _read_csv(path: Path, columns: Sequence[str] | None, form: TableForm) -> Numbered:
+    declared = SEPARATOR_LINE.fullmatch(next(form.lines(path), ""))
+    if declared and not (form.delimiter or form.header_row):
+        form = replace(form, delimiter=declared[1], header_row=2)
     delimiter = "\t" if form.delimiter == "tab" else form.delimiter or find_delimiter(path, form)
-    return _rows(_records(path, form, delimiter), path)
+    return _rows(_records(path, form, delimiter), path, form)
 
 
 def _read_tsv(path: Path, columns: Sequence[str] | None, form: TableForm) -> Numbered:
-    return _rows(_records(path, form, "\t", _quoting_of_tsv(path, form)), path)
+    return _rows(_records(path, form, "\t", _quoting_of_tsv(path, form)), path, form)
 
 
 def _quoting_of_tsv(path: Path, form: TableForm) -> Quoting:
@@ -214,7 +230,7 @@ def _lengths(
 
 def _reader(path: Path, form: TableForm, delimiter: str, quoting: Quoting) -> Any:
     csv.field_size_limit(MAX_FIELD_CHARACTERS)
-    lines: Any = form.lines(path, newline="")
+    lines: Any = islice(form.lines(path, newline=""), _lines_above(form), None)
     return csv.reader(lines, delimiter=delimiter, quoting=quoting, strict=True)
 
 
@@ -232,11 +248,12 @@ def delimiter_notes(paths: Iterable[Path], form: TableForm) -> list[str]:
 def _records(path: Path, form: TableForm, delimiter: str, quoting: Quoting = csv.QUOTE_MINIMAL) -> Iterator[Record]:
     """Yield each record that is not blank, starting with the header.
 
-    The place has both row and line: they differ after a quoted field with a line break.
+    Errors have both row and line: they differ after a quoted field with a line break.
     """
     reader, row = _reader(path, form, delimiter, quoting), 0
     while True:
-        place = f"{path}, row {row} (line {reader.line_num + 1})" if row else f"{path}, header"
+        line = f"(line {_lines_above(form) + reader.line_num + 1})"
+        place = f"{path}, row {row} {line}" if row else f"{path}, header"
         try:
             fields = next(reader)
         except StopIteration:
@@ -246,21 +263,49 @@ def _records(path: Path, form: TableForm, delimiter: str, quoting: Quoting = csv
         if any("\0" in field for field in fields):
             raise DataError(f"{place}: contains a NUL byte; if this is a text file, remove it: tr -d '\\000'")
         if fields:
-            yield Record(place, fields)
+            yield Record(line, fields)
             row += 1
 
 
-def _rows(records: Iterator[Record], path: Path) -> Numbered:
-    header = [name.strip() for name in next(records, Record("", [])).fields]
+def _lines_above(form: TableForm) -> int:
+    """Return the number of lines above the header."""
+    return (form.header_row or 1) - 1
+
+
+def _rows(records: Iterator[Record], path: Path, form: TableForm) -> Numbered:
+    first = next(records, Record("", []))
+    sample = [*islice(records, SAMPLE_RECORDS)]
+    header, others = [name.strip() for name in first.fields], chain(sample, records)
+    if form.no_header or (not form.header_row and is_a_row(header, [record.fields for record in sample])):
+        header, others = [UNNAMED.format(number) for number in range(1, len(header) + 1)], chain([first], others)
     _refuse_duplicates(header, path)
-    for number, (place, fields) in enumerate(records, 1):
+    for number, (line, fields) in enumerate(others, 1):
         if len(fields) != len(header):
             advice = ", or set --delimiter" if len(header) == 1 else ""
             raise DataError(
-                f"{place}: {len(fields)} fields, but the header has {len(header)}; quote fields that contain a "
-                f"delimiter or a line break{advice}"
+                f"{path}, row {number} {line}: {len(fields)} fields, but the header has {len(header)}; quote fields "
+                f"that contain a delimiter or a line break{advice}, or name the line of the header with --header_row"
             )
         yield number, dict(zip(header, fields))
+
+
+def is_a_row(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Return whether the names of a table are its first row: a label, as other rows have it, and at least two words.
+
+    A number among numbers is a label, too, beside at least three words: columns can be named by years.
+    """
+    columns = [*zip(header, zip(*(row for row in rows if len(row) == len(header) and [*row] != [*header])))]
+    recur = any(name in values for name, values in columns if name)
+    is_number = any(all(map(NUMBER.fullmatch, (name, *filter(None, values)))) for name, values in columns)
+    words = max((len(name.split()) for name, values in columns if name not in values), default=0)
+    return (words >= 2 and recur) or (words >= 3 and is_number)
+
+
+def header_note(columns: Iterable[str], form: TableForm) -> list[str]:
+    """Return a note if the first row of a table was found to be no header, as the names of its columns tell."""
+    if form.no_header or UNNAMED.format(1) not in columns:
+        return []
+    return ["no header: the first line is read as a row, as it has a label and a text; if not so, set --header_row 1"]
 
 
 # Excel
@@ -278,20 +323,21 @@ def _read_excel(path: Path, columns: Sequence[str] | None, form: TableForm) -> N
             if form.sheet is not None and form.sheet not in book.sheet_names:
                 names = ", ".join(map(repr, book.sheet_names))
                 raise DataError(f"{path}: no sheet {form.sheet!r}; its sheets: {names} (--sheet)")
-            cells = book.parse(form.sheet or 0, header=None, dtype=object, na_filter=False)
+            above = _lines_above(form)
+            cells = book.parse(form.sheet or 0, header=None, dtype=object, na_filter=False, skiprows=above)
     except ImportError:
         raise DataError(f"{path}: Excel files need openpyxl: pip install 'modeling-scratch[excel]'") from None
     except (DataError, PermissionError):
         raise
     except Exception as error:  # of an archive, of XML and of openpyxl: of many types
         raise DataError(f"{path}: damaged or not an Excel workbook: {one_line(error)}; save it again") from error
-    return _rows(_sheet_records(cells.itertuples(index=False), path), path)
+    return _rows(_sheet_records(cells.itertuples(index=False), above + 1), path, form)
 
 
-def _sheet_records(rows: Iterable[Iterable[object]], path: Path) -> Iterator[Record]:
+def _sheet_records(rows: Iterable[Iterable[object]], first_line: int) -> Iterator[Record]:
     """Yield the header and every row below it, blank ones too, from the first column that the header names."""
     start = columns = 0
-    for line, cells in enumerate(rows, 1):
+    for line, cells in enumerate(rows, first_line):
         fields = [_as_text(cell) for cell in cells]
         while len(fields) > columns and not fields[-1]:
             fields.pop()
@@ -299,10 +345,16 @@ def _sheet_records(rows: Iterable[Iterable[object]], path: Path) -> Iterator[Rec
             continue
         if not columns:
             start, columns = next(place for place, name in enumerate(fields) if name), len(fields)
-        yield Record(f"{path}, line {line} of the sheet", fields if any(fields[:start]) else fields[start:])
+        yield Record(f"(line {line} of the sheet)", fields if any(fields[:start]) else fields[start:])
+
+
+class SheetText(str):
+    """A cell that is a text in its sheet, whatever it spells."""
 
 
 def _as_text(cell: object) -> str:
+    if isinstance(cell, str):
+        return SheetText(cell)
     if isinstance(cell, float) and math.isnan(cell):  # an error of a formula, such as #N/A
         return ""
     if isinstance(cell, datetime):
@@ -432,6 +484,7 @@ def refuse_links_out(folder: Path, paths: Iterable[Path]) -> None:
     """
     homes = (folder.resolve(), folder.resolve().parent.parent / "blobs")
     for path in paths:
+        refuse_loop(path)
         if not any(path.resolve().is_relative_to(home) for home in homes):
             raise DataError(
                 f"{path} is a link out of its folder, to {path.resolve()}; if this is intended, name the file: "

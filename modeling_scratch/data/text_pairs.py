@@ -74,7 +74,7 @@ def text_lists(texts: Sequence[str]) -> list[list[str]]:
 
 def texts_of(rows: "datasets.Dataset") -> list[str]:
     """Return the texts of a split, or its pairs."""
-    fields = [list(rows[name]) for name in TEXT_FIELDS if name in rows.column_names]
+    fields = [rows[name][:] for name in TEXT_FIELDS if name in rows.column_names]
     return list(map(of_parts, zip(*fields)))
 
 

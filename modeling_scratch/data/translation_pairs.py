@@ -3,7 +3,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from operator import itemgetter
 from pathlib import Path
@@ -15,11 +15,12 @@ from ..utils.options import option
 from .columns import parse_text
 from .held_out import complete_splits, overlap_notes, sampled
 from .splits import SPLIT_NAMES, FileSource, Source, SplitArguments, open_splits
-from .tables import FOUND, READERS, Row, Values, select
+from .tables import FOUND, HEADED, READERS, Row, TableForm, Values, select
 from .text_files import format_of
 
 NESTED = "translation"  # the Hub's parallel corpora store {"en": ..., "de": ...} in this column
 ENDS = (".", "!", "?", "…", "。", "！", "？")  # of sentences
+SENTENCE = re.compile(r"\S+\s+\S+\s+\S|[.!?…。！？]$")  # at least three words, or the end of one
 
 
 @dataclass
@@ -139,6 +140,8 @@ def load_pairs(arguments: TranslationDataArguments) -> TranslationData:
     train; a missing test split stays missing.
     """
     sources, notes = _open(arguments)
+    if arguments.source_column is None:
+        sources = {split: _with_first_pair(source, notes) for split, source in sources.items()}
     columns = _choose_columns(sources["train"], arguments, notes)
     splits = {split: _read_pairs(split, source, columns, notes) for split, source in sources.items()}
     missing = [] if "validation" in splits else ["validation"]
@@ -186,6 +189,17 @@ def _open_files(split: str, paths: list[Path]) -> Source | LinePairs:
     if paths[0].suffix == paths[1].suffix:
         raise DataError(f"{what}: the two files have the same suffix; the suffixes must name the languages")
     return LinePairs(paths)
+
+
+def _with_first_pair(source: Source | LinePairs, notes: list[str]) -> Source | LinePairs:
+    """Return the source, read without a header if both names of its columns are sentences, which is noted."""
+    if not isinstance(source, FileSource) or format_of(source.paths[0]) not in HEADED:
+        return source
+    names = list(next(iter(source.rows())).values)
+    if len(names) != 2 or not all(SENTENCE.search(name.strip()) for name in names):
+        return source
+    notes.append(f"{source}: no header: the first line is read as a pair, as it has two sentences")
+    return replace(source, form=TableForm(no_header=True))
 
 
 def _choose_columns(

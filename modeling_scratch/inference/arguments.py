@@ -9,7 +9,17 @@ from typing import Any, Literal
 
 from ..bridges.model_sources import ALLOW_SPECIAL_TOKENS
 from ..data.columns import find_text_columns
-from ..data.tables import DELIMITER_HELP, ENCODING_HELP, READERS, SHEET_HELP, TableForm, delimiter_notes
+from ..data.tables import (
+    DELIMITER_HELP,
+    ENCODING_HELP,
+    HEADER_ROW_HELP,
+    NO_HEADER_HELP,
+    READERS,
+    SHEET_HELP,
+    TableForm,
+    delimiter_notes,
+    header_note,
+)
 from ..data.text_files import format_of, unknown_format
 from ..data.text_pairs import TEXT_COLUMN_HELP, TEXT_FIELDS, TextColumns, as_recorded, column_names, trained_columns
 from ..utils.command_line import option
@@ -38,6 +48,8 @@ class PredictArguments:
     delimiter: str | None = option(default=None, help=DELIMITER_HELP)
     sheet: str | None = option(default=None, help=SHEET_HELP)
     encoding: str | None = option(default=None, help=ENCODING_HELP)
+    no_header: bool = option(default=False, help=NO_HEADER_HELP)
+    header_row: int | None = option(default=None, help=HEADER_ROW_HELP)
     text_column: TextColumns = field(default=None, metadata={"help": TEXT_COLUMN_HELP})
     keep_columns: list[str] | None = field(
         default=None,
@@ -81,7 +93,7 @@ class PredictArguments:
         if (names := column_names(self.text_column)) and not self.is_table:
             raise DataError(f"--text_column {' '.join(names)}: requires a table ({', '.join(READERS)})")
         self._check_pairs()
-        self.form = TableForm(self.delimiter, self.sheet, self.encoding)
+        self.form = TableForm(self.delimiter, self.sheet, self.encoding, self.no_header, self.header_row)
         self._check_kept()
         check_output("--output", self.output, self.input, self.overwrite)
 
@@ -104,6 +116,7 @@ class PredictArguments:
             names = find_text_columns(path, self.form, trained_columns(self.model))
             self.text_column = as_recorded(list(names))
             self._check_pairs()
+            notes += header_note(names, self.form)
             notes.append(f"text column{'s' * (len(names) > 1)}: {' and '.join(map(repr, names))}")
         print("".join(f"{note}\n" for note in notes), end="", file=sys.stderr)
 

@@ -26,6 +26,7 @@ from .significance import SIGNIFICANCE_LEVEL, Score, mcnemar, scores_table, show
 from .tag_scores import TAG_METRICS, tag_counts
 from .verdicts import one_hot
 
+MOST_ROWS = 5  # of texts with other labels, in an error
 CLASSIFIER = "train_classifier"
 
 
@@ -67,6 +68,12 @@ class CompareArguments:
         default=False,
         metadata={"help": "Compare on the texts in common, if the runs were evaluated on different ones."},
     )
+    labels_of: str | None = option(
+        default=None, help="The run by whose true labels all are scored, if labels were corrected between them."
+    )
+    drop_labels: list[str] | None = field(
+        default=None, metadata={"help": "Leave out the texts whose true label is one of these."}
+    )
     show: int = option(default=20, help="The number of disagreements to print; the output file has all of them.")
     output: str | None = option(default=None, help="A JSON file for the scores, differences and disagreements.")
     overwrite: bool = option(default=False, help="Replace the output file.")
@@ -76,15 +83,19 @@ class CompareArguments:
             raise DataError(f"{' '.join(self.runs)}: name at least two runs, as in `compare runs/a runs/b`")
         if self.show < 0:
             raise DataError(f"--show {self.show}: must not be negative")
+        if self.labels_of is not None and self.labels_of not in self.runs:
+            raise DataError(f"--labels_of {self.labels_of}: name one of the runs: {', '.join(self.runs)}")
         if self.output is not None:
             check_output("--output", self.output, None, self.overwrite)
 
 
 def compare(arguments: CompareArguments) -> None:
     """Print a Markdown report. Raises `DataError` for runs that cannot be compared."""
-    runs = dict(zip(names_of(arguments.runs), map(read_run, arguments.runs)))
+    names = names_of(arguments.runs)
+    runs = dict(zip(names, map(read_run, arguments.runs)))
     total = max(len(run.ids) for run in runs.values())
-    runs = matched(runs, arguments.common)
+    labels_of = arguments.labels_of and names[arguments.runs.index(arguments.labels_of)]
+    runs, relabelled = matched(runs, arguments.common, labels_of, arguments.drop_labels or ())
     first = next(iter(runs.values()))
     disagreements = disagreements_of(runs)
     add_texts(disagreements, runs, arguments.runs)
@@ -93,6 +104,7 @@ def compare(arguments: CompareArguments) -> None:
         "split": " or ".join(dict.fromkeys(run.split for run in runs.values())),
         "texts": len(first.ids),
         "labels": first.label_names,
+        **({"labels_of": labels_of, "relabelled": relabelled} if labels_of else {}),
         "problem_type": first.problem_type,
         **scores_of(runs, imbalanced or any(map(decided_by_macro_f1, arguments.runs))),
         "disagreements": disagreements,
@@ -154,20 +166,20 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join([*names[:10], *(["..."] if len(names) > 10 else [])])
 
 
-def matched(runs: Mapping[str, Predictions], common: bool) -> dict[str, Predictions]:
+def matched(
+    runs: Mapping[str, Predictions], common: bool, labels_of: str | None = None, dropped: Sequence[str] = ()
+) -> tuple[dict[str, Predictions], dict[str, list[str]]]:
     """Return the predictions of all runs on the same texts, in the order of the first run.
 
-    Raises `DataError` for other classes, other texts (without `common`) or other labels.
+    labels_of: the run whose true labels are those of all runs; the ids of the texts with others are returned, too.
+    dropped: the labels whose texts are left out. Raises `DataError` for other texts (without `common`), and for other
+    classes and labels (without `labels_of`).
     """
-    (first_name, first), *others = runs.items()
-    for name, run in others:
-        if run.problem_type != first.problem_type:
-            types = f"{first.problem_type} and {run.problem_type}"
-            raise DataError(f"the problem types of {first_name} and {name} differ: {types}; compare runs of one type")
-        if run.label_names != first.label_names:
-            classes = " and ".join(_listed(each.label_names) for each in (first, run))
-            hint = "train both with the same --label_map to merge classes"
-            raise DataError(f"the classes of {first_name} and {name}, or their order, differ: {classes}; {hint}")
+    first_name, judge = next(iter(runs)), runs[labels_of or next(iter(runs))]
+    _check_kinds(runs, dropped, labels_of)
+    names = list(dict.fromkeys(name for run in (judge, *runs.values()) for name in run.label_names))
+    runs = {name: run.with_labels(names) for name, run in runs.items()}
+    runs = _without(runs, dropped, labels_of or first_name) if dropped else runs
     keys = [keys_of(run) for run in runs.values()]
     shared = sorted(set(keys[0]).intersection(*keys[1:]), key=keys[0].__getitem__)
     if not shared:
@@ -178,10 +190,57 @@ def matched(runs: Mapping[str, Predictions], common: bool) -> dict[str, Predicti
             f"the runs were evaluated on different texts ({sizes}), {len(shared):,} in common; give --common"
         )
     chosen = {name: run.select([key[of] for of in shared]) for (name, run), key in zip(runs.items(), keys)}
+    references = chosen[labels_of or first_name].references
+    relabelled: dict[str, list[str]] = {}
     for name, run in chosen.items():
-        if unequal := int(_differ(run.references, chosen[first_name].references).sum()):
-            raise DataError(f"{name}: {unequal:,} texts have other true labels than in {first_name}; use the same data")
-    return chosen
+        rows = np.flatnonzero(_differ(run.references, references))
+        if len(rows) and not labels_of:
+            raise _other_labels(name, run, first_name, references, rows)
+        relabelled |= {name: [run.ids[row] for row in rows]} if len(rows) else {}
+    return {name: replace(run, references=references) for name, run in chosen.items()}, relabelled
+
+
+def _check_kinds(runs: Mapping[str, Predictions], dropped: Sequence[str], labels_of: str | None) -> None:
+    """Raise `DataError` for runs of several problem types or classes, and for labels to drop that they cannot have."""
+    (first_name, first), *others = runs.items()
+    kept = [set(run.label_names) - set(dropped) for run in runs.values()]
+    for (name, run), classes in zip(others, kept[1:]):
+        if run.problem_type != first.problem_type:
+            types = f"{first.problem_type} and {run.problem_type}"
+            raise DataError(f"the problem types of {first_name} and {name} differ: {types}; compare runs of one type")
+        if classes != kept[0] and not labels_of:
+            listed = " and ".join(_listed(each.label_names) for each in (first, run))
+            alone = _listed(sorted(classes ^ kept[0]))
+            hint = f"give --labels_of, the run by whose labels to score, or leave out texts: --drop_labels {alone}"
+            raise DataError(f"the classes of {first_name} and {name} differ: {listed}; {hint}")
+    if dropped and first.problem_type != ONE_CLASS:
+        raise DataError(f"--drop_labels: the runs are of {first.problem_type}, and not of one class a text")
+    if unknown := [label for label in dropped if all(label not in run.label_names for run in runs.values())]:
+        raise DataError(f"--drop_labels {unknown[0]}: no run has this class; classes: {_listed(first.label_names)}")
+
+
+def _without(runs: Mapping[str, Predictions], dropped: Sequence[str], judge: str) -> dict[str, Predictions]:
+    """Return the runs without the texts that have one of the labels by the run that judges, or else by their own."""
+    labels = {key: runs[judge].references[row] for key, row in keys_of(runs[judge]).items()}
+    kept = {}
+    for name, run in runs.items():
+        left_out = {run.label_names.index(label) for label in dropped}
+        rows = [row for key, row in keys_of(run).items() if labels.get(key, run.references[row]) not in left_out]
+        kept[name] = run.select(sorted(rows))
+    return kept
+
+
+def _other_labels(name: str, run: Predictions, first: str, references: np.ndarray, rows: np.ndarray) -> DataError:
+    """Return the error for texts with other true labels in a run, which names the first of them."""
+    shown = [
+        f"row {run.ids[row].partition('-')[0]} {_shown(run.answer(run.references[row]))} "
+        f"({_shown(run.answer(references[row]))} in {first})"
+        for row in rows[:MOST_ROWS]
+    ]
+    return DataError(
+        f"{name}: {len(rows):,} texts have other true labels than in {first}: {_listed(shown)}"
+        f"{', ...' if len(rows) > MOST_ROWS else ''}; give --labels_of, the run by whose labels to score"
+    )
 
 
 def _differ(one: np.ndarray, other: np.ndarray) -> np.ndarray:
@@ -298,7 +357,10 @@ def _differences_table(scores: Sequence[Score], report: Mapping[str, Any]) -> st
 
 
 def _notes(report: Mapping[str, Any]) -> list[str]:
-    notes = []
+    notes = [
+        f"{escaped(name)} has other true labels of {len(ids):,} texts; those of {escaped(report['labels_of'])} count."
+        for name, ids in report.get("relabelled", {}).items()
+    ]
     if report["differences"][0]["score"] == "f1_macro":
         notes.append("The classes are weighted or imbalanced: the verdict is that of macro F1, the mean over classes.")
     if (tests := len(report["differences"])) > 1:

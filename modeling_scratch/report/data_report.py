@@ -26,6 +26,7 @@ from ..tasks import every
 from ..utils.errors import DataError, counted, quoted
 from ..utils.files import check_output, write_text
 from ..utils.markdown import excerpt
+from ..utils.terminal import told
 from .doubtful_labels import HEADS, DoubtfulLabel, find_doubtful_labels, save_doubtful_labels
 from .sections import Section, as_page, as_text
 
@@ -81,9 +82,11 @@ def with_source(arguments: Sequence[str]) -> list[str]:
 
 def report(arguments: DataReportArguments) -> None:
     """Print the report on the data, and write it as a page. Raises `DataError` for data that training would refuse."""
-    data = _load(arguments)
-    sections = sections_of(data, arguments)
-    doubtful = find_doubtful_labels(data) if arguments.check_labels else None
+    with told("reading the data"):
+        data = _load(arguments)
+        sections = sections_of(data, arguments)
+    with told("looking for doubtful labels"):
+        doubtful = find_doubtful_labels(data) if arguments.check_labels else None
     doubts = [doubts_section(doubtful, data)] if doubtful is not None else []
     print("\n\n".join(map(as_text, [*sections, *doubts, *_commands(arguments, data)])))
     if arguments.output:

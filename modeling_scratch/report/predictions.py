@@ -137,6 +137,23 @@ class Predictions:
         arrays = (getattr(self, name)[rows] for name in ARRAYS)
         return replace(self, ids=[self.ids[row] for row in rows], **dict(zip(ARRAYS, arrays)))
 
+    def with_labels(self, names: Sequence[str]) -> "Predictions":
+        """Return the predictions of classes over these, which include those of the run; others without classes."""
+        if self.problem_type not in (ONE_CLASS, "multi_label_classification"):
+            return self
+        places = np.array([names.index(name) for name in self.label_names])
+
+        def spread(values: np.ndarray) -> np.ndarray:
+            found = np.zeros((len(values), len(names)))
+            found[:, places] = values
+            return found
+
+        arrays = {name: getattr(self, name) for name in ARRAYS}
+        moved: dict[str, Any] = {
+            name: spread(values) if values.ndim == 2 else places[values] for name, values in arrays.items()
+        }
+        return replace(self, label_names=[*names], **moved)
+
     @classmethod
     def load(cls, path: Path) -> "Predictions":
         """Read the file. Raises `DataError` if it is missing or damaged."""

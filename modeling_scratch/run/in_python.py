@@ -26,12 +26,13 @@ import pyarrow as pa
 import transformers
 
 from ..data.columns import is_missing
+from ..data.containers import as_table, is_splits, texts_in
 from ..data.splits import SPLIT_NAMES
-from ..data.text_pairs import TEXT_FIELDS, column_names, of_parts
+from ..data.tables import IN_MEMORY
+from ..data.text_pairs import TEXT_FIELDS, of_parts, pair_columns, trained_columns
 from ..inference.answers import ALL, MULTI_LABEL, Choice, gives_numbers
 from ..inference.arguments import PredictArguments
 from ..inference.classification import Classifier, load_classifier, uncounted
-from ..sharing.run_record import read_run
 from ..tasks import CLASSIFY, named
 from ..utils.command_line import check_reporters
 from ..utils.errors import DataError, one_line, panics_as_errors
@@ -40,7 +41,6 @@ from ..utils.retired_options import refuse_retired
 from .train import train
 
 TASK = named(CLASSIFY)
-TABLES = pd.DataFrame, datasets.Dataset
 OPTIONS = {each.name for group in TASK.arguments for each in fields(group)}
 
 
@@ -58,22 +58,24 @@ class Report:
     def _repr_markdown_(self) -> str:
         return str(self)
 
-    def predict(self, texts: str | Sequence[str | Sequence[str]]) -> list[dict[str, Any]]:
+    def predict(self, texts: Any) -> list[dict[str, Any]]:
         """Return the answer of the model to each text: "label", "score", and "probabilities", those of all classes.
 
-        A model of pairs takes pairs, such as `[("premise", "hypothesis")]`. Of several labels per text, "label" and
+        texts: one text, any container of texts, or a table with the column of texts that the model was trained on. A
+        model of pairs takes pairs, such as `[("premise", "hypothesis")]`. Of several labels per text, "label" and
         "score" are lists, of the labels with a probability of at least 0.5. A regression has a number as its "score",
         and no probabilities. A text that is missing, or has no visible character, has the label None. Raises
         `DataError` for what are no texts, and for a damaged folder.
         """
-        joined = [_text_of(text, self._has_pairs) for text in ([texts] if isinstance(texts, str) else texts)]
+        given = texts_in(texts, trained_columns(str(self.folder)), "predict")
+        joined = [_text_of(text, self._has_pairs) for text in given]
         with panics_as_errors():
             answers = self._classifier.classify(joined, uncounted) if joined else []
         return [_named(*answer) for answer in answers]
 
     @property
     def _has_pairs(self) -> bool:
-        return len(column_names(read_run(self.folder)["data"].get("text_column"))) == 2
+        return len(pair_columns(str(self.folder))) == 2
 
     @cached_property
     def _classifier(self) -> Classifier:
@@ -110,8 +112,9 @@ def _named(label: Any, score: Any, top: Sequence[Mapping[str, Any]] | None = ())
 def train_classifier(data: Any = None, output_dir: str | Path = "runs/demo", **options: Any) -> Report:
     """Train a text classifier, evaluate it, and save it in output_dir.
 
-    - data: a folder of splits, a file, a `pandas.DataFrame`, a `datasets.Dataset`, or a mapping from split names to
-      tables, such as a `datasets.DatasetDict`; by default the demo reviews.
+    - data: a folder of splits, a file, a table, or a mapping from split names to tables, such as a
+      `datasets.DatasetDict`; by default the demo reviews. A table is a `pandas.DataFrame`, a `datasets.Dataset`, a dict
+      of columns, or an iterable of dicts or of (text, label).
     - options: those of the command, by name: `num_train_epochs=3`, `pretrain_epochs=1`, `class_names=["bad", "good"]`.
 
     Raises `DataError` for invalid data and options. An interruption saves a checkpoint, and raises KeyboardInterrupt.
@@ -119,7 +122,7 @@ def train_classifier(data: Any = None, output_dir: str | Path = "runs/demo", **o
     """
     _check_names(options)
     with tempfile.TemporaryDirectory() as temporary, quiet_saving(), panics_as_errors():
-        folder = Path(temporary) / "data"
+        folder = Path(temporary) / IN_MEMORY
         try:
             groups = built(TASK.arguments, {"output_dir": output_dir, **options, **_source(data, folder)})
             check_reporters(groups)
@@ -131,6 +134,10 @@ def train_classifier(data: Any = None, output_dir: str | Path = "runs/demo", **o
     folder = Path(output_dir)
     scores = json.loads((folder / "evaluation.json").read_text(encoding="utf-8"))
     return Report(folder, scores, (folder / "results.md").read_text(encoding="utf-8"))
+
+
+def _has_splits(data: Any) -> bool:
+    return isinstance(data, Mapping) and is_splits(data, SPLIT_NAMES)
 
 
 def _check_names(options: Mapping[str, Any]) -> None:
@@ -148,7 +155,7 @@ def _check_names(options: Mapping[str, Any]) -> None:
 def _in_python(message: str, folder: Path, data: Any) -> str:
     """Return a message with the names of arguments, without hyphens, and of tables in place of temporary files."""
     for path in folder.glob("*.parquet"):
-        message = message.replace(str(path), f"data[{path.stem!r}]" if isinstance(data, Mapping) else "data")
+        message = message.replace(str(path), f"data[{path.stem!r}]" if _has_splits(data) else "data")
     message = message.replace(f"--data_dir {folder}", "data").replace(str(folder), "data")
     for name in OPTIONS:
         message = message.replace(f"--{name}", name)
@@ -178,16 +185,15 @@ def _source(data: Any, folder: Path) -> dict[str, Any]:
         return {}
     if isinstance(data, str | Path):
         return {"data_dir" if Path(data).is_dir() else "train_file": data}
-    tables = data if isinstance(data, Mapping) else {"train": data}
+    tables = data if _has_splits(data) else {"train": data}
     if unknown := [name for name in tables if name not in SPLIT_NAMES]:
         raise DataError(f"data: no split is named {unknown[0]!r}; use {', '.join(SPLIT_NAMES)}")
     if twice := [name for name, count in Counter(SPLIT_NAMES[name] for name in tables).items() if count > 1]:
         raise DataError(f"data: two tables are the {twice[0]} split; keep one")
     folder.mkdir()
     for name, table in tables.items():
-        where = f"data[{name!r}]" if isinstance(data, Mapping) else "data"
-        if not isinstance(table, TABLES):
-            raise DataError(f"{where} is a {type(table).__name__}, not a DataFrame or Dataset")
+        where = f"data[{name!r}]" if _has_splits(data) else "data"
+        table = as_table(table, where)
         if len(table) == 0:
             raise DataError(f"{where} has no rows")
         try:

@@ -18,6 +18,7 @@ from ..tasks.base import Report, Task, Training
 from ..utils.command_line import run_program
 from ..utils.errors import DataError
 from ..utils.markdown import excerpt
+from ..utils.terminal import told
 from .arguments import checking_arguments, choose_epoch_on_validation, inputs_of
 from .layout import CURVE
 from .life_cycle import Run, pipeline_call, summary
@@ -50,11 +51,14 @@ def train(task: Task, *options: Any) -> None:
     if getattr(run.groups["training"], "search_trials", 0):
         print(search_arguments(task, run, data))
         return
-    baselines = task.before_training(run, data)
+    with told("training the baselines"):
+        baselines = task.before_training(run, data)
     stages = [stage() for stage in run.stages]
     if baselines is not None or stages:
         set_seed(run.groups["training"].seed)  # a run that resumes between the stages starts here
-    carry_out(task, run, data, task.build_tokenizer(run.options, data, run.checkpoint), baselines, stages)
+    with told("building the tokenizer"):
+        tokenizer = task.build_tokenizer(run.options, data, run.checkpoint)
+    carry_out(task, run, data, tokenizer, baselines, stages)
 
 
 def check_score(task: Task, arguments: Any) -> None:
@@ -79,9 +83,11 @@ def _open(task: Task, options: Any, data: Any, arguments: Any) -> Run:
 
 def read(task: Task, run: Run) -> Any:
     """Read and check the data of a run."""
-    data = task.read(run.groups["data"])
-    run.check_data(data.digests())
-    print(data.describe())
+    with told("reading the data"):
+        data = task.read(run.groups["data"])
+        run.check_data(data.digests())
+        described = data.describe()
+    print(described)
     return data
 
 
@@ -89,7 +95,8 @@ def prepared(task: Task, options: Any, arguments: Any, data: Any, tokenizer: Any
     """Build the model, and encode the data."""
     training = Training(options, arguments, data, tokenizer, task.build_model(options, data, tokenizer))
     training.answerer = task.answerer(training)
-    training.encoded = {split: task.encode(training, split) for split in data.splits}
+    with told("encoding the texts"):
+        training.encoded = {split: task.encode(training, split) for split in data.splits}
     return training
 
 
@@ -167,7 +174,8 @@ def finish(task: Task, training: Training, trainer: RunTrainer) -> None:
         trainer.compute_metrics = task.metrics(training, split)
         predicted = predict_split(trainer, training.encoded[split].rows, split)
     if run.is_main or task.reports_everywhere:
-        report = task.report(training, trainer, split, predicted)
+        with told("writing the report: baselines, intervals and plots"):
+            report = task.report(training, trainer, split, predicted)
         if run.is_main:
             _write(report, task, run, trainer)
     share(trainer, data.texts(split))

@@ -27,6 +27,7 @@ def check_output(option: str, name: str, source: str | None, overwrite: bool) ->
         if sys.stdout is None:
             raise DataError(f"{option} -: standard output is closed; name a file")
         return
+    refuse_loop(output, f"{option} ")
     if not output.parent.is_dir():
         raise DataError(f"{option} {output}: folder {output.parent} not found")
     if not output.exists():
@@ -37,6 +38,14 @@ def check_output(option: str, name: str, source: str | None, overwrite: bool) ->
         raise DataError(f"{option} {output}: this is the input; choose another name")
     if not overwrite:
         raise DataError(f"{option} {output}: file exists; choose another name or give --overwrite")
+
+
+def refuse_loop(path: Path, option: str = "") -> None:
+    """Raise `DataError` for a symbolic link that leads to itself."""
+    try:
+        path.resolve()
+    except (OSError, RuntimeError):  # by the version of Python
+        raise DataError(f"{option}{path}: a symbolic link that leads to itself") from None
 
 
 MAX_FILE_SIZE = 10.0

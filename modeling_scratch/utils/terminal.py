@@ -5,12 +5,15 @@ import io
 import os
 import re
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from threading import Timer
 from typing import Any
 
 # C0 and C1 controls, DEL, and the characters that reverse the direction of what follows.
 CONTROLS = {*range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)}
 ESCAPED = {code: f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" for code in CONTROLS}
+LONG = 2.0  # seconds after which silence looks like a fault
 CURSOR_UP = re.compile(r"(\x1b\[A)+")  # by which one progress bar finds its line among several
 
 
@@ -53,6 +56,19 @@ def protect_terminal() -> None:
     if any(isinstance(stream, PlainTerminal) for stream in (sys.stdout, sys.stderr)):
         os.environ.pop("FORCE_COLOR", None)
         os.environ["NO_COLOR"] = "1"
+
+
+@contextmanager
+def told(what: str, after: float = LONG) -> Iterator[None]:
+    """Print what goes on to standard error if it takes long; of several processes, the first one does."""
+    timer = Timer(after, lambda: print(f"{what} ...", file=sys.stderr, flush=True))
+    timer.daemon = True
+    if os.environ.get("RANK", "0") == "0":
+        timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def flush_output() -> None:

@@ -77,3 +77,11 @@ def test_a_line_without_an_end_is_not_read_whole(tmp_path: Path, suffix: str) ->
 def test_standard_input_without_an_end_of_line_is_not_read_whole() -> None:
     with Path("/dev/zero").open("rb") as handle, pytest.raises(DataError, match="--input -, line 1: longer than"):
         list(read_lines(handle, "--input -"))
+
+
+def test_a_link_to_itself_is_refused(tmp_path: Path) -> None:
+    for name in ("neg", "pos"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "1.txt").symlink_to(tmp_path / name / "1.txt")
+    with pytest.raises(DataError, match=r"1\.txt: "):
+        list(read_rows(tmp_path))

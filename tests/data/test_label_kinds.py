@@ -6,8 +6,12 @@ from pathlib import Path
 
 import datasets
 import numpy as np
+import pandas as pd
 import pytest
 from text_samples import fault, load, write
+
+from modeling_scratch.data.labelled_texts import load_splits
+from modeling_scratch.data.splits import DataArguments
 
 TEXTS = [f"text number {row}" for row in range(12)]
 SETS = [["b", "a"], [], ["a"], ["b"], ["c", "c"], ["a", "b"]] * 2
@@ -176,3 +180,40 @@ def test_labels_that_spell_one_number_in_two_ways_are_texts(
     data = load(tmp_path, **options)
     assert data.label_names == names
     assert any("they are read as texts" in note for note in data.notes) == is_told
+
+
+@pytest.mark.parametrize(
+    ("labels", "kind"),
+    [
+        (["4,5", "3,0", "2,5"], "regression"),
+        (["4,5", "3", "2,05"], "regression"),
+        (["1,2", "1,3", "2,3"], "single_label_classification"),  # could be sets of two classes
+        (["1,234", "2,500", "3,100"], "single_label_classification"),  # could be thousands
+    ],
+)
+def test_decimal_commas_are_those_of_numbers(tmp_path: Path, labels: list, kind: str) -> None:
+    file_of(tmp_path, ".csv", labels * 6)
+    data = load(tmp_path)
+    assert data.problem_type == kind
+    if kind == "regression":
+        assert {*data.labels("train")} == {float(label.replace(",", ".")) for label in labels}
+        assert any("decimal commas" in note for note in data.notes)
+
+
+def test_fractions_that_are_texts_of_a_sheet_are_classes(tmp_path: Path) -> None:
+    for name, labels in {"texts": ["1.5", "2.10", "3.5"], "numbers": [1.5, 2.1, 3.5]}.items():
+        table = pd.DataFrame({"text": [f"text {row}" for row in range(18)], "label": labels * 6})
+        table.to_excel(tmp_path / f"{name}.xlsx", index=False)
+        data = load_splits(DataArguments(train_file=str(tmp_path / f"{name}.xlsx")))
+        assert data.label_names == (labels if name == "texts" else ["label"])
+
+
+@pytest.mark.parametrize(
+    ("labels", "is_told"),
+    [([1, "1", True, 0], True), ([1, "0", "n/a"], False), ([1.0, 2], False), ([True, False], False)],
+)
+def test_labels_of_several_types_are_told(tmp_path: Path, labels: list, is_told: bool) -> None:
+    file_of(tmp_path, ".jsonl", labels * 6)
+    told = [warning for warning in load(tmp_path).warnings if "several types" in warning]
+    assert told == [warning for warning in told if '1 (6 rows), "1" (6 rows), true (6 rows)' in warning]
+    assert len(told) == is_told

@@ -362,3 +362,71 @@ def test_what_is_missing_is_named_and_answered_with_the_closest(tmp_path: Path) 
         rows_of(path)
     with fault(str(tmp_path / "none"), "folder not found"):
         load(tmp_path / "none")
+
+
+# Tables without a header, or with lines above it
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("a.csv", [f"{row % 2},dull film number {row}" for row in range(40)]),
+        ("a.csv", [f"{row},dull film number {row},{'ab'[row % 2]}" for row in range(40)]),  # an index of pandas
+        ("a.csv", ["\ufeff0,dull film", *(f"{row % 2},film number {row}" for row in range(1, 40))]),
+        ("a.csv", [f"{row + 0.5};film number {row}" for row in range(40)]),  # numbers, none of them twice
+        ("a.tsv", [f"film number {row}\t{'ab'[row % 2]}" for row in range(40)]),
+        ("a.tsv", [f"a premise {row}\ta claim {row}\t{'ab'[row % 2]}" for row in range(40)]),
+    ],
+)
+def test_the_first_row_of_a_table_without_a_header_is_data(tmp_path: Path, name: str, lines: list[str]) -> None:
+    path = write_text(tmp_path / name, "\n".join(lines))
+    columns = len(rows_of(path)[0])
+    assert [*rows_of(path)[0]] == [f"column_{number}" for number in range(1, columns + 1)]
+    assert len(rows_of(path)) == 40 == len(rows_of(path, TableForm(no_header=True)))
+    assert len(rows_of(path, TableForm(header_row=1))) == 39
+    pairs = ["column_1", "column_2"] if columns == 3 and name == "a.tsv" else None
+    data = load_splits(DataArguments(train_file=str(path), text_column=pairs))
+    assert sum(map(len, data.splits.values())) == 40
+    assert "no header: the first line is read as a row" in data.describe()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "text,label\nlabel,text\n",
+        "review text,rating 1\n5,1\n",
+        "2019,2020,country name\n3,4,France\n",
+        "0,1\ngood film,1\n",  # pandas' names of columns without names
+        "label,the text of it\n0,a film\nlabel,the text of it\n",  # two files behind each other
+        ",text,label\n0,good film,1\n",
+    ],
+)
+def test_names_of_columns_are_no_row(tmp_path: Path, content: str) -> None:
+    path = write_text(tmp_path / "a.csv", content)
+    assert [*rows_of(path)[0]] == content.splitlines()[0].split(",")
+
+
+def test_splits_are_read_without_a_header_as_train_is(tmp_path: Path) -> None:
+    write_text(tmp_path / "train.csv", "".join(f"{'ab'[row % 2]},film number {row}\n" for row in range(9)))
+    write_text(tmp_path / "validation.csv", "a,other film\nb,third film\n")
+    data = load_splits(DataArguments(data_dir=str(tmp_path)))
+    assert data.texts("validation") == ["other film", "third film"]
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.xlsx"])
+def test_the_header_may_be_below_a_title(tmp_path: Path, name: str) -> None:
+    rows = [["Reviews of 2024"], [], ["text", "label"], ["good", "1"], ["bad", "0"]]
+    path = tmp_path / name
+    if name == "a.csv":
+        write_text(path, "\n".join(map(",".join, rows)))
+    else:
+        write_sheets(path, reviews=rows)
+    with fault(name, "but the header has 1", "--header_row"):
+        rows_of(path)
+    assert rows_of(path, TableForm(header_row=3)) == [dict(zip(*pair)) for pair in ((rows[2], row) for row in rows[3:])]
+    with fault("--header_row 0"):
+        TableForm(header_row=0)
+
+
+def test_a_first_line_of_excel_names_the_delimiter(tmp_path: Path) -> None:
+    assert rows_of(write_text(tmp_path / "a.csv", "sep=;\ntext;label\na, b;1\n")) == [{"text": "a, b", "label": "1"}]

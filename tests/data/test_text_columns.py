@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from text_samples import WRITERS, fault, load, write
 
-from modeling_scratch.data.columns import choose_columns, read_texts
+from modeling_scratch.data.columns import choose_columns, find_text_columns, read_texts
 from modeling_scratch.data.labelled_texts import load_splits
 from modeling_scratch.data.splits import DataArguments
 from modeling_scratch.data.tables import read_rows
@@ -189,3 +189,19 @@ def test_a_test_split_without_labels_is_not_used(tmp_path: Path, column: str) ->
     assert "test: not used, as it has no labels" in data.notes
     with fault("test.tsv"):  # asked for by name, it is expected to serve
         load_splits(DataArguments(train_file=str(tmp_path / "train.tsv"), test_file=str(test)))
+
+
+def test_a_table_has_the_column_that_the_model_was_trained_on(tmp_path: Path) -> None:
+    """The only column may have another name. Of several, none is taken in its place."""
+    path = write(tmp_path / "new.csv", {"id": ["1", "2"], "body": ["a good film", "a bad film"]})
+    assert find_text_columns(path) == ("body",) == find_text_columns(path, trained=("body",))
+    with fault("no column 'text'", "'id', 'body'", "trained on 'text'", "--text_column"):
+        find_text_columns(path, trained=("text",))
+    alone = write(tmp_path / "alone.csv", {"body": ["a good film", "a bad film"]})
+    assert find_text_columns(alone, trained=("text",)) == ("body",)
+
+
+def test_the_only_column_of_fractions_is_the_label(tmp_path: Path) -> None:
+    path = write(tmp_path / "train.csv", {"body": TEXTS, "stars": [f"{row}.5" for row in range(12)]})
+    data = load_splits(DataArguments(train_file=str(path)))
+    assert (data.problem_type, data.label_names) == ("regression", ["stars"])

@@ -2,6 +2,7 @@
 """Labels, texts and file names on a real terminal: none of them moves the cursor, clears it or types into it."""
 
 import fcntl
+import io
 import json
 import logging
 import os
@@ -11,6 +12,7 @@ import sys
 import termios
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from threading import Event
 
 import colorlog  # comes with Optuna
 import generate
@@ -22,7 +24,7 @@ from processes import in_child
 from serving import save_classifier
 
 from modeling_scratch.sharing import verification
-from modeling_scratch.utils.terminal import protect_terminal
+from modeling_scratch.utils.terminal import protect_terminal, told
 
 EVIL = "a\x1b]0;title\x07b\x1b[2J\x9b31m\x7f\u202ec"
 RAW = ["\x1b", "\x07", "\x9b", "\x7f", "\u202e"]
@@ -163,3 +165,15 @@ def test_labels_and_paths_that_an_encoding_lacks_are_escaped(tmp_path: Path, enc
     assert ended.status == 2
     assert r"\u05e9\u05dc" in ended.text
     assert "Traceback" not in ended.text
+
+
+def test_what_takes_long_is_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
+    with told("a short stage"):
+        pass
+    assert not capsys.readouterr().err
+    is_told, stream = Event(), io.StringIO()
+    monkeypatch.setattr(stream, "flush", is_told.set)
+    monkeypatch.setattr(sys, "stderr", stream)
+    with told("a long stage", after=0):
+        assert is_told.wait(60)
+    assert stream.getvalue() == "a long stage ...\n"

@@ -233,7 +233,6 @@ def test_texts_of_disagreements_are_those_of_the_wrong_answers(
 
 def test_runs_that_cannot_be_compared(runs: list[Path], tmp_path: Path, capfd: pytest.CaptureFixture) -> None:
     part = save_run(tmp_path / "part", 1, range(20))
-    other = save_run(tmp_path / "other", 1, label_names=["bad", "good", "middling"])
     many = save_run(tmp_path / "many", 1, label_names=[*CLASSES, *map(str, range(9))])
     labels = save_run(tmp_path / "labels", 1, labels=(LABELS + 1) % 3)
     damaged, empty = save_run(tmp_path / "damaged", 1), tmp_path / "empty"
@@ -260,14 +259,54 @@ def test_runs_that_cannot_be_compared(runs: list[Path], tmp_path: Path, capfd: p
         ([runs[0], empty], "not the folder of a run"),
         ([runs[0], part], "different texts (run1 62, part 20), 20 in common; give --common"),
         ([runs[0], numbers], "differ: single_label_classification and regression"),
-        ([runs[0], other], "or their order, differ", "bad, good, middling"),
         ([runs[0], many], "bad, middling, good and bad, middling, good, 0, 1, 2, 3, 4, 5, 6, ..."),
-        ([runs[0], labels], "62 texts have other true labels"),
+        ([runs[0], labels], f"62 texts have other true labels than in run1: row 1 {CLASSES[(LABELS[0] + 1) % 3]}"),
+        ([*runs, "--labels_of", "other"], "--labels_of other: name one of the runs"),
+        ([*runs, "--drop_labels", "none"], "--drop_labels none: no run has this class"),
+        ([numbers, numbers, "--drop_labels", "good"], "--drop_labels: the runs are of regression"),
         ([*runs, "--output", tmp_path / "no" / "out.json"], "not found"),
     ):
         refused(capfd, compare.main, arguments, *pieces)
     report = compared(runs[0], part, "--common")
     assert (report["texts"], report["disagreements"]) == (20, []), "the same weights on a part of the texts"
+
+
+def test_corrected_labels_are_those_of_the_run_that_is_chosen(
+    runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    labels = np.where(np.arange(len(TEXTS)) < 7, (LABELS + 1) % 3, LABELS)
+    corrected = save_run(tmp_path / "corrected", 2, labels=labels)
+    for judge in (runs[0], corrected):
+        report, true = compared(runs[0], corrected, "--labels_of", judge), columns(judge)[0]
+        expected = [accuracy_score(true, columns(folder)[1]) for folder in (runs[0], corrected)]
+        assert [run["scores"]["accuracy"]["value"] for run in report["runs"]] == pytest.approx(expected)
+        ((name, ids),) = report["relabelled"].items()
+        assert (name != judge.name, [int(each.partition("-")[0]) for each in ids]) == (True, [*range(1, 8)])
+        assert f"7 texts; those of {judge.name} count" in capsys.readouterr().out
+
+
+def test_runs_of_other_classes_are_compared_by_their_names(runs: list[Path], tmp_path: Path, capfd) -> None:
+    """In another order, and on the texts of the classes that both have."""
+    order = [2, 0, 1]
+    true, answers, probabilities = columns(runs[1])
+    for name, names in (("turned", [CLASSES[each] for each in order]), ("dropped", ["good", "bad"])):
+        rows = [row for row in range(len(TEXTS)) if CLASSES[true[row]] in names]
+        logits = np.log(probabilities[rows][:, order[: len(names)]])
+        found = np.array([names.index(CLASSES[true[row]]) for row in rows])
+        (tmp_path / name).mkdir()
+        of_run = Predictions.of_logits("test", "d", names, [TEXTS[row] for row in rows], found, logits)
+        of_run.save(tmp_path / name / PREDICTIONS)
+    turned, expected = (compared(runs[0], each)["runs"][1]["scores"] for each in (tmp_path / "turned", runs[1]))
+    for name, score in expected.items():
+        assert turned[name]["value"] == pytest.approx(score["value"])
+    refused(capfd, compare.main, [runs[0], tmp_path / "dropped", "--common"], "classes of run1 and dropped", "middling")
+    kept = [row for row in range(len(TEXTS)) if true[row] != 1]
+    for options in (["--drop_labels", "middling"], ["--common", "--labels_of", tmp_path / "dropped"]):
+        report = compared(runs[0], tmp_path / "dropped", *options)
+        assert report["texts"] == len(kept)
+        _, answers, _ = columns(runs[0])
+        expected = accuracy_score([true[row] for row in kept], [answers[row] for row in kept])
+        assert report["runs"][0]["scores"]["accuracy"]["value"] == pytest.approx(expected)
 
 
 def test_runs_without_predictions_are_refused_by_the_name_of_their_command(tmp_path: Path, capfd) -> None:

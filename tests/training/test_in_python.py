@@ -9,6 +9,7 @@ from signal import SIGINT
 from typing import Any
 
 import datasets
+import numpy as np
 import pandas as pd
 import pytest
 from processes import at_call, in_child, send
@@ -55,6 +56,20 @@ def test_tables_in_memory_give_a_report_and_a_folder(tables: dict[str, pd.DataFr
     for wrong in ([("one", "other")], [7]):
         with pytest.raises(DataError, match="is not a text"):
             report.predict(wrong)
+    texts = ["a great film", "a dull film", "a great film"]
+    answers, columns = report.predict(texts), {"id": [1, 2, 3], "text": texts}
+    rows = [dict(zip(columns, row)) for row in zip(*columns.values())]
+    table, dataset = pd.DataFrame(columns, index=[7, 8, 9]), datasets.Dataset.from_dict(columns)
+    tables_of_texts = [table, dataset, dataset.data.table, columns, rows, iter(rows), pd.DataFrame({"other": texts})]
+    for held in (*tables_of_texts, table["text"], dataset["text"], np.array(texts), iter(texts), tuple(texts)):
+        assert [each["label"] for each in report.predict(held)] == [each["label"] for each in answers]
+    assert [each["label"] for each in report.predict({"text": texts[0]})] == [answers[0]["label"]]
+    for refused in (table.drop(columns="text").assign(other=texts), 7, b"film"):
+        with pytest.raises(DataError, match="predict"):
+            report.predict(refused)
+    wrong_answers = (report.folder / "misclassified.csv").read_text()
+    assert "test, row " in wrong_answers
+    assert "parquet" not in wrong_answers
     assert "shards" not in capfd.readouterr().err
     record = json.loads((report.folder / "run_config.json").read_text())
     assert record["rows"] == {"train": 60, "validation": 20, "test": 20}
@@ -91,7 +106,11 @@ def test_each_kind_of_data_gives_the_same_model(tables: dict[str, pd.DataFrame],
         train_classifier(data, tmp_path / str(number), **OPTIONS)
         weights.append((tmp_path / str(number) / "model.safetensors").read_bytes())
     assert weights[0] == weights[1]
-    report = train_classifier(table, tmp_path / "one", label_map={}, **OPTIONS)
+    for number, held in enumerate((table.to_dict("list"), map(tuple, table[["text", "label"]].to_numpy()))):
+        given: dict[str, Any] = {"validation": tables["validation"], "test": tables["test"], "train": held}
+        train_classifier(given, tmp_path / f"held-{number}", **OPTIONS)
+        assert (tmp_path / f"held-{number}" / "model.safetensors").read_bytes() == weights[0]
+    report = train_classifier(table.to_dict("list"), tmp_path / "one", label_map={}, **OPTIONS)
     assert report.scores["split"] == "test"  # held out
 
 
@@ -108,6 +127,8 @@ def test_errors_are_exceptions_of_one_line(tables: dict[str, pd.DataFrame], tmp_
         (tmp_path, {"model_name_or_path": str(tmp_path / "none")}, "none: folder not found"),
         ({"train": table, "holdout": table}, {}, "'holdout'"),
         ({"train": [1, 2]}, {}, "is a list"),
+        ({"text": ["a", "b"], "label": [1]}, {}, "data is a dict"),
+        (7, {}, "data is a int"),
         ({"train": table, "val": table, "valid": table}, {}, "validation split"),
         (table[:0], {}, "data has no rows"),
         (pd.DataFrame({"text": ["a", "b"], "label": [1, "x"]}), {}, "several types"),
