@@ -73,7 +73,13 @@ class Attention(nn.Module):
     and keys may be normalised (QK-norm, Henry et al. 2020; Qwen3).
     """
 
-    def __init__(self, config: ScratchConfig, layer_idx: int, is_causal: bool = False) -> None:
+    def __init__(
+        self,
+        config: ScratchConfig,
+        layer_idx: int,
+        is_causal: bool = False,
+        is_cross: bool = False,
+    ) -> None:
         super().__init__()
         self.config = config
         self.layer_idx = layer_idx
@@ -83,7 +89,8 @@ class Attention(nn.Module):
         self.q_norm = make_norm(config, config.head_dim, config.query_key_norm)
         self.k_norm = make_norm(config, config.head_dim, config.query_key_norm)
         self.sliding_window = None
-        if config.attention_types(layer_idx + 1)[layer_idx] == "sliding_attention":
+        types = config.attention_types(layer_idx + 1)
+        if types[layer_idx] == "sliding_attention" and not is_cross:
             # Flash kernels count the token itself; the window of a bidirectional layer does not.
             self.sliding_window = config.sliding_window + (not is_causal)
         self.scaling = config.head_dim**-0.5

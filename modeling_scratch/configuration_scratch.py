@@ -50,6 +50,7 @@ class ScratchConfig(PreTrainedConfig):
     )
     final_norm: bool | None = None  # after the last block; None: unless norm_position is "post"
     first_norm: bool = True  # around the first attention; ModernBERT lacks it
+    float16_guards: bool = False  # in float16, W_down in float32, and sums that overflow clamped (T5)
 
     # Positions.
     position_type: Literal[
@@ -59,6 +60,9 @@ class ScratchConfig(PreTrainedConfig):
     relative_attention_max_distance: int = 128
     position_offset: int = 0  # the row of "learned" positions where they start
     max_position_embeddings: int = 512  # a limit of "learned" positions alone
+    # Which tokens positions count: by the mask the "real" ones, so that padding shifts nothing; or, as
+    # native classes do, "all", or those that are "not_pad_token_id" (RoBERTa).
+    counted_tokens: Literal["real", "all", "not_pad_token_id"] = "real"
     rope_parameters: dict[str, Any] | None = None  # of "rotary"; None: theta 10000, unscaled
 
     # Windows: a causal token sees this many, itself included; others, as many on each side.
@@ -282,7 +286,6 @@ AT_LEAST = {
     "norm_eps": 0,
     "initializer_range": 0,
 }
-NO_DECODER_HAS = "sliding_window", "layer_types", "local_rope_theta", "block_type"
 
 
 def require(holds: bool, message: str) -> None:
@@ -342,12 +345,15 @@ def check_positions(config: ScratchConfig) -> None:
 
 
 def check_decoder(config: Any) -> None:
-    for name in NO_DECODER_HAS:
-        value = getattr(config, name)
-        require(
-            value in (None, "sequential"),
-            f"{name}={value!r}: not in encoder-decoders; leave it out.",
-        )
+    require(
+        config.block_type == "sequential",
+        f"block_type={config.block_type!r}: not in encoder-decoders; leave it out.",
+    )
+    require(
+        config.layer_types is None or config.decoder_layers == config.num_hidden_layers,
+        f"layer_types are those of both stacks, but decoder_layers={config.decoder_layers} differs "
+        f"from num_hidden_layers={config.num_hidden_layers}.",
+    )
     rows = config.decoder_vocab_size
     require(
         not config.share_encoder_decoder_embeddings or rows == config.vocab_size,

@@ -93,18 +93,17 @@ class Inputs:
         """(B, T)."""
         return self.read.shape[:2]
 
-    def real_tokens(self, pad_token_id: int | None = None) -> Tensor | None:
+    def real_tokens(
+        self, pad_token_id: int | None = None, by_mask: bool = True
+    ) -> Tensor | None:
         """(B, T), true at real tokens; None: all are, or a mask of scores does not tell.
 
-        pad_token_id: the padding where there is no mask.
+        pad_token_id: the padding where there is no mask, or it does not count (by_mask).
         """
-        if is_padding_mask(self.attention_mask):
+        if by_mask and is_padding_mask(self.attention_mask):
             return self.attention_mask[:, -self.shape[1] :].bool()  # without cached tokens
-        if (
-            self.attention_mask is None
-            and self.input_ids is not None
-            and pad_token_id is not None
-        ):
+        is_told = self.input_ids is not None and pad_token_id is not None
+        if is_told and not (by_mask and self.attention_mask is not None):
             return self.input_ids != pad_token_id
         return None
 
@@ -134,13 +133,17 @@ class Inputs:
             return restarts(position_ids, self.shape).flatten().cumsum(0).view(self.shape)
         return None
 
-    def positions(self) -> Tensor:
-        """(B, T): as given, or counted from the start of each segment or text's real tokens."""
+    def positions(self, config: ScratchConfig) -> Tensor:
+        """(B, T): as given, or counted from the start of each segment or text, see counted_tokens."""
         if self.position_ids is not None:
             return self.position_ids.expand(self.shape)
         if self.segment_lengths is not None:
             return positions_from_lengths(self.segment_lengths, self.shape)
-        mask, device = self.attention_mask, self.read.device
+        mask, device, pad = self.attention_mask, self.read.device, config.pad_token_id
+        if config.counted_tokens == "not_pad_token_id" and self.input_ids is not None:
+            counted = self.input_ids != pad  # (B, T)
+            return torch.where(counted, counted.cumsum(-1) - 1 + self.past, -1)
+        mask = mask if config.counted_tokens == "real" else None
         return positions_from_mask(mask, self.shape, device, self.past).expand(self.shape)
 
 

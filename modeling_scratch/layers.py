@@ -24,9 +24,9 @@ class RMSNorm(nn.Module):
         self.eps = eps
 
     def forward(self, hidden_states: Tensor) -> Tensor:
-        return self.weight * F.rms_norm(
-            hidden_states.float(), self.weight.shape, eps=self.eps
-        ).to(hidden_states.dtype)
+        normed = F.rms_norm(hidden_states.float(), self.weight.shape, eps=self.eps)
+        is_half = self.weight.dtype.itemsize == 2  # T5's residual stream is in float32, see FeedForward
+        return self.weight * normed.to(self.weight.dtype if is_half else hidden_states.dtype)
 
 
 NORMS = {"layer_norm": nn.LayerNorm, "rms_norm": RMSNorm}
@@ -46,6 +46,12 @@ def make_projection(size: int, features: int) -> nn.Module:
     return nn.Linear(size, features)
 
 
+def clamped(total: Tensor) -> Tensor:
+    """Infinite values as large ones, which the next norm divides by; T5's largest one of float16 is 64504."""
+    limit = torch.finfo(total.dtype).max - 1000
+    return total.clamp(-limit, limit)
+
+
 class Residual(nn.Module):
     """The norm and the dropout of a residual connection around f; each subclass has an order of its own."""
 
@@ -53,6 +59,7 @@ class Residual(nn.Module):
         super().__init__()
         self.norm = make_norm(config, config.hidden_size)
         self.dropout = nn.Dropout(config.hidden_dropout)
+        self.clamp = clamped if config.float16_guards else nn.Identity()
 
 
 class PreNorm(Residual):
@@ -62,7 +69,7 @@ class PreNorm(Residual):
         return self.norm(residual)
 
     def after(self, residual: Tensor, update: Tensor) -> Tensor:
-        return residual + self.dropout(update)
+        return self.clamp(residual + self.dropout(update))
 
 
 class PostNorm(Residual):
@@ -124,6 +131,7 @@ class FeedForward(nn.Module):
         self.up_proj = nn.Linear(outer, inner, bias)
         self.down_proj = nn.Linear(inner, outer, bias)
         self.dropout = nn.Dropout(config.activation_dropout)
+        self.float16_guards = config.float16_guards
 
     def forward(self, hidden_states: Tensor) -> Tensor:
         features = self.up_proj(hidden_states)
@@ -131,4 +139,7 @@ class FeedForward(nn.Module):
             features = self.activation(features)
         else:
             features = self.activation(self.gate_proj(hidden_states)) * features
-        return self.down_proj(self.dropout(features))
+        features = self.dropout(features)
+        if self.float16_guards and self.down_proj.weight.is_floating_point():
+            features = features.to(self.down_proj.weight.dtype)  # float32, see Stack
+        return self.down_proj(features)

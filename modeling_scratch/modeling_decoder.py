@@ -135,7 +135,8 @@ class ScratchDecoderForSequenceClassification(ScratchDecoderPreTrainedModel):
         texts = input_ids, inputs_embeds, attention_mask, position_ids, token_type_ids
         inputs = Inputs(*texts, kwargs.get("cu_seq_lens_q"), past)
         kwargs |= {"past_key_values": past_key_values, "use_cache": use_cache}
-        real = inputs.real_tokens(self.config.pad_token_id)  # (B, T)
+        by_mask = self.config.counted_tokens == "real"
+        real = inputs.real_tokens(self.config.pad_token_id, by_mask)  # (B, T)
         pooled, outputs = pooled_output(self.model, inputs, real, "last", **kwargs)
         logits = self.score(pooled)
         loss = classification_loss(self.config, logits, labels, num_items_in_batch)

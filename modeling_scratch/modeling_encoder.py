@@ -152,7 +152,8 @@ class ScratchEncoderForSequenceClassification(ScratchEncoderPreTrainedModel):
         """
         texts = input_ids, inputs_embeds, attention_mask, position_ids, token_type_ids
         inputs = Inputs(*texts, kwargs.get("cu_seq_lens_q"))
-        real, pooling = inputs.real_tokens(), self.config.classifier_pooling
+        pooling = self.config.classifier_pooling
+        real = inputs.real_tokens(by_mask=pooling != "first" or self.config.counted_tokens == "real")
         pooled, outputs = pooled_output(self.model, inputs, real, pooling, **kwargs)
         logits = self.classifier(pooled)
         loss = classification_loss(self.config, logits, labels, num_items_in_batch)

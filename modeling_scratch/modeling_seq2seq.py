@@ -168,7 +168,7 @@ class ScratchSeq2SeqForConditionalGeneration(
                 f"decoder_start_token_id={start}, pad_token_id={pad}: set both in the config to train on labels "
                 "(tokenization.special_token_ids says what a tokenizer calls them)."
             )
-        shifted = F.pad(labels[:, :-1], (1, 0), value=start)
+        shifted = F.pad(labels[:, :-1].long(), (1, 0), value=start)
         return shifted.masked_fill(shifted == -100, pad)
 
     @can_return_tuple

@@ -59,7 +59,8 @@ class Block(GradientCheckpointingLayer):
         self.attention_residual = residual(config)
         if layer_idx == 0 and not config.first_norm:
             self.attention_residual.norm = nn.Identity()
-        self.cross_attention = Attention(config, layer_idx) if cross_attention else None
+        cross = Attention(config, layer_idx, is_cross=True) if cross_attention else None
+        self.cross_attention = cross
         self.cross_attention_residual = residual(config) if cross_attention else None
         self.feed_forward = FeedForward(config)
         self.feed_forward_residual = residual(config)
@@ -138,6 +139,8 @@ class Stack(nn.Module):
         self.layers = nn.ModuleList(
             block(config, i, is_causal, cross_attention) for i in range(num_layers)
         )
+        # Transformers loads these as float32 where the others are float16.
+        self._keep_in_fp32_modules = {"down_proj"} if config.float16_guards else None
         self.attention_types = config.attention_types(num_layers)
         self.position_bias = bias(config, is_causal) if bias else None
         has_norm = config.final_norm
@@ -256,7 +259,7 @@ class StackModel:
         config, attention_fn = choose_attention(self, attention_fn, kwargs)
         if past_key_values is None and encoder_hidden_states is None:
             kwargs = with_bounds(config, inputs, kwargs)
-        position_ids = inputs.positions()  # (B, T)
+        position_ids = inputs.positions(config)  # (B, T)
         hidden_states = self.embeddings(
             inputs.input_ids,
             position_ids,
@@ -327,7 +330,8 @@ class ScratchEncoderModel(StackModel, ScratchEncoderPreTrainedModel):
         if self.pooler is None:
             return BaseModelOutput(self.engine(inputs, **kwargs))
         hidden_states = self.engine(inputs, **{**kwargs, "token_indices": None})
-        first = pooled_tokens(inputs, inputs.real_tokens(), "first")
+        real = inputs.real_tokens(by_mask=self.config.counted_tokens == "real")
+        first = pooled_tokens(inputs, real, "first")
         pooled = self.pooler(hidden_states.flatten(0, 1)[first])  # (B, hidden)
         return BaseModelOutputWithPooling(hidden_states, pooled)
 
@@ -412,5 +416,7 @@ class ScratchDecoderModel(StackModel, ScratchDecoderPreTrainedModel):
             cache = DynamicCache(config=self.config)
         is_single = not isinstance(cache, EncoderDecoderCache)
         if cache is not None and is_single and self.config.is_encoder_decoder:
-            return EncoderDecoderCache(cache, DynamicCache(config=self.config))
+            cache = EncoderDecoderCache(cache, DynamicCache())
+        if isinstance(cache, EncoderDecoderCache) and any(cache.cross_attention_cache.is_sliding):
+            cache.cross_attention_cache = DynamicCache()  # windows are of the tokens themselves
         return cache

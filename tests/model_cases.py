@@ -61,7 +61,7 @@ SWITCHES: dict[str, dict[str, Any]] = {
     },
 }  # fmt: skip
 
-NO_SEQ2SEQ = "sliding_window", "layer_types", "local_rope_theta", "block_type"
+NO_SEQ2SEQ = ("block_type",)
 
 # Three texts of 9, 5 and 7 tokens: none padded, padded on the right, padded on the left.
 MASK = torch.tensor([[1] * 9, [1] * 5 + [0] * 4, [0] * 2 + [1] * 7])

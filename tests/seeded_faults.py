@@ -70,7 +70,7 @@ TEXTBOOK = (
     ),
     Fault(
         "dropout_on_the_residual", "layers", "PreNorm.after",
-        "return residual + self.dropout(update)", "return self.dropout(residual + update)",
+        "residual + self.dropout(update)", "self.dropout(residual + update)",
         "pre-norm: dropout falls on the residual stream",
     ),
     Fault(
@@ -142,8 +142,7 @@ TEXTBOOK = (
     ),
     Fault(
         "causal_memory", "stack", "Block.__init__",
-        "self.cross_attention = Attention(config, layer_idx)",
-        "self.cross_attention = Attention(config, layer_idx, is_causal)",
+        "Attention(config, layer_idx, is_cross=True)", "Attention(config, layer_idx, is_causal, is_cross=True)",
         "cross-attention is causal: target token t sees source tokens up to t",
     ),
     Fault(
@@ -188,7 +187,7 @@ TEXTBOOK = (
     ),
     Fault(
         "pooler_reads_padding", "stack", "ScratchEncoderModel.forward",
-        "pooled_tokens(inputs, inputs.real_tokens(),", "pooled_tokens(inputs, None,",
+        "pooled_tokens(inputs, real,", "pooled_tokens(inputs, None,",
         "the pooler reads padding where it stands on the left",
     ),
     Fault(
@@ -226,7 +225,7 @@ TEXTBOOK = (
     Fault(
         "shifted_to_the_left", "modeling_seq2seq",
         "ScratchSeq2SeqForConditionalGeneration.prepare_decoder_input_ids_from_labels",
-        "F.pad(labels[:, :-1], (1, 0), value=start)", "F.pad(labels[:, 1:], (0, 1), value=start)",
+        "F.pad(labels[:, :-1].long(), (1, 0), value=start)", "F.pad(labels[:, 1:], (0, 1), value=start)",
         "the decoder reads the label after, not the one before",
     ),
     Fault(

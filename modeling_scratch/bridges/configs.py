@@ -31,6 +31,8 @@ CLASSIFICATION_ONLY = {"classifier_pooling", "classifier_activation", "classifie
 BASE_MODEL_ONLY = {"pooler"}
 WINDOWS = "sliding_window", "layer_types", "local_rope_theta"
 LABELS = ("id2label", "label2id", "problem_type")
+OF_CALLS = ("return_dict", "output_hidden_states", "output_attentions", "chunk_size_feed_forward")
+OF_THIS_PACKAGE = ("native_model_type", "native_fields", "auto_map", "custom_pipelines", "decoder_start_token_id")
 
 
 def family_of(native: PreTrainedConfig) -> Family:
@@ -63,9 +65,27 @@ def convert_config(native: PreTrainedConfig, **overrides: Any) -> ScratchConfig:
         choices = f"{type(native).__name__} and {config_class.__name__}"
         raise CheckpointError(f"{', '.join(sorted(unknown))}: not a field of {choices}")
     try:
-        return config_class(**{**found, **labels, **extra, **overrides})
+        config = config_class(**{**found, **labels, **extra, **overrides})
     except StrictDataclassError as error:
         raise CheckpointError(f"{family.model_type}: {error}") from error
+    _keep_others(config, native, family)
+    return config
+
+
+def _keep_others(config: ScratchConfig, native: PreTrainedConfig, family: Family) -> None:
+    """Keep what changes no number: attributes that pipelines and users read, and fields for the way back."""
+    for name, value in [*_attributes(native).items(), *((name, getattr(native, name)) for name in OF_CALLS)]:
+        setattr(config, name, value)
+    default = type(native)()
+    unused = {name: value for name in family.unused if (value := getattr(native, name)) != getattr(default, name)}
+    if unused:
+        config.native_fields = unused
+
+
+def _attributes(config: PreTrainedConfig) -> dict[str, Any]:
+    """Return what a config holds beside its fields, such as the task_specific_params and the prefix of T5."""
+    known = {*dir(type(config)()), *OF_THIS_PACKAGE, *(field.name for field in fields(ScratchConfig))}
+    return {name: value for name, value in vars(config).items() if name not in known and not name.startswith("_")}
 
 
 def _carried(native: PreTrainedConfig, family: Family) -> dict[str, Any]:
@@ -87,6 +107,8 @@ def _carried(native: PreTrainedConfig, family: Family) -> dict[str, Any]:
 def _check_accounted(native: PreTrainedConfig, family: Family) -> None:
     """Raise CheckpointError unless each native field is mapped, has the required value or has no effect."""
     wrong = [name for name, value in family.requires.items() if not _is(_value(native, name, value), value)]
+    if native.is_encoder_decoder != (family.config == "ScratchSeq2SeqConfig"):
+        wrong.append("is_encoder_decoder")
     if getattr(native, "quantization_config", None) is not None:
         wrong.append("quantization_config")
     rope = getattr(native, "rope_parameters", None) or {}
@@ -274,4 +296,7 @@ def _native_config(config: ScratchConfig, family: Family, head: str) -> PreTrain
     native_class = getattr(transformers, family.heads[head].theirs)
     default = native_class.config_class()
     found |= {name: value for name, value in family.requires.items() if not _is(getattr(default, name, value), value)}
-    return native_class.config_class(**found, **labels, dtype=config.dtype, architectures=[native_class.__name__])
+    if getattr(config, "native_model_type", None) == family.model_type:
+        found |= getattr(config, "native_fields", {})
+    others = {**_attributes(config), **{name: getattr(config, name) for name in OF_CALLS}, **found, **labels}
+    return native_class.config_class(**others, dtype=config.dtype, architectures=[native_class.__name__])

@@ -89,7 +89,7 @@ def load_pretrained(
     slots = Slots(model)
     places, left_out = map_weights(files.files, family, head, slots, where)
     new = _missing(slots, places, family, head, own, where)
-    for theirs, name, tensor in renamed(places, files.read, native, dtype):
+    for theirs, name, tensor in renamed(places, files.read, native, dtype, model._keep_in_fp32_modules):
         if ignore_mismatched_sizes and _is_of_head(name, head) and not slots.fits(name, tensor.shape):
             new.append(name)
         else:

@@ -20,7 +20,7 @@ GPT2 = Family(
         "embedding_norm": False, "embedding_scale": False, "type_vocab_size": 0, "attention_bias": True,
         "mlp_bias": True, "lm_head_bias": False,
     },
-    free={"activation_dropout": 0.0},
+    free={"activation_dropout": 0.0, "counted_tokens": "all"},
     requires={"scale_attn_weights": True, "scale_attn_by_inverse_layer_idx": False, "add_cross_attention": False},
     unused=("reorder_and_upcast_attn", "summary_type", "summary_use_proj", "summary_activation",
             "summary_proj_to_labels", "summary_first_dropout"),
@@ -56,7 +56,7 @@ LLAMA = Family(
         "norm_type": "rms_norm", "norm_position": "pre", "position_type": "rotary", "embedding_norm": False,
         "embedding_scale": False, "type_vocab_size": 0, "lm_head_bias": False,
     },
-    free={"hidden_dropout": 0.0, "activation_dropout": 0.0, "position_offset": 0},
+    free={"hidden_dropout": 0.0, "activation_dropout": 0.0, "position_offset": 0, "counted_tokens": "all"},
     unused=("pretraining_tp",),
     activations=GATED,
     rows=rows("""
@@ -127,7 +127,7 @@ WINDOWS_BY_LAYER = Group(
 MISTRAL = _like_llama("Mistral", attention_bias=False, groups=(ONE_WINDOW,), unused=())
 QWEN2 = _like_llama(
     "Qwen2", attention_bias=True, without=("head_dim",), zeros=("stack.layers.{}.attention.o_proj.bias",),
-    groups=(WINDOWS_BY_LAYER,), unused=(),
+    groups=(WINDOWS_BY_LAYER,), unused=("max_window_layers",),
 )  # fmt: skip
 QWEN3 = replace(
     QWEN2, model_type="qwen3", zeros=(),
@@ -195,7 +195,7 @@ PHI = replace(
         **LLAMA.fixed, "norm_type": "layer_norm", "block_type": "parallel", "attention_bias": True, "mlp_bias": True,
         "lm_head_bias": True,
     },
-    free={"activation_dropout": 0.0, "position_offset": 0},
+    free={"activation_dropout": 0.0, "position_offset": 0, "counted_tokens": "all"},
     unused=(),
     activations=ACTIVATION_NAMES,
     rows=rows("""
@@ -234,13 +234,14 @@ MPT = Family(
         "embedding_scale": False, "type_vocab_size": 0, "attention_bias": False, "mlp_bias": False,
         "lm_head_bias": False,
     },
-    free={"activation_dropout": 0.0, "position_offset": 0},
+    free={"activation_dropout": 0.0, "position_offset": 0, "counted_tokens": "all"},
     requires={
         "attn_config.clip_qkv": None, "attn_config.softmax_scale": None, "attn_config.alibi": True,
         "attn_config.alibi_bias_max": 8, "attn_config.qk_ln": False, "attn_config.prefix_lm": False,
         "logit_scale": None,
     },
-    unused=("resid_pdrop", "emb_pdrop", "learned_pos_emb", "init_device", "no_bias", "embedding_fraction", "norm_type"),
+    unused=("resid_pdrop", "emb_pdrop", "learned_pos_emb", "init_device", "no_bias", "embedding_fraction", "norm_type",
+            "expansion_ratio"),
     activations={"gelu": "gelu"},
     rows=rows("""
         wte embeddings.tokens

@@ -53,9 +53,9 @@ BART = Family(
         "position_offset": 2, "embedding_norm": True, "type_vocab_size": 0, "attention_bias": True, "mlp_bias": True,
         "share_encoder_decoder_embeddings": True,
     },
-    free={"lm_head_bias": True, "sparse_prediction": False},
-    requires={"is_decoder": False},
-    unused=("encoder_layerdrop", "decoder_layerdrop", "classifier_dropout", "forced_eos_token_id"),
+    free={"lm_head_bias": True, "sparse_prediction": False, "counted_tokens": "all"},
+    requires={"is_decoder": False, "encoder_layerdrop": 0.0, "decoder_layerdrop": 0.0},
+    unused=("classifier_dropout", "forced_eos_token_id"),
     activations=ACTIVATION_NAMES,
     rows=_SHARED + rows(_coder("encoder", _LEARNED)) + rows(_coder("decoder", _LEARNED)),
     heads={
@@ -72,7 +72,7 @@ MARIAN = replace(
         **{name: value for name, value in BART.fixed.items() if name != "share_encoder_decoder_embeddings"},
         "position_type": "sinusoidal_halves", "position_offset": 0, "embedding_norm": False,
     },
-    unused=("encoder_layerdrop", "decoder_layerdrop", "forced_eos_token_id"),
+    unused=("forced_eos_token_id",),
     rows=_SHARED + rows(_coder("encoder", _TOKENS)) + rows(_coder("decoder", _TOKENS)),
     heads={
         "ScratchSeq2SeqModel": Head("MarianModel"),
@@ -135,7 +135,7 @@ T5 = Family(
         "embedding_scale": False, "type_vocab_size": 0, "attention_bias": False, "mlp_bias": False,
         "share_encoder_decoder_embeddings": True, "lm_head_bias": False,
     },
-    free={"sparse_prediction": False, "position_offset": 0},
+    free={"sparse_prediction": False, "position_offset": 0, "counted_tokens": "all", "float16_guards": True},
     requires={"is_decoder": False},
     unused=("classifier_dropout", "initializer_factor", "is_encoder_decoder"),
     activations={

@@ -47,7 +47,7 @@ BERT = Family(
         "embedding_norm": True, "embedding_scale": False, "attention_bias": True, "mlp_bias": True,
         "classifier_pooling": "first", "classifier_activation": "tanh", "classifier_norm": False,
     },
-    free={"activation_dropout": 0.0, "sparse_prediction": False},
+    free={"activation_dropout": 0.0, "sparse_prediction": False, "counted_tokens": "all"},
     requires={"is_decoder": False, "add_cross_attention": False, "position_embedding_type": "absolute"},
     unused=("use_cache",),
     activations=ACTIVATION_NAMES,
@@ -81,6 +81,7 @@ BERT = Family(
 
 ROBERTA = replace(
     BERT, model_type="roberta", prefix="roberta", positions_after_padding=True,
+    free={**BERT.free, "counted_tokens": "not_pad_token_id"},
     fixed={name: value for name, value in BERT.fixed.items() if name != "position_offset"},
     heads=_heads("Roberta", """
         lm_head.bias lm_head.decoder.bias
@@ -185,13 +186,13 @@ MODERNBERT = Family(
         "norm_type": "layer_norm", "norm_position": "pre", "first_norm": False, "position_type": "rotary",
         "embedding_norm": True, "embedding_scale": False, "type_vocab_size": 0, "pooler": False,
     },
-    free={"hidden_dropout": 0.0, "position_offset": 0},
+    free={"hidden_dropout": 0.0, "position_offset": 0, "counted_tokens": "all"},
     requires={
         "norm_bias": False, "classifier_bias": False, "decoder_bias": True, "embedding_dropout": 0.0,
         "sparse_pred_ignore_index": -100,
     },
     unused=("initializer_cutoff_factor", "classifier_pooling", "classifier_dropout", "classifier_activation",
-            "deterministic_flash_attn"),
+            "deterministic_flash_attn", "cls_token_id", "sep_token_id"),
     activations=GATED,
     rows=rows("""
         embeddings.tok_embeddings embeddings.tokens

@@ -156,17 +156,23 @@ def map_weights(
 
 
 def renamed(
-    places: WeightMap, read: Callable[[str], Tensor], native: Any, dtype: torch.dtype | None = None
+    places: WeightMap,
+    read: Callable[[str], Tensor],
+    native: Any,
+    dtype: torch.dtype | None = None,
+    in_float32: Collection[str] = (),
 ) -> Iterator[tuple[str, str, Tensor]]:
     """Yield the native name, our name and the tensor of each weight.
 
     - native: the config; dtype: of the tensors; None: as stored. Constants are folded in before it is rounded to.
+    - in_float32: modules whose weights are float32 where the others are float16.
     """
     for theirs, (row, names) in places.items():
         tensor = read(theirs)
         wanted = dtype or tensor.dtype
         for ours, part in zip(names, _to_ours(row, tensor.double() if row.fold else tensor, len(names), native)):
-            yield theirs, ours, part.to(wanted)
+            is_kept = wanted == torch.float16 and not set(in_float32).isdisjoint(ours.split("."))
+            yield theirs, ours, part.to(torch.float32 if is_kept else wanted)
 
 
 def some(names: Sequence[str]) -> str:

@@ -179,6 +179,8 @@ def _pack(
         return None
     if indices is not None and not mask.flatten()[indices].all():
         return None  # padding tokens are read, too
+    if getattr(model, "pooler", None) is not None and model.config.counted_tokens != "real" and not mask[:, 0].all():
+        return None  # the pooler reads the first column
     if not _has_plain_scores(model) and _has_gaps(mask):
         return None  # packed tokens would be nearer to each other
     return packing_from_mask(mask, **options)
@@ -260,7 +262,7 @@ def _run(
 ) -> Tensor:
     """Embeddings, blocks and final norm in this layout; returns (B, T, hidden)."""
     mask, encoder_mask = masks or (None, None)
-    position_ids, longest = inputs.positions(), kwargs.get("max_length_q", inputs.shape[1])
+    position_ids, longest = inputs.positions(model.config), kwargs.get("max_length_q", inputs.shape[1])
     read: tuple = inputs.input_ids, position_ids, inputs.token_type_ids, inputs.inputs_embeds
     if packing is not None:
         if inputs.input_ids is not None and has_hooks(model.embeddings.tokens):  # NEFTune draws noise for each text

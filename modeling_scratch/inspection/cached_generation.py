@@ -38,7 +38,7 @@ def cached_generation(subject: Subject) -> tuple[dict[str, Any], list[dict[str, 
 
 def _generate(subject: Subject, count: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[Tensor]]:
     model, is_target = subject.model, subject.task == GENERATION
-    own, *cross = caches = [DynamicCache(config=model.config) for _ in range(1 + is_target)]
+    own, *cross = caches = [DynamicCache(config=model.config), *(DynamicCache() for _ in range(is_target))]
     cache: Any = EncoderDecoderCache(own, *cross) if is_target else own
     read = subject.decoder_ids[:1] if is_target else subject.text.ids
     steps, tokens, logits = [], [], []

@@ -64,8 +64,12 @@ class Attention(AttentionBridge):
 class Tokens(EmbeddingBridge):
     """The token embeddings. The method tells TransformerLens that the model counts positions, at padding, too."""
 
+    def __init__(self, name: str, model_config: Any) -> None:
+        super().__init__(name=name)
+        self.model_config = model_config
+
     def create_position_ids_from_input_ids(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
-        return Inputs(input_ids, attention_mask=attention_mask).positions()
+        return Inputs(input_ids, attention_mask=attention_mask).positions(self.model_config)
 
 
 class ScratchArchitectureAdapter(ArchitectureAdapter):
@@ -113,7 +117,7 @@ class ScratchArchitectureAdapter(ArchitectureAdapter):
         """Embeddings, blocks and final norm of a base model at this path."""
         inside = model.embeddings
         tables = {name: part for name, part in TABLES.items() if getattr(inside, part) is not None}
-        components: Components = {"embed": Tokens(name=f"{path}embeddings.tokens")}
+        components: Components = {"embed": Tokens(f"{path}embeddings.tokens", model.config)}
         components |= {name: EmbeddingBridge(name=f"{path}embeddings.{part}") for name, part in tables.items()}
         if not isinstance(inside.norm, nn.Identity):
             components["embed_ln"] = self._norm(f"{path}embeddings.norm")

@@ -229,3 +229,15 @@ def test_what_is_missing_or_too_much_or_does_not_fit_is_named() -> None:
     ):
         with pytest.raises((StrictDataclassError, ValueError), match=message):
             SEQ2SEQ_LM.model(**settings)(SOURCE, MASK, **arguments)
+
+
+@pytest.mark.parametrize("options", [{}, {"num_beams": 3}, {"cache_implementation": "static"}], ids=str)
+def test_windows_are_of_the_tokens_themselves_in_every_cache(options: dict[str, Any]) -> None:
+    """The decoder goes on seeing the whole source, of which a cache by the config would keep a window alone."""
+    model = SEQ2SEQ_LM.model(sliding_window=3, position_type="rotary", decoder_layers=1, use_cache=True)
+    source = {name: value for name, value in SEQ2SEQ_LM.inputs().items() if not name.startswith("decoder")}
+    search = {"max_new_tokens": 8, "do_sample": False, "output_logits": True, "return_dict_in_generate": True}
+    with fast.textbook():
+        expected = model.generate(**source, **search, **{**options, "cache_implementation": None}, use_cache=False)
+    found = model.generate(**source, **search, **options)
+    assert_close(torch.stack(found.logits), torch.stack(expected.logits))
