@@ -48,7 +48,8 @@ def gradients(model: PreTrainedModel, *losses: Tensor) -> dict[str, Tensor]:
 
 def labelled(subject: Subject) -> Batch:
     """Return a batch of four texts with their labels, of which one is padded."""
-    lengths = subject.length, subject.length, subject.shorter, subject.length
+    third = subject.length if subject.head == ANSWER else subject.shorter  # where padding is no place of an answer
+    lengths = subject.length, subject.length, third, subject.length
     batch = subject.batch([subject.ids(length, seed=seed) for seed, length in enumerate(lengths)])
     return {**batch, **subject.labels(batch)}
 
