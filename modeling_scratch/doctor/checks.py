@@ -4,8 +4,10 @@
 A check is a function of a `Subject` with `@check(...)` in one of these modules.
 """
 
-from . import files, invariances, loading, losses, tokens_and_labels, use
+from . import arguments, caches, files, invariances, loading, losses, states, targets, tokens_and_labels, use, weights
 from .findings import Check
 
-MODULES = (files, loading, tokens_and_labels, invariances, losses, use)
+MODULES = (
+    files, weights, loading, tokens_and_labels, invariances, caches, arguments, targets, losses, states, use,
+)  # fmt: skip
 CHECKS = tuple(each for module in MODULES for each in vars(module).values() if isinstance(each, Check))

@@ -2,8 +2,9 @@
 """What a check is, and what the doctor says of a model: one finding for each check, and all of them as text or JSON."""
 
 import json
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple
 import torch
 
 from ..utils.errors import one_line
+from .roots import root_of
 
 SEVERAL = 3  # checks in a row that fall short for the same reason are told one by one
 LONGEST = 300  # characters of an error that are told
@@ -108,20 +110,39 @@ def check(mend: str, *needs: Need, link: str = "") -> Callable[[Callable[[Any], 
 
 @dataclass(frozen=True)
 class Finding:
+    """follows: the check from whose fault this one may follow."""
+
     check: str
     says: str
     verdict: Verdict
     what: str = ""
     mend: str = ""
     link: str = ""
+    follows: str = ""
 
 
 @dataclass
 class Diagnosis:
-    """The findings of a model, in the order of the checks."""
+    """The findings of a model, in the order of the checks; behind a fault is what may follow from it."""
 
     model: str
     findings: list[Finding] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        reasons = Counter(each.what for each in self.of(Verdict.FALLS_SHORT))  # one of many is the root itself
+        fallen = {each.check for each in self.of(Verdict.FALLS_SHORT) if reasons[each.what] <= SEVERAL}
+        roots = {name: root_of(name, fallen) for name in fallen}
+        found, self.findings = self.findings, []
+        for each in found:
+            if roots.get(each.check, each.check) == each.check:
+                self.findings.append(each)
+                below = [one for one in found if one is not each and roots.get(one.check) == each.check]
+                self.findings += [replace(one, follows=each.check) for one in below]
+
+    @property
+    def faults(self) -> list[Finding]:
+        """What falls short, but for what may follow from another fault."""
+        return [each for each in self.of(Verdict.FALLS_SHORT) if not each.follows]
 
     def __getitem__(self, check: str) -> Finding:
         return next(finding for finding in self.findings if finding.check == check)
@@ -148,7 +169,9 @@ class Diagnosis:
             yield f"  {finding.check:{width}}  {finding.verdict.value}: {finding.says}"
             if finding.what:
                 yield f"  {'':{width}}    {finding.what}"
-            if finding.verdict is Verdict.FALLS_SHORT:
+            if finding.follows:
+                yield f"  {'':{width}}    This may follow from {finding.follows}: mend that first."
+            elif finding.verdict is Verdict.FALLS_SHORT:
                 yield f"  {'':{width}}    To mend it: {finding.mend}" + (f" ({finding.link})" if finding.link else "")
         counts = ", ".join(f"{verdict.value}: {len(self.of(verdict))}" for verdict in Verdict)
         yield f"{len(self.findings)} checks ({counts})."

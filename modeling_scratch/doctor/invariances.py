@@ -2,14 +2,12 @@
 """Checks of the forward pass: what must change nothing, and what a token may see."""
 
 import copy
-from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch import Tensor
-from transformers import PreTrainedModel
 
-from .findings import DoesNotApply, FallsShort, check, only_if, require
+from .findings import check, only_if, require
 from .subject import (
     CAUSAL,
     OF_TOKENS,
@@ -55,6 +53,8 @@ def batch_equals_single(subject: Subject) -> None:
 def padding_right(subject: Subject) -> None:
     """Padding on the right changes nothing."""
     fault = _fault_of_padding(subject, "right")
+    is_last = getattr(subject.config, "summary_type", "") == "last" and subject.head == "classify"
+    only_if(not fault or not is_last, f"{fault} The last token is the summary: texts have to be padded on the left.")
     require(not fault, fault)
 
 
@@ -131,35 +131,6 @@ def sees_both_sides(subject: Subject) -> None:
     require(distance(after[:, 0], before[:, 0]) > 0, "The last token does not change the answer at the first one.")
 
 
-@check("Use the caches of `cache_utils`, and count positions from their length.", CAUSAL, OF_TOKENS, link="43679")
-def cache(subject: Subject) -> None:
-    """With a cache, a token has the same answer as without."""
-    only_if(not subject.reads("cache_params"), "The model has a cache of another kind.")
-    writes = subject.model.can_generate()
-    if not subject.reads("past_key_values"):
-        require(not writes, "`forward` has no argument past_key_values: generation computes every token again.")
-        raise DoesNotApply("`forward` has no argument past_key_values.")
-    name, batch = f"{subject.prefix}input_ids", subject.batch()
-    whole = subject.answers(batch)
-    found = torch.cat(list(_in_steps(subject.redrawn, batch, name)), dim=1)
-    require_close(found, whole, "Tokens read one at a time with a cache differ by {} from a pass over all.")
-
-
-def _in_steps(model: PreTrainedModel, batch: Batch, name: str) -> Iterator[Tensor]:
-    """Yield the answers to the first four tokens, then to each of the others, which sees the cached ones."""
-    ids, past, start = batch[name], None, 0
-    for end in range(4, ids.shape[1] + 1):
-        step = {**batch, name: ids[:, start:end]}
-        if name == "input_ids" and "attention_mask" in batch:
-            step["attention_mask"] = batch["attention_mask"][:, :end]
-        outputs = run(model, step, past_key_values=past, use_cache=True)
-        past = outputs.get("past_key_values")
-        if past is None:
-            raise FallsShort("use_cache=True returns no past_key_values.")
-        yield values(outputs)
-        start = end
-
-
 @check("Hand scale, mask and biases to each backend, and set `_supports_sdpa` only if they agree.")
 def attention_backends(subject: Subject) -> None:
     """Eager and fused attention agree."""
@@ -170,9 +141,7 @@ def attention_backends(subject: Subject) -> None:
     for name in names:
         with attention(subject.redrawn, name):
             answers.append(subject.answers(batch))
-    real: Any = slice(None)
-    if "attention_mask" in batch and answers[0].ndim == 3 and not subject.is_seq2seq:
-        real = batch["attention_mask"].bool()
+    real = subject.real(batch)
     require_close(answers[1][real], answers[0][real], f"{names[1]} and {names[0]} attention differ by {{}}.")
 
 
@@ -195,10 +164,17 @@ def hidden_states(subject: Subject) -> None:
     """Hidden states can be had."""
     outputs = run(subject.redrawn, subject.batch(), output_hidden_states=True)
     name = f"{subject.prefix}hidden_states"
-    states, layers = outputs.get(name), subject.config.get_text_config().num_hidden_layers
+    states, config = outputs.get(name), subject.config.get_text_config()
+    layers = getattr(config, "num_decoder_layers", None) or getattr(config, f"{subject.prefix}layers", None)
+    layers = layers or config.num_hidden_layers
     require(states, f"output_hidden_states=True returns no {name}.")
     shapes = {tuple(state.shape[:2]) for state in states}
     require(len(states) == layers + 1, f"{name} has {len(states)} entries; {layers} layers and the embeddings are due.")
+    text = subject.ids()
+    texts = [text, torch.cat((text[:1], text[1:].flip(0)))]
+    first, second = (run(subject.redrawn, subject.batch([each]), output_hidden_states=True)[name][0] for each in texts)
+    what = f"{name}[0] is not that of the embeddings: at the first token, other tokens change it by {{}}."
+    require_close(second[:, 0], first[:, 0], what)
     require(len(shapes) == 1, f"{name} has tensors of different batches or lengths: {sorted(shapes)}.")
 
 

@@ -44,11 +44,14 @@ def saved(model: PreTrainedModel) -> Iterator[Path]:
 )  # fmt: skip
 def round_trip(subject: Subject) -> None:
     """A saved model loads as it was, bit for bit."""
+    before = digests(subject.redrawn)
     with saved(subject.redrawn) as folder:
         loaded, report = load(subject, folder)
         for what, names in report.items():
             require(not names, f"A saved model loads with {what}: {listed(names)}.")
-        differing = _differing(digests(loaded), digests(subject.redrawn))
+        differing = _differing(digests(subject.redrawn), before)
+        require(not differing, f"Saving changes {len(differing)} tensors of the model: {listed(differing)}.")
+        differing = _differing(digests(loaded), before)
         require(not differing, f"{len(differing)} tensors are not as they were saved: {listed(differing)}.")
 
 
@@ -143,6 +146,7 @@ def ties(subject: Subject) -> None:
     declared = getattr(subject.model, "_tied_weights_keys", None)
     model = copy.deepcopy(subject.redrawn)
     pairs = _shared_names(model)
+    _check_said(subject)
     only_if(declared or pairs, "No weights are tied.")
     is_table = declared is None or isinstance(declared, dict)
     require(is_table, "_tied_weights_keys is a list; transformers 5 takes {tied: source}.")
@@ -155,6 +159,18 @@ def ties(subject: Subject) -> None:
             files = [(folder / "model.safetensors") for folder in (first, second)]
             only_if(all(file.is_file() for file in files), "The weights are in several files.")
             require(files[0].read_bytes() == files[1].read_bytes(), "Saved, loaded and saved again, the file differs.")
+
+
+def _check_said(subject: Subject) -> None:
+    """Check that a config that says so ties the embeddings of inputs and outputs."""
+    model, config = subject.redrawn, subject.config.get_text_config()
+    inputs, outputs = model.get_input_embeddings(), model.get_output_embeddings()
+    tables = [getattr(each, "weight", None) for each in (inputs, outputs)]
+    if getattr(config, "tie_word_embeddings", False) and None not in tables and tables[0].shape == tables[1].shape:
+        require(
+            tables[0] is tables[1],
+            "config.tie_word_embeddings is true, but input and output embeddings are two weights.",
+        )
 
 
 def _shared_names(model: nn.Module) -> list[set[str]]:
@@ -196,7 +212,8 @@ def resized_embeddings(subject: Subject) -> None:
     require(found == size, f"{after}, config.vocab_size is {found}.")
     batch = subject.batch()
     batch["input_ids"][0, 1] = size - 1
-    width = values(run(model, batch)).shape[-1]
+    outputs = run(model, {**batch, **subject.labels(batch)})
+    width = values(outputs).shape[-1]
     require(width == size or subject.head not in (FILL, WRITE, TRANSLATE), f"{after}, there are {width} logits.")
 
 

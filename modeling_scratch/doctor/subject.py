@@ -26,6 +26,7 @@ Batch = dict[str, Tensor]
 OTHER_HEADS = "ForMultipleChoice", "ForNextSentencePrediction", "ForPreTraining"  # with other inputs or outputs
 BASE = "base"  # without a loss
 LENGTH, SHORTER = 9, 5
+NEW_TOKENS, LONGEST = 4, 10**9
 SPECIAL = "pad", "bos", "eos", "sep", "cls", "mask", "unk", "decoder_start"
 TOLERANCE = 1e-4  # relative to the largest value, in float32
 
@@ -79,7 +80,7 @@ class Subject:
         makers = [auto for auto, path in self.auto_map.items() if str(path).rpartition(".")[2] == self.name]
         known = filter(None, map(action_of_class, (*makers, self.name)))
         if action := next(known, None):
-            return action
+            return FILL if action == WRITE and self.permutes else action
         if not self.reads("labels"):
             return BASE
         if self.model.can_generate():
@@ -87,9 +88,16 @@ class Subject:
         shape = run(self.redrawn, self.batch())["logits"].shape
         return CLASSIFY if len(shape) == 2 else TAG if shape[-1] == self.config.num_labels else FILL
 
+    @property
+    def permutes(self) -> bool:
+        """Whether a mask of permutations says what a token sees, as in XLNet: without one, all others."""
+        return self.reads("perm_mask")
+
     @cached_property
     def is_causal(self) -> bool:
         """Whether the model reads from left to right (of an encoder-decoder: its decoder)."""
+        if self.permutes:
+            return False
         if self.is_seq2seq or self.model.can_generate() or getattr(self.config, "is_decoder", False):
             return True
         writes, fills = (
@@ -126,8 +134,32 @@ class Subject:
         pad = getattr(self.config, "pad_token_id", None)
         return 0 if pad is None else pad
 
-    def ids(self, length: int = LENGTH, seed: int = 0) -> Tensor:
+    @cached_property
+    def counts_from_padding(self) -> bool:
+        """Whether positions begin after the id of padding, as those of RoBERTa."""
+        tables = ((name, module) for name, module in self.model.named_modules() if "position" in name)
+        return any(getattr(module, "padding_idx", None) is not None for _, module in tables)
+
+    @cached_property
+    def length(self) -> int:
+        """Of texts: `LENGTH`, or less for a model that has fewer positions for them and for what it writes."""
+        limit = getattr(self.config.get_text_config(), "max_position_embeddings", None) or LONGEST
+        limit = limit if limit > 0 else LONGEST
+        limit -= self.pad_token_id + 1 if self.counts_from_padding else 0
+        return LENGTH if limit >= LENGTH + NEW_TOKENS else max(2, limit - NEW_TOKENS)
+
+    @property
+    def shorter(self) -> int:
+        """The length of a text that is padded, and of what is read before a cache is used."""
+        return SHORTER if self.length == LENGTH else (self.length + 1) // 2
+
+    @property
+    def first_step(self) -> int:
+        return self.shorter - (self.length == LENGTH)
+
+    def ids(self, length: int | None = None, seed: int = 0) -> Tensor:
         """Token ids of one text (T,), none of them special."""
+        length = length or self.length
         allowed = torch.tensor([id for id in range(min(self.vocab_size, 1000)) if id not in self.special_ids])
         return allowed[torch.randint(len(allowed), (length,), generator=torch.Generator().manual_seed(seed))]
 
@@ -143,12 +175,14 @@ class Subject:
             "attention_mask": torch.stack([_padded(torch.ones_like(text), longest, 0, side) for text in texts]),
         }
         if self.is_seq2seq:
-            batch["decoder_input_ids"] = torch.stack([self.ids(7, seed=100 + int(text[0])) for text in texts])
+            batch["decoder_input_ids"] = torch.stack(
+                [self.ids(min(7, self.length), seed=100 + int(text[0])) for text in texts]
+            )
         return {name: value for name, value in batch.items() if self.reads(name)}
 
     def padded_batch(self, side: str = "right") -> Batch:
         """A text, and a shorter one that is padded on this side."""
-        return self.batch([self.ids(LENGTH), self.ids(SHORTER, seed=1)], side)
+        return self.batch([self.ids(), self.ids(self.shorter, seed=1)], side)
 
     def labels(self, batch: Batch) -> Batch:
         """Labels that go with a batch, some of tokens ignored (-100); none for a model without a loss."""
@@ -157,15 +191,25 @@ class Subject:
         if self.head == CLASSIFY:
             return {"labels": self.text_labels(len(ids), self.config.problem_type)}
         if self.head == TAG:
-            return {"labels": torch.where(columns > rows[:, None], ids % self.config.num_labels, -100)}
+            return {"labels": self._of_tokens(batch, columns > rows[:, None], ids % self.config.num_labels)}
         if self.head == ANSWER:
-            return {"start_positions": rows % 3, "end_positions": rows % 3 + 2}
+            return {"start_positions": rows % 3, "end_positions": (rows % 3 + 2).clamp(max=ids.shape[1] - 1)}
         if self.head == TRANSLATE:
             targets = batch["decoder_input_ids"].flip(1)
             return {"labels": torch.where(torch.arange(targets.shape[1]) < 5 - rows[:, None], targets, -100)}
         if self.head in (FILL, WRITE):
-            return {"labels": torch.where(columns < 7 - 2 * rows[:, None], ids, -100)}
+            return {"labels": self._of_tokens(batch, columns < 7 - 2 * rows[:, None], ids)}
         return {}
+
+    @staticmethod
+    def _of_tokens(batch: Batch, chosen: Tensor, labels: Tensor) -> Tensor:
+        """Return the labels of chosen tokens that are no padding."""
+        return torch.where(chosen & batch.get("attention_mask", chosen).bool(), labels, -100)
+
+    def real(self, batch: Batch) -> Any:
+        """Return the index of the answers to a batch that are not those to padding."""
+        of_tokens = self.head != CLASSIFY and not self.is_seq2seq and "attention_mask" in batch
+        return batch["attention_mask"].bool() if of_tokens else slice(None)
 
     def text_labels(self, texts: int, kind: str | None) -> Tensor:
         """One label per text, of this problem_type; None: of the one that the number of labels stands for."""
@@ -192,7 +236,7 @@ class Subject:
 
 # What checks need of a subject.
 TOKENIZER = Need(lambda subject: subject.tokenizer is not None, "No tokenizer was given.")
-GENERATES = Need(lambda subject: subject.model.can_generate(), "The model does not generate.")
+GENERATES = Need(lambda subject: subject.is_causal and subject.model.can_generate(), "The model does not generate.")
 LOSS = Need(lambda subject: subject.head != BASE, "The model has no loss.")
 CLASSIFIES = Need(lambda subject: subject.head in (CLASSIFY, TAG), "The model has no labels.")
 CLASSIFIES_TEXTS = Need(lambda subject: subject.head == CLASSIFY, "The model does not classify texts.")

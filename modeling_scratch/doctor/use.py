@@ -12,9 +12,8 @@ from transformers import pipeline
 from ..tasks import CLASSIFY, FILL, TAG, WRITE, named
 from .findings import FallsShort, check, only_if, require, told
 from .invariances import POSITIONS
-from .subject import BASE, GENERATES, LENGTH, SHORTER, TOKENIZER, Subject, require_close, values
+from .subject import BASE, GENERATES, NEW_TOKENS, TOKENIZER, Subject, require_close, run, values
 
-NEW_TOKENS = 4
 PIPED = CLASSIFY, TAG, FILL, WRITE  # transformers has pipelines for these
 TEXT = "A text."
 
@@ -42,7 +41,7 @@ def generation_padded(subject: Subject) -> None:
     A prompt beside a longer one is padded on the left.
     """
     only_if(not subject.is_seq2seq, "Prompts of an encoder-decoder are read by the encoder.")
-    short, long = subject.ids(SHORTER, seed=1), subject.ids(LENGTH)
+    short, long = subject.ids(subject.shorter, seed=1), subject.ids()
     together = _generate(subject, [short, long])[0, -NEW_TOKENS:]
     alone = _generate(subject, [short])[0, -NEW_TOKENS:]
     require(torch.equal(together, alone), "Beside a longer prompt, a prompt is continued otherwise than alone.")
@@ -55,9 +54,35 @@ def beam_search(subject: Subject) -> None:
     require(torch.equal(found, wanted), "With a cache, beam search writes other tokens than without.")
 
 
-def _generate(subject: Subject, texts: list[Tensor] | None = None, **options: Any) -> Tensor:
-    batch = subject.batch(texts or [subject.ids()], side="left")
+@check("Return every mask from `prepare_inputs_for_generation`, or use the library's.", GENERATES, link="29419")
+def generation_is_forward(subject: Subject) -> None:
+    """Greedy search has the scores of `forward`.
+
+    `forward` reads what is written so far, without a cache, and after padding.
+    """
+    texts = [subject.ids(subject.shorter, seed=1), subject.ids()]
+    batch, name = _prompts(subject, texts), f"{subject.prefix}input_ids"
+    written: Any = _generate(subject, texts, use_cache=False, output_logits=True, return_dict_in_generate=True)
+    mask, start = batch.get("attention_mask"), written.sequences.shape[1] - NEW_TOKENS
+    for step, scores in enumerate(written.logits):
+        given = {**batch, name: written.sequences[:, : start + step]}
+        if mask is not None and not subject.is_seq2seq:
+            given["attention_mask"] = torch.cat([mask, mask.new_ones(len(mask), step)], dim=1)
+            if subject.reads("position_ids"):
+                given["position_ids"] = (given["attention_mask"].cumsum(-1) - 1).clamp(min=0)
+        wanted = values(run(subject.redrawn, given))[:, -1]
+        require_close(scores, wanted, f"The scores of token {step + 1} are {{}} away from those of `forward`.")
+
+
+def _prompts(subject: Subject, texts: list[Tensor] | None) -> dict[str, Tensor]:
+    """Return a batch of texts to continue."""
+    batch = subject.batch(texts or [subject.ids()], side="right" if subject.is_seq2seq else "left")
     batch.pop("decoder_input_ids", None)
+    return batch
+
+
+def _generate(subject: Subject, texts: list[Tensor] | None = None, **options: Any) -> Tensor:
+    batch = _prompts(subject, texts)
     lengths = {"max_new_tokens": NEW_TOKENS, "min_new_tokens": NEW_TOKENS, "pad_token_id": subject.pad_token_id}
     model: Any = subject.redrawn
     return model.generate(**batch, do_sample=False, **lengths, **options)
@@ -69,7 +94,7 @@ def pipelines(subject: Subject) -> None:
 
     From the object, and from a saved folder.
     """
-    only_if(subject.head in (BASE, *PIPED), "transformers has no pipeline for its task.")
+    only_if(subject.head in (BASE, *PIPED) and not subject.permutes, "transformers has no pipeline for its task.")
     task = "feature-extraction" if subject.head == BASE else named(subject.head).use.pipeline
     text = f"A {subject.tokenizer.mask_token}." if subject.head == FILL else TEXT
     only_if(subject.head != FILL or subject.tokenizer.mask_token, "The tokenizer has no mask token.")

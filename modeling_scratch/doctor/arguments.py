@@ -1,0 +1,202 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Checks of the arguments of `forward`: each does what the library and its data collators take for granted."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .findings import Need, check, only_if, require
+from .subject import OF_TOKENS, TOLERANCE, Batch, Subject, attention, distance, require_close, run, values
+
+MASKED = Need(lambda subject: subject.reads("attention_mask"), "`forward` has no argument attention_mask.")
+SEQ2SEQ = Need(lambda subject: subject.is_seq2seq, "The model has no encoder and decoder.")
+DECODER = Need(lambda subject: subject.is_causal and not subject.is_seq2seq, "The model is not a decoder alone.")
+MASK = "Make masks by `transformers.masking_utils`, which take each dtype and shape."
+
+
+def reads(name: str) -> Need:
+    """Return the need of an argument."""
+    return Need(lambda subject: subject.reads(name), f"`forward` has no argument {name}.")
+
+
+@check(MASK, MASKED)
+def no_mask(subject: Subject) -> None:
+    """Without a mask, every token is seen."""
+    batch = subject.batch()
+    without = {name: value for name, value in batch.items() if name != "attention_mask"}
+    what = "Without attention_mask, the answers are {} away from those with a mask of ones."
+    require_close(subject.answers(without), subject.answers(batch), what)
+
+
+@check(MASK, MASKED, Need(lambda subject: not subject.permutes, "The model has a mask of another kind."))
+def mask_dtypes(subject: Subject) -> None:
+    """A mask of bool, int32 or float32 is that of int64, and inputs may be views.
+
+    Tools make masks of each dtype, and slice batches.
+    """
+    batch = subject.padded_batch()
+    wanted = subject.answers(batch)
+    for dtype in (torch.int32, torch.float32, torch.bool):
+        what = f"A mask of {str(dtype).removeprefix('torch.')} changes the answers by {{}}."
+        _check_answers(subject, {**batch, "attention_mask": batch["attention_mask"].to(dtype)}, wanted, what)
+    views = {name: value.T.contiguous().T for name, value in batch.items()}
+    _check_answers(subject, views, wanted, "Inputs that are not contiguous change the answers by {}.")
+    ids = {**batch, "input_ids": batch["input_ids"].int()}
+    _check_answers(subject, ids, wanted, "Ids of int32 change the answers by {}.")
+
+
+def _check_answers(subject: Subject, batch: Batch, wanted: Tensor, what: str) -> None:
+    real: Any = slice(None)
+    if wanted.ndim == 3 and not subject.is_seq2seq:
+        real = batch["attention_mask"].bool()
+    try:
+        found = subject.answers(batch)
+    except Exception as error:
+        raise type(error)(what.partition(" change")[0] + f" cannot be read: {error}") from error
+    require_close(found[real], wanted[real], what)
+
+
+@check(MASK, MASKED)
+def mask_gap(subject: Subject) -> None:
+    """What a mask hides inside of a text changes nothing."""
+    batch = subject.batch()
+    gap = batch["attention_mask"].clone()
+    gap[:, 1] = 0
+    others = gap[0].bool()
+    before, after = (
+        subject.answers({**each, "attention_mask": gap}) for each in (batch, _other_ids(subject, batch, 1))
+    )
+    if before.ndim == 3 and not subject.is_seq2seq:
+        before, after = before[:, others], after[:, others]
+    require_close(after, before, "With a gap in attention_mask, the token that it hides changes the answers by {}.")
+
+
+def _other_ids(subject: Subject, batch: Batch, column: int, name: str = "input_ids") -> Batch:
+    """Return the batch with another token in a column."""
+    ids, (one, other) = batch[name].clone(), subject.ids(2, seed=11)
+    ids[:, column] = torch.where(ids[:, column] == one, other, one)
+    return {**batch, name: ids}
+
+
+@check("Hide tokens by attention_mask, and never by their id.", MASKED, DECODER, OF_TOKENS, link="2210")
+def padding_as_text(subject: Subject) -> None:
+    """A token is padding by the mask, and not by its id.
+
+    Where pad_token is eos_token, as it is of many decoders, texts have it inside.
+    """
+    batch = subject.batch()
+    batch["input_ids"][:, 1] = subject.pad_token_id
+    gap = batch["attention_mask"].clone()
+    gap[:, 1] = 0
+    apart = distance(subject.answers({**batch, "attention_mask": gap}), subject.answers(batch))
+    require(apart > 1e-6, "A token with the id of padding is hidden, though attention_mask shows it.")
+
+
+@check("Compute everything from the embeddings, after `get_input_embeddings`.", reads("inputs_embeds"))
+def embeddings_as_inputs(subject: Subject) -> None:
+    """inputs_embeds answers as its ids."""
+    batch = subject.batch()
+    table: Any = subject.redrawn.get_input_embeddings()
+    with torch.no_grad():
+        embedded = table(batch["input_ids"])
+    given = {name: value for name, value in batch.items() if name != "input_ids"} | {"inputs_embeds": embedded}
+    require_close(
+        subject.answers(given), subject.answers(batch), "inputs_embeds of the ids answers {} away from the ids."
+    )
+
+
+@check("Hand position_ids to what reads them.", reads("position_ids"), DECODER)
+def positions(subject: Subject) -> None:
+    """position_ids are those that it counts itself, and others count."""
+    batch = subject.batch()
+    wanted, counted = subject.answers(batch), torch.arange(batch["input_ids"].shape[1])[None].expand(2, -1)
+    found = subject.answers(batch, position_ids=counted)
+    require_close(found, wanted, "position_ids of 0, 1, 2, ... change the answers by {}.")
+    again = subject.answers(batch, position_ids=counted // 2)
+    only_if(getattr(subject.config, "position_type", "") not in ("alibi", "relative", "none"), "It adds no positions.")
+    require(distance(again, wanted) > 1e-6, "Other position_ids change nothing: `forward` does not use them.")
+
+
+@check("Add the embeddings of token_type_ids, of zeros by default.", reads("token_type_ids"))
+def token_types(subject: Subject) -> None:
+    """token_type_ids are zeros by default, and ones count."""
+    kinds = getattr(subject.config, "type_vocab_size", 0)
+    only_if(kinds, "The config has no type_vocab_size.")
+    batch = subject.batch()
+    wanted, zeros = subject.answers(batch), torch.zeros_like(batch["input_ids"])
+    require_close(
+        subject.answers(batch, token_type_ids=zeros), wanted, "token_type_ids of zeros change the answers by {}."
+    )
+    zeros[:, 2:] = 1
+    apart = distance(subject.answers(batch, token_type_ids=zeros), wanted) if kinds > 1 else 1
+    require(apart > 1e-6, "token_type_ids of ones change nothing: `forward` does not use them.")
+
+
+@check("Return `outputs.to_tuple()` if return_dict is False, by `can_return_tuple`.", reads("input_ids"))
+def tuples(subject: Subject) -> None:
+    """return_dict=False returns the same as a tuple."""
+    with torch.no_grad():
+        found = subject.redrawn(**subject.batch(), return_dict=False)
+        wanted = subject.redrawn(**subject.batch(), return_dict=True).to_tuple()
+    require(isinstance(found, tuple), f"return_dict=False returns {type(found).__name__}, and no tuple.")
+    if torch.is_tensor(wanted[0]):
+        require_close(found[0], wanted[0], "The first value of return_dict=False is {} away from that of the names.")
+
+
+@check("Compute logits of hidden_states[:, -logits_to_keep:].", reads("logits_to_keep"))
+def last_logits(subject: Subject) -> None:
+    """logits_to_keep keeps the last ones."""
+    batch = subject.batch()
+    found = subject.answers(batch, logits_to_keep=2)
+    require_close(found, subject.answers(batch)[:, -2:], "logits_to_keep=2 returns logits {} away from the last two.")
+
+
+@check("Remove dimensions by number (`squeeze(-1)`), and never all of size 1.")
+def one_token(subject: Subject) -> None:
+    """One text of one token has an answer."""
+    many, single = subject.answers(subject.batch()), subject.batch([subject.ids(1)])
+    if subject.is_seq2seq:
+        single["decoder_input_ids"] = single["decoder_input_ids"][:, :1]
+    found, wanted = subject.answers(single), (1, *([1] if many.ndim == 3 else []), many.shape[-1])
+    require(
+        tuple(found.shape) == wanted, f"One text of one token has answers of shape {tuple(found.shape)}, not {wanted}."
+    )
+    require(found.isfinite().all(), "The answer to one text of one token is not finite.")
+
+
+@check("Make as many positions as the config says.")
+def longest_text(subject: Subject) -> None:
+    """It reads as many tokens as it has positions."""
+    limit = getattr(subject.config.get_text_config(), "max_position_embeddings", None)
+    only_if(limit and 0 < limit <= 1024, "The config names no limit of at most 1024 positions.")
+    shorter = limit - subject.pad_token_id - 1  # of RoBERTa and its kin, whose positions begin after that of padding
+    lengths = (limit, shorter) if subject.counts_from_padding else (limit,)
+    text = subject.ids(lengths[-1])[None]
+    batch = {"input_ids": text, "attention_mask": torch.ones_like(text), "decoder_input_ids": text}
+    found = subject.answers({name: value for name, value in batch.items() if name in subject.batch()})
+    require(found.isfinite().all(), f"Answers to a text of {lengths[-1]} tokens are not finite.")
+
+
+@check("Hand decoder_attention_mask to the decoder's own attention.", SEQ2SEQ, reads("decoder_attention_mask"))
+def decoder_mask(subject: Subject) -> None:
+    """What decoder_attention_mask hides changes nothing."""
+    batch, name = subject.batch(), "decoder_input_ids"
+    mask = torch.ones_like(batch[name])
+    mask[:, 1] = 0
+    before, after = (
+        subject.answers(each, decoder_attention_mask=mask)[:, 2:]
+        for each in (batch, _other_ids(subject, batch, 1, name))
+    )
+    require_close(after, before, "A token that decoder_attention_mask hides changes the answers after it by {}.")
+
+
+@check("Record what is computed, and compute nothing else for it.")
+def recording_changes_nothing(subject: Subject) -> None:
+    """Asking for hidden states or attention weights changes no answer."""
+    batch = subject.batch()
+    with attention(subject.redrawn, "eager"):  # the one that has weights
+        wanted = subject.answers(batch)
+        for name in ("output_hidden_states", "output_attentions"):
+            found = values(run(subject.redrawn, batch, **{name: True}))
+            require_close(found, wanted, f"{name}=True changes the answers by {{}}.", 10 * TOLERANCE)

@@ -1,0 +1,85 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Checks of the cache: what a decoder reads in several steps has the answers that it has in one."""
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from .findings import DoesNotApply, FallsShort, check, only_if, require
+from .subject import CAUSAL, OF_TOKENS, Batch, Subject, require_close, run, values
+
+OTHER_CACHES = "cache_params", "mems", "state", "past_buckets_states"
+MEND = "Use the caches of `cache_utils`, and count positions from their length."
+MASKS = "Make the mask by `masking_utils.create_causal_mask`, which counts the cached tokens."
+
+
+def _cached_name(subject: Subject) -> str:
+    """Return the name of what is read in steps. Raises `DoesNotApply` for a model without such a cache."""
+    only_if(not any(map(subject.reads, OTHER_CACHES)), "The model has a cache of another kind.")
+    if not subject.reads("past_key_values"):
+        what = "`forward` has no argument past_key_values"
+        require(not subject.model.can_generate(), f"{what}: generation computes every token again.")
+        raise DoesNotApply(f"{what}.")
+    return f"{subject.prefix}input_ids"
+
+
+@check(MEND, CAUSAL, OF_TOKENS, link="43679")
+def cache(subject: Subject) -> None:
+    """With a cache, a token has the same answer as without."""
+    name, batch = _cached_name(subject), subject.batch()
+    ends = range(subject.first_step, batch[name].shape[1] + 1)
+    found = torch.cat(list(_in_steps(subject.redrawn, batch, name, ends)), dim=1)
+    require_close(
+        found, subject.answers(batch), "Tokens read one at a time with a cache differ by {} from a pass over all."
+    )
+
+
+@check(MASKS, CAUSAL, OF_TOKENS, link="43679")
+def cache_of_several(subject: Subject) -> None:
+    """Several tokens after cached ones have the same answers as without a cache."""
+    name, batch = _cached_name(subject), subject.batch()
+    ends = subject.first_step, batch[name].shape[1]
+    found = torch.cat(list(_in_steps(subject.redrawn, batch, name, ends)), dim=1)
+    what = (
+        f"{ends[1] - ends[0]} tokens read in one step after {ends[0]} cached ones differ by {{}} from a pass over all."
+    )
+    require_close(found, subject.answers(batch), what)
+
+
+@check("Hand the mask of the whole text to each cached step, and that of the encoder, too.", CAUSAL, OF_TOKENS)
+def cache_padded(subject: Subject) -> None:
+    """With a cache, padding is hidden as it is without."""
+    only_if(subject.reads("attention_mask"), "`forward` has no argument attention_mask.")
+    name = _cached_name(subject)
+    batch = subject.padded_batch("right" if subject.is_seq2seq else "left")
+    ends = range(subject.first_step, batch[name].shape[1] + 1)
+    found, wanted = torch.cat(list(_in_steps(subject.redrawn, batch, name, ends)), dim=1), subject.answers(batch)
+    if not subject.is_seq2seq:
+        real = batch["attention_mask"].bool()
+        found, wanted = found[real], wanted[real]
+    require_close(found, wanted, "In a padded batch, tokens read with a cache differ by {} from a pass over all.")
+
+
+@check("Return past_key_values only if use_cache, or config.use_cache, is true.", CAUSAL)
+def no_cache(subject: Subject) -> None:
+    """use_cache=False keeps no cache."""
+    only_if(subject.reads("use_cache"), "`forward` has no argument use_cache.")
+    found = run(subject.redrawn, subject.batch(), use_cache=False).get("past_key_values")
+    require(found is None, "use_cache=False returns past_key_values, whose memory training does not need.")
+
+
+def _in_steps(model: PreTrainedModel, batch: Batch, name: str, ends: "range | tuple[int, ...]") -> Iterator[Tensor]:
+    """Yield the answers to the tokens up to each of these ends, each step seeing the cached ones."""
+    ids, past, start = batch[name], None, 0
+    for end in ends:
+        step = {**batch, name: ids[:, start:end]}
+        if name == "input_ids" and "attention_mask" in batch:
+            step["attention_mask"] = batch["attention_mask"][:, :end]
+        outputs = run(model, step, past_key_values=past, use_cache=True)
+        past = outputs.get("past_key_values")
+        if past is None:
+            raise FallsShort("use_cache=True returns no past_key_values.")
+        yield values(outputs)
+        start = end

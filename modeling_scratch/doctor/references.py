@@ -1,0 +1,102 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""What a loss has to be: that of logits and labels, up to weights of classes and terms that labels do not change."""
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from ..tasks import ANSWER, CLASSIFY, WRITE
+from .findings import require
+from .subject import TOLERANCE, Batch, Subject, distance
+
+
+def loss_of(model: PreTrainedModel, batch: Batch, **options: Any) -> Tensor:
+    """Return the loss, with a graph for its gradients."""
+    return with_loss(model(**batch, return_dict=True, **options))["loss"]
+
+
+def with_loss(outputs: Any) -> Any:
+    """Return the outputs as they are. Raises `FallsShort` if there is no loss."""
+    require(outputs.get("loss") is not None, "With labels, `forward` returns no loss.")
+    return outputs
+
+
+def is_loss_of(
+    subject: Subject, batch: Batch, targets: Batch | None = None, model: PreTrainedModel | None = None
+) -> bool:
+    """Return whether the loss of a batch is that of its logits and labels. targets: a batch of other labels for it."""
+    model, targets = model or subject.redrawn, targets or batch
+    outputs = with_loss(model(**batch, return_dict=True))
+    found, wanted = outputs["loss"], reference(subject, outputs, targets)
+    if distance(found, wanted) < TOLERANCE:
+        return True
+    if subject.head == ANSWER:
+        return False
+    return _is_weighted(subject, outputs, targets["labels"]) or (
+        targets is batch and _has_a_term_more(subject, model, batch, found - wanted)
+    )
+
+
+def _has_a_term_more(subject: Subject, model: PreTrainedModel, batch: Batch, term: Tensor) -> bool:
+    """Return whether other labels have the same difference to the loss due, such as a router's loss."""
+    others = {**batch, "labels": other_labels(subject, batch["labels"])}
+    outputs = model(**others, return_dict=True)
+    return distance(outputs["loss"] - reference(subject, outputs, others), term) < 1e-3
+
+
+def other_labels(subject: Subject, labels: Tensor) -> Tensor:
+    """Return other labels of the same kind, ignored where these are."""
+    if labels.is_floating_point():
+        return 1 - labels
+    classes = subject.config.num_labels if subject.head in ("classify", "tag") else subject.vocab_size
+    return torch.where(labels == -100, labels, (labels + 1) % classes)
+
+
+def _is_weighted(subject: Subject, outputs: Any, labels: Tensor) -> bool:
+    """Return whether each label is learned where it is due, some with a greater weight than others."""
+    logits = outputs["logits"]
+    (slope,) = torch.autograd.grad(outputs["loss"], logits, retain_graph=True, allow_unused=True)
+    if slope is None:
+        return False
+    if labels.is_floating_point():
+        wanted = logits.sigmoid() - labels if labels.ndim == 2 else logits.squeeze(-1) - labels
+        return bool((slope.view_as(wanted) * wanted > 0).all())
+    if subject.head == WRITE:
+        labels = F.pad(labels[:, 1:], (0, 1), value=-100)
+    labels, slope, logits = labels.flatten(), slope.flatten(0, -2), logits.detach().flatten(0, -2)
+    counted, size = labels != -100, slope.abs().max()
+    wanted = logits[counted].softmax(-1) - F.one_hot(labels[counted], logits.shape[-1])
+    weights = (slope[counted] * wanted).sum(-1, keepdim=True) / wanted.square().sum(-1, keepdim=True)
+    is_due = slope[~counted].abs().sum() < 1e-6 * size and distance(slope[counted], weights * wanted) < 1e-3
+    return bool(is_due and (weights > 0).all() and (weights.sum() - 1).abs() < 1e-3)
+
+
+def reference(subject: Subject, outputs: Any, batch: Batch) -> Tensor:
+    if subject.head == ANSWER:
+        starts, ends = outputs["start_logits"], outputs["end_logits"]
+        losses = F.cross_entropy(starts, batch["start_positions"]), F.cross_entropy(ends, batch["end_positions"])
+        return (losses[0] + losses[1]) / 2
+    logits, labels = outputs["logits"], batch["labels"]
+    if subject.head == CLASSIFY:
+        return text_loss(logits, labels)
+    return (shifted_loss if subject.head == WRITE else token_loss)(logits, labels)
+
+
+def text_loss(logits: Tensor, labels: Tensor) -> Tensor:
+    """The mean loss of texts: cross-entropy of classes, squared error of numbers, binary cross-entropy of several."""
+    if not labels.is_floating_point():
+        return F.cross_entropy(logits, labels)
+    if logits.shape[-1] == 1:
+        return F.mse_loss(logits.squeeze(-1), labels)
+    return F.binary_cross_entropy_with_logits(logits, labels)
+
+
+def token_loss(logits: Tensor, labels: Tensor) -> Tensor:
+    return F.cross_entropy(logits.flatten(0, 1), labels.flatten())
+
+
+def shifted_loss(logits: Tensor, labels: Tensor) -> Tensor:
+    return token_loss(logits[:, :-1], labels[:, 1:])

@@ -1,0 +1,69 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Which checks fall short because another one does: one fault has one finding, and what follows from it is below it."""
+
+from collections.abc import Collection
+
+LOADED = "round_trip fresh_process missing_keys auto_classes ties meta_device resized_head pipelines"
+STEPS = "cache cache_of_several cache_padded generation generation_padded beam_search generation_is_forward"
+HALF = "bfloat16 float16 autocast"
+TRACED = "export one_graph"
+TRAINED = f"training_mode gradient_checkpointing accumulation frozen_parts right_gradients {HALF}"
+PADDED = (
+    "padding_right padding_left mask_gap padding_as_text mask_dtypes cache_padded generation_padded "
+    f"generation_is_forward {TRAINED}"
+)
+ANSWERS = (
+    f"batch_equals_single {PADDED} {STEPS} {TRACED} attention_backends no_mask embeddings_as_inputs positions "
+    "last_logits token_types tuples recording_changes_nothing labels_change_nothing decoder_mask stateless "
+    "leaves_inputs meta_device causality hidden_states"
+)
+# A check: those that can follow from it. Of several that explain one, the first counts; none explains an earlier one.
+ROOTS = {
+    "config_fields": f"{LOADED} {ANSWERS} device every_gradient resized_embeddings",
+    "registered": f"{LOADED} {HALF} device every_gradient {TRAINED}",
+    "own_weights": f"{LOADED} attention_weights hidden_states every_gradient",
+    "finite_weights": LOADED,
+    "device": f"{HALF} {TRACED} meta_device",
+    "ties": f"{LOADED} resized_embeddings",
+    "round_trip": f"{LOADED} {HALF}",
+    "missing_keys": "meta_device",
+    "repeats": f"{ANSWERS} loss meta_device",
+    "one_token": "batch_equals_single padding_right padding_left tuples accumulation",
+    "stateless": f"{ANSWERS} {TRAINED} loss problem_types",
+    "longest_text": "one_token",
+    "logits_are_scores": "loss problem_types accumulation labels_change_nothing",
+    "causality": f"padding_right padding_left {STEPS} mask_gap labels_alone",
+    "no_mask": TRACED,
+    "batch_equals_single": f"{PADDED} accumulation",
+    "padding_right": f"{PADDED} attention_backends",
+    "padding_left": PADDED,
+    "mask_gap": "decoder_mask padding_as_text",
+    "hidden_states": "tuples recording_changes_nothing",
+    "last_logits": STEPS,
+    "no_cache": f"beam_search generation generation_is_forward evaluation_outputs {TRACED}",
+    "cache": STEPS,
+    "cache_of_several": STEPS,
+    "cache_padded": STEPS,
+    "generation_is_forward": "generation_padded generation beam_search",
+    "labels_change_nothing": "loss problem_types accumulation",
+    "leaves_inputs": "loss accumulation label_smoothing padding_as_label",
+    "labels_alone": "loss",
+    "loss": "problem_types accumulation label_smoothing padding_as_label",
+    "problem_types": "accumulation",
+    "resized_head": "accumulation",
+    "training_mode": "gradient_checkpointing right_gradients",
+    "every_gradient": "right_gradients frozen_parts",
+    "bfloat16": "float16 autocast",
+    "one_graph": "export",
+}
+FOLLOWING = {root: set(names.split()) - {root} for root, names in ROOTS.items()}
+
+
+def root_of(name: str, fallen: Collection[str]) -> str:
+    """Return the check that explains why this one falls short too, of those that do; itself if none does."""
+    for root, following in FOLLOWING.items():
+        if root == name:  # what is later follows from it
+            break
+        if name in following and root in fallen:
+            return root_of(root, fallen)
+    return name

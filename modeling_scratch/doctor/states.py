@@ -1,0 +1,132 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Checks of states: in training, half precision and autocast, with frozen parts, and after other calls."""
+
+import copy
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .findings import check, only_if, require
+from .losses import gradients, labelled, train_without_dropout
+from .references import loss_of
+from .subject import LOSS, Subject, distance, redraw, require_close, run, values
+
+STEP = 2e-3  # of finite differences, in float32
+
+
+@check("Keep nothing on `self` in `forward`, and change neither buffers nor the config.")
+def stateless(subject: Subject) -> None:
+    """A call changes nothing for the next one."""
+    model: Any = redraw(copy.deepcopy(subject.model))  # that no check has called
+    first = subject.batch([subject.ids(subject.shorter, seed=3)])
+    config = model.config.to_dict()
+    wanted = values(run(model, first))
+    buffers = {name: buffer.clone() for name, buffer in model.named_buffers()}
+    run(model, subject.padded_batch())
+    changed = [name for name, each in model.config.to_dict().items() if config.get(name) != each]
+    require(not changed, f"A call changes the config: {', '.join(changed[:3])}.")
+    changed = [name for name, each in model.named_buffers() if name in buffers and not each.equal(buffers[name])]
+    require(not changed, f"A call in evaluation changes the buffer {', '.join(changed[:3])}.")
+    require_close(
+        values(run(model, first)), wanted, "After a longer text, the answers to a shorter one differ by {}.", 1e-6
+    )
+
+
+@check("Clone what the caller gave before it is changed (`labels = labels.clone()`).")
+def leaves_inputs(subject: Subject) -> None:
+    """`forward` leaves its inputs as they are."""
+    batch = labelled(subject)
+    given = {name: value.clone() for name, value in batch.items()}
+    run(subject.redrawn, batch)
+    changed = [name for name, value in batch.items() if not value.equal(given[name])]
+    require(not changed, f"`forward` changes the caller's {', '.join(changed)}.")
+
+
+@check("Let `self.training` decide about dropout alone.")
+def training_mode(subject: Subject) -> None:
+    """Without dropout, training computes what evaluation does."""
+    model, batch = copy.deepcopy(subject.redrawn), subject.padded_batch()
+    train_without_dropout(model)
+    options = {"use_cache": False} if subject.reads("use_cache") else {}
+    found, wanted, real = values(run(model, batch, **options)), subject.answers(batch), subject.real(batch)
+    require_close(found[real], wanted[real], "In training mode without dropout, the answers differ by {}.", 1e-3)
+
+
+@check("Detach nothing that the loss depends on, and compute gradients by autograd.", LOSS)
+def right_gradients(subject: Subject) -> None:
+    """Gradients are the slopes of the loss."""
+    model, batch = copy.deepcopy(subject.redrawn), labelled(subject)
+    found = gradients(model, loss_of(model, batch))
+    errors, sizes = [], []
+    for seed in range(3):
+        generator = torch.Generator().manual_seed(seed)
+        ways = {name: torch.randn(each.shape, generator=generator) * each.norm() for name, each in found.items()}
+        length = torch.stack([way.norm() for way in ways.values()]).norm().clamp(min=1e-12)
+        ways = {name: way / length for name, way in ways.items()}
+        slope = float(sum((found[name] * way).sum() for name, way in ways.items()))
+        measured = (_moved(model, batch, ways, STEP) - _moved(model, batch, ways, -STEP)) / (2 * STEP)
+        errors.append(abs(slope - measured))
+        sizes.append(abs(measured))
+    apart = max(errors) / max(*sizes, 1e-9)
+    require(apart < 0.1, f"The gradient is {apart:.2g} of its size away from the slope of the loss.")
+
+
+@torch.no_grad()
+def _moved(model: Any, batch: Any, ways: dict[str, Tensor], step: float) -> float:
+    """Return the loss at parameters that are moved along their ways."""
+    named = dict(model.named_parameters())
+    for name, way in ways.items():
+        named[name].add_(way, alpha=step)
+    loss = float(loss_of(model, batch))
+    for name, way in ways.items():
+        named[name].sub_(way, alpha=step)
+    return loss
+
+
+@check("Cut no gradient where parameters are frozen: what comes before and after them still learns.", LOSS)
+def frozen_parts(subject: Subject) -> None:
+    """Frozen embeddings change no other gradient."""
+    model, batch = copy.deepcopy(subject.redrawn), labelled(subject)
+    wanted = gradients(model, loss_of(model, batch))
+    table: Any = model.get_input_embeddings()
+    table.requires_grad_(False)
+    found = gradients(model, loss_of(model, batch))
+    frozen = {id(parameter) for parameter in table.parameters()}
+    others = [name for name, each in model.named_parameters() if id(each) not in frozen and name in wanted]
+    lost = [name for name in others if name not in found]
+    require(not lost, f"With frozen embeddings, {len(lost)} other parameters get no gradient: {', '.join(lost[:3])}.")
+    largest = max((float(wanted[name].abs().max()) for name in others), default=0.0)
+    apart = max((float((found[name] - wanted[name]).abs().max()) for name in others), default=0.0)
+    require(apart <= 1e-3 * largest, f"With frozen embeddings, other gradients differ by {apart:.2g}.")
+
+
+@check("Use torch.finfo(dtype).min for masks: float16 ends at 65504.")
+def float16(subject: Subject) -> None:
+    """It computes in float16."""
+    half: Any = copy.deepcopy(subject.redrawn).half()
+    batch = subject.padded_batch()
+    try:
+        found = values(run(half, batch))
+    except RuntimeError as error:
+        only_if("not implemented for" not in str(error), "The processor cannot compute it in float16.")
+        raise
+    real = subject.real(batch)
+    require(found[real].isfinite().all(), "Answers in float16 are not finite.")
+    what = "Answers in float16 are {} of the largest one away from those in float32."
+    require_close(found[real], subject.answers(batch)[real], what, 0.25)
+
+
+@check("Cast to the dtype of what is written to: under autocast, layers return bfloat16.", LOSS)
+def autocast(subject: Subject) -> None:
+    """It trains under autocast, as with bf16=True of Trainer."""
+    model, batch = copy.deepcopy(subject.redrawn), labelled(subject)
+    with torch.autocast("cpu", torch.bfloat16):
+        loss = loss_of(model, batch)
+    found = gradients(model, loss)
+    require(
+        loss.isfinite() and all(each.isfinite().all() for each in found.values()),
+        "Its loss or gradients are not finite.",
+    )
+    apart = distance(loss.detach(), loss_of(subject.redrawn, batch).detach())
+    require(apart < 0.25, f"Under autocast, the loss is {apart:.2g} away.")

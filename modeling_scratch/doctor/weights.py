@@ -1,0 +1,121 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Checks of what the object holds: its weights, and the fields of its config. Other faults follow from these."""
+
+import copy
+import json
+import tempfile
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import nn
+
+from .files import FOLDER
+from .findings import check, listed, require
+from .loading import load
+from .subject import Subject, attention
+
+OF_LOADING = {"transformers_version", "_name_or_path", "architectures", "dtype", "torch_dtype"}
+
+
+@check("Hand **kwargs to `super().__init__`, and keep each argument as an attribute of its own name.", link="46620")
+def config_fields(subject: Subject) -> None:
+    """No field of the config is lost when it is saved."""
+    config = copy.deepcopy(subject.config)
+    before = _fields(config)
+    with tempfile.TemporaryDirectory() as folder:
+        config.save_pretrained(folder)
+        after = _fields(type(config).from_pretrained(folder))
+    lost = [
+        f"{name} was {before.get(name)!r:.40} and is {after.get(name)!r:.40}"
+        for name in sorted(before)
+        if before.get(name) != after.get(name)
+    ]
+    require(not lost, f"{len(lost)} fields of config.json differ after loading: {'; '.join(lost[:3])}.")
+
+
+def _fields(config: Any) -> dict[str, Any]:
+    """Return all fields as JSON has them, those of attributes, too."""
+    attributes = {name: value for name, value in vars(config).items() if name[0] != "_" and _is_json(value)}
+    found = json.loads(json.dumps({**attributes, **config.to_dict()}, default=str))
+    return {name: value for name, value in found.items() if name not in OF_LOADING}
+
+
+def _is_json(value: Any) -> bool:
+    return value is None or isinstance(value, bool | int | float | str)
+
+
+@check("Use nn.ModuleList, nn.ModuleDict or nn.ParameterList, or register the tensor.")
+def registered(subject: Subject) -> None:
+    """`parameters()` lists every parameter.
+
+    The optimizer, the file and the device know only those that it lists.
+    """
+    known = {id(parameter) for parameter in subject.model.parameters()}
+    found = [
+        f"{type(module).__name__}.{name}"
+        for module in subject.model.modules()
+        for name, value in vars(module).items()
+        if name not in ("_parameters", "_buffers", "_modules")
+        if any(id(parameter) not in known for parameter in _parameters(value))
+    ]
+    require(not found, f"parameters() does not list those of {listed(found)}, which is no registered module.")
+
+
+def _parameters(value: Any) -> Iterator[nn.Parameter]:
+    if isinstance(value, nn.Parameter):
+        yield value
+    elif isinstance(value, nn.Module):
+        yield from value.parameters()
+    elif isinstance(value, list | tuple | dict):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _parameters(each)
+
+
+@check("Make each layer anew: `nn.ModuleList(Layer(config) for _ in range(n))`.")
+def own_weights(subject: Subject) -> None:
+    """Each layer has weights of its own."""
+    for name, module in subject.model.named_modules():
+        if isinstance(module, nn.ModuleList):
+            count = len({id(each) for each in module})
+            require(count == len(module), f"The {len(module)} entries of {name} are {count} module.")
+    seen: dict[Any, str] = {}
+    trained = [] if subject.folder else [each for each in subject.model.named_parameters() if each[1].requires_grad]
+    for name, weight in trained:
+        rows = weight.detach().flatten(0, -2) if weight.ndim > 1 else weight[:0]
+        if (rows != rows[:1]).any():  # else it is a constant, or a table such as Mamba's
+            twin = seen.setdefault((weight.shape, *weight.flatten()[:8].tolist(), float(weight.sum())), name)
+            require(twin == name, f"{name} and {twin} are two weights that begin with equal values.")
+
+
+@check("Train with a smaller learning rate or without float16; the file has to be made again.")
+def finite_weights(subject: Subject) -> None:
+    """All weights are finite."""
+    found = [name for name, each in subject.model.named_parameters() if not each.isfinite().all()]
+    require(not found, f"{len(found)} weights are NaN or infinite: {listed(found)}.")
+
+
+@check("Save the model itself, and not what torch.compile or DistributedDataParallel made of it.", FOLDER)
+def weights_are_read(subject: Subject) -> None:
+    """The folder's file has every weight of the model, and no other."""
+    assert subject.folder
+    _, report = load(subject, subject.folder)
+    for what, names in report.items():
+        require(not names, f"The folder loads with {len(names)} {what}: {listed(names)}.")
+
+
+@check("Register it as a buffer, or make it on the device of what it meets.")
+def device(subject: Subject) -> None:
+    """Every tensor goes where the model goes.
+
+    The meta device stands for another device. What it cannot do, such as reading a value, is no fault here.
+    """
+    model: Any = copy.deepcopy(subject.redrawn)
+    batch = {name: value.to("meta") for name, value in subject.batch().items()}
+    try:
+        with torch.no_grad(), attention(model, "eager"):
+            model.to("meta")(**batch, return_dict=True)
+    except RuntimeError as error:
+        require("on the expected device meta" not in str(error), "On another device, a tensor stays on the CPU.")
+    except Exception:  # it reads what a tensor holds, which no meta tensor has
+        pass
