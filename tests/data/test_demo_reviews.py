@@ -144,7 +144,9 @@ def test_each_opinion_word_is_as_frequent_in_positive_as_in_negative_reviews(spl
         reviews.update(words)
         positive.update(words if label else ())
     assert set(reviews) == set(OPPOSITE), "each word occurs"
-    uneven = {word: (positive[word], n) for word, n in reviews.items() if abs(positive[word] - n / 2) > max(0.05 * n, 1.5)}
+    uneven = {
+        word: (positive[word], n) for word, n in reviews.items() if abs(positive[word] - n / 2) > max(0.05 * n, 1.5)
+    }
     assert uneven == {}
 
 
