@@ -26,6 +26,7 @@ from ..utils.errors import CheckpointError
 from ..utils.files import complete_folder
 from .checkpoints import WeightFiles
 from .configs import FAMILIES, check_head, convert_config, export_config, family_of, why_not
+from .older_names import add_older_names
 from .tables import Family
 from .weights import Slots, empty_model, freeze_zeros, map_weights, native_weights, renamed, some, zeros_of
 
@@ -260,6 +261,7 @@ def export_pretrained(
         native.save_pretrained(beside, **options)
         if tokenizer is not None:
             tokenizer.save_pretrained(beside)
+        add_older_names(beside)
 
 
 __all__ = [

@@ -8,6 +8,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from ..bridges.older_names import add_older_names
 from ..modeling_encoder import ScratchEncoderForSequenceClassification
 from ..pipelines import TARGET_FOLDER
 from ..utils.files import write_json
@@ -116,6 +117,7 @@ def write_companions(
     source.save_pretrained(folder)
     if target is not source:
         target.save_pretrained(folder / TARGET_FOLDER)
+    add_older_names(folder)
     has_page = kind == "onnx" and isinstance(model, ScratchEncoderForSequenceClassification) and not reads_pairs
     if has_page:
         shutil.copytree(PAGE, folder, dirs_exist_ok=True)
