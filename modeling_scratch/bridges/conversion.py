@@ -22,6 +22,7 @@ from transformers.utils import logging
 
 from .. import modeling_decoder, modeling_encoder, modeling_seq2seq
 from ..modeling_base import ScratchPreTrainedModel
+from ..registration.configs import check_kernels
 from ..utils.errors import CheckpointError
 from ..utils.files import complete_folder
 from .checkpoints import WeightFiles
@@ -119,9 +120,11 @@ def _dtype(given: torch.dtype | str | None) -> torch.dtype | None:
 def _read_config(name: Any, hub: dict[str, Any], overrides: dict[str, Any]) -> tuple[PreTrainedConfig, dict[str, Any]]:
     """Return the native config with its overrides, and the overrides that are not native fields."""
     try:
-        return AutoConfig.from_pretrained(name, return_unused_kwargs=True, **hub, **overrides)
+        native, changes = AutoConfig.from_pretrained(name, return_unused_kwargs=True, **hub, **overrides)
     except StrictDataclassError as error:
         raise CheckpointError(f"{name}: {error}") from error
+    check_kernels({"attn_implementation": native._attn_implementation}, overrides)
+    return native, changes
 
 
 def _choose_head(own: str | None, wanted: Any, native: PreTrainedConfig, family: Family) -> str:

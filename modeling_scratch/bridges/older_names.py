@@ -53,5 +53,7 @@ def _with_positions(config: dict[str, Any]) -> dict[str, Any]:
 def _every_n_layers(layer_types: list[str]) -> dict[str, int]:
     """How version 4 tells layers without a window, if they are every nth."""
     whole = [kind == "full_attention" for kind in layer_types]
-    fits = (n for n in range(1, len(whole) + 1) if whole == [index % n == 0 for index in range(len(whole))])
-    return {"global_attn_every_n_layers": n for n in [*fits][:1]}
+    for n in range(1, len(whole) + 1):
+        if whole == [index % n == 0 for index in range(len(whole))]:
+            return {"global_attn_every_n_layers": n}
+    return {}

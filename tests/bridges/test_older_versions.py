@@ -102,7 +102,10 @@ def test_version_4_computes_the_same(native: Native, tmp_path: Path) -> None:
     found = torch.load(tmp_path / "exported" / "found.pt")
     with torch.no_grad():
         for batch, answer in zip(batches, found, strict=True):
-            torch.testing.assert_close(answer, model(**batch)[0], rtol=1e-4, atol=1e-5)
+            expected, mask = model(**batch)[0], batch.get("attention_mask")
+            if mask is not None and mask.shape == expected.shape[:2]:  # at padding, nobody reads what is there
+                expected, answer = expected[mask.bool()], answer[mask.bool()]
+            torch.testing.assert_close(answer, expected, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.slow

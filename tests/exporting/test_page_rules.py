@@ -21,7 +21,8 @@ NORMALIZERS = {
 }
 CASED = [letter for letter in map(chr, range(0x10000)) if letter.lower() != letter or letter.upper() != letter]
 TEXTS = [
-    "ΟΔΟΣ", "ΣΟΦΟΣ ΟΔΟΣ, Σ. ΑΣ’", "\U0001d6ba\U0001d6ba", "İstanbul IĞDIR", "Straße STRASSE ẞ", "ŉ ǰ ΐ և ﬁ", "a漢\U00020000b",
+    "ΟΔΟΣ", "ΣΟΦΟΣ ΟΔΟΣ, Σ. ΑΣ’", "\U0001d6ba\U0001d6ba", "İstanbul IĞDIR", "Straße STRASSE ẞ", "ŉ ǰ ΐ և ﬁ",
+    "a漢\U00020000b",
     *(f"{letter} a{letter}Σ Σ{letter} {letter}." for letter in CASED),
 ]  # fmt: skip
 PROGRAM = """
