@@ -64,7 +64,8 @@ def test_an_argument_replaces_what_the_folder_names(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_other_names_of_places_have_no_effect(fields: dict[str, Any], tmp_path: Path) -> None:
     model = AutoModel.from_pretrained(changed(TEXTS, tmp_path, **fields), trust_remote_code=False)
-    assert type(model).__module__.startswith("modeling_scratch") and model.config._attn_implementation == "sdpa"
+    assert type(model).__module__.startswith("modeling_scratch")
+    assert model.config._attn_implementation == "sdpa"
 
 
 def test_the_code_of_a_tokenizer_is_refused(tmp_path: Path) -> None:
