@@ -42,6 +42,8 @@ def make_dropout(config: ScratchEncoderConfig) -> nn.Dropout:
 class ClassificationHead(nn.Module):
     """act(norm(x) W) W_C; without W and norm where the config has none of them. (B, hidden) -> (B, C)."""
 
+    weight = None  # PEFT hands this on when it merges, of heads of one layer
+
     def __init__(self, config: ScratchEncoderConfig) -> None:
         super().__init__()
         size = config.hidden_size

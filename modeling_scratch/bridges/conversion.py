@@ -22,10 +22,12 @@ from transformers.utils import logging
 
 from .. import modeling_decoder, modeling_encoder, modeling_seq2seq
 from ..modeling_base import ScratchPreTrainedModel
+from ..registration.configs import check_kernels
 from ..utils.errors import CheckpointError
 from ..utils.files import complete_folder
 from .checkpoints import WeightFiles
 from .configs import FAMILIES, check_head, convert_config, export_config, family_of, why_not
+from .older_names import add_older_names
 from .tables import Family
 from .weights import Slots, empty_model, freeze_zeros, map_weights, native_weights, renamed, some, zeros_of
 
@@ -118,9 +120,11 @@ def _dtype(given: torch.dtype | str | None) -> torch.dtype | None:
 def _read_config(name: Any, hub: dict[str, Any], overrides: dict[str, Any]) -> tuple[PreTrainedConfig, dict[str, Any]]:
     """Return the native config with its overrides, and the overrides that are not native fields."""
     try:
-        return AutoConfig.from_pretrained(name, return_unused_kwargs=True, **hub, **overrides)
+        native, changes = AutoConfig.from_pretrained(name, return_unused_kwargs=True, **hub, **overrides)
     except StrictDataclassError as error:
         raise CheckpointError(f"{name}: {error}") from error
+    check_kernels({"attn_implementation": native._attn_implementation}, overrides)
+    return native, changes
 
 
 def _choose_head(own: str | None, wanted: Any, native: PreTrainedConfig, family: Family) -> str:
@@ -277,6 +281,7 @@ def export_pretrained(
         native.save_pretrained(beside, **options)
         if tokenizer is not None:
             tokenizer.save_pretrained(beside)
+        add_older_names(beside)
 
 
 __all__ = [

@@ -20,6 +20,7 @@ from ..utils.files import MAX_FILE_SIZE, check_inputs, complete_folder
 from .configs import FAMILIES
 from .conversion import export_model
 from .model_sources import check_loaded, load_checkpoint
+from .older_names import add_older_names
 
 # The maximum difference relative to the largest output.
 TOLERANCE = {torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 5e-2}
@@ -59,6 +60,8 @@ def convert(arguments: ConversionArguments) -> None:
         with complete_folder(arguments.output_dir) as folder:
             source, written = _convert(config, arguments, folder)
             tokenizer = _copy_tokenizer(arguments.input, folder)
+            if config.model_type.startswith("scratch_"):
+                add_older_names(folder)
             for line in compare(source, written, tokenizer, texts):
                 print(line)
     except (ValueError, FileExistsError, SafetensorError) as error:  # the last for a full disk

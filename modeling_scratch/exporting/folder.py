@@ -8,6 +8,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from ..bridges.older_names import add_older_names
 from ..modeling_encoder import ScratchEncoderForSequenceClassification
 from ..pipelines import TARGET_FOLDER
 from ..utils.files import write_json
@@ -15,7 +16,7 @@ from ..utils.markdown import table
 from .formats import longest_text
 from .graphs import Graph, Port
 
-PAGE = Path(__file__).parent / "page" / "index.html"
+PAGE = Path(__file__).parent / "page"
 PACKAGES = {"@huggingface/tokenizers": "^0.2.0", "onnxruntime-web": "^1.30.0"}
 OF_CODE = ("auto_map", "custom_pipelines")  # of config.json: names of files that an exported folder lacks
 
@@ -116,9 +117,10 @@ def write_companions(
     source.save_pretrained(folder)
     if target is not source:
         target.save_pretrained(folder / TARGET_FOLDER)
+    add_older_names(folder)
     has_page = kind == "onnx" and isinstance(model, ScratchEncoderForSequenceClassification) and not reads_pairs
     if has_page:
-        shutil.copyfile(PAGE, folder / "index.html")
+        shutil.copytree(PAGE, folder, dirs_exist_ok=True)
         write_json(folder / "package.json", {"private": True, "dependencies": PACKAGES})
     text = "".join(_readme(model, target is source, graphs, kind, checks))
     (folder / "README.md").write_text(text + ("\n" + PAGE_TEXT if has_page else ""), encoding="utf-8")

@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """What new configs do only where this package is imported: warn of unknown fields, and find the package's pipelines."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,27 @@ class CustomPipelines(dict[str, Any]):
 
     def __contains__(self, task: object) -> bool:
         return super().__contains__(task) and self[str(task)].get("impl") != IMPLEMENTATIONS.get(str(task))
+
+
+def check_kernels(folder: Mapping[str, Any], given: Iterable[str] = ()) -> None:
+    """Refuse a config.json whose attention is code of another repository. given: the names of a caller's arguments.
+
+    kernels-community is that of Hugging Face. Whoever trusts the folder's code runs the folder's class instead.
+    """
+    for name in ("attn_implementation", "_attn_implementation"):
+        value = folder.get(name) if name not in given else None
+        for each in value.values() if isinstance(value, Mapping) else [value]:
+            if isinstance(each, str) and "/" in each and not each.split("|")[-1].startswith("kernels-community/"):
+                raise ValueError(
+                    f"config.json has {name}={each!r}, which is code of another repository: remove it, or pass "
+                    "trust_remote_code=True if you trust it."
+                )
+
+
+def from_dict(cls: Any, config_dict: dict[str, Any], **kwargs: Any) -> Any:
+    """For ScratchConfig.from_dict, which reads a config.json."""
+    check_kernels(config_dict, kwargs)
+    return super(ScratchConfig, cls).from_dict(config_dict, **kwargs)
 
 
 def on_init(config: ScratchConfig, unknown: Mapping[str, Any]) -> None:

@@ -56,6 +56,13 @@ OTHER_FOLDERS = (
 # JSON keys whose values name code ("file.Class", "repository--file.Class") or further config files.
 LEAD_TO_CODE = {"modules.json": ("type",), "router_config.json": ("types",)}
 LEAD_TO_CODE_ANYWHERE = ("auto_map", "impl", "configuration_files")
+KERNELS = ("attn_implementation", "_attn_implementation")  # whose value may be a repository with a kernel
+
+
+def repositories(attention: Any) -> list[str]:
+    """Return those that the value of `attn_implementation` names, which may be a dict for parts of a model."""
+    values = list(attention.values()) if isinstance(attention, dict) else [attention]
+    return [value for value in values if isinstance(value, str) and "/" in value]
 
 
 def is_one_of(name: str, patterns: tuple[str, ...]) -> bool:
@@ -133,6 +140,7 @@ def _code_in(path: Path) -> set[str]:
 
     def note(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         named.extend(value for key, value in pairs if key in keys)
+        named.extend(f"{each}--{key}" for key, value in pairs if key in KERNELS for each in repositories(value))
         return dict(pairs)
 
     json.loads(path.read_bytes(), object_pairs_hook=note)

@@ -2,16 +2,24 @@
 """PEFT's methods with its defaults, on all families."""
 
 import copy
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from client_pairs import LABEL, TEXTS, TRANSLATE, WRITE, Pair, assert_same, client, pair
 from peft import (
+    AdaLoraConfig,
+    BOFTConfig,
+    HRAConfig,
     IA3Config,
     LNTuningConfig,
+    LoHaConfig,
+    LoKrConfig,
     LoraConfig,
+    OFTConfig,
     PeftConfig,
+    PeftModel,
     PrefixTuningConfig,
     PromptTuningConfig,
     VeraConfig,
@@ -118,14 +126,34 @@ def test_an_encoder_takes_no_prefix() -> None:
         tuned(input_ids=torch.tensor([[5, 6]]))
 
 
-@client("peft", "RoBERTa", "fails alike: PEFT replaces a head by one layer; LoRA is merged")
-@pytest.mark.parametrize("config", [IA3Config(task_type="SEQ_CLS"), LoraConfig(task_type="SEQ_CLS")], ids=kind)
-def test_heads_of_several_layers_are_not_merged(config: PeftConfig) -> None:
-    """IA3 on a head of several layers: `merge_and_unload`"""
-    for model in pair("roberta", LABEL):
-        tuned = adapted(model, config)
-        if isinstance(config, LoraConfig):
-            tuned.merge_and_unload()
-        else:
-            with pytest.raises(AttributeError, match="'weight'"):
-                tuned.merge_and_unload()
+MERGED = {
+    "IA3": IA3Config(), "VeRA": VeraConfig(r=2), "LoHa": LoHaConfig(r=2), "LoKr": LoKrConfig(r=2),
+    "OFT": OFTConfig(oft_block_size=8), "BOFT": BOFTConfig(boft_block_size=8), "HRA": HRAConfig(r=2),
+    "AdaLoRA": AdaLoraConfig(init_r=4, target_r=2, total_step=10, tinit=1, tfinal=1), "LN tuning": LNTuningConfig(),
+}  # fmt: skip
+
+
+@client("peft", "RoBERTa", "those of RoBERTa fail: PEFT replaces a head by one layer")
+@pytest.mark.parametrize("method", MERGED)
+def test_heads_of_several_layers_are_trained_saved_and_merged(method: str, tmp_path: Path) -> None:
+    """IA3, VeRA, LoHa, LoKr, OFT, BOFT, HRA, AdaLoRA, LN tuning on a head of several layers: saved, loaded, merged"""
+    models = pair("roberta", LABEL)
+    config = copy.deepcopy(MERGED[method])
+    config.task_type = "SEQ_CLS"
+    tuned, inputs = adapted(models.ours, config).train(), batch(models)
+    optimizer = torch.optim.SGD([weight for weight in tuned.parameters() if weight.requires_grad], 0.1)
+    for _ in range(3):
+        tuned(**inputs, labels=torch.tensor([0, 1, 1, 0])).loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    names = models.ours.state_dict().keys()
+    with torch.no_grad():
+        logits = tuned.eval()(**inputs).logits
+        assert not torch.allclose(logits, models.ours(**inputs).logits, atol=1e-3)
+        tuned.save_pretrained(tmp_path)
+        loaded = PeftModel.from_pretrained(copy.deepcopy(models.ours), tmp_path).eval()
+        assert_same(loaded(**inputs).logits, logits)
+        merged = tuned.merge_and_unload()
+    assert_same(merged(**inputs).logits, logits)
+    if method != "LN tuning":  # PEFT leaves its copies of the head
+        assert merged.state_dict().keys() == names
