@@ -4,10 +4,23 @@
 A check is a function of a `Subject` with `@check(...)` in one of these modules.
 """
 
-from . import arguments, caches, files, invariances, loading, losses, states, targets, tokens_and_labels, use, weights
+from . import (
+    caches,
+    files,
+    forward_arguments,
+    invariances,
+    loading,
+    losses,
+    states,
+    stored_weights,
+    targets,
+    tokens_and_labels,
+    use,
+)
 from .findings import Check
 
 MODULES = (
-    files, weights, loading, tokens_and_labels, invariances, caches, arguments, targets, losses, states, use,
+    files, stored_weights, loading, tokens_and_labels, invariances, caches, forward_arguments, targets, losses, states,
+    use,
 )  # fmt: skip
 CHECKS = tuple(each for module in MODULES for each in vars(module).values() if isinstance(each, Check))

@@ -5,8 +5,8 @@ import torch
 from torch import Tensor
 
 from ..tasks import ANSWER, CLASSIFY, FILL, TAG, TRANSLATE, WRITE
-from .arguments import SEQ2SEQ
 from .findings import Need, check, only_if, require
+from .forward_arguments import SEQ2SEQ
 from .losses import labelled
 from .references import is_loss_of, with_loss
 from .subject import LOSS, Batch, Subject, require_close, run, values

@@ -27,7 +27,7 @@ def changed(case: Case, folder: Path, **fields: Any) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("case", [TEXTS, CAUSAL_LM, SEQ2SEQ_LM], ids=str)
+@pytest.mark.parametrize("case", [TEXTS, CAUSAL_LM, SEQ2SEQ_LM], ids=["texts", "causal_lm", "seq2seq_lm"])
 @pytest.mark.parametrize(("field", "value"), KERNELS)
 def test_a_kernel_of_a_stranger_is_refused_by_name(case: Case, field: str, value: Any, tmp_path: Path) -> None:
     folder = changed(case, tmp_path, **{field: value})
