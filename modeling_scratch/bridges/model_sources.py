@@ -245,9 +245,9 @@ def load_model(auto_class: Any, head: str, name: str, trust_remote_code: bool, *
         return model
     scratch_class = next((ours for ours in FAMILIES[config.model_type].heads if ours.endswith(head)), None)
     if scratch_class is None:
-        kind = "an encoder-decoder, which" if config.is_encoder_decoder else "which"
-        advice = f"{kind} has no {head} in this package; give an encoder, such as BERT"
-        raise DataError(f"--model_name_or_path {name}: {config.model_type}, {advice}")
+        model = "GPT-2" if "CausalLM" in head else "BERT"
+        advice = f"{config.model_type} has no {head} in this package; give a model that has one, such as {model}"
+        raise DataError(f"--model_name_or_path {name}: {advice}")
     try:
         return modeling_scratch.load_pretrained(name, getattr(modeling_scratch, scratch_class), **options).train()
     except (OSError, ValueError) as error:

@@ -25,6 +25,7 @@ Review = tuple[str, int]
 
 LABEL_NAMES = ("NEGATIVE", "POSITIVE")
 MOST_WORDS = 40
+TRAIN_SIZE = 40_000
 
 # In a pattern, <+x> carries the review's opinion, <-x> the opposite, <?x> a random one, <x> none.
 GRAMMAR = """
@@ -304,7 +305,7 @@ def generate(
 
 
 def demo_splits(
-    train_size: int = 40_000,
+    train_size: int = TRAIN_SIZE,
     validation_size: int = 1_000,
     test_size: int = 2_000,
     seed: int = 0,
@@ -314,9 +315,7 @@ def demo_splits(
 
     common_share: of the slots of opinion words that common words fill; 1 gives reviews that are learned in fewer steps.
     """
-    sizes: dict[Split, int] = {"train": train_size, "validation": validation_size, "test": test_size}
-    splits, known = dict[str, list[Review]](), set[str]()
-    for split, size in sizes.items():
-        splits[split] = generate(split, size, seed, known, common_share)
-        known.update(text for text, _ in splits[split])
-    return splits
+    validation = generate("validation", validation_size, seed, (), common_share)
+    test = generate("test", test_size, seed, {text for text, _ in validation}, common_share)
+    train = generate("train", train_size, seed, {text for text, _ in validation + test}, common_share)
+    return {"train": train, "validation": validation, "test": test}

@@ -13,7 +13,7 @@ from typing import Any
 from datasets import DatasetDict
 from transformers import TrainerState
 
-from ..data.demo_reviews import LABEL_NAMES, demo_splits
+from ..data.demo_reviews import COMMON_SHARE, LABEL_NAMES, TRAIN_SIZE, demo_splits
 from ..data.labelled_texts import ReviewData
 from ..report.classification_report import REPORTS
 from ..report.run_tables import fine_tuning_stage, report_splits, report_stages
@@ -41,7 +41,8 @@ def load_demo(arguments: Any) -> ReviewData:
     if arguments.has_pairs:
         raise DataError("--text_column: the demo reviews have one text each; for pairs of texts, give --train_file")
     limits = {"train": arguments.max_train_samples}
-    reviews = demo_splits(common_share=1) if arguments.demo_words == "common" else demo_splits()
+    size = min(arguments.max_train_samples or TRAIN_SIZE, TRAIN_SIZE)
+    reviews = demo_splits(size, common_share=1 if arguments.demo_words == "common" else COMMON_SHARE)
     splits = {split: rows[: limits.get(split, arguments.max_eval_samples)] for split, rows in reviews.items()}
     notes = ["no data was given: these are generated film reviews; --train_file or --data_dir reads yours"]
     return ReviewData.from_pairs(splits, list(LABEL_NAMES), notes, [])

@@ -83,7 +83,7 @@ def test_an_encoder_decoder_does_not_classify_and_is_told_so(tmp_path: Path) -> 
     sizes = {"vocab_size": 20, "d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "pad_token_id": 0}
     BartConfig(**sizes, decoder_attention_heads=2, encoder_attention_heads=2).save_pretrained(tmp_path / "native")
     for name in "own", "native":
-        with pytest.raises(DataError, match=r"an encoder-decoder, which has no ForSequenceClassification.*give an enc"):
+        with pytest.raises(DataError, match=r"has no ForSequenceClassification"):
             load_model(AutoModelForSequenceClassification, "ForSequenceClassification", str(tmp_path / name), False)
 
 

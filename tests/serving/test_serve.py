@@ -111,7 +111,7 @@ def test_texts_without_a_visible_character_have_no_answer(client, translate_task
     assert told["labels"] == [alone["labels"], None, None]
     assert told["truncated"] == [False] * 3
     assert agrees(told["outputs"][0], alone["outputs"])
-    assert ask(client, "").json() == {"outputs": [], "truncated": False}
+    assert ask(client, "").json() == {"outputs": [], "truncated": False, "unseen": []}
     with served(translate_task) as translator:
         outputs = ask(translator, ["", TEXTS[3]], "/translate").json()["outputs"]
     assert outputs == [{"translation_text": ""}, *translate_task.pipe([TEXTS[3]], truncation=True)]
