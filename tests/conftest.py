@@ -17,6 +17,7 @@ import torch
 from browser import browser, page  # noqa: F401, fixtures
 from hub_server import hub  # noqa: F401, a fixture
 from own_process import fork_before_tests
+from processes import refusal
 
 from modeling_scratch import fast
 from modeling_scratch.fast import engine as fast_engine
@@ -98,9 +99,6 @@ def watch(module: torch.nn.Module, see: Callable[[Any], object]) -> None:
 
 def refused(capfd: pytest.CaptureFixture, main: Callable[..., Any], arguments: Iterable[object], *pieces: str) -> str:
     """The last line on standard error of a program that ends with exit code 2; it is an error and has every piece."""
-    with pytest.raises(SystemExit) as caught:
-        main([str(argument) for argument in arguments])
-    assert caught.value.code == 2
-    line = capfd.readouterr().err.splitlines()[-1]
+    line = refusal(capfd, main, [str(argument) for argument in arguments])
     assert [piece for piece in ("error: ", *pieces) if piece not in line] == [], line
     return line

@@ -156,13 +156,14 @@ def test_fine_tunes_a_native_checkpoint_as_a_scratch_model(run: Path, reviews: P
     tokenizer.eos_token, tokenizer.pad_token = tokenizer.sep_token, None
     ids = {"vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id, "num_labels": 7}
     native = native_of("gpt2")
+    torch.manual_seed(0)
     native.model_class(native.config(**ids)).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     arguments = f"--data_dir {reviews} --output_dir {tmp_path / 'tuned'} --model_name_or_path {folder} {FAST}"
     train_classifier.main(f"{arguments} --num_train_epochs 2".split())
     tuned = AutoModelForSequenceClassification.from_pretrained(tmp_path / "tuned")
     assert type(tuned).__name__ in FAMILIES["gpt2"].heads
-    assert json.loads((tmp_path / "tuned" / "evaluation.json").read_text())["accuracy"] > 0.8  # its weights are random
+    assert json.loads((tmp_path / "tuned" / "evaluation.json").read_text())["accuracy"] > 0.9
     assert export_config(tuned.config, type(tuned).__name__).model_type == "gpt2"
     assert tuned.config.pad_token_id == AutoTokenizer.from_pretrained(tmp_path / "tuned").pad_token_id is not None
 
