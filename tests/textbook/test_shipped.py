@@ -1,6 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """What a saved folder ships: within its limits, what save_pretrained writes, and no private name of torch."""
 
+import ast
 import importlib.util
 import re
 import sys
@@ -37,6 +38,38 @@ def test_shipped_files_import_neither_the_engine_nor_rooms() -> None:
         assert not names & NOT_TEXTBOOK, file
         roots = {name.partition(".")[0] for _, name in shipped.imports(source)}
         assert roots <= {*sys.stdlib_module_names, "torch", *shipped.LIBRARIES}, file
+
+
+def private_names_of_torch(source: str) -> set[str]:
+    """What is imported from torch, or read of it as torch.x._y, F._y or getattr(torch.x, "_y")."""
+    found = {name for _, name in shipped.imports(source)}
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Attribute):
+            found.add(ast.unparse(node))
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in shipped.READERS:
+            found.add(f"{ast.unparse(node.args[0])}.{getattr(node.args[1], 'value', None)}")
+    return {name for name in found if name.split(".")[0] in ("torch", "F") and shipped.is_private(name)}
+
+
+def test_private_names_of_torch_stay_in_the_engine_with_their_reason() -> None:
+    for file, source in all_files().items():
+        if private_names_of_torch(source):
+            assert Path(file).parts[0] == "fast", file
+            assert re.search(r"private name|no public|not public", source), f"{file}: say why, beside the name"
+
+
+PRIVATE = {
+    "torch._C._get_tracing_state()": "torch._C._get_tracing_state",
+    "F._canonical_mask(1)": "F._canonical_mask",
+    "from torch.nn.modules.module import _flag as x": "torch.nn.modules.module._flag",
+    "import torch._inductor.config": "torch._inductor.config",
+    'getattr(torch.ops.mkldnn, "_linear_pointwise")': "torch.ops.mkldnn._linear_pointwise",
+}
+
+
+@pytest.mark.parametrize(("line", "found"), PRIVATE.items())
+def test_a_private_name_of_torch_is_found(line: str, found: str) -> None:
+    assert found in private_names_of_torch(f"import torch\nimport torch.nn.functional as F\n\n{line}\n")
 
 
 # Source: what `problems` says of it, in one line, or nothing.
