@@ -19,6 +19,8 @@ PIPELINES: Mapping[str, tuple[type, str]] = {**ENCODER_PIPELINES, **SEQ2SEQ_PIPE
 # Task: "file.Class", as saved configs name the package's own pipelines.
 IMPLEMENTATIONS = {task: f"{cls.__module__.rpartition('.')[2]}.{cls.__name__}" for task, (cls, _) in PIPELINES.items()}
 
+KERNELS = ("attn_implementation", "_attn_implementation")  # whose value may be a repository with a kernel
+
 
 class CustomPipelines(dict[str, Any]):
     """The pipelines that a config names, of which `in` finds those of others only.
@@ -31,15 +33,20 @@ class CustomPipelines(dict[str, Any]):
         return super().__contains__(task) and self[str(task)].get("impl") != IMPLEMENTATIONS.get(str(task))
 
 
+def repositories(attention: Any) -> list[str]:
+    """Return those that the value of `attn_implementation` names, which may be a dict for parts of a model."""
+    values = list(attention.values()) if isinstance(attention, Mapping) else [attention]
+    return [value for value in values if isinstance(value, str) and "/" in value]
+
+
 def check_kernels(folder: Mapping[str, Any], given: Iterable[str] = ()) -> None:
     """Refuse a config.json whose attention is code of another repository. given: the names of a caller's arguments.
 
     kernels-community is that of Hugging Face. Whoever trusts the folder's code runs the folder's class instead.
     """
-    for name in ("attn_implementation", "_attn_implementation"):
-        value = folder.get(name) if name not in given else None
-        for each in value.values() if isinstance(value, Mapping) else [value]:
-            if isinstance(each, str) and "/" in each and not each.split("|")[-1].startswith("kernels-community/"):
+    for name in KERNELS:
+        for each in repositories(folder.get(name)) if name not in given else ():
+            if not each.split("|")[-1].startswith("kernels-community/"):
                 raise ValueError(
                     f"config.json has {name}={each!r}, which is code of another repository: remove it, or pass "
                     "trust_remote_code=True if you trust it."

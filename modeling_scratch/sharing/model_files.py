@@ -14,6 +14,7 @@ from typing import Any
 from transformers.dynamic_module_utils import get_relative_imports
 
 from ..pipelines import TARGET_FOLDER
+from ..registration.configs import KERNELS, repositories
 from ..run.layout import LINEAR, VERIFICATION
 
 SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
@@ -56,13 +57,6 @@ OTHER_FOLDERS = (
 # JSON keys whose values name code ("file.Class", "repository--file.Class") or further config files.
 LEAD_TO_CODE = {"modules.json": ("type",), "router_config.json": ("types",)}
 LEAD_TO_CODE_ANYWHERE = ("auto_map", "impl", "configuration_files")
-KERNELS = ("attn_implementation", "_attn_implementation")  # whose value may be a repository with a kernel
-
-
-def repositories(attention: Any) -> list[str]:
-    """Return those that the value of `attn_implementation` names, which may be a dict for parts of a model."""
-    values = list(attention.values()) if isinstance(attention, dict) else [attention]
-    return [value for value in values if isinstance(value, str) and "/" in value]
 
 
 def is_one_of(name: str, patterns: tuple[str, ...]) -> bool:
