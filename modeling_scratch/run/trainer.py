@@ -245,7 +245,7 @@ class RunTrainer(Sharing, CapturedTrainer):
         loss, outputs, labels = super().prediction_step(*args, **kwargs)
         if loss is not None and labels is not None:
             share = self._labels_a_row(labels)
-            loss = loss * share if share else torch.zeros_like(loss)
+            loss = torch.where(share > 0, loss * share, 0.0)
         return loss, outputs, labels
 
     def evaluation_loop(self, *args: Any, **kwargs: Any) -> EvalLoopOutput:
@@ -256,17 +256,20 @@ class RunTrainer(Sharing, CapturedTrainer):
         if "eval_token_loss" in metrics:  # that of `token_metrics`
             metrics["eval_loss"] = metrics.pop("eval_token_loss")
         elif name in metrics and output.label_ids is not None:
-            metrics[name] /= self._labels_a_row(output.label_ids) or 1
+            metrics[name] /= self._labels_a_row(output.label_ids).item() or 1
         return output
 
-    def _labels_a_row(self, labels: Any) -> float:
-        """Return how many labels a row has on average, or what they weigh in the loss. Labels of -100 are none."""
+    def _labels_a_row(self, labels: Any) -> Tensor:
+        """Return how many labels a row has on average, or what they weigh in the loss. Labels of -100 are none.
+
+        It stays on the device of the labels, so that no batch of an evaluation waits for it.
+        """
         first = torch.as_tensor(labels[0] if isinstance(labels, tuple) else labels)
         count = getattr(self.compute_loss_func, "count", None)
         if first.is_floating_point():
-            return 1.0
+            return torch.ones((), device=first.device)
         items = count([{"labels": first}], first.device) if count else (first != -100).sum()
-        return float(items) / len(first)
+        return torch.as_tensor(items, device=first.device) / len(first)
 
     @contextmanager
     def _restored_weights(self) -> Iterator[None]:
