@@ -7,7 +7,7 @@
 Labels of the padding are -100: it has no loss and no gradient.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -107,23 +107,3 @@ def fill(batch: Mapping[str, Any], sizes: Sequence[Size], pad_token_id: int) -> 
         else:
             raise ValueError(f"{name} {tuple(value.shape)}: a packed batch with it cannot be filled up.")
     return {name: filled[name] for name in batch}
-
-
-def activation_bytes(loss: Callable[[], Tensor], weights: Sequence[Tensor]) -> int:
-    """Return the bytes that a forward pass keeps for the backward pass, weights excluded: what a graph needs most.
-
-    They are a constant, such as the casts of the weights in autocast, and a number for each token of packed texts.
-    """
-    known = {weight.untyped_storage()._cdata for weight in weights}
-    kept: dict[int, int] = {}
-
-    def keep(saved: Tensor) -> Tensor:
-        storage = saved.untyped_storage()
-        if storage._cdata not in known:
-            kept[storage._cdata] = storage.nbytes()
-        return saved
-
-    with torch.autograd.graph.saved_tensors_hooks(keep, lambda saved: saved):
-        result = loss()  # whose graph holds what is kept: no address is used twice meanwhile
-    del result
-    return sum(kept.values())

@@ -13,7 +13,7 @@ from model_cases import CLASSES, DECODER_TEXTS, TEXTS, TINY, TOKENS, WHOLE, Case
 from torch import Tensor, nn
 
 from modeling_scratch.data.collators import FlatBatches
-from modeling_scratch.fast.static_shapes import MOST_SIZES, MULTIPLE, Size, activation_bytes, choose_sizes, fill
+from modeling_scratch.fast.static_shapes import MOST_SIZES, MULTIPLE, Size, choose_sizes, fill
 
 PAD, VOCABULARY = 0, int(TINY["vocab_size"])
 SIZES = [Size(64, 14, 16), Size(128, 22, 16)]
@@ -167,24 +167,3 @@ def test_a_batch_that_no_size_holds_and_labels_without_one_to_ignore_stay_as_the
 def test_sizes_of_nothing_and_too_many_are_refused(lengths: list[int], batch_size: int, count: int) -> None:
     with pytest.raises(ValueError, match=r"there is no text|batch_size 0: has to be|count \d: a training has 1 to"):
         choose_sizes(lengths, batch_size, count)
-
-
-@pytest.mark.parametrize("dtype", [None, torch.bfloat16])
-def test_activations_are_a_constant_and_a_number_for_each_token(dtype: torch.dtype | None) -> None:
-    """In autocast, the casts of the weights are the constant."""
-    model, _ = model_and_batch("mean, rotary", [1])
-
-    def measured(tokens: int) -> int:
-        batch = fill(flat([4] * 6), [Size(tokens, tokens // 16 + 9, 16)], PAD)
-        read = {name: value for name, value in batch.items() if name != "labels"}
-
-        def loss() -> Tensor:
-            with torch.autocast("cpu", dtype=dtype, enabled=dtype is not None):
-                return model.model(**read).last_hidden_state.sum()
-
-        return activation_bytes(loss, list(model.parameters()))
-
-    few, many, most = (measured(tokens) for tokens in (1024, 2048, 4096))
-    assert most - many == pytest.approx(2 * (many - few), rel=0.05)
-    layers, width = model.config.num_hidden_layers, model.config.hidden_size
-    assert many - few > 2 * 1024 * layers * width * 8  # two bytes and more: queries, keys, values and the rest
