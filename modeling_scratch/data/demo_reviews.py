@@ -14,7 +14,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Collection
-from functools import cache, partial
+from functools import cache
 from itertools import chain, cycle, islice
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -203,15 +203,22 @@ COMMON_SHARE = 0.7
 DRAFTS, CANDIDATES = 4, 8  # to choose from, for balance
 
 
+@cache
+def patterns_with(kind: str) -> list[str]:
+    """Return the patterns that hold a word of a kind."""
+    return [pattern for pattern in dict.fromkeys(chain(*PATTERNS.values())) if re.search(rf"<.{kind}>", pattern)]
+
+
+@cache
 def pairs_for(kind: str, pattern: str, split: Split) -> list[int]:
     """Return the numbers of the pairs that may stand in a pattern: all, if the kind is too small to divide."""
     if len(PAIRS[kind]) < SMALLEST_DIVIDED:
         return list(range(len(PAIRS[kind])))
-    patterns = dict.fromkeys(chain(*PATTERNS.values()))
-    offset = 3 * [p for p in patterns if re.search(rf"<.{kind}>", p)].index(pattern)
+    offset = 3 * patterns_with(kind).index(pattern)
     return [n for n in range(len(PAIRS[kind])) if (n + offset) % 10 in TURNS[split]]
 
 
+@cache
 def common_pairs_for(kind: str, pattern: str, split: Split) -> list[int]:
     """Return those of them that are common, or all of them if none is."""
     numbers = pairs_for(kind, pattern, split)
@@ -235,13 +242,11 @@ class Writer:
     """
 
     def __init__(self, split: Split, seed: int, common_share: float = COMMON_SHARE) -> None:
-        self.common_share = common_share
+        self.split, self.common_share = split, common_share
         self.random = random.Random(f"{split} {seed}")  # a string seed is stable across processes and versions
         self.patterns = PATTERNS
         if split == "test":
             self.patterns = {symbol: known + NEW_PATTERNS.get(symbol, []) for symbol, known in PATTERNS.items()}
-        self.pairs_for = cache(partial(pairs_for, split=split))
-        self.common_pairs_for = cache(partial(common_pairs_for, split=split))
         self.uses: Counter[str] = Counter()
         self.excess: Counter[str] = Counter()  # of a word, or a kind: uses that agree with the review, minus the others
 
@@ -283,8 +288,8 @@ class Writer:
         return SLOT.sub(lambda slot: self.expand(slot[2], signs[slot[1]], patterns[number]), patterns[number])
 
     def opinion_word(self, kind: str, sign: int, around: str) -> str:
-        choose = self.common_pairs_for if self.random.random() < self.common_share else self.pairs_for
-        numbers, agrees = choose(kind, around), sign * self.sign
+        choose = common_pairs_for if self.random.random() < self.common_share else pairs_for
+        numbers, agrees = choose(kind, around, self.split), sign * self.sign
         numbers = [n for n in self.random.choices(numbers, k=CANDIDATES) if (kind, n) not in self.used] or numbers
         words = {n: PAIRS[kind][n][sign > 0] for n in numbers}
         number = min(numbers, key=lambda n: 8 * agrees * self.excess[words[n]] + self.uses[words[n]])
