@@ -180,9 +180,12 @@ def classification_loss(
         return None
     # It is remembered, so that a saved model is served as it was trained.
     if config.problem_type is None:
-        number = "multi" if labels.is_floating_point() else "single"
-        kind: Any = f"{number}_label_classification"
-        config.problem_type = "regression" if config.num_labels == 1 else kind
+        if config.num_labels == 1:
+            config.problem_type = "regression"
+        elif labels.is_floating_point():
+            config.problem_type = "multi_label_classification"
+        else:
+            config.problem_type = "single_label_classification"
     if config.problem_type == "single_label_classification":
         return cross_entropy(logits, labels, num_items_in_batch)
     labels = labels.to(logits.device).view_as(logits).float()

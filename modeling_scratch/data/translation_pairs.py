@@ -19,8 +19,8 @@ from .tables import FOUND, HEADED, READERS, Row, TableForm, Values, select
 from .text_files import format_of
 
 NESTED = "translation"  # the Hub's parallel corpora store {"en": ..., "de": ...} in this column
-ENDS = (".", "!", "?", "…", "。", "！", "？")  # of sentences
-SENTENCE = re.compile(r"\S+\s+\S+\s+\S|[.!?…。！？]$")  # at least three words, or the end of one
+END = re.compile(r"[.!?…。！？]\s*$")  # of a sentence
+THREE_WORDS = re.compile(r"\S+\s+\S+\s+\S")
 
 
 @dataclass
@@ -196,7 +196,7 @@ def _with_first_pair(source: Source | LinePairs, notes: list[str]) -> Source | L
     if not isinstance(source, FileSource) or format_of(source.paths[0]) not in HEADED:
         return source
     names = list(next(iter(source.rows())).values)
-    if len(names) != 2 or not all(SENTENCE.search(name.strip()) for name in names):
+    if len(names) != 2 or not all(END.search(name) or THREE_WORDS.search(name) for name in names):
         return source
     notes.append(f"{source}: no header: the first line is read as a pair, as it has two sentences")
     return replace(source, form=TableForm(no_header=True))
@@ -216,7 +216,7 @@ def _choose_columns(
     if len(names) != 2:
         listed = ", ".join(names)
         raise DataError(f"{source}: ambiguous columns {listed}; choose with --source_column and --target_column")
-    if all(len(name.split()) > 1 for name in names) or any(name.rstrip().endswith(ENDS) for name in names):
+    if all(len(name.split()) > 1 for name in names) or any(map(END.search, names)):
         raise DataError(
             f"{source}: the first line has texts, {names[0]!r} and {names[1]!r}, and not the names of the columns; "
             "add a line of names above it, or give these as --source_column and --target_column if they are names"

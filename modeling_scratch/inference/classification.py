@@ -105,7 +105,7 @@ class Classifier:
         ids, unknown = features["input_ids"], self.tokenizer.unk_token_id
         count = ids.count(unknown)
         others = sum(id not in self.tokenizer.all_special_ids for id in ids) if count else 0
-        unseen = unseen_words(encoding, unknown, parts_of(text)) if encoding else ()
+        unseen = unseen_words(encoding, unknown, parts_of(text)) if count and encoding else ()
         return Reading(features, len(ids), is_cut, count > 0 and count >= others, unseen)
 
     @torch.inference_mode()
