@@ -50,7 +50,7 @@ class ScratchConfig(PreTrainedConfig):
     )
     final_norm: bool | None = None  # after the last block; None: unless norm_position is "post"
     first_norm: bool = True  # around the first attention; ModernBERT lacks it
-    float16_guards: bool = False  # in float16, W_down in float32, and sums that overflow clamped (T5)
+    float16_guards: bool = False  # float16: W_down in float32, overflowing sums clamped (T5)
 
     # Positions.
     position_type: Literal[

@@ -154,7 +154,7 @@ def cross_entropy(
     if labels is None:
         return None
     logits, labels = logits.flatten(0, -2).float(), labels.flatten().to(logits.device)
-    if not labels.is_floating_point():  # numbers of classes, which NumPy and Arrow may hold as int32
+    if not labels.is_floating_point():  # classes; NumPy and Arrow may hold them as int32
         labels = labels.long()
     losses = F.cross_entropy(
         logits, labels, ignore_index=-100, reduction="none", label_smoothing=label_smoothing

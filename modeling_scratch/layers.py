@@ -25,7 +25,7 @@ class RMSNorm(nn.Module):
 
     def forward(self, hidden_states: Tensor) -> Tensor:
         normed = F.rms_norm(hidden_states.float(), self.weight.shape, eps=self.eps)
-        is_half = self.weight.dtype.itemsize == 2  # T5's residual stream is in float32, see FeedForward
+        is_half = self.weight.dtype.itemsize == 2  # T5: the residual stream is in float32
         return self.weight * normed.to(self.weight.dtype if is_half else hidden_states.dtype)
 
 

@@ -155,7 +155,8 @@ class ScratchEncoderForSequenceClassification(ScratchEncoderPreTrainedModel):
         texts = input_ids, inputs_embeds, attention_mask, position_ids, token_type_ids
         inputs = Inputs(*texts, kwargs.get("cu_seq_lens_q"))
         pooling = self.config.classifier_pooling
-        real = inputs.real_tokens(by_mask=pooling != "first" or self.config.counted_tokens == "real")
+        by_mask = pooling != "first" or self.config.counted_tokens == "real"
+        real = inputs.real_tokens(by_mask=by_mask)
         pooled, outputs = pooled_output(self.model, inputs, real, pooling, **kwargs)
         logits = self.classifier(pooled)
         loss = classification_loss(self.config, logits, labels, num_items_in_batch)

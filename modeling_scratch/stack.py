@@ -417,6 +417,8 @@ class ScratchDecoderModel(StackModel, ScratchDecoderPreTrainedModel):
         is_single = not isinstance(cache, EncoderDecoderCache)
         if cache is not None and is_single and self.config.is_encoder_decoder:
             cache = EncoderDecoderCache(cache, DynamicCache())
-        if isinstance(cache, EncoderDecoderCache) and any(cache.cross_attention_cache.is_sliding):
-            cache.cross_attention_cache = DynamicCache()  # windows are of the tokens themselves
+        if isinstance(cache, EncoderDecoderCache):
+            crossed = cache.cross_attention_cache
+            if any(crossed.is_sliding):  # a window is of the tokens themselves
+                cache.cross_attention_cache = DynamicCache()
         return cache
