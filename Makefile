@@ -3,6 +3,7 @@
 #   make train DATASET=sst2               on a data set of the Hub
 #   make train DATA=folder                on your own files, with settings for their number of texts
 #   make train ARGS="--overwrite ..."     with any argument of scripts/train_classifier.py
+#   make site                             build/site: live pages, course and documentation, without a server
 #   make test | make test-all | make test-textbook | make test-docs | make test-gpu | make gpu | make lint | make docs
 #   make test PYTHON=python3.12           with another Python, in .venv-3.12; make test-pythons: with each of PYTHONS
 PYTHON ?= python3
@@ -21,20 +22,52 @@ export GOMP_SPINCOUNT ?= 1000
 # Processes for the tests: as many as there are cores.
 WORKERS ?= auto
 
+RUN = runs/demo
 ifdef DATA
-SOURCE = --data_dir "$(DATA)" --output_dir "runs/$(notdir $(DATA:%/=%))"
+RUN = runs/$(notdir $(DATA:%/=%))
+SOURCE = --data_dir "$(DATA)" --output_dir "$(RUN)"
 else ifdef DATASET
-SOURCE = --dataset_name "$(DATASET)" --output_dir "runs/$(notdir $(DATASET))"
+RUN = runs/$(notdir $(DATASET))
+SOURCE = --dataset_name "$(DATASET)" --output_dir "$(RUN)"
 endif
+
+# The site and the models of its live pages: yours, or those that are trained where they are missing.
+SITE ?= build/site
+CLASSIFIER ?= $(RUN)
+TRANSLATOR ?= runs/live/translator
+WRITER ?= runs/live/writer
 
 # The architecture, which a saved folder ships; its lines are shorter than those of the rest.
 NOT_BOOK = __init__ presets verify
 BOOK = $(filter-out $(NOT_BOOK:%=modeling_scratch/%.py), $(wildcard modeling_scratch/*.py))
 
-.PHONY: train test test-pythons test-all test-textbook test-docs test-gpu gpu lint docs clean
+.PHONY: train site translator writer test test-pythons test-all test-textbook test-docs test-gpu gpu lint docs clean
 
 train: $(VENV)/.train-installed
 	$(VENV)/bin/python scripts/train_classifier.py $(SOURCE) $(ARGS)
+
+site: $(VENV)/.docs-installed $(VENV)/.train-installed
+	test -e "$(CLASSIFIER)/config.json" || test "$(CLASSIFIER)" != "$(RUN)" || $(MAKE) train
+	test -e "$(TRANSLATOR)/config.json" || test "$(TRANSLATOR)" != runs/live/translator || $(MAKE) translator
+	test -e "$(WRITER)/config.json" || test "$(WRITER)" != runs/live/writer || $(MAKE) writer
+	$(VENV)/bin/python -m sphinx -q -W --keep-going -b html docs "$(SITE)/docs"
+	$(VENV)/bin/python scripts/maintenance/build_site.py "$(SITE)" \
+		--classifier "$(CLASSIFIER)" --translator "$(TRANSLATOR)" --writer "$(WRITER)"
+	@echo "open $(SITE)/index.html"
+
+runs/live/reviews.txt: docs/examples/live_texts.py $(VENV)/.train-installed
+	$(VENV)/bin/python docs/examples/live_texts.py runs/live
+
+translator: $(VENV)/.train-installed runs/live/reviews.txt
+	$(VENV)/bin/python scripts/train_translation.py --train_file runs/live/train.en runs/live/train.de \
+		--test_file runs/live/test.en runs/live/test.de --tokenizer_kind words --num_train_epochs 8 \
+		--config_overrides hidden_size=64,num_hidden_layers=2,hidden_dropout=0.1 --average_checkpoints 1 \
+		--num_beams 1 --output_dir runs/live/translator $(ARGS)
+
+writer: $(VENV)/.train-installed runs/live/reviews.txt
+	$(VENV)/bin/python scripts/pretrain.py --objective clm --train_file runs/live/reviews.txt --document line \
+		--preset plays --vocab_size 2000 --config_overrides hidden_size=96,num_hidden_layers=3 \
+		--num_train_epochs 4 --output_dir runs/live/writer $(ARGS)
 
 test: $(VENV)/.test-installed
 	$(VENV)/bin/python -m pytest -n $(WORKERS) $(ARGS)

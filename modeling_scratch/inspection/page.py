@@ -20,10 +20,10 @@ FOLDER = Path(__file__).with_name("page")
 SCRIPTS = (
     "unpack", "forward", "contributions", "tokenize", "strings", "view", "view-matrix", "view-charts", "view-tokens",
     "view-pass", "view-attention", "view-lens", "view-answer", "view-change", "view-contributions", "view-words",
-    "view-backward", "view-pairs", "view-check", "typed", "main",
+    "view-backward", "view-pairs", "view-check", "typed", "writing", "main",
 )  # fmt: skip
 LANGUAGES = "en", "de"
-MORE_POSITIONS, LEAST_POSITIONS = 8, 64  # than the longest text has, and at all: for tokens that a reader adds
+MORE_POSITIONS, LEAST_POSITIONS = 8, 128  # than the longest text has, and at all: for tokens that a reader adds
 
 
 def page(content: dict[str, Any], model: ScratchPreTrainedModel | None, path: Path, language: str = "en") -> None:

@@ -46,16 +46,15 @@ def badge(name: str) -> str:
     return f"[![Open in Colab]({COLAB}/assets/colab-badge.svg)]({COLAB}{place})"
 
 
-def executed(path: Path) -> NotebookNode:
-    """The notebook with its outputs. Raises `nbclient.exceptions.CellExecutionError` for a cell that fails."""
+def executed(path: Path, folder: Path) -> NotebookNode:
+    """The notebook with its outputs, run in a folder. Raises nbclient's `CellExecutionError` for a cell that fails."""
     notebook = nbformat.read(path, as_version=4)
-    with TemporaryDirectory() as folder:
-        place = {"metadata": {"path": folder}}
-        settings = {**QUIET, "HF_HUB_OFFLINE": "1", "IPYTHONDIR": f"{folder}/.ipython"}
-        client = NotebookClient(
-            notebook, timeout=SECONDS_PER_CELL, kernel_name="python3", resources=place, coalesce_streams=True
-        )
-        client.execute(env={**os.environ, **settings})
+    place = {"metadata": {"path": str(folder)}}
+    client = NotebookClient(
+        notebook, timeout=SECONDS_PER_CELL, kernel_name="python3", resources=place, coalesce_streams=True
+    )
+    with TemporaryDirectory() as settings:
+        client.execute(env={**os.environ, **QUIET, "HF_HUB_OFFLINE": "1", "IPYTHONDIR": settings})
     return cleaned(notebook, path.stem)
 
 
@@ -88,7 +87,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if unknown := [name for name in given.names if name not in notebooks()]:
         parser.error(f"{unknown[0]}: no such notebook; the names are {', '.join(notebooks())}")
     for name in given.names or notebooks():
-        notebook = executed(notebooks()[name])
+        with TemporaryDirectory() as folder:
+            notebook = executed(notebooks()[name], Path(folder))
         if given.write:
             write_text(notebooks()[name], nbformat.writes(notebook) + "\n")
         print(f"{name}: {len(notebook.cells)} cells ran")

@@ -34,12 +34,13 @@ def pictures(notebook: NotebookNode) -> list[bytes]:
 
 @pytest.mark.slow  # CI runs the first one, see `make test-docs`
 @pytest.mark.parametrize("name", notebooks())
-def test_a_notebook_runs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a fresh kernel and an empty folder; a cell that fails, such as an exercise's assert, raises here."""
+def test_a_notebook_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a fresh kernel and a folder that stays empty; a cell that fails, such as an exercise's assert, raises here."""
     monkeypatch.setenv("NOTEBOOK_STEPS", "4")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     path = notebooks()[name]
-    fresh, committed = executed(path), nbformat.read(path, as_version=4)
+    fresh, committed = executed(path, tmp_path), nbformat.read(path, as_version=4)
+    assert list(tmp_path.iterdir()) == []
     assert [cell.source for cell in fresh.cells] == [cell.source for cell in committed.cells]
     assert len(pictures(fresh)) == len(pictures(committed))
 

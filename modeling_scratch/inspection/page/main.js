@@ -82,7 +82,9 @@ function tools() {
   });
   const names = THEMES.map((name) => t(`head.${name}`));
   const themes = choices(t("head.theme"), names, THEMES.indexOf(theme()), (i) => setTheme(THEMES[i]));
-  return el("div", { class: "tools" }, languages, themes);
+  const { home } = state.explanation; // of a site that the page is part of
+  return el("div", { class: "tools" }, home && el("a", { class: "home", href: home }, t("head.home")), languages,
+    themes);
 }
 
 /** The choice of the text, if there are several. */
@@ -99,13 +101,15 @@ function textChoice() {
 
 function header() {
   const { holds, words } = checkSentence();
+  const target = text().target ?? (task() === "generation" ? answerSentence(text().answer) : null);
   return el("header", { class: "head" },
     tools(),
     el("p", { class: "kicker" }, t("head.kicker")),
     el("h1", { class: text().text.length > 90 ? "long" : null }, text().text),
-    text().target && el("p", { class: "target" }, `→ ${text().target}`),
+    target && el("p", { class: "target" }, `→ ${target}`),
     textChoice(),
     typingForm(),
+    writingLine(),
     el("p", { class: "lead" }, t(state.model ? "head.lead" : "head.lead.recorded")),
     stepsToAnswer(),
     el("p", { class: "model" }, modelSentence()),
@@ -166,6 +170,7 @@ async function openPage() {
   state.difference = state.model && logitsDifference();
   if (state.difference > TOLERANCE) state.model = null; // the code that ran is not what this page computes
   render();
+  await showAsked();
   document.documentElement.dataset.difference = String(state.difference ?? "");
   document.documentElement.dataset.ready = "true";
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => announce("theme"));

@@ -64,7 +64,16 @@ async function showTyped(parts) {
   state.number = state.recorded;
   computeBaseline();
   render("texts");
+  document.querySelector(".writing button")?.click(); // a decoder goes on with the text
   return null;
+}
+
+/** The texts that the address gives: ?text=..., and once more for a pair. */
+async function showAsked() {
+  const asked = new URLSearchParams(location.search).getAll("text");
+  if (!asked.length || !state.model || state.untyped !== null) return;
+  const problem = await showTyped(asked);
+  if (problem) document.querySelector(".typing .problem").textContent = problem;
 }
 
 /** The note of the words that the vocabulary lacks, if there are any. */
@@ -144,8 +153,17 @@ function targetTokens(ids) {
 function joined(ids) {
   const tokens = ids.filter((id) => !isSpecial(id)).map((id) => vocabulary()[id] ?? ""), all = tokens.join("");
   if (/ByteLevel/.test(state.explanation.tokenizer.pre_tokenizer ?? "")) return textOfBytes(all).trim();
-  return (all.includes("</w>") ? all.replaceAll("</w>", " ") : tokens.join(" ")).trim();
+  if (isOfCharacters()) return all;
+  return tidied((all.includes("</w>") ? all.replaceAll("</w>", " ") : tokens.join(" ")).trim());
 }
+
+const isOfCharacters = () => state.explanation.tokenizer.rules?.pre_tokenizer[0]?.pattern?.Regex === "[\\s\\S]";
+
+/** The text of a vocabulary of words, without the space before a mark. */
+const tidied = (words) =>
+  (state.explanation.tokenizer.kind === "WordLevel" && !isOfCharacters()
+    ? words.replace(/ (?=[.,;:!?])/g, "")
+    : words);
 
 // ---- The answer, as answers.py gives it -----------------------------------------------------------------------------
 

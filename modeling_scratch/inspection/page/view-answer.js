@@ -51,7 +51,7 @@ function answerSentence(answer) {
       : t("answer.nomask");
   }
   if (task() === "next") return t("answer.next", shown(answer.top[0].token), percent(answer.top[0].p));
-  if (task() === "generation") return answer.text;
+  if (task() === "generation") return tidied(answer.text);
   return t(`answer.${task()}`);
 }
 
@@ -115,7 +115,8 @@ function nextToken({ logits, top }) {
   const place = el("div");
   const drawn = el("output", { class: "readout", "aria-live": "polite" });
   const draw = () => {
-    const all = sampledDistribution(data, temperature.get(), topK.get(), topP.get());
+    state.sampling = [temperature.get(), topK.get(), topP.get()];
+    const all = sampledDistribution(data, ...state.sampling);
     const kept = all.filter(({ p }) => p > 0), entropy = -kept.reduce((sum, { p }) => sum + p * Math.log2(p), 0);
     place.replaceChildren(
       bars(t("answer.distribution"),
@@ -126,14 +127,13 @@ function nextToken({ logits, top }) {
     );
     return kept;
   };
-  const temperature = slider("temperature", 0.1, 2, 0.05, 1, (value) => number(value), draw);
-  const topK = slider("topk", 0, Math.min(100, data.length), 1, 0, (value) => (value ? String(value) : t("answer.all")),
-    draw);
-  const topP = slider("topp", 0.05, 1, 0.01, 1, (value) => number(value), draw);
+  const [t0, k0, p0] = state.sampling;
+  const temperature = slider("temperature", 0.1, 2, 0.05, t0, (value) => number(value), draw);
+  const topK = slider("topk", 0, Math.min(100, data.length), 1, k0,
+    (value) => (value ? String(value) : t("answer.all")), draw);
+  const topP = slider("topp", 0.05, 1, 0.01, p0, (value) => number(value), draw);
   const sample = () => {
-    let left = Math.random();
-    const kept = draw(), found = kept.find(({ p }) => (left -= p) <= 0) ?? kept[0];
-    drawn.textContent = t("answer.drawn", name(found.id));
+    drawn.textContent = t("answer.drawn", name(drawnFrom(draw()).id));
   };
   draw();
   return el("div", { class: "next-token" }, el("h3", {}, t("answer.distribution")),

@@ -202,7 +202,7 @@ function switches() {
   const ofPositions = toggle(words, words, () => state.change.positions, (isOff) => {
     state.change.positions = isOff;
   });
-  const isBias = Object.keys(state.model.tensors).some((name) => name.endsWith(".position_bias"));
+  const isBias = [...state.model.weights.keys()].some((name) => name.endsWith(".position_bias"));
   const ofScores = kind === "rotary" || isBias; // which blocks alone read
   const hasPositions = kind !== "none" && (rows.length > 0 || !ofScores);
   return el("div", {}, el("h3", {}, t("change.switches")), rows.length > 0 && note(t("change.switches.how")),

@@ -1,0 +1,180 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Write the site, but for its documentation: live pages of three models that compute what is typed, and the course.
+
+python scripts/maintenance/build_site.py build/site
+python scripts/maintenance/build_site.py build/site --picture docs/pictures/site.png    # also draw the start page
+
+`make site` trains the models first, and adds the documentation. A live page is one of `modeling-scratch explain`.
+"""
+
+import html
+import re
+import shutil
+from argparse import ArgumentParser
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote
+
+from draw_explain import opened_browser
+
+import modeling_scratch
+from modeling_scratch.inspection.explanation import explain
+from modeling_scratch.inspection.page import page
+from modeling_scratch.inspection.program import load_explained
+from modeling_scratch.sharing.card_run import Run
+from modeling_scratch.sharing.card_summary import read_summary
+from modeling_scratch.utils.command_line import quiet_libraries
+from modeling_scratch.utils.errors import DataError
+from modeling_scratch.utils.files import write_text
+
+ROOT = Path(__file__).resolve().parents[2]
+TEMPLATE = ROOT / "docs" / "site" / "index.html"
+MOST_TRIED = 3
+WINDOW = {"width": 1200, "height": 780}
+SQUARES, SOURCE = 6, 3  # tokens in the picture of a card, and those of them that an encoder has read
+
+
+class Live(NamedTuple):
+    """A live page. folder: that of the project's own model; data: what it was trained on; tries: texts to try."""
+
+    name: str
+    button: str
+    about: str
+    folder: str
+    data: str
+    tries: Sequence[str]
+
+
+LIVE = (
+    Live(
+        "classifier", "Classify",
+        "An encoder reads a text, each word in the light of all the others, and gives it a label.",
+        "runs/demo", "film reviews",
+        ("The acting is gripping, but this film bores.", "The acting bores, but this film is gripping.",
+         "My sister hated it, but I would not call this film dull."),
+    ),
+    Live(
+        "translator", "Translate",
+        "An encoder reads a sentence, and a decoder writes it in another language, word by word.",
+        "runs/live/translator", "English to German",
+        ("The old woman reads a letter because Felix has forgotten the story.",
+         "Does the young doctor want to buy the red bicycle?", "My brother does not know a quiet village."),
+    ),
+    Live(
+        "writer", "Write on",
+        "A decoder reads the start of a text, and writes on: each token is drawn from a distribution that you can see.",
+        "runs/live/writer", "film reviews",
+        ("The acting is", "I expected a bore, but", "My sister told me"),
+    ),
+)  # fmt: skip
+
+
+def described(live: Live, folder: str) -> Live:
+    """With what a model of other data was trained on. Raises `DataError` where its folder has no text to try."""
+    if folder == live.folder:
+        return live
+    title, _, examples = read_summary(folder)
+    tries = [texts[0] for texts in examples if len(texts) == 1][:MOST_TRIED]
+    if not tries:
+        raise DataError(f"--{live.name} {folder}: no text to try; list some as `widget` in its README.md")
+    return live._replace(folder=folder, data=title, tries=tries)
+
+
+def write_live_page(live: Live, path: Path) -> str:
+    """Write the page of the first text to try, and return facts: parameters, size, and the score of the run."""
+    model, tokenizers = load_explained(live.folder)
+    content = {**explain(model, tokenizers, live.tries[0]).to_dict(), "home": "../index.html"}
+    page(content, model, path)
+    facts = [f"{content['model']['parameters']:,} parameters", f"{path.stat().st_size / 1e6:.1f} MB"]
+    with suppress(OSError, ValueError, LookupError, AttributeError, TypeError):  # a folder of no run of ours
+        metric = Run.read(Path(live.folder), None, is_finished=True).results.metrics[0]
+        value = f"{metric.value:.2%}" if metric.id == "accuracy" else f"{metric.value:.2f}"
+        facts.append(f"{metric.id} {value} ({metric.split})")
+    return " · ".join(facts)
+
+
+def squares(name: str) -> str:
+    """Which token (row) may look at which: at all, at those before it, or also at all that an encoder has read."""
+    seen = {"classifier": SQUARES, "translator": SOURCE, "writer": 0}[name]
+    places = [(t, s) for t in range(SQUARES) for s in range(SQUARES)]
+    drawn = [f'<rect x="{9 * s}" y="{9 * t}" class="{"on" if s <= t or s < seen else "off"}"/>' for t, s in places]
+    return f'<svg viewBox="0 0 {9 * SQUARES - 2} {9 * SQUARES - 2}" aria-hidden="true">{"".join(drawn)}</svg>'
+
+
+def card(live: Live, facts: str) -> str:
+    address, texts = f"live/{live.name}.html", [(quote(text), html.escape(text)) for text in live.tries]
+    links = "".join(f'<li><a href="{address}?text={part}">{text}</a></li>' for part, text in texts)
+    return f"""<article class="card">
+<h2>{squares(live.name)}<span>A {live.name}<small>{html.escape(live.data)}</small></span></h2>
+<p>{live.about}</p>
+<form action="{address}"><input name="text" required autocomplete="off" aria-label="A text for the {live.name}"
+placeholder="Type a text"><button>{live.button}</button></form>
+<ul>{links}</ul>
+<p class="facts">{html.escape(facts)}</p>
+</article>"""
+
+
+def write_course(folder: Path) -> str:
+    """Write the notebooks of students and the slides, and return the links to them."""
+    if find_spec("modeling_scratch.course") is None:
+        return ""
+    from modeling_scratch.course.building import read_lesson, sources
+    from modeling_scratch.course.command import LessonArguments, write_lessons
+
+    write_lessons(LessonArguments(slides=True, output_dir=str(folder), overwrite=True, open=False))
+    links = []
+    for source in sources().values():
+        title = html.escape(read_lesson(source)[0].source.partition("\n")[0].lstrip("# "))
+        slides, notebook = (f"course/{source.stem}{ending}" for ending in ("_slides.html", ".ipynb"))
+        links.append(
+            f'<div><h3>{title}</h3><p><a href="{slides}">slides</a> · <a href="{notebook}">notebook</a></p></div>'
+        )
+    return "\n".join(links)
+
+
+def build(site: Path, folders: Mapping[str, str]) -> None:
+    """Write all pages. folders: those of the models, by the names of their pages. Raises `DataError`."""
+    lives = [described(live, folders[live.name]) for live in LIVE]
+    (site / "live").mkdir(parents=True, exist_ok=True)
+    cards = [card(live, write_live_page(live, site / "live" / f"{live.name}.html")) for live in lives]
+    parts = {
+        "version": modeling_scratch.__version__,
+        "cards": "\n".join(cards),
+        "lessons": write_course(site / "course"),
+    }
+    template = TEMPLATE.read_text(encoding="utf-8")
+    shutil.copyfile(ROOT / "modeling_scratch" / "block.svg", site / "block.svg")
+    (site / ".nojekyll").touch()  # GitHub Pages would leave out folders whose names start with _
+    write_text(site / "index.html", re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], template))
+
+
+def draw(site: Path, picture: Path) -> None:
+    """Draw the upper part of the start page, by playwright."""
+    with opened_browser() as browser:
+        tab = browser.new_page(viewport=WINDOW, color_scheme="light")
+        tab.goto((site / "index.html").resolve().as_uri())
+        tab.screenshot(path=picture)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = ArgumentParser(description=__doc__.split("\n")[0], allow_abbrev=False)
+    parser.add_argument("site", type=Path, help="The folder of the site.")
+    for live in LIVE:
+        parser.add_argument(f"--{live.name}", default=live.folder, help=f"The folder of its model ({live.folder}).")
+    parser.add_argument("--picture", help="Where a picture of the start page goes; needs playwright and Chromium.")
+    given = vars(parser.parse_args(arguments))
+    site, picture = given.pop("site"), given.pop("picture")
+    try:
+        build(site, given)
+    except DataError as error:
+        parser.error(str(error))
+    if picture:
+        draw(site, picture)
+
+
+if __name__ == "__main__":
+    quiet_libraries()
+    main()

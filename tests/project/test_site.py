@@ -1,0 +1,115 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The site as a visitor opens it, from its files; and the sentence pairs that its translator learns."""
+
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import build_site
+import live_texts
+import pytest
+from browser import violations
+from demos import SAVE
+from transformers import AutoTokenizer
+
+from modeling_scratch import ScratchDecoderForCausalLM, fast
+
+CARD = "---\nwidget:\n- text: {}\n- text: {}\n---\n# Toys <of> mine\n"
+TEXTS = {"classifier": ("a good film", "not good"), "translator": ("word1 word2", "word3"), "writer": ("abc", "de")}
+MODELS = {"classifier": "labels", "translator": "translator", "writer": "writer"}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of tiny models that say in their cards what can be tried."""
+    root = tmp_path_factory.mktemp("site")
+    folders = {name: SAVE[kind](root / name) for name, kind in MODELS.items()}
+    for name, folder in folders.items():
+        (folder / "README.md").write_text(CARD.format(*TEXTS[name]), encoding="utf-8")
+    build_site.main([str(root / "site"), *(f"--{name}={folder}" for name, folder in folders.items())])
+    return root / "site"
+
+
+def ask(page: Any, site: Path, name: str, text: str) -> None:
+    """Type a text on the start page, which leads to the live page."""
+    page.goto((site / "index.html").as_uri())
+    page.fill(f"form[action='live/{name}.html'] input", text)
+    page.keyboard.press("Enter")
+    page.wait_for_selector("html[data-ready]")
+    assert page.inner_text("h1") == text
+
+
+@pytest.mark.browser
+def test_the_classifier_answers_what_is_typed(page: Any, site: Path) -> None:
+    ask(page, site, "classifier", "a very slow zebra & film")
+    assert page.inner_text(".path li:last-child .step-value").partition(",")[0] in ("bad", "good")
+    assert "zebra" in page.inner_text("header .note")
+    assert page.locator("header .verdict.good").count() == 1
+    page.click("text=All pages")
+    page.click("text=not good")
+    page.wait_for_selector("html[data-ready]")
+    assert page.inner_text("h1") == "not good"
+
+
+@pytest.mark.browser
+def test_the_translator_shows_its_translation_under_the_text(page: Any, site: Path) -> None:
+    ask(page, site, "translator", "word5 word6")
+    assert page.inner_text("header .target") == f"→ {page.inner_text('#answer .conclusion')}"
+    assert page.inner_text("header .target").startswith("→ word")
+
+
+@pytest.mark.browser
+def test_the_writer_goes_on_with_the_text(page: Any, site: Path) -> None:
+    ask(page, site, "writer", "abc")
+    page.wait_for_selector(".writing button:enabled")
+    assert page.inner_text(".writing .target").startswith("→ abc")
+    page.fill("#slider-topk", "1")
+    page.click(".writing button")
+    page.wait_for_selector(".writing button:enabled")
+    folder = site.parent / "writer"
+    tokenizer, model = AutoTokenizer.from_pretrained(folder), ScratchDecoderForCausalLM.from_pretrained(folder)
+    model.generation_config.update(no_repeat_ngram_size=0, suppress_tokens=None)
+    ids = tokenizer("abc", add_special_tokens=False, return_tensors="pt").input_ids
+    with fast.disabled():
+        written = model.eval().generate(ids, do_sample=False, max_length=24)[0]
+    expected = tokenizer.decode(written, skip_special_tokens=True).strip()
+    assert page.text_content(".writing .target") == f"→ {expected}"
+
+
+@pytest.mark.browser
+def test_the_start_page_fits_and_is_accessible(page: Any, site: Path) -> None:
+    page.goto((site / "index.html").as_uri())
+    assert "Toys <of> mine" in page.inner_text(".card >> nth=0")
+    for width in (360, 390, 1400):
+        page.set_viewport_size({"width": width, "height": 844})
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= width
+    assert violations(page) == []
+
+
+def test_a_model_without_texts_to_try_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = SAVE["writer"](tmp_path / "mute")
+    with pytest.raises(SystemExit):
+        build_site.main([str(tmp_path / "site"), "--writer", str(folder)])
+    assert f"--writer {folder}: no text to try" in capsys.readouterr().err
+
+
+# Of subjects and objects, and of objects alone.
+NOUNS = {"hund": "m", "katze": "f", "kind": "n"}, {"brief": "m", "zeitung": "f", "buch": "n"}
+ARTICLES = {"m": ({"der", "ein"}, {"den", "einen"}), "f": ({"die", "eine"},) * 2, "n": ({"das", "ein"},) * 2}
+FINITE = {"hat", "sieht", "liest", "kauft", "kann", "will", "muss", "darf"}
+
+
+def test_the_german_of_the_pairs_agrees_and_has_its_verb_where_it_belongs() -> None:
+    pairs = list(islice(live_texts.Translated(seed=1).different(), 6_000))
+    assert len({pair.en for pair in pairs}) == len(pairs)
+    words = [pair.de.lower().strip(".?").split() for pair in pairs]
+    known = set().union(*(case for cases in ARTICLES.values() for case in cases))
+    for cases, nouns in zip(((0, 1), (1,)), NOUNS):
+        for noun, gender in nouns.items():
+            before = {each[i - 1] for each in words for i, word in enumerate(each) if word == noun}
+            assert before & known == set().union(*(ARTICLES[gender][case] for case in cases)), noun
+    endings = [each[-1] for each, pair in zip(words, pairs) if ", dass " in pair.de]
+    assert len(endings) > 300
+    assert set(endings) > FINITE
+    assert not {"gesehen", "sehen", "nicht"} & set(endings)
+    assert {each[1] for each in words if each[0] == "heute"} > FINITE
