@@ -83,6 +83,8 @@ function positionsTable({ positions }) {
           )))));
 }
 
+let sampling = [1, 0, 1]; // temperature, top-k and top-p, as the sliders stand
+
 /** p_i = softmax(logits / temperature), cut to the k best, then to the fewest whose sum reaches top-p. */
 function sampledDistribution(logits, temperature, k, share) {
   const order = Array.from(logits, (_, i) => i).sort((a, b) => logits[b] - logits[a]);
@@ -115,8 +117,8 @@ function nextToken({ logits, top }) {
   const place = el("div");
   const drawn = el("output", { class: "readout", "aria-live": "polite" });
   const draw = () => {
-    state.sampling = [temperature.get(), topK.get(), topP.get()];
-    const all = sampledDistribution(data, ...state.sampling);
+    sampling = [temperature.get(), topK.get(), topP.get()];
+    const all = sampledDistribution(data, ...sampling);
     const kept = all.filter(({ p }) => p > 0), entropy = -kept.reduce((sum, { p }) => sum + p * Math.log2(p), 0);
     place.replaceChildren(
       bars(t("answer.distribution"),
@@ -127,7 +129,7 @@ function nextToken({ logits, top }) {
     );
     return kept;
   };
-  const [t0, k0, p0] = state.sampling;
+  const [t0, k0, p0] = sampling;
   const temperature = slider("temperature", 0.1, 2, 0.05, t0, (value) => number(value), draw);
   const topK = slider("topk", 0, Math.min(100, data.length), 1, k0,
     (value) => (value ? String(value) : t("answer.all")), draw);

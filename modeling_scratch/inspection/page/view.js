@@ -6,7 +6,7 @@
  * baseline: forward() of that text as it stands, milliseconds: the time that it took, problem: why it failed, or null.
  * change: what the reader changed; changed: forward() of it, or null. rules: of the tokenizer; untyped: why the page
  * cannot read new texts, or null; recorded: how many texts were recorded; difference: of the logits from PyTorch's as
- * the page opened. sampling: temperature, top-k and top-p of next tokens.
+ * the page opened.
  */
 const state = {
   explanation: null,
@@ -21,7 +21,6 @@ const state = {
   untyped: null,
   recorded: 0,
   difference: null,
-  sampling: [1, 0, 1],
 };
 
 const text = () => state.explanation.texts[state.number];

@@ -17,7 +17,7 @@ async function* writtenOn(start) {
     await nextTask();
     const pass = { model, off: { ...NOTHING_OFF, ...change }, tensors: new Map() };
     const { data } = headOf(model, row(lastHiddenStates(pass, "model.", { input_ids: ids }), ids.length - 1));
-    const { id } = drawnFrom(sampledDistribution(data, ...state.sampling));
+    const { id } = drawnFrom(sampledDistribution(data, ...sampling));
     if (ends.includes(id)) return;
     ids.push(id);
     yield ids;
