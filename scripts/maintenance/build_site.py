@@ -11,7 +11,7 @@ import html
 import re
 import shutil
 from argparse import ArgumentParser
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -135,16 +135,11 @@ def write_course(folder: Path) -> str:
     return "\n".join(links)
 
 
-def build(site: Path, folders: Mapping[str, str]) -> None:
-    """Write all pages. folders: those of the models, by the names of their pages. Raises `DataError`."""
-    lives = [described(live, folders[live.name]) for live in LIVE]
+def build(site: Path, lives: Sequence[Live], lessons: str) -> None:
+    """Write the live pages and the start page. lessons: its links to the course. Raises `DataError`."""
     (site / "live").mkdir(parents=True, exist_ok=True)
     cards = [card(live, write_live_page(live, site / "live" / f"{live.name}.html")) for live in lives]
-    parts = {
-        "version": modeling_scratch.__version__,
-        "cards": "\n".join(cards),
-        "lessons": write_course(site / "course"),
-    }
+    parts = {"version": modeling_scratch.__version__, "cards": "\n".join(cards), "lessons": lessons}
     template = TEMPLATE.read_text(encoding="utf-8")
     shutil.copyfile(ROOT / "modeling_scratch" / "block.svg", site / "block.svg")
     (site / ".nojekyll").touch()  # GitHub Pages would leave out folders whose names start with _
@@ -168,7 +163,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = vars(parser.parse_args(arguments))
     site, picture = given.pop("site"), given.pop("picture")
     try:
-        build(site, given)
+        lives = [described(live, given[live.name]) for live in LIVE]
+        build(site, lives, write_course(site / "course"))
     except DataError as error:
         parser.error(str(error))
     if picture:

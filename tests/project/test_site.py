@@ -9,6 +9,7 @@ import build_site
 import live_texts
 import pytest
 from browser import violations
+from build_site import LIVE, described
 from demos import SAVE
 from transformers import AutoTokenizer
 
@@ -26,7 +27,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folders = {name: SAVE[kind](root / name) for name, kind in MODELS.items()}
     for name, folder in folders.items():
         (folder / "README.md").write_text(CARD.format(*TEXTS[name]), encoding="utf-8")
-    build_site.main([str(root / "site"), *(f"--{name}={folder}" for name, folder in folders.items())])
+    build_site.build(root / "site", [described(live, str(folders[live.name])) for live in LIVE], "")
     return root / "site"
 
 
@@ -80,6 +81,8 @@ def test_the_writer_goes_on_with_the_text(page: Any, site: Path) -> None:
 def test_the_start_page_fits_and_is_accessible(page: Any, site: Path) -> None:
     page.goto((site / "index.html").as_uri())
     assert "Toys <of> mine" in page.inner_text(".card >> nth=0")
+    pages = page.eval_on_selector_all("a[href^=docs]", "links => links.map(link => link.getAttribute('href'))")
+    assert [name for name in pages if not (build_site.ROOT / name).with_suffix(".md").is_file()] == []
     for width in (360, 390, 1400):
         page.set_viewport_size({"width": width, "height": 844})
         assert page.evaluate("() => document.documentElement.scrollWidth") <= width
