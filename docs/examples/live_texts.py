@@ -148,11 +148,14 @@ class Translated:
         asked = f"does {who.en} want to" if modal == "wants to" else f"{modal} {who.en}"
         # "nicht" follows the object, and "ein" becomes "kein".
         nothing, nicht = (f"k{what.de}", "") if what.de.startswith("ein") else (what.de, "nicht")
+        not_seen = f"{nicht} {gesehen}".strip()
         en, question, verb, rest, last = self.random.choice((
             (f"{who.en} {present}", f"does {who.en} {infinitive}", sieht, what.de, ""),
             (f"{who.en} does not {infinitive}", f"does {who.en} not {infinitive}", sieht, nothing, nicht),
             (f"{who.en} has {participle}", f"has {who.en} {participle}", "hat", what.de, gesehen),
             (f"{who.en} {past}", f"did {who.en} {infinitive}", "hat", what.de, gesehen),
+            (f"{who.en} has not {participle}", f"has {who.en} not {participle}", "hat", nothing, not_seen),
+            (f"{who.en} did not {infinitive}", f"did {who.en} not {infinitive}", "hat", nothing, not_seen),
             (f"{who.en} {modal} {infinitive}", f"{asked} {infinitive}", kann, what.de, sehen),
         ))  # fmt: skip
         return Clause(f"{en} {what.en}", f"{question} {what.en}", who.de, verb, rest, last)

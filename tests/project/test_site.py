@@ -109,8 +109,10 @@ def test_the_german_of_the_pairs_agrees_and_has_its_verb_where_it_belongs() -> N
     known = set().union(*(case for cases in ARTICLES.values() for case in cases))
     for cases, nouns in zip(((0, 1), (1,)), NOUNS):
         for noun, gender in nouns.items():
-            before = {each[i - 1] for each in words for i, word in enumerate(each) if word == noun}
-            assert before & known == set().union(*(ARTICLES[gender][case] for case in cases)), noun
+            right = set().union(*(ARTICLES[gender][case] for case in cases))
+            before = {each[i - 1] for each in words for i, word in enumerate(each) if word == noun} & known
+            assert before <= right, noun
+            assert len(before) > len(right) / 2
     endings = [each[-1] for each, pair in zip(words, pairs) if ", dass " in pair.de]
     assert len(endings) > 300
     assert set(endings) > FINITE
