@@ -45,12 +45,12 @@ class ScratchConfig(PreTrainedConfig):
     norm_position: Literal["pre", "post", "output", "sandwich"] = "post"
     norm_eps: float | int = 1e-5
     query_key_norm: bool = False  # normalise each head's queries and keys
-    block_type: Literal["sequential", "parallel"] = (
-        "sequential"  # "parallel": both read the same
-    )
+    # "parallel": attention and feed-forward read the same.
+    block_type: Literal["sequential", "parallel"] = "sequential"
     final_norm: bool | None = None  # after the last block; None: unless norm_position is "post"
     first_norm: bool = True  # around the first attention; ModernBERT lacks it
-    float16_guards: bool = False  # float16: W_down in float32, overflowing sums clamped (T5)
+    # T5's activations overflow float16: W_down and the residual stream are in float32, sums clamped.
+    float16_guards: bool = False
 
     # Positions.
     position_type: Literal[

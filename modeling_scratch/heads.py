@@ -1,7 +1,10 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """What heads share: from hidden states to one vector per text, and losses.
 
-Shapes: B batch, T length, N segments, C labels.
+Shapes: B batch, T length, N segments, M tokens that are read, C labels.
+
+Pooling has two steps. pooled_tokens says which tokens will be read, so that an engine may leave out the others; pool
+reads them. Of segments, these indices are the texts; mean and max first put one segment into each row.
 """
 
 from collections.abc import Callable
@@ -29,7 +32,7 @@ def _max(hidden_states: Tensor, mask: Tensor) -> Tensor:
 
 POOLINGS = {"mean": _mean, "max": _max}
 POOLED_TOKENS: dict[str, Callable[[Tensor], Tensor]] = {
-    "first": lambda real: real.int().argmax(-1),  # not always 0: padding may stand on the left
+    "first": lambda real: real.int().argmax(-1),  # after padding, which may stand on the left
     "last": lambda real: real.shape[1] - 1 - real.flip(-1).int().argmax(-1),
 }
 
@@ -46,7 +49,7 @@ def pooled_tokens(inputs: Inputs, real: Tensor | None, pooling: str) -> Tensor |
         lengths = lengths.to(device)
         ends = lengths.cumsum(0)
         indices = ends - lengths if pooling == "first" else ends - 1
-        return indices.clamp(0, inputs.shape.numel() - 1)
+        return indices.clamp(0, inputs.shape.numel() - 1)  # an empty segment may end the batch
     rows = torch.arange(inputs.shape[0], device=device) * inputs.shape[1]
     if real is None:
         real = torch.ones(inputs.shape, dtype=torch.bool, device=device)
@@ -81,7 +84,7 @@ def one_segment_a_row(
         longest = int(lengths.max())
     states, lengths = hidden_states.flatten(0, 1), lengths.to(hidden_states.device)[:, None]
     columns = torch.arange(longest, device=states.device)
-    indices, mask = lengths.cumsum(0) - lengths + columns, columns < lengths
+    indices, mask = lengths.cumsum(0) - lengths + columns, columns < lengths  # (N, longest)
     indices = indices.clamp(max=len(states) - 1).flatten()
     # The gradient of index_select is index_add; that of states[indices] sorts the indices first.
     read = states.index_select(0, indices)
@@ -100,7 +103,7 @@ def pooled_output(
     hidden_states, lengths = outputs.last_hidden_state, inputs.segment_lengths
     if lengths is not None and indices is not None:
         hidden_states = hidden_states.flatten(0, 1).index_select(0, indices)[:, None]
-        real = lengths[:, None] > 0
+        real = lengths[:, None] > 0  # (N, 1), of hidden states (N, 1, hidden)
     elif lengths is not None:
         longest = kwargs.get("max_length_q")
         hidden_states, real = one_segment_a_row(hidden_states, lengths, longest)
@@ -119,7 +122,7 @@ class Pooler(nn.Module):
 
 
 def labelled_tokens(labels: Tensor) -> tuple[Tensor, Tensor]:
-    """Indices (N,) in the flattened (B, T) of the tokens that have a label, and these labels (N,)."""
+    """Indices (M,) in the flattened (B, T) of the tokens that have a label, and these labels (M,)."""
     labels = labels.flatten()
     indices = (labels != -100).nonzero().flatten()
     return indices, labels[indices]

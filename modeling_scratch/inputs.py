@@ -51,7 +51,8 @@ class Inputs:
     - (B, 1, T, past + T), true where a query sees a key, causality and window included
     - the same shape in floats, which are added to the scores
     - a dictionary of these by type of layer, from generate_batch
-    past is the number of cached tokens, prefix that of arguments in errors: "decoder_" or "".
+    past is the number of cached tokens, a tensor where a static cache counts on its device; prefix
+    that of arguments in errors: "decoder_" or "".
 
     A row may hold several texts, segments that do not see each other, in Hugging Face's form
     (DataCollatorWithFlattening): without attention_mask, and with position_ids that restart, or
@@ -115,6 +116,7 @@ class Inputs:
         starts = restarts(self.position_ids, self.shape)  # (B, T)
         if not starts[:, 1:].any():
             return None
+        # [0 1 2 0 1] starts at 0 and 3: segments of 3 and 2.
         first_tokens = starts.flatten().nonzero().flatten()  # (N,), in the flattened batch
         return F.pad(first_tokens, (0, 1), value=starts.numel()).diff()
 
@@ -142,6 +144,7 @@ class Inputs:
         mask, device, pad = self.attention_mask, self.read.device, config.pad_token_id
         if config.counted_tokens == "not_pad_token_id" and self.input_ids is not None:
             counted = self.input_ids != pad  # (B, T)
+            # -1 + position_offset is RoBERTa's row of padding.
             return torch.where(counted, counted.cumsum(-1) - 1 + self.past, -1)
         mask = mask if config.counted_tokens == "real" else None
         return positions_from_mask(mask, self.shape, device, self.past).expand(self.shape)

@@ -86,6 +86,7 @@ class ScratchDecoderForCausalLM(ScratchDecoderPreTrainedModel, ScratchGeneration
         kwargs |= {"past_key_values": past_key_values, "use_cache": use_cache}
         outputs = self.model(inputs=inputs, return_dict=True, **kwargs)
         is_count = isinstance(logits_to_keep, int)
+        # slice(0, None), all, for 0.
         kept: Any = slice(-logits_to_keep, None) if is_count else logits_to_keep
         hidden_states = outputs.last_hidden_state[:, kept]
         logits = self.lm_head(self.projection(hidden_states))  # (B, T, V)
@@ -135,6 +136,7 @@ class ScratchDecoderForSequenceClassification(ScratchDecoderPreTrainedModel):
         texts = input_ids, inputs_embeds, attention_mask, position_ids, token_type_ids
         inputs = Inputs(*texts, kwargs.get("cu_seq_lens_q"), past)
         kwargs |= {"past_key_values": past_key_values, "use_cache": use_cache}
+        # Native classes look for pad_token_id, with or without a mask.
         by_mask = self.config.counted_tokens == "real"
         real = inputs.real_tokens(self.config.pad_token_id, by_mask)  # (B, T)
         pooled, outputs = pooled_output(self.model, inputs, real, "last", **kwargs)

@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The encoder family: heads for masked tokens, texts, tokens and answer spans on a bidirectional base model.
 
-Shapes: B batch, T length, V vocabulary, C labels.
+Shapes: B batch, T length, M masked tokens, V vocabulary, C labels.
 """
 
 from collections.abc import Callable
@@ -120,7 +120,7 @@ class ScratchEncoderForMaskedLM(ScratchEncoderPreTrainedModel):
         )
         hidden_states = outputs.last_hidden_state
         if token_indices is not None:
-            hidden_states = hidden_states.flatten(0, 1)[token_indices]  # (N, hidden)
+            hidden_states = hidden_states.flatten(0, 1)[token_indices]  # (M, hidden)
         logits = self.lm_head(hidden_states)
         loss = cross_entropy(logits, labels, num_items_in_batch)
         return MaskedLMOutput(loss, logits, outputs.hidden_states, outputs.attentions)
@@ -155,6 +155,7 @@ class ScratchEncoderForSequenceClassification(ScratchEncoderPreTrainedModel):
         texts = input_ids, inputs_embeds, attention_mask, position_ids, token_type_ids
         inputs = Inputs(*texts, kwargs.get("cu_seq_lens_q"))
         pooling = self.config.classifier_pooling
+        # Native classes, which do not count real tokens, read the first one with or without a mask.
         by_mask = pooling != "first" or self.config.counted_tokens == "real"
         real = inputs.real_tokens(by_mask=by_mask)
         pooled, outputs = pooled_output(self.model, inputs, real, pooling, **kwargs)

@@ -31,7 +31,7 @@ from ..inputs import (
     self_attention_mask,
 )
 from ..positions import rotary_angles
-from ..stack import StackModel, position_bias
+from ..stack import StackModel, score_bias
 from .attention import eager_attention
 from .hooks import has_foreign_hooks, has_hooks, has_to_be_called, is_traced, recomputes
 from .last_block import attend_once, attend_then_select, last_block
@@ -221,7 +221,7 @@ def _group_masks(
 ) -> dict[str, tuple[Any, Tensor | None]]:
     """The mask and the bias (R, H, W, W) of each type of layer; segment_ids (R, W), None if each row is one text."""
     kinds, like = dict.fromkeys(model.stack.attention_types), model.embeddings.tokens.weight
-    bias = position_bias(model.stack, shape, like)  # texts are contiguous: distances are those in a row
+    bias = score_bias(model.stack, shape, like)  # texts are contiguous: distances are those in a row
     return {kind: (_group_mask(config, model.is_causal, device, segments, shape, kind), bias) for kind in kinds}
 
 
