@@ -63,9 +63,6 @@ def self_attention_cache(cache: Any) -> Any:
     return cache.self_attention_cache if isinstance(cache, EncoderDecoderCache) else cache
 
 
-UNCHANGED = nn.Identity()
-
-
 class Attention(nn.Module):
     """Concat(head_1, ..., head_H) W_O with head_i = Attention(Q W_i, K W_i, V W_i) (Vaswani et al. 2017, 3.2.2).
 
@@ -145,12 +142,12 @@ class Attention(nn.Module):
     def _heads(
         self,
         features: Tensor,
-        norm: nn.Module = UNCHANGED,
-        rotary: tuple[Tensor, Tensor] | None = None,
+        norm: nn.Module,
+        rotary: tuple[Tensor, Tensor] | None,
     ) -> Tensor:
         """(B, T, H * D) -> (B, H, T, D), normalised, and rotated by its position where positions are rotary.
 
-        Of keys and values, (B, S, K * D) -> (B, K, S, D).
+        Of keys, (B, S, K * D) -> (B, K, S, D).
         """
         heads = norm(features.unflatten(-1, (-1, self.head_dim)))  # (B, T, H, D)
         if rotary is not None:
@@ -173,7 +170,8 @@ class Attention(nn.Module):
             layer = cache.cross_attention_cache.layers[self.layer_idx]
             return layer.keys, layer.values
         key = self._heads(self.k_proj(source), self.k_norm, rotary)
-        value = self._heads(self.v_proj(source))
+        # Values have no norm and no position: (B, S, K * D) -> (B, K, S, D).
+        value = self.v_proj(source).unflatten(-1, (-1, self.head_dim)).transpose(1, 2)
         if cache is None:
             return key, value
         if is_cross:
