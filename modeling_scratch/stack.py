@@ -59,8 +59,9 @@ class Block(GradientCheckpointingLayer):
         self.attention_residual = residual(config)
         if layer_idx == 0 and not config.first_norm:
             self.attention_residual.norm = nn.Identity()
-        cross = Attention(config, layer_idx, is_cross=True) if cross_attention else None
-        self.cross_attention = cross
+        self.cross_attention = (
+            Attention(config, layer_idx, is_cross=True) if cross_attention else None
+        )
         self.cross_attention_residual = residual(config) if cross_attention else None
         self.feed_forward = FeedForward(config)
         self.feed_forward_residual = residual(config)
@@ -181,16 +182,15 @@ class Stack(nn.Module):
 
 
 def choose_attention(
-    model: Any, attention_fn: Callable | None, kwargs: Mapping[str, Any]
+    config: ScratchConfig, attention_fn: Callable | None, kwargs: Mapping[str, Any]
 ) -> tuple[ScratchConfig, Callable | None]:
     """The config by which masks are made, and the attention function; None: the config's own.
 
     A function without a mask format of its own (transformers.AttentionMaskInterface) gets the
     masks of eager attention, causality included.
     """
-    config = model.config
     # 1. A function of the caller, or recorded weights: the masks of eager attention.
-    if attention_fn is None and model.is_asked_for("output_attentions", kwargs):
+    if attention_fn is None and kwargs.get("output_attentions", config.output_attentions):
         attention_fn = eager_attention  # fused kernels never form the weights
     if attention_fn is not None:
         return eager_config(config), attention_fn
@@ -259,7 +259,7 @@ class StackModel:
         another engine may leave out the others. attention_fn: in place of the backend that the
         config names, with masks as eager attention takes them. kwargs: see Stack.forward.
         """
-        config, attention_fn = choose_attention(self, attention_fn, kwargs)
+        config, attention_fn = choose_attention(self.config, attention_fn, kwargs)
         if past_key_values is None and encoder_hidden_states is None:
             kwargs = with_bounds(config, inputs, kwargs)
         position_ids = inputs.positions(config)  # (B, T)
@@ -272,10 +272,11 @@ class StackModel:
         )
         by_type = {}
         for kind in dict.fromkeys(self.stack.attention_types):
-            mask = self_attention_mask(config, inputs, self.is_causal, past_key_values, kind)
-            bias = score_bias(self.stack, inputs.shape, hidden_states, past_key_values, kind)
-            angles = rotary_angles(config, position_ids, hidden_states.dtype, kind)
-            by_type[kind] = mask, bias, angles
+            by_type[kind] = (
+                self_attention_mask(config, inputs, self.is_causal, past_key_values, kind),
+                score_bias(self.stack, inputs.shape, hidden_states, past_key_values, kind),
+                rotary_angles(config, position_ids, hidden_states.dtype, kind),
+            )
         encoder_mask = cross_attention_mask(
             config, inputs, encoder_hidden_states, encoder_attention_mask
         )
@@ -328,8 +329,14 @@ class ScratchEncoderModel(StackModel, ScratchEncoderPreTrainedModel):
         the B * T hidden states are read; the values of others are undefined.
         """
         if inputs is None:
-            texts = input_ids, inputs_embeds, attention_mask, position_ids, token_type_ids
-            inputs = Inputs(*texts, kwargs.get("cu_seq_lens_q"))
+            inputs = Inputs(
+                input_ids,
+                inputs_embeds,
+                attention_mask,
+                position_ids,
+                token_type_ids,
+                kwargs.get("cu_seq_lens_q"),
+            )
         if self.pooler is None:
             return BaseModelOutput(self.engine(inputs, **kwargs))
         hidden_states = self.engine(inputs, **{**kwargs, "token_indices": None})
@@ -395,8 +402,16 @@ class ScratchDecoderModel(StackModel, ScratchDecoderPreTrainedModel):
             )
         if inputs is None:
             past = 0 if past_key_values is None else past_key_values.get_seq_length()
-            texts = input_ids, inputs_embeds, attention_mask, position_ids, token_type_ids
-            inputs = Inputs(*texts, kwargs.get("cu_seq_lens_q"), past, self.prefix)
+            inputs = Inputs(
+                input_ids,
+                inputs_embeds,
+                attention_mask,
+                position_ids,
+                token_type_ids,
+                kwargs.get("cu_seq_lens_q"),
+                past,
+                self.prefix,
+            )
         cache = self._cache(past_key_values, inputs, use_cache)
         hidden_states = self.engine(
             inputs,
@@ -417,11 +432,10 @@ class ScratchDecoderModel(StackModel, ScratchDecoderPreTrainedModel):
         # A row of segments has no one end, behind which cached tokens could go on.
         if use_cache and cache is None and inputs.segment_ids() is None:
             cache = DynamicCache(config=self.config)
-        is_single = not isinstance(cache, EncoderDecoderCache)
-        if cache is not None and is_single and self.config.is_encoder_decoder:
+        if cache is None or not self.config.is_encoder_decoder:
+            return cache
+        if not isinstance(cache, EncoderDecoderCache):
             cache = EncoderDecoderCache(cache, DynamicCache())
-        if isinstance(cache, EncoderDecoderCache):
-            crossed = cache.cross_attention_cache
-            if any(crossed.is_sliding):  # a window is of the tokens themselves
-                cache.cross_attention_cache = DynamicCache()
+        if any(cache.cross_attention_cache.is_sliding):  # a window is of the tokens themselves
+            cache.cross_attention_cache = DynamicCache()
         return cache

@@ -89,7 +89,7 @@ def fast_engine(
 
 def _looks_inside(model: Any, kwargs: Mapping[str, Any]) -> bool:
     """Return whether the call asks for what only the textbook engine has."""
-    is_every_layer = any(model.is_asked_for(name, kwargs) for name in OF_EVERY_LAYER)
+    is_every_layer = any(kwargs.get(name, getattr(model.config, name)) for name in OF_EVERY_LAYER)
     return is_every_layer or not FOR_THE_TEXTBOOK.isdisjoint(kwargs)
 
 
