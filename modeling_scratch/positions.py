@@ -143,8 +143,8 @@ def relative_buckets(distances: Tensor, count: int, furthest: int, is_causal: bo
         count = count // 2
         side, steps = (distances > 0) * count, distances.abs()
     exact = count // 2
-    span = math.log(furthest / exact)
-    share = (steps.clamp(min=1) / exact).log() / span  # from 0 to 1 in the buckets that grow
+    # From 0 to 1 in the buckets that grow.
+    share = (steps.clamp(min=1) / exact).log() / math.log(furthest / exact)
     grown = exact + (share * (count - exact)).long()
     return side + torch.where(steps < exact, steps, grown.clamp(max=count - 1))
 
