@@ -37,10 +37,10 @@ POOLED_TOKENS: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-def pooled_tokens(inputs: Inputs, real: Tensor | None, pooling: str) -> Tensor | None:
+def pooled_tokens(inputs: Inputs, real: Tensor, pooling: str) -> Tensor | None:
     """The token that each text is read from: indices (B,) in the flattened (B, T); None: pooling reads all.
 
-    real (B, T): true at the tokens that count, None: all. Of segments, one index per segment, (N,).
+    real (B, T): true at the tokens that count. Of segments, one index per segment, (N,).
     """
     if pooling not in POOLED_TOKENS:
         return None
@@ -51,22 +51,17 @@ def pooled_tokens(inputs: Inputs, real: Tensor | None, pooling: str) -> Tensor |
         indices = ends - lengths if pooling == "first" else ends - 1
         return indices.clamp(0, inputs.shape.numel() - 1)  # an empty segment may end the batch
     rows = torch.arange(inputs.shape[0], device=device) * inputs.shape[1]
-    if real is None:
-        real = torch.ones(inputs.shape, dtype=torch.bool, device=device)
     return rows + POOLED_TOKENS[pooling](real.to(device))
 
 
-def pool(hidden_states: Tensor, real: Tensor | None, pooling: str) -> Tensor:
-    """One vector per text, from its real tokens only: (B, T, hidden), real (B, T), None: all -> (B, hidden).
+def pool(hidden_states: Tensor, real: Tensor, pooling: str) -> Tensor:
+    """One vector per text, from its real tokens only: (B, T, hidden), real (B, T) -> (B, hidden).
 
     A text of no tokens is zeros.
     """
-    device = hidden_states.device
-    if real is None:
-        real = torch.ones(hidden_states.shape[:2], device=device)
-    real = real.to(device).bool()
+    real = real.to(hidden_states.device).bool()
     if pooling in POOLED_TOKENS:
-        rows = torch.arange(real.shape[0], device=device)
+        rows = torch.arange(real.shape[0], device=real.device)
         pooled = hidden_states[rows, POOLED_TOKENS[pooling](real)]  # (B, hidden)
     else:
         pooled = POOLINGS[pooling](hidden_states, real)
@@ -92,11 +87,11 @@ def one_segment_a_row(
 
 
 def pooled_output(
-    model: Any, inputs: Inputs, real: Tensor | None, pooling: str, **kwargs: Any
+    model: Any, inputs: Inputs, real: Tensor, pooling: str, **kwargs: Any
 ) -> tuple[Tensor, Any]:
     """One vector per text, (B, hidden), or per segment, (N, hidden), and the base model's output.
 
-    real (B, T): true at the tokens that count, None: all.
+    real (B, T): true at the tokens that count.
     """
     indices = pooled_tokens(inputs, real, pooling)
     outputs = model(inputs=inputs, token_indices=indices, return_dict=True, **kwargs)
