@@ -123,7 +123,8 @@ function stepRows(steps, names) {
 /** The name that says most: that in the formulas, a variable of the code, or else the last part of the dotted name. */
 function stepName(step) {
   const name = mainNames(text().trace).get(step.id);
-  return name ? tensorTitle(name) : step.variable ?? (step.names.length ? lastName(step.names[0]) : step.op);
+  const other = step.names.find((each) => lastName(each) !== "input");
+  return name ? tensorTitle(name) : step.variable ?? (other ? lastName(other) : step.op);
 }
 
 /** The first tensor of a formula for which a step was computed: its name, or undefined. */
@@ -199,12 +200,15 @@ function fit(boxes) {
 /** The formula of a tensor, and that of its part, in which it is marked; of a detail, that of what it is needed for. */
 function formulasOf(step) {
   const own = mainNames(text().trace).get(step.id), name = own ?? purposeOf(step);
-  const lines = own ? formulaOf(own) : [], whole = name ? formulaOfPart(parentName(name), name) : [];
+  const whole = name ? formulaOfPart(parentName(name), name) : [];
+  const lines = own || (name && !whole.length) ? formulaOf(name) : [];
   const isOther = !(lines.length || whole.length) || state.difference > TOLERANCE; // code of the reader's own
+  const isWhole = whole.some((line) => line.textContent === lines[0]?.textContent); // no need to say it twice
   return [
-    lines.length > 0 && formulaBox(lines),
     !own && name && note(t("pass.towards"), " ", el("code", {}, tensorTitle(name))),
+    lines.length > 0 && !isWhole && formulaBox(lines),
     whole.length > 0 && formulaBox(whole, "formula whole"),
+    isWhole && lines.length > 1 && formulaBox(lines.slice(1)),
     isOther && step.equation && el("p", { class: "equation" }, step.equation),
   ];
 }
