@@ -41,7 +41,8 @@ def draw(page: Any, path: Path, folder: Path) -> None:
     page.goto(path.resolve().as_uri())
     page.wait_for_selector("html[data-ready]")
     page.screenshot(path=folder / "explain-page.png")
-    height = "maxHeight: part.id === 'pass' ? '1270px' : '1000px'"
+    page.click("#block-0 > summary")  # embeddings; the first layer is open
+    height = "maxHeight: part.id === 'pass' ? '1660px' : '1000px'"
     look = f"part => Object.assign(part.style, {{padding: '8px 16px', overflow: 'hidden', {height}}})"
     page.eval_on_selector_all("section.part", f"parts => parts.forEach({look})")
     page.eval_on_selector(".change-bar", "bar => { bar.style.visibility = 'hidden'; }")
