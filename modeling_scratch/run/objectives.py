@@ -2,7 +2,7 @@
 """Pretraining objectives: models, tokenizers, rows of tokens and collators."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import Any, Literal
@@ -46,7 +46,7 @@ from ..data.packed_documents import (
 from ..modeling_base import ScratchPreTrainedModel
 from ..report.pretraining import PretrainingData, TextSize
 from ..utils.errors import DataError
-from ..utils.options import option
+from ..utils.options import REQUIRED, option
 from .encoder_models import check_folders
 
 STREAMED_TEXTS = 100_000  # the number of first documents of a stream that a new tokenizer is trained on
@@ -89,8 +89,8 @@ PRESETS = "; ".join(f"{name}: {', '.join(objective.presets)}" for name, objectiv
 class PretrainingModelArguments:
     """The objective and the model to train: a preset from scratch or a checkpoint to continue."""
 
-    objective: Literal["mlm", "clm", "denoising"] = field(
-        metadata={"help": "Masked tokens (encoder), the next token (decoder) or denoising (encoder-decoder)."}
+    objective: Literal["mlm", "clm", "denoising"] = option(
+        REQUIRED, "Masked tokens (encoder), the next token (decoder) or denoising (encoder-decoder)."
     )
     preset: str | None = option(
         None,
