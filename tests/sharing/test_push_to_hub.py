@@ -255,13 +255,13 @@ def test_a_push_of_the_trainer_leaves_predictions_behind(hub, tmp_path):
     output, data = tmp_path / "run", toy_tokenizer()(["a good film", "bad"], padding=True)
     arguments = TrainingArguments(
         str(output), max_steps=1, save_steps=1, use_cpu=True, disable_tqdm=True, report_to="none", push_to_hub=True,
-        hub_model_id="user/trained", hub_token=TOKEN, hub_always_push=True,
+        hub_model_id="user/trained", hub_token=TOKEN, hub_always_push=True, hub_private_repo=True,
     )  # fmt: skip
     rows = Dataset.from_dict({**data, "labels": [1, 0]})
     trainer = RunTrainer(TEXTS.model(), arguments, train_dataset=rows, processing_class=toy_tokenizer())
     (output / "linear").mkdir()
     tables = {"predictions.jsonl", "misclassified.csv", "class_words.csv"}
-    left = {*tables, "examples.jsonl", "test.translations.txt", "_notes", *LINEAR}
+    left = {*tables, "examples.jsonl", "test.translations.txt", "notes.md", *LINEAR}
     for name in ("results.md", *left):
         (output / name).write_text("of the run")
     trainer.train()
@@ -271,6 +271,7 @@ def test_a_push_of_the_trainer_leaves_predictions_behind(hub, tmp_path):
     assert {"model.safetensors", "results.md", "attention.py"} < names
     assert not left & names
     assert {"The end", "Training in progress, step 1"} < {*hub.messages("user/trained")}
+    assert hub.repositories["user/trained"].private
 
 
 FAULTS = {
