@@ -123,16 +123,16 @@ class Results(NamedTuple):
 
 
 class Space(NamedTuple):
-    """What the app of a Space has, as Python code: its answer and its output, and the settings of a request.
+    """The app of a Space: its pipeline, with the arguments `options`, and its answer, as Python code.
 
-    task, options: arguments of the pipeline. fields: the names of the texts.
+    fields, output: the names of the texts, and the first of the outputs of the page. settings: components by argument.
     """
 
     task: str
     answer: str
-    output: str = 'gr.Label(label="Answer", num_top_classes=10)'
-    fields: tuple[str, ...] = ("text",)
-    settings: tuple[tuple[str, str], ...] = ()
+    settings: Mapping[str, Component] = {}
+    fields: tuple[str, ...] = ()
+    output: Component = ("JSON", {"label": "Answer"})
     options: str = ""
 
 
@@ -430,7 +430,7 @@ class Task:
     def space_of(self, config: Any, has_pairs: bool) -> Space:
         """Return the app for a model. has_pairs: it reads pairs of texts."""
         options = [f", {name}={json.dumps(value)}" for name, value in self.settings(config).items()]
-        return self.space._replace(options="".join(options))
+        return self.space._replace(fields=self.fields, output=self.outputs[0], options="".join(options))
 
     def explained_as(self, config: Any) -> str:
         """Return what explanations call the task of a model."""
