@@ -1,7 +1,6 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """One training of any task: check, read, build, train, save, evaluate, report and share."""
 
-import json
 from collections.abc import Callable, Sequence, Sized
 from dataclasses import replace
 from functools import partial
@@ -16,7 +15,7 @@ from ..tasks import named
 from ..tasks.base import Task, Training
 from ..utils.command_line import run_program
 from ..utils.errors import DataError
-from ..utils.markdown import excerpt
+from ..utils.markdown import as_python, excerpt
 from ..utils.terminal import told
 from .arguments import checking_arguments, choose_epoch_on_validation, inputs_of
 from .life_cycle import Run, pipeline_call, summary
@@ -191,13 +190,9 @@ def answered(task: Task, folder: Path, texts: list[str], trust_remote_code: bool
     pipe: Any = pipeline(name, model=str(folder), trust_remote_code=trust_remote_code)
     settings = task.settings(pipe.model.config)
     pipe = partial(pipe, **settings)
-    given = "".join(f", {name}={_python(value)}" for name, value in settings.items())
+    given = "".join(f", {name}={as_python(value)}" for name, value in settings.items())
     rows = []
     for parts in map(parts_of, texts):
         shown = " | ".join(excerpt(part, LONGEST_TEXT) for part in parts)
         rows.append(f"{shown}\n    {excerpt(task.sample(pipe, *parts))}")
     return "\n".join(["", pipeline_call(f'"{name}", model={str(folder)!r}{given}'), *rows])
-
-
-def _python(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
