@@ -12,12 +12,14 @@ from operator import getitem
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TextIO
 
+from tqdm import tqdm
 from transformers import DataCollatorWithPadding
 
 from ..inference.arguments import PredictArguments, refuse
-from ..inference.rows import read_input, row_writer
+from ..inference.rows import check_input, in_chunks, read_input, row_writer, tell
 from ..tasks import PROGRAMS
 from ..utils.errors import DataError
+from ..utils.files import open_output
 from ..utils.markdown import escaped, percent, quoted_rows, table
 from .answerer import Answerer
 from .page import Component, Page
@@ -478,6 +480,19 @@ class Task:
         """Return the answers to rows, with the values of all columns."""
         for (row, text, kept), answer in zip(rows, answerer.answer([text for _, text, _ in rows])):
             yield {"text": text, self.column(answerer): answer, **kept, "row": row}
+
+    def predict(self, arguments: PredictArguments) -> None:
+        """Answer every row of the input, in its order. Raises `DataError` for an invalid input or model."""
+        self.prepare(arguments)
+        check_input(arguments, self.rows)
+        answerer, hides = self.load(arguments), arguments.no_progress or None
+        with open_output(arguments.output) as handle, tqdm(unit=f" {self.unit}", disable=hides) as bar:
+            write, answerer.progress = self.writer(handle, arguments, answerer), bar.update
+            for chunk in in_chunks(self.rows(arguments)):
+                for line in self.answer(answerer, chunk):
+                    write(line)
+                handle.flush()
+        tell(answerer.counts)
 
     def shown(self, answer: Any, *texts: str) -> list[Any]:
         """Return the values of `outputs` for an answer."""
