@@ -18,7 +18,7 @@ from transformers import (
 )
 
 import modeling_scratch
-from tokenization import KINDS, special_token_ids
+from tokenization import special_token_ids
 
 from .. import presets
 from ..bridges.configs import FAMILIES
@@ -47,7 +47,7 @@ from ..modeling_base import ScratchPreTrainedModel
 from ..report.pretraining import PretrainingData, TextSize
 from ..utils.errors import DataError
 from ..utils.options import REQUIRED, option
-from .encoder_models import check_folders
+from .encoder_models import check_folders, new_tokenizer
 
 STREAMED_TEXTS = 100_000  # the number of first documents of a stream that a new tokenizer is trained on
 MOST_PADDING = 10  # rows of so many times the training text
@@ -170,13 +170,7 @@ def _train_tokenizer(arguments: PretrainingModelArguments, texts: Iterable[str])
     if not isinstance(texts, Sequence):
         texts = list(islice(texts, STREAMED_TEXTS))
     tell_stage("training the tokenizer", texts)
-    options = {"style": arguments.choice.style, "lowercase": arguments.lowercase, "length": len(texts)}
-    try:
-        return KINDS[arguments.tokenizer_kind](texts, arguments.vocab_size, **options)
-    except ValueError as error:
-        if isinstance(error, DataError):
-            raise
-        raise DataError(f"cannot train a tokenizer: {error}") from error
+    return new_tokenizer(arguments, texts, style=arguments.choice.style, lowercase=arguments.lowercase)
 
 
 def _needed_tokens(arguments: PretrainingModelArguments) -> list[str]:
