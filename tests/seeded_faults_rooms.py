@@ -334,8 +334,8 @@ SHARING = (
         "logits that are no numbers agree with those that were recorded",
     ),
     Fault(
-        "all_else_deleted_there", "sharing/push", "upload",
-        "for name in there - files.keys() if is_stale(name))", "for name in there - files.keys())",
+        "all_else_deleted_there", "sharing/hub", "Repository._commit",
+        "for name in there - upload.files.keys() if upload.is_stale(name))", "for name in there - upload.files.keys())",
         "a push deletes whatever else is in the repository",
     ),
 )  # fmt: skip
@@ -461,13 +461,13 @@ TASKS = (
     ),
     Fault(
         "predictions_pushed", "run/layout", "ENTRIES",
-        'Entry(PREDICTIONS, "predictions", has_texts=True)', 'Entry(PREDICTIONS, "predictions")',
+        'Entry(PREDICTIONS, "predictions")', 'Entry(PREDICTIONS, "predictions", is_shared=True)',
         "a push uploads digests of the texts, which tell who has them",
     ),
     Fault(
         "overwriting_leaves_translations", "run/layout", "ENTRIES",
-        'Entry(TRANSLATIONS.format("*"), "translations", has_texts=True)',
-        'Entry(TRANSLATIONS, "translations", has_texts=True)',
+        'Entry(TRANSLATIONS.format("*"), "translations")',
+        'Entry(TRANSLATIONS, "translations")',
         "the translations of a run that is replaced stay in the folder, and are pushed",
     ),
 )  # fmt: skip
@@ -512,7 +512,7 @@ FIRST = {
     "sharing/model_card": ("model_card",),
     "sharing/verification": ("verify",),
     "sharing/verification_outputs": ("verify",),
-    "sharing/push": ("push_to_hub",),
+    "sharing/hub": ("push_to_hub",),
     "serving/batches": ("serving_batches", "serve"),
     "serving/app": ("serve",),
     "serving/metrics": ("serve",),
