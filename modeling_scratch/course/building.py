@@ -1,0 +1,107 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""A lesson's source in Python's percent format, and the notebooks that are made of it.
+
+    # %% [markdown]           text                     # %%                  code
+    # %% [markdown] slide     text, and a slide        # %% exercise NAME    code whose solution a student writes
+    # %% [markdown] teacher   for the teacher alone
+
+The solution stands between `# solution` and `# end solution`. The source runs from top to bottom as it is.
+"""
+
+import json
+import re
+from base64 import b64encode
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from ..utils.errors import DataError
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = ROOT / "docs" / "course"
+# The cell that installs the package where it is missing is the same in all notebooks.
+NOTEBOOK_WITH_SETUP = ROOT / "docs" / "notebooks" / "transformer-in-an-evening.ipynb"
+HEADER = re.compile(r"# %%( \[markdown\])?(?: (slide|teacher|exercise \w+))?$")
+SOLUTION = re.compile(r"^( *)# solution\n(.*?)^ *# end solution\n?", re.MULTILINE | re.DOTALL)
+FIGURE = re.compile(r"!\[([^]]*)\]\(figure:([\w-]+)\)")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """role: "", "slide", "teacher" or "exercise NAME"."""
+
+    source: str
+    is_text: bool
+    role: str = ""
+
+
+def sources() -> dict[int, Path]:
+    """The lessons, by their numbers."""
+    found = {int(path.stem.split("_")[1]): path for path in sorted(SOURCES.glob("lesson_*.py"))}
+    if not found:
+        raise DataError(f"{SOURCES}: no lessons there; they are in a clone of the repository, not in the wheel")
+    return found
+
+
+def read_lesson(path: Path) -> list[Cell]:
+    """The cells of a source. What stands before the first one is for those who read the file."""
+    headers, bodies = [], []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        if line.startswith("# %%"):
+            header = HEADER.match(line)
+            if header is None or bool(header[1]) == (header[2] or "").startswith("exercise"):
+                raise DataError(f"{path}:{number}: no such cell: {line}")
+            headers.append((bool(header[1]), header[2] or ""))
+            bodies.append([])
+        elif bodies:
+            bodies[-1].append(re.sub("^# ?", "", line) if headers[-1][0] else line)
+    return [Cell("\n".join(body).strip("\n"), *header) for header, body in zip(headers, bodies)]
+
+
+def notebook(cells: list[Cell], is_teacher: bool) -> dict[str, Any]:
+    """The notebook of the student, or that of the teacher with solutions and notes, in nbformat 4.5."""
+    title, *rest = [cell for cell in cells if is_teacher or cell.role != "teacher"]
+    written = [as_json(title, is_teacher), code(setup()), *(as_json(cell, is_teacher) for cell in rest)]
+    return {
+        "cells": [{"id": f"cell-{number}", **cell} for number, cell in enumerate(written)],
+        "metadata": {
+            "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+            "language_info": {"name": "python"},
+        },
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+
+
+def as_json(cell: Cell, is_teacher: bool) -> dict[str, Any]:
+    if not cell.is_text:
+        return code(SOLUTION.sub(r"\2" if is_teacher else r"\1...  # your code here\n", cell.source))
+    text = f"**For the teacher.** {cell.source}" if cell.role == "teacher" else cell.source
+    attachments = {f"{name}.png": {"image/png": b64encode(drawn(name)[0]).decode()} for _, name in FIGURE.findall(text)}
+    source = FIGURE.sub(r"![\1](attachment:\2.png)", text)
+    more = {"attachments": attachments} if attachments else {}
+    return {"cell_type": "markdown", "metadata": {}, "source": source, **more}
+
+
+def code(source: str) -> dict[str, Any]:
+    return {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": source}
+
+
+@cache
+def setup() -> str:
+    cells = json.loads(NOTEBOOK_WITH_SETUP.read_text(encoding="utf-8"))["cells"]
+    return "".join(next(cell for cell in cells if cell["cell_type"] == "code")["source"])
+
+
+@cache
+def drawn(name: str) -> tuple[bytes, bytes]:
+    """A figure of `modeling-scratch figures` as PNG and SVG."""
+    from ..figures.command import FIGURES, FiguresArguments, Subject
+    from ..figures.look import write_figure
+
+    figure = FIGURES[name](Subject(FiguresArguments(names=[name])))
+    with TemporaryDirectory() as folder:
+        png, svg = write_figure(figure, Path(folder), name)
+        return png.read_bytes(), svg.read_bytes()
