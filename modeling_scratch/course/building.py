@@ -79,7 +79,7 @@ def as_json(cell: Cell, is_teacher: bool) -> dict[str, Any]:
     if not cell.is_text:
         return code(SOLUTION.sub(r"\2" if is_teacher else placeholder, cell.source))
     text = f"**For the teacher.** {cell.source}" if cell.role == "teacher" else cell.source
-    attachments = {f"{name}.png": {"image/png": b64encode(drawn(name)[0]).decode()} for _, name in FIGURE.findall(text)}
+    attachments = {f"{name}.png": {"image/png": b64encode(drawn(name)).decode()} for _, name in FIGURE.findall(text)}
     source = FIGURE.sub(r"![\1](attachment:\2.png)", text)
     more = {"attachments": attachments} if attachments else {}
     return {"cell_type": "markdown", "metadata": {}, "source": source, **more}
@@ -103,12 +103,11 @@ def setup() -> str:
 
 
 @cache
-def drawn(name: str) -> tuple[bytes, bytes]:
-    """A figure of `modeling-scratch figures` as PNG and SVG."""
+def drawn(name: str) -> bytes:
+    """A figure of `modeling-scratch figures` as PNG."""
     from ..figures.command import FIGURES, FiguresArguments, Subject
     from ..figures.look import write_figure
 
     figure = FIGURES[name](Subject(FiguresArguments(names=[name])))
     with TemporaryDirectory() as folder:
-        png, svg = write_figure(figure, Path(folder), name)
-        return png.read_bytes(), svg.read_bytes()
+        return write_figure(figure, Path(folder), name)[0].read_bytes()
