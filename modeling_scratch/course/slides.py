@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 from markdown_it import MarkdownIt
 
-from .building import FIGURE, Cell, drawn
+from .building import PICTURE, Cell, encoded
 
 TEMPLATE = Path(__file__).with_name("slides.html")
 BROWSERS = "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"
@@ -35,8 +35,8 @@ def slides(cells: list[Cell]) -> str:
 
 
 def rendered(text: str) -> str:
-    """Markdown with formulas and figures as HTML."""
-    text = FIGURE.sub(lambda found: f"![{found[1]}](data:image/png;base64,{b64encode(drawn(found[2])).decode()})", text)
+    """Markdown with formulas and pictures as HTML."""
+    text = PICTURE.sub(lambda found: f"![{found[1]}](data:image/png;base64,{encoded(found[2])})", text)
     formulas: list[str] = []
 
     def keep(found: re.Match[str]) -> str:
