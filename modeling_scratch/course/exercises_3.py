@@ -18,7 +18,7 @@ from .comparing import Check, random, same_as
 from .exercises_2 import UNGROUPED, heads, scaled
 
 MASK = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
-HIDDEN = float("-inf")
+HIDDEN = -1e9
 
 
 def causal(length: int) -> Tensor:
@@ -112,7 +112,7 @@ CHECKS = {
     "masked_attention": Check(
         same_as(
             masked_attention,
-            lambda: [(*heads(), causal(5)), (*heads(5, 7), torch.arange(7) < 4)],
+            lambda: [(*heads(5, 7), causal(7)[:5])],
             {
                 "the rows do not sum to 1: the mask comes before the softmax.": lambda q, k, v, s: (
                     (scaled(q, k).softmax(-1) * s) @ v

@@ -2,6 +2,7 @@
 """Typical wrong solutions of lesson 1: exercise, answer, a part of the hint."""
 
 from collections import Counter
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -11,7 +12,7 @@ from torch.nn import functional as F
 def counts_words_once(words: Any) -> Any:
     counts: Counter[Any] = Counter()
     for word in words:
-        for left, right in zip(word[:-1], word[1:]):
+        for left, right in pairwise(word):
             counts[left, right] += 1
     return max(counts, key=counts.__getitem__)
 
@@ -19,7 +20,7 @@ def counts_words_once(words: Any) -> Any:
 def joins_the_pair(words: Any) -> Any:
     counts: Counter[Any] = Counter()
     for word, count in words.items():
-        for left, right in zip(word[:-1], word[1:]):
+        for left, right in pairwise(word):
             counts[left + right] += count
     return max(counts, key=counts.__getitem__)
 
