@@ -111,7 +111,7 @@ course.check("masked_attention", masked_attention)
 # %% [markdown] slide
 # ## Who sees whom
 #
-# ![Eight masks: padding, causal, left padding, packed segments, cross-attention, windows](../pictures/figures-masks.png)
+# ![Eight masks: padding, causal, left padding, packed segments, cross-attention, window](../pictures/figures-masks.png)
 # %% [markdown] teacher
 # The functions of the book drew this picture. The first two masks are those of the exercises. Packed segments put
 # several short texts into one row, where padding would waste time. Windows bound the cost of long texts.
