@@ -50,10 +50,15 @@ def visible_pairs(attention_mask: Tensor) -> Tensor:
     return additive(self_attention_mask(eager_config(ScratchConfig()), inputs, is_causal=True), torch.float32) == 0
 
 
-def sinusoid(size: int, length: int, exponent: float = 2.0, base: float = 10_000.0) -> Tensor:
-    """Sines and cosines (T, size / 2) each, of position / base^(exponent * i / size)."""
-    angles = torch.arange(length)[:, None] * base ** (-exponent * torch.arange(size // 2) / size)
-    return torch.stack((angles.sin(), angles.cos()), dim=-1)
+def clocks(length: int, size: int, exponent: float = 2.0, first: int = 0) -> tuple[Tensor, Tensor]:
+    """Sines and cosines (T, size / 2) of position / 10000^(exponent * i / size)."""
+    frequencies = 10_000.0 ** (-exponent * torch.arange(size // 2) / size)
+    angles = torch.arange(first, first + length)[:, None] * frequencies
+    return angles.sin(), angles.cos()
+
+
+def alternating(first: Tensor, second: Tensor) -> Tensor:
+    return torch.stack((first, second), dim=-1).flatten(-2)
 
 
 def rotated(states: Tensor) -> Tensor:
@@ -63,14 +68,11 @@ def rotated(states: Tensor) -> Tensor:
     return positions.rotate(states[..., None, :], cos, sin).squeeze(-2)
 
 
-def turned(states: Tensor, sign: int = 1, shift: int = 0, pairs: str = "halves", exponent: float = 2.0) -> Tensor:
-    """`rotated` with mistakes: the wrong way round, from another position, other pairs, other angles."""
-    length, size = states.shape[-2:]
-    angles = (torch.arange(length) + shift)[:, None] * 10_000.0 ** (-exponent * torch.arange(size // 2) / size)
-    cos, sin = angles.cos(), sign * angles.sin()
-    first, second = states.chunk(2, dim=-1) if pairs == "halves" else (states[..., ::2], states[..., 1::2])
-    both = first * cos - second * sin, second * cos + first * sin
-    return torch.cat(both, -1) if pairs == "halves" else torch.stack(both, -1).flatten(-2)
+def turned(states: Tensor, sign: int = 1, **clock: Any) -> Tensor:
+    """`rotated` by other clocks, or the other way round."""
+    sin, cos = clocks(*states.shape[-2:], **clock)
+    first, second = states.chunk(2, dim=-1)
+    return torch.cat((first * cos - sign * second * sin, second * cos + sign * first * sin), dim=-1)
 
 
 CHECKS = {
@@ -161,22 +163,18 @@ CHECKS = {
     ),
     "sinusoidal": Check(
         same_as(
-            lambda length, size: positions.sinusoidal(torch.arange(length), size),
+            lambda n, d: positions.sinusoidal(torch.arange(n), d),
             lambda: [(7, 8), (3, 4)],
             {
-                "sines first, then cosines: here they alternate, sin, cos, sin, cos.": lambda length, size: (
-                    sinusoid(size, length).transpose(1, 2).flatten(1)
+                "sines first, then cosines; they alternate: sin, cos, sin, cos.": lambda n, d: torch.cat(
+                    clocks(n, d), -1
                 ),
-                "the exponent is 2i / size, for i = 0 to size / 2 - 1; the 2 is missing.": lambda length, size: (
-                    sinusoid(size, length, exponent=1).flatten(1)
+                "the exponent is 2i / d for i = 0 to d / 2 - 1; the 2 is missing.": lambda n, d: alternating(
+                    *clocks(n, d, exponent=1)
                 ),
-                "sine and cosine are exchanged: the sine stands first.": lambda length, size: (
-                    sinusoid(size, length).flip(-1).flatten(1)
-                ),
-                "multiplied by 10000^(2i / size): divide by it.": lambda length, size: sinusoid(
-                    size, length, exponent=-2
-                ).flatten(1),
-                "the first position is 0, not 1.": lambda length, size: sinusoid(size, length + 1).flatten(1)[1:],
+                "sine and cosine are exchanged: the sine stands first.": lambda n, d: alternating(*clocks(n, d)[::-1]),
+                "multiplied by 10000^(2i / d): divide by it.": lambda n, d: alternating(*clocks(n, d, exponent=-2)),
+                "the first position is 0, not 1.": lambda n, d: alternating(*clocks(n, d, first=1)),
             },
             tolerance=1e-4,
         ),
@@ -190,12 +188,12 @@ CHECKS = {
                 "turned the wrong way round: the first half is first * cos - second * sin.": lambda x: turned(
                     x, sign=-1
                 ),
-                "the first position is 0, which is not turned.": lambda x: turned(x, shift=1),
-                "pairs of neighbours, as in the paper; this book, like Llama's code, pairs feature i with i + D / 2.": (
-                    lambda x: turned(x, pairs="neighbours")
+                "the first position is 0, which is not turned.": lambda x: turned(x, first=1),
+                "pairs of neighbours, as in the paper; the book, like Llama's code, pairs i with i + D / 2.": lambda x: (
+                    alternating(*turned(torch.cat((x[..., ::2], x[..., 1::2]), -1)).chunk(2, -1))
                 ),
-                "the exponent is 2i / D; the 2 is missing.": lambda x: turned(x, exponent=1),
-                "all pairs turn by the same angle: it is p * 10000^(-2i / D) for pair i.": lambda x: turned(
+                "the exponent is -2i / D; the 2 is missing.": lambda x: turned(x, exponent=1),
+                "all pairs turn by the same angle; it is p * 10000^(-2i / D) for pair i.": lambda x: turned(
                     x, exponent=0
                 ),
             },
