@@ -174,7 +174,7 @@ course.check("self_attention", self_attention)
 # The layer of the book has the same three matrices, stored as `nn.Linear`, which keeps them transposed, and one more
 # for the output. With one head and without biases:
 # %%
-config = ScratchEncoderConfig(hidden_size=8, num_attention_heads=1, attention_bias=False)
+config = ScratchEncoderConfig(hidden_size=8, num_attention_heads=1, attention_bias=False, attn_implementation="eager")
 layer = Attention(config, layer_idx=0).eval()
 x = torch.randn(2, 5, 8)
 mine = self_attention(x, layer.q_proj.weight.T, layer.k_proj.weight.T, layer.v_proj.weight.T) @ layer.o_proj.weight.T

@@ -40,7 +40,7 @@ def sources() -> dict[int, Path]:
     """The lessons, by their numbers."""
     found = {int(path.stem.split("_")[1]): path for path in sorted(SOURCES.glob("lesson_*.py"))}
     if not found:
-        raise DataError(f"{SOURCES}: no lessons there; they are in a clone of the repository, not in the wheel")
+        raise DataError(f"{SOURCES}: no lessons there; they are in a clone: pip install --editable it")
     return found
 
 
