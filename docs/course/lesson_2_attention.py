@@ -49,8 +49,10 @@ from modeling_scratch.attention import Attention, eager_attention
 # | first key | (1, 1, 1, 1) | 4 | 10 |
 # | second key | (1, 1, -1, -1) | 0 | 0 |
 #
-# 1. Scale the scores. 2. Raise $e$ to each: $e^2 = 7.39$, $e^1 = 2.72$, $e^0 = 1$. 3. Divide by the sum. 4. Take the
-#    mean of the values.
+# 1. Scale the scores.
+# 2. Raise $e$ to each: $e^2 = 7.39$, $e^1 = 2.72$, $e^0 = 1$.
+# 3. Divide by the sum: these are the weights.
+# 4. Take the weighted mean of the values.
 # %% exercise by_hand
 # On paper, or with a pocket calculator: what is the output of attention for this query? Two decimals.
 # solution

@@ -39,6 +39,7 @@ def attention(query, key, value):
 # ## Heads
 #
 # $$\mathrm{MultiHead}(X) = \mathrm{Concat}(\mathrm{head}_1, \ldots, \mathrm{head}_H)\, W_O$$
+#
 # $$\mathrm{head}_h = \mathrm{Attention}(X W_h^Q,\; X W_h^K,\; X W_h^V)$$
 #
 # - Each head has its own projections, to $D = d_{model} / H$ features. So H heads cost no more than one wide one.
