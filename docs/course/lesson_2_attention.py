@@ -205,7 +205,7 @@ for word, number in zip(sentence, output.tolist()):
 # %%
 weights = softmax(scores(x @ w_query, x @ w_key))[0]
 plt.figure(figsize=(4.5, 3.6))
-plt.imshow(weights, cmap="Blues", vmin=0, vmax=1)
+plt.imshow(weights.numpy(), cmap="Blues", vmin=0, vmax=1)
 plt.xticks(range(len(sentence)), sentence, rotation=90)
 plt.yticks(range(len(sentence)), sentence)
 plt.xlabel("key")
