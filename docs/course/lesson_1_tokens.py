@@ -12,7 +12,7 @@
 # 4. **Training** moves tokens that are used alike close to each other.
 # %% [markdown]
 # In an exercise, replace `...` with your code and run the cell. `course.check` says whether you are right. If not, it
-# names the mistake.
+# names the mistake. Cells further down use your functions, so keep to the order.
 #
 # | letter | is the number of |
 # | --- | --- |
