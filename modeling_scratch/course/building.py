@@ -46,7 +46,8 @@ def sources() -> dict[int, Path]:
 
 def read_lesson(path: Path) -> list[Cell]:
     """The cells of a source. What stands before the first one is for those who read the file."""
-    headers, bodies = [], []
+    headers: list[tuple[bool, str]] = []
+    bodies: list[list[str]] = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         if line.startswith("# %%"):
             header = HEADER.match(line)
