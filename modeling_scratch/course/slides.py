@@ -47,7 +47,7 @@ def rendered(text: str) -> str:
 
     page = MarkdownIt("commonmark", {"html": False}).enable("table").render(FORMULA.sub(keep, text))
     for number, image in enumerate(formulas):
-        page = page.replace(f"<p>{MARK.format(number)}</p>", f'<p class="display">{image}</p>')
+        page = page.replace(f"<p>{MARK.format(number)}</p>", f'<p class="display" tabindex="0">{image}</p>')
         page = page.replace(MARK.format(number), image)
     return page
 
