@@ -472,7 +472,25 @@ TASKS = (
     ),
 )  # fmt: skip
 
-ROOMS = DATA + TRAINING + INFERENCE + EVALUATION + SHARING + SERVING + TASKS
+COURSE = (
+    Fault(
+        "shapes_unchecked", "course/comparing", "unlike",
+        "found.shape != wanted.shape", "found.numel() != wanted.numel()",
+        "a check compares answers with exchanged axes value by value, or fails",
+    ),
+    Fault(
+        "solutions_handed_out", "course/building", "as_json",
+        r'r"\2" if is_teacher else placeholder', r'r"\2"',
+        "a student's notebook has the solutions",
+    ),
+    Fault(
+        "answers_replaced", "course/command", "write_lessons",
+        "path.exists() and not arguments.overwrite", "path.is_dir()",
+        "opening a lesson again replaces the notebook with the student's answers",
+    ),
+)  # fmt: skip
+
+ROOMS = DATA + TRAINING + INFERENCE + EVALUATION + SHARING + SERVING + TASKS + COURSE
 
 # The test files of a room run for each of its faults, if need be; those first that say most about the subject.
 FIRST = {
@@ -528,4 +546,7 @@ FIRST = {
     "tasks/__init__": ("a_sixth_task",),
     "run/train": ("every_task", "answer", "translate", "model_card", "temperature"),
     "run/layout": ("push_to_hub", "every_task"),
+    "course/comparing": ("checks",),
+    "course/building": ("lessons",),
+    "course/command": ("lessons",),
 }
