@@ -11,6 +11,7 @@ Shapes: B batch, T length, S keys, H heads, D head size.
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any
 
 import torch
@@ -101,10 +102,9 @@ def broken(model: nn.Module, name: str) -> Iterator[None]:
 def replace(module: nn.Module, name: str, value: Any) -> Undo:
     """Set an attribute of a module. The undo sets the former one, or uncovers a method of the class."""
     own = vars(module)
-    former = (lambda: setattr(module, name, before)) if name in own else (lambda: delattr(module, name))
-    before = own.get(name)
+    undo = partial(setattr, module, name, own[name]) if name in own else partial(delattr, module, name)
     setattr(module, name, value)
-    return former
+    return undo
 
 
 def attend_by(base_model: nn.Module, attention_fn: Callable[..., Any], is_default: bool = False) -> Undo:

@@ -90,7 +90,7 @@ class LabArguments:
 
     def given(self) -> list[str]:
         """Return the options that differ from their defaults."""
-        defaults = {each.name: [] if each.name == "vary" else each.default for each in fields(self)}
+        defaults: dict[str, Any] = {each.name: [] if each.name == "vary" else each.default for each in fields(self)}
         return [name for name, value in vars(self).items() if value != defaults[name]]
 
     def command(self) -> dict[str, Any]:
