@@ -215,7 +215,7 @@ const STRINGS = {
     "change.layer": "Layer",
     "change.break": "Break the architecture",
     "change.break.how":
-      "The weights were trained with these parts. To see what a model learns without one, train it: modeling-scratch lab --broken all.",
+      "The weights were trained with these parts. One answer can stay right by luck: try other texts, too. To see what a model learns without a part, train it: modeling-scratch lab --broken all.",
     "change.scaling": "Scaling by 1 / √d_k",
     "change.scaling.why": "The scores are √d_k times as large: nearly all of a softmax goes to one token.",
     "change.mask": "Causal mask",
@@ -493,7 +493,7 @@ const STRINGS = {
     "change.layer": "Schicht",
     "change.break": "Die Architektur zerbrechen",
     "change.break.how":
-      "Die Gewichte wurden mit diesen Teilen trainiert. Was ein Modell ohne einen davon lernt, zeigt ein Training: modeling-scratch lab --broken all.",
+      "Die Gewichte wurden mit diesen Teilen trainiert. Eine Antwort kann aus Glück richtig bleiben: Versuchen Sie auch andere Texte. Was ein Modell ohne einen Teil lernt, zeigt ein Training: modeling-scratch lab --broken all.",
     "change.scaling": "Skalierung mit 1 / √d_k",
     "change.scaling.why": "Die Scores sind √d_k-mal so groß: Ein Softmax geht fast ganz an ein einziges Token.",
     "change.mask": "Kausale Maske",
