@@ -37,8 +37,8 @@ ROTARY = {"position_type": "rotary", "rope_parameters": {"rope_theta": 100.0}}
 LARGE_WEIGHTS = {"initializer_range": 0.3}
 DEMONSTRATIONS = {
     "scaling": Demonstration(
-        "The scores of 512 features are 23 times as large. From the start, softmax gives nearly all to one token, right "
-        "or wrong, and a small step makes it jump to another.",
+        "The scores of 512 features are 23 times as large. From the start, softmax gives nearly all to one token, "
+        "right or wrong, and a small step makes it jump to another.",
         {**LARGE_WEIGHTS, "num_attention_heads": 1, "head_dim": 512},
         steps=100,
     ),
