@@ -13,7 +13,6 @@ import shutil
 from argparse import ArgumentParser
 from collections.abc import Sequence
 from contextlib import suppress
-from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
@@ -21,6 +20,8 @@ from urllib.parse import quote
 from draw_explain import opened_browser
 
 import modeling_scratch
+from modeling_scratch.course.building import read_lesson, sources
+from modeling_scratch.course.command import LessonArguments, write_lessons
 from modeling_scratch.inspection.explanation import explain
 from modeling_scratch.inspection.page import page
 from modeling_scratch.inspection.program import load_explained
@@ -119,11 +120,6 @@ placeholder="Type a text"><button>{live.button}</button></form>
 
 def write_course(folder: Path) -> str:
     """Write the notebooks of students and the slides, and return the links to them."""
-    if find_spec("modeling_scratch.course") is None:
-        return ""
-    from modeling_scratch.course.building import read_lesson, sources
-    from modeling_scratch.course.command import LessonArguments, write_lessons
-
     write_lessons(LessonArguments(slides=True, output_dir=str(folder), overwrite=True, open=False))
     links = []
     for source in sources().values():
