@@ -66,7 +66,7 @@ LIVE = (
     ),
     Live(
         "writer", "Write on",
-        "A decoder reads the start of a text, and writes on: each token is drawn from a distribution that you can see.",
+        "A decoder reads the start of a text, and writes on: each token is drawn from a distribution.",
         "runs/live/writer", "film reviews",
         ("The acting is", "I expected a bore, but", "My sister told me"),
     ),
@@ -93,7 +93,7 @@ def write_live_page(live: Live, path: Path) -> str:
     with suppress(OSError, ValueError, LookupError, AttributeError, TypeError):  # a folder of no run of ours
         metric = Run.read(Path(live.folder), None, is_finished=True).results.metrics[0]
         value = f"{metric.value:.2%}" if metric.id == "accuracy" else f"{metric.value:.2f}"
-        facts.append(f"{metric.id} {value} ({metric.split})")
+        facts.append(f"{metric.id.replace('sacrebleu', 'BLEU')} {value} ({metric.split})")
     return " · ".join(facts)
 
 
