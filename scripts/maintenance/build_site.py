@@ -34,7 +34,7 @@ from modeling_scratch.utils.files import write_text
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATE = ROOT / "docs" / "site" / "index.html"
 MOST_TRIED = 3
-WINDOW = {"width": 1200, "height": 780}
+WINDOW = {"width": 1200, "height": 910}
 SQUARES, SOURCE = 6, 3  # tokens in the picture of a card, and those of them that an encoder has read
 
 
