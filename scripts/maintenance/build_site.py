@@ -85,13 +85,14 @@ def described(live: Live, folder: str) -> Live:
 
 
 def write_live_page(live: Live, path: Path) -> str:
-    """Write the page of the first text to try, and return facts: parameters, size, and the score of the run."""
+    """Write the page of the first text to try; return its parameters, its size and a score, that on test if there is one."""
     model, tokenizers = load_explained(live.folder)
     content = {**explain(model, tokenizers, live.tries[0]).to_dict(), "home": "../index.html"}
     page(content, model, path)
     facts = [f"{content['model']['parameters']:,} parameters", f"{path.stat().st_size / 1e6:.1f} MB"]
     with suppress(OSError, ValueError, LookupError, AttributeError, TypeError):  # a folder of no run of ours
-        metric = Run.read(Path(live.folder), None, is_finished=True).results.metrics[0]
+        first, *others = Run.read(Path(live.folder), None, is_finished=True).results.metrics
+        metric = next((each for each in (first, *others) if each.split == "test"), first)
         value = f"{metric.value:.2%}" if metric.id == "accuracy" else f"{metric.value:.2f}"
         facts.append(f"{metric.id.replace('sacrebleu', 'BLEU')} {value} ({metric.split})")
     return " · ".join(facts)
