@@ -85,7 +85,7 @@ def described(live: Live, folder: str) -> Live:
 
 
 def write_live_page(live: Live, path: Path) -> str:
-    """Write the page of the first text to try; return its parameters, its size and a score, that on test if there is one."""
+    """Write the page of the first text to try; return parameters, size and a score, that on test if there is one."""
     model, tokenizers = load_explained(live.folder)
     content = {**explain(model, tokenizers, live.tries[0]).to_dict(), "home": "../index.html"}
     page(content, model, path)
