@@ -70,7 +70,7 @@ translator: $(VENV)/.train-installed runs/live/reviews.txt
 
 writer: $(VENV)/.train-installed runs/live/reviews.txt
 	$(VENV)/bin/python scripts/pretrain.py --objective clm --train_file runs/live/reviews.txt --document line \
-		--preset plays --vocab_size 1500 --config_overrides hidden_size=64,num_hidden_layers=2,intermediate_size=256 \
+		--preset plays --vocab_size 3000 --config_overrides hidden_size=64,num_hidden_layers=2,intermediate_size=256 \
 		--learning_rate 4e-3 --per_device_train_batch_size 16 --num_train_epochs 3 --output_dir runs/live/writer $(ARGS)
 
 test: $(VENV)/.test-installed
