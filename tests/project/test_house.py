@@ -29,7 +29,7 @@ FLOORS = (
     {"demo", "doctor", "run"},
     {"benchmark", "training"},
     {"figures"},
-    {"lab", "each task"},
+    {"lab", "each task", "course"},
 )
 # Tasks are reached by their names alone: what imports one of their modules would know its name.
 ROOMS = {"tasks": "names", "run.layout": "names", "run.folder_rule": "names", "run.captured_trainer": "captured steps"}
