@@ -77,12 +77,19 @@ def notebook(cells: list[Cell], is_teacher: bool) -> dict[str, Any]:
 
 def as_json(cell: Cell, is_teacher: bool) -> dict[str, Any]:
     if not cell.is_text:
-        return code(SOLUTION.sub(r"\2" if is_teacher else r"\1...  # your code here\n", cell.source))
+        return code(SOLUTION.sub(r"\2" if is_teacher else placeholder, cell.source))
     text = f"**For the teacher.** {cell.source}" if cell.role == "teacher" else cell.source
     attachments = {f"{name}.png": {"image/png": b64encode(drawn(name)[0]).decode()} for _, name in FIGURE.findall(text)}
     source = FIGURE.sub(r"![\1](attachment:\2.png)", text)
     more = {"attachments": attachments} if attachments else {}
     return {"cell_type": "markdown", "metadata": {}, "source": source, **more}
+
+
+def placeholder(solution: re.Match[str]) -> str:
+    """What stands in the student's notebook for a solution; the names that it sets outside of functions stay."""
+    names = re.findall(r"^(\w+) = ", solution[2], re.MULTILINE)
+    lines = [f"{name} = ...  # your code here" for name in names] or [f"{solution[1]}...  # your code here"]
+    return "\n".join(lines) + "\n"
 
 
 def code(source: str) -> dict[str, Any]:

@@ -23,16 +23,23 @@ class Check:
     shows: str
 
 
+def random(*shape: int, seed: int = 0) -> Tensor:
+    """Standard normal numbers, always the same, whatever a notebook has drawn."""
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
 def same_as(
     right: Callable[..., Any],
     tries: Callable[[], Iterable[tuple[Any, ...]]],
     mistakes: Mapping[str, Callable[..., Any]],
+    otherwise: Find = lambda answer: None,
     tolerance: float = 1e-5,
 ) -> Find:
     """The answer is a function that returns what `right` returns, for the arguments of each of `tries`.
 
-    mistakes: hint: a function that makes this mistake. The first that returns what the answer returns, names it. tries
-    makes new arguments at each call, since an answer may change its own.
+    mistakes: hint: a function that makes this mistake. The first that returns what the answer returns, names it.
+    otherwise: the hint where there is none, as for a property that does not hold. tries makes new arguments at each
+    call, since an answer may change its own.
     """
 
     def find(answer: Any) -> str | None:
@@ -45,6 +52,8 @@ def same_as(
         for hint, wrong in mistakes.items():
             if same(given, [wrong(*arguments) for arguments in tries()], tolerance):
                 return hint
+        if hint := otherwise(answer):
+            return hint
         cases = zip(tries(), given, expected)
         arguments, found, wanted = next(case for case in cases if not same(*case[1:], tolerance))
         return f"{difference(found, wanted, tolerance)} It was called with {described(answer, arguments)}."
@@ -63,11 +72,6 @@ def equal_to(right: Any, mistakes: Mapping[str, Any], tolerance: float = 1e-3) -
         return next(named, "") or unlike(answer, right) or f"{short(answer)} is not the value."
 
     return find
-
-
-def first_of(*finds: Find) -> Find:
-    """The first hint that one of them gives."""
-    return lambda answer: next((hint for find in finds if (hint := find(answer)) is not None), None)
 
 
 def same(found: Any, wanted: Any, tolerance: float) -> bool:
@@ -99,7 +103,7 @@ def difference(found: Any, wanted: Any, tolerance: float) -> str:
 def unlike(found: Any, wanted: Any) -> str | None:
     """In words, how a result differs in its type or shape."""
     if found is None:
-        return "it returns None: is a `return` missing?"
+        return "it returns None: is a `return` missing, or does `...` still stand there?"
     if found is ...:
         return "`...` still stands there: replace it by your code."
     if isinstance(wanted, Tensor) and isinstance(found, Tensor):
