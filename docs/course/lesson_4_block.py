@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Lesson 4: the block and its residual stream. `modeling-scratch lesson 4` makes the notebook; this file is its source."""
+"""Lesson 4: block and residuals. `modeling-scratch lesson 4` makes the notebook; this file is its source."""
 
 # %% [markdown] slide
 # # 4. The block and its residual stream
@@ -98,8 +98,8 @@ print("all of them:", *NORM_POSITIONS)
 #
 # $$\mathrm{FFN}(x) = \mathrm{act}(x W_{up})\, W_{down}$$
 #
-# Without the activation, both matrices would collapse to one. ReLU (2017) became GELU (BERT, GPT-2). Llama multiplies by
-# a **gate** (Shazeer 2020), SwiGLU. The gate opens or closes each of the d_ff features, depending on the token:
+# Without the activation, both matrices would collapse to one. ReLU (2017) became GELU (BERT, GPT-2). Llama multiplies
+# by a **gate** (SwiGLU, Shazeer 2020), which opens or closes each of the d_ff features, depending on the token:
 #
 # $$(\mathrm{SiLU}(x W_{gate}) * x W_{up})\, W_{down}$$
 
@@ -134,12 +134,11 @@ for act, inner in (("gelu", 4 * 768), ("swiglu", 8 * 768 // 3)):
 
 
 # %% exercise pre_norm_block
-# The feed-forward layer reads what attention has left in the stream.
+# The feed-forward layer reads what attention has left in the stream. `block.attention(...)[0]` is the update.
 def pre_norm_block(x, block):
     """x (B, T, hidden), block: a Block with pre-norm -> (B, T, hidden)."""
     # solution
-    update, weights = block.attention(block.attention_residual.norm(x))
-    x = x + update
+    x = x + block.attention(block.attention_residual.norm(x))[0]
     return x + block.feed_forward(block.feed_forward_residual.norm(x))
     # end solution
 
@@ -223,9 +222,9 @@ axes[0].legend()
 plt.show()
 
 # %% [markdown]
-# Then train: ten blocks learn to reverse eight digits, once with and once without the connection. Every output digit has
-# to be fetched from another position. `textbook()` makes the model run the formulas of the book's files, so that our
-# change counts.
+# Then train: ten blocks learn to reverse eight digits, once with and once without the connection. Every output digit
+# has to be fetched from another position. `textbook()` makes the model run the formulas of the book's files, so that
+# our change counts.
 
 
 # %%
@@ -249,7 +248,7 @@ def accuracy_after(steps, has_residuals, layers=10):
 
 
 for has_residuals in (True, False):
-    print(f"residual connection {has_residuals!s:5}: {accuracy_after(STEPS, has_residuals):.0%} of the digits are right")
+    print("with" if has_residuals else "without", f"residuals: {accuracy_after(STEPS, has_residuals):.0%} are right")
 
 # %% [markdown] slide
 # ## What to keep
@@ -263,8 +262,8 @@ for has_residuals in (True, False):
 # %% [markdown] teacher
 # **Questions that come.**
 #
-# - *Why does post-norm work at all in BERT?* With 12 blocks and a learning rate that warms up (lesson 5), it does. In the
-#   picture, its gradients are of another size from block to block (Xiong et al. 2020).
+# - *Why does post-norm work at all in BERT?* With 12 blocks and a learning rate that warms up (lesson 5), it does. In
+#   the picture, its gradients are of another size from block to block (Xiong et al. 2020).
 # - *Could the norm alone keep tokens apart?* No: it works on each token alone, and tokens that are equal stay equal.
 # - *Where is dropout?* On each update, before it is added: `Residual.dropout` in `layers.py`.
 # - *Why is SwiGLU better?* Shazeer gives no reason ("divine benevolence"). It is a measured gain at equal parameters.

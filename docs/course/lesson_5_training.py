@@ -11,15 +11,14 @@
 # 3. `backward()`: the gradient of the loss, one number for each parameter,
 # 4. a step of the **optimizer**: each parameter goes a little against its gradient.
 #
-# You write the loss, the optimizer and its learning rate. Then you train a Transformer with one layer in seconds, see it
+# You write the loss, the optimizer and its learning rate. Then you train a Transformer of one layer in seconds, see it
 # learn by heart, and look at what its attention has found.
 # %% [markdown] teacher
 # 15 minutes: loss 4, optimizer 3, learning rate 2, overfitting 3, attention 3. The trainings take some seconds each.
 #
-# Ask first: the model has ten classes and knows nothing. Which loss does it print in its first step? (2.30. If a training
-# starts with another one, something is wrong before it begins.)
+# Ask first: the model has ten classes and knows nothing. Which loss does it print in its first step? (2.30. If a
+# training starts with another one, something is wrong before it begins.)
 # %%
-import copy
 import os
 
 import matplotlib.pyplot as plt
@@ -104,8 +103,8 @@ def adamw_step(weight, gradient, mean, square, step, rate, decay):
 course.check("adamw_step", adamw_step)
 
 # %% [markdown]
-# The first step is g / |g| times the rate: each parameter moves by the same distance, however small its gradient. So the
-# learning rate says how far a weight goes in a step, and the first steps, of which m and v know little, go too far.
+# The first step is g / |g| times the rate: each parameter moves by the same distance, however small its gradient. So
+# the learning rate says how far a weight goes in a step, and the first steps, of which m and v know little, go too far.
 # %% [markdown] slide
 # ## The learning rate: warm up, then decay
 #
@@ -155,7 +154,7 @@ def loss_and_accuracy(model, rows):
 
 
 def train(model, batches, held_out, peak=3e-3):
-    """Train, and note the loss of the batch and of held-out rows at every tenth step: [(step, training, validation)]."""
+    """Train, and note at every tenth step the loss of the batch and of held-out rows: [(step, training, validation)]."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=peak, weight_decay=0.01)
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda step: min(step / (0.1 * STEPS), (STEPS - step) / (0.9 * STEPS))
@@ -230,8 +229,7 @@ figure = attention_maps(Attention("self", weights, names, names))
 figure.savefig("attention.png")
 
 # %% [markdown]
-# In a notebook, a cell that ends with `figure` shows the picture. A picture convinces too easily, so measure: how much of
-# its attention does each head give to the position that it needs?
+# A picture convinces too easily, so measure: how much of its attention does a head give to the position that it needs?
 
 
 # %% exercise attention_on
@@ -256,8 +254,8 @@ for name, trained in (("untrained", new_model()), ("trained", model), ("by heart
 # %% [markdown] slide
 # ## Weights are a hint, an intervention is a test
 #
-# Attention weights say what a head *reads*, not what the answer *depends on*. So change one digit, and see which answers
-# change. If the model has learned the task, digit 0 moves answer 7, and no other one.
+# Attention weights say what a head *reads*, not what the answer *depends on*. So change one digit, and see which
+# answers change. If the model has learned the task, digit 0 moves answer 7, and no other one.
 # %%
 changed = held_out.clone()
 changed[:, 0] = (changed[:, 0] + 5) % 10
