@@ -3,6 +3,7 @@
 #   make train DATASET=sst2               on a data set of the Hub
 #   make train DATA=folder                on your own files, with settings for their number of texts
 #   make train ARGS="--overwrite ..."     with any argument of scripts/train_classifier.py
+#   make course                           notebooks and slides of all lessons, for students and teachers, in course/
 #   make test | make test-all | make test-textbook | make test-docs | make test-gpu | make gpu | make lint | make docs
 #   make test PYTHON=python3.12           with another Python, in .venv-3.12; make test-pythons: with each of PYTHONS
 PYTHON ?= python3
@@ -31,10 +32,13 @@ endif
 NOT_BOOK = __init__ presets verify
 BOOK = $(filter-out $(NOT_BOOK:%=modeling_scratch/%.py), $(wildcard modeling_scratch/*.py))
 
-.PHONY: train test test-pythons test-all test-textbook test-docs test-gpu gpu lint docs clean
+.PHONY: train course test test-pythons test-all test-textbook test-docs test-gpu gpu lint docs clean
 
 train: $(VENV)/.train-installed
 	$(VENV)/bin/python scripts/train_classifier.py $(SOURCE) $(ARGS)
+
+course: $(VENV)/.train-installed
+	$(VENV)/bin/python scripts/lesson.py --teacher --slides $(ARGS)
 
 test: $(VENV)/.test-installed
 	$(VENV)/bin/python -m pytest -n $(WORKERS) $(ARGS)

@@ -34,6 +34,7 @@ PROGRAMS = {
     "explain": "explain",
     "compare": "compare",
     "lab": "lab",
+    "lesson": "lesson",
     "figures": "figures",
     "generate": "generate",
     "serve": "serve",

@@ -11,7 +11,8 @@
 # 3. An **embedding** gives each token a vector, and each position another.
 # 4. **Training** moves tokens that are used alike close to each other.
 # %% [markdown]
-# In an exercise, replace `...` with your code and run the cell. `course.check` says whether you are right. If not, it names the mistake.
+# In an exercise, replace `...` with your code and run the cell. `course.check` says whether you are right. If not, it
+# names the mistake.
 #
 # | letter | is the number of |
 # | --- | --- |
@@ -20,11 +21,13 @@
 # | V | tokens in the vocabulary |
 # | d_model | features of a token |
 # %% [markdown] teacher
-# 15 minutes: 2 for this page, 10 for the exercises in pairs, 3 for the last picture together. Ask before you start: *what does a model see when it
-# reads "cat"?* Most answer with letters or with a meaning. It sees one number, which carries neither.
+# 15 minutes: 2 for this page, 10 for the exercises in pairs, 3 for the last picture together. Ask before you start:
+# *what does a model see when it reads "cat"?* Most answer with letters or with a meaning. It sees one number, which
+# carries neither.
 # %%
 import math
 from collections import Counter
+from itertools import pairwise
 
 import torch
 from torch import nn
@@ -38,6 +41,7 @@ from tokenization import train_bpe_tokenizer, train_wordlevel_tokenizer
 
 reviews = [text.lower() for text, _ in generate("train", 3000, seed=0)]
 print(reviews[0], reviews[1], reviews[2], sep="\n")
+
 
 # %% [markdown] slide
 # ## Words become ids
@@ -62,17 +66,19 @@ def ids_of(text, vocabulary):
 course.check("ids_of", ids_of)
 
 # %% [markdown]
-# The tokenizers of this project do the same. They also separate punctuation, and add tokens for the start and the end of a text.
+# The tokenizers of this project do the same. They also separate punctuation, and add tokens for the start and the end
+# of a text.
 # %%
 words = train_wordlevel_tokenizer(reviews, vocab_size=2000, show_progress=False)
 for text in ("this film is gripping.", "this film is quizzical."):
     print(words.convert_ids_to_tokens(words(text)["input_ids"]))
 
+
 # %% [markdown] slide
 # ## Pieces of words
 #
-# *Byte-pair encoding* leaves no word unknown. Start from letters, and repeat: merge the commonest pair of neighbours into one token
-# (Sennrich et al. 2016).
+# *Byte-pair encoding* leaves no word unknown. Start from letters, and repeat: merge the commonest pair of neighbours
+# into one token (Sennrich et al. 2016).
 #
 # | word | count | at the start | after the first merge |
 # | --- | --- | --- | --- |
@@ -88,7 +94,7 @@ def commonest_pair(words):
     # solution
     counts = Counter()
     for word, count in words.items():
-        for pair in zip(word, word[1:]):
+        for pair in pairwise(word):
             counts[pair] += count
     return counts.most_common(1)[0][0]
     # end solution
@@ -102,6 +108,7 @@ course.check("commonest_pair", commonest_pair)
 pieces = train_bpe_tokenizer(reviews, vocab_size=600, show_progress=False)
 for text in ("this film is gripping.", "this film is quizzical."):
     print([pieces.decode([token]) for token in pieces(text)["input_ids"]])
+
 
 # %% [markdown] slide
 # ## A batch is a table
@@ -126,6 +133,7 @@ def padded(texts, pad_id):
 
 
 course.check("padded", padded)
+
 
 # %% [markdown] slide
 # ## A token becomes a vector
@@ -155,18 +163,21 @@ table = nn.Embedding(10, 4)
 ids = torch.tensor([[3, 1, 3], [0, 9, 2]])
 print("same:", torch.allclose(table(ids), F.one_hot(ids, 10).float() @ table.weight))
 
+
 # %% [markdown] slide
 # ## Plus a position
 #
-# Attention does not know the order of the tokens (lesson 3 proves it). So each token's vector also says where it stands:
+# Attention does not know the order of the tokens (lesson 3 proves it). So each token's vector also says where it
+# stands:
 #
 # $$x_p = \sqrt{d_{model}}\; E_{t_p} + P_p \qquad \text{(Vaswani et al. 2017, 3.4 and 3.5)}$$
 #
-# $P$ has one row for each position: 0, 1, 2, ... The factor makes the small values of $E$ as large as those of $P$, which reach from -1 to 1.
+# $P$ has one row for each position: 0, 1, 2, ... The factor makes the small values of $E$ as large as those of $P$,
+# which reach from -1 to 1.
 # %% [markdown] teacher
-# BERT and GPT-2 leave the factor out and learn P, too. Llama adds nothing here and turns queries and keys instead (lesson 3). A good question:
-# *why may one add the two, instead of putting them side by side?* In many dimensions, random directions hardly overlap; the model can learn
-# to read either part.
+# BERT and GPT-2 leave the factor out and learn P, too. Llama adds nothing here and turns queries and keys instead
+# (lesson 3). A good question: *why may one add the two, instead of putting them side by side?* In many dimensions,
+# random directions hardly overlap; the model can learn to read either part.
 # %% exercise embeddings
 # Write the equation. positions has a row for each position, the first for position 0.
 def embeddings(ids, table, positions):
@@ -187,6 +198,7 @@ positions = torch.arange(3)
 mine = math.sqrt(8) * book.tokens.weight[ids] + sinusoidal(positions, 8)
 print("largest difference:", (mine - book(ids, positions[None])).abs().max().item())
 
+
 # %% [markdown] slide
 # ## What training does to the table
 #
@@ -197,7 +209,7 @@ print("largest difference:", (mine - book(ids, positions[None])).abs().max().ite
 #
 # $$\cos(a, b) = \frac{a \cdot b}{|a|\,|b|}$$
 # %% exercise cosine
-# The similarity of one vector to each row of a table: 1 for the same direction, 0 for a right angle, -1 for the opposite.
+# How similar is a vector to each row of a table? 1 for the same direction, 0 for a right angle, -1 for the opposite.
 def cosine(vector, table):
     """vector (d,), table (V, d) -> (V,)."""
     # solution
@@ -210,7 +222,13 @@ course.check("cosine", cosine)
 # %%
 torch.manual_seed(0)
 texts = [words(text, add_special_tokens=False)["input_ids"] for text in reviews]
-pairs = [(text[i], text[j]) for text in texts for i in range(len(text)) for j in (i - 2, i - 1, i + 1, i + 2) if 0 <= j < len(text)]
+pairs = [
+    (text[i], text[j])
+    for text in texts
+    for i in range(len(text))
+    for j in (i - 2, i - 1, i + 1, i + 2)
+    if 0 <= j < len(text)
+]
 word, neighbour = torch.tensor(pairs).T
 table, output = nn.Embedding(len(words), 32), nn.Linear(32, len(words))
 optimizer = torch.optim.Adam([*table.parameters(), *output.parameters()], lr=0.02)
@@ -227,10 +245,11 @@ for name in ("acting", "film", "boring", "truly"):
     print(f"{name:8}", words.convert_ids_to_tokens(similar.indices.tolist())[1:])
 
 # %% [markdown]
-# Opinions that are *opposite* also become similar: "boring" and "gripping" stand in the same places. A word alone does not say what a review means. That
-# takes its context, the subject of lesson 2.
+# Opinions that are *opposite* also become similar: "boring" and "gripping" stand in the same places. A word alone
+# does not say what a review means. That takes its context, the subject of lesson 2.
 #
 # To read on: `modeling_scratch/embeddings.py`, about 80 lines, and `tokenization/`.
 # %% [markdown] teacher
-# To discuss: which words would be similar if the window were a whole review? What does the table say about a word that occurs once?
-# Answer to both: similarity follows use. With a wide window, topics count more than grammar; a rare word keeps much of its random start.
+# To discuss: which words would be similar if the window were a whole review? What does the table say about a word
+# that occurs once? Answer to both: similarity follows use. With a wide window, topics count more than grammar; a rare
+# word keeps much of its random start.

@@ -14,7 +14,6 @@ from base64 import b64encode
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from ..utils.errors import DataError
@@ -25,7 +24,7 @@ SOURCES = ROOT / "docs" / "course"
 NOTEBOOK_WITH_SETUP = ROOT / "docs" / "notebooks" / "transformer-in-an-evening.ipynb"
 HEADER = re.compile(r"# %%( \[markdown\])?(?: (slide|teacher|exercise \w+))?$")
 SOLUTION = re.compile(r"^( *)# solution\n(.*?)^ *# end solution\n?", re.MULTILINE | re.DOTALL)
-FIGURE = re.compile(r"!\[([^]]*)\]\(figure:([\w-]+)\)")
+PICTURE = re.compile(r"!\[([^]]*)\]\((\.\./pictures/[\w-]+\.png)\)")
 
 
 @dataclass(frozen=True)
@@ -79,10 +78,15 @@ def as_json(cell: Cell, is_teacher: bool) -> dict[str, Any]:
     if not cell.is_text:
         return code(SOLUTION.sub(r"\2" if is_teacher else placeholder, cell.source))
     text = f"**For the teacher.** {cell.source}" if cell.role == "teacher" else cell.source
-    attachments = {f"{name}.png": {"image/png": b64encode(drawn(name)[0]).decode()} for _, name in FIGURE.findall(text)}
-    source = FIGURE.sub(r"![\1](attachment:\2.png)", text)
-    more = {"attachments": attachments} if attachments else {}
+    pictures = {Path(name).name: {"image/png": encoded(name)} for _, name in PICTURE.findall(text)}
+    source = PICTURE.sub(lambda found: f"![{found[1]}](attachment:{Path(found[2]).name})", text)
+    more = {"attachments": pictures} if pictures else {}
     return {"cell_type": "markdown", "metadata": {}, "source": source, **more}
+
+
+def encoded(picture: str) -> str:
+    """A picture in base64, so that the file that shows it needs no other."""
+    return b64encode((SOURCES / picture).read_bytes()).decode()
 
 
 def placeholder(solution: re.Match[str]) -> str:
@@ -100,15 +104,3 @@ def code(source: str) -> dict[str, Any]:
 def setup() -> str:
     cells = json.loads(NOTEBOOK_WITH_SETUP.read_text(encoding="utf-8"))["cells"]
     return "".join(next(cell for cell in cells if cell["cell_type"] == "code")["source"])
-
-
-@cache
-def drawn(name: str) -> tuple[bytes, bytes]:
-    """A figure of `modeling-scratch figures` as PNG and SVG."""
-    from ..figures.command import FIGURES, FiguresArguments, Subject
-    from ..figures.look import write_figure
-
-    figure = FIGURES[name](Subject(FiguresArguments(names=[name])))
-    with TemporaryDirectory() as folder:
-        png, svg = write_figure(figure, Path(folder), name)
-        return png.read_bytes(), svg.read_bytes()

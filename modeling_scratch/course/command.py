@@ -1,0 +1,66 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""The program that writes the lessons as notebooks and slides, and opens one."""
+
+import importlib.util
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..utils.errors import DataError
+from ..utils.files import write_json, write_text
+from ..utils.options import option
+from .building import notebook, read_lesson, sources
+
+PROGRAMS = "jupyterlab", "notebook"  # that show notebooks
+
+
+@dataclass
+class LessonArguments:
+    """Which lessons to write, for whom, and where to."""
+
+    numbers: list[int] | None = field(default=None, metadata={"help": "The lessons, from 1; by default all."})
+    teacher: bool = option(False, "Also write the teacher's notebook, with solutions and notes.")
+    slides: bool = option(False, "Also write the slides: HTML, and PDF where Chromium or Chrome is installed.")
+    output_dir: str = option("course", "The folder for the files.")
+    overwrite: bool = option(False, "Replace notebooks that exist, and the answers in them.")
+    open: bool = option(True, "Open the notebook of a single lesson in Jupyter, on a terminal.")
+
+    def __post_init__(self) -> None:
+        if unknown := [number for number in self.numbers or () if number not in sources()]:
+            raise DataError(f"{unknown[0]}: no such lesson; they are {', '.join(map(str, sources()))}")
+        if Path(self.output_dir).exists() and not Path(self.output_dir).is_dir():
+            raise DataError(f"--output_dir {self.output_dir}: not a folder")
+
+
+def write_lessons(arguments: LessonArguments) -> None:
+    folder = Path(arguments.output_dir)
+    folder.mkdir(parents=True, exist_ok=True)
+    for number in arguments.numbers or sources():
+        source = sources()[number]
+        cells = read_lesson(source)
+        student = folder / f"{source.stem}.ipynb"
+        for path in (student, folder / f"{source.stem}_teacher.ipynb")[: 1 + arguments.teacher]:
+            if path.exists() and not arguments.overwrite:
+                print(f"{path}: kept, with the answers in it; --overwrite replaces it")
+                continue
+            write_json(path, notebook(cells, is_teacher=path != student))
+            print(path)
+        if arguments.slides:
+            from .slides import slides, write_pdf
+
+            page = folder / f"{source.stem}_slides.html"
+            write_text(page, slides(cells))
+            pdf = page.with_suffix(".pdf")
+            print(page, pdf if write_pdf(page, pdf) else "(no PDF without Chromium or Chrome: print it in a browser)")
+    if len(arguments.numbers or ()) == 1 and arguments.open and sys.stdout.isatty():
+        show(student)
+
+
+def show(path: Path) -> None:
+    """Open a notebook in Jupyter, until it is stopped; without it, print how."""
+    program = next(filter(importlib.util.find_spec, PROGRAMS), None)
+    if program is None:
+        print(f"To work on it: pip install jupyterlab, then jupyter lab {path}; or open it in an editor.")
+    else:
+        subprocess.run([sys.executable, "-m", program, str(path)], check=False)

@@ -1,0 +1,21 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Write lessons of the course as notebooks for students and teachers, and as slides; open one.
+
+modeling-scratch lesson 3                              # the student's notebook, opened in Jupyter
+modeling-scratch lesson 1 2 --teacher --slides         # also solutions, notes and slides
+modeling-scratch lesson --output_dir handout           # all lessons
+"""
+
+from collections.abc import Sequence
+
+from modeling_scratch.course.command import LessonArguments, write_lessons
+from modeling_scratch.utils.command_line import quiet_libraries, run_program
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    run_program(write_lessons, LessonArguments, __doc__, arguments, first="--numbers")
+
+
+if __name__ == "__main__":
+    quiet_libraries()
+    main()
