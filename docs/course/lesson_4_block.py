@@ -125,7 +125,7 @@ for act, inner in (("gelu", 4 * 768), ("swiglu", 8 * 768 // 3)):
 # %% [markdown] slide
 # ## The block
 #
-# Now put both parts together. In [`stack.py`](../../modeling_scratch/stack.py), a `Block` holds
+# Now put both parts together. In `modeling_scratch/stack.py`, a `Block` holds
 #
 # - `attention`, which returns the update *and* the weights of the heads,
 # - `attention_residual.norm`,
@@ -148,7 +148,7 @@ course.check("pre_norm_block", pre_norm_block)
 # %% [markdown] slide
 # ## Where the parameters are
 #
-# ![Parameters of BERT, GPT-2, Llama and BART by part](figure:parameters)
+# ![Parameters of BERT, GPT-2, Llama and BART by part](../pictures/figures-parameters.png)
 #
 # In a block, two thirds are in the feed-forward layer, one third in attention. The number of heads changes nothing:
 # they share the same matrices.
@@ -257,7 +257,7 @@ for has_residuals in (True, False):
 # - Attention moves information between tokens. The feed-forward layer, with two thirds of the parameters, does not.
 # - Post-norm normalises the stream, pre-norm what a part reads. Deep pre-norm stacks train more easily.
 #
-# Read on: [`layers.py`](../../modeling_scratch/layers.py) and [`stack.py`](../../modeling_scratch/stack.py), which you
+# Read on: `modeling_scratch/layers.py` and `modeling_scratch/stack.py`, which you
 # can now read from top to bottom.
 # %% [markdown] teacher
 # **Questions that come.**

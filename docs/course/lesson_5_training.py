@@ -26,7 +26,6 @@ import torch
 
 from modeling_scratch import ScratchEncoderForTokenClassification, course, presets
 from modeling_scratch.configuration_scratch import ScratchEncoderConfig
-from modeling_scratch.figures.attention_maps import Attention, attention_maps
 from modeling_scratch.heads import cross_entropy as book_cross_entropy
 
 STEPS = int(os.environ.get("NOTEBOOK_STEPS", "400"))  # of each training
@@ -67,7 +66,7 @@ def loss_of_guessing(classes):
 course.check("loss_of_guessing", loss_of_guessing)
 
 # %% [markdown]
-# All models of the book compute this loss by `cross_entropy` of [`heads.py`](../../modeling_scratch/heads.py): a
+# All models of the book compute this loss by `cross_entropy` of `modeling_scratch/heads.py`: a
 # classifier over its labels, a decoder over the vocabulary.
 # %%
 print(f"ten classes, equal logits: {book_cross_entropy(torch.zeros(5, 10), torch.arange(5)):.4f}")
@@ -80,8 +79,9 @@ print(f"ten classes, equal logits: {book_cross_entropy(torch.zeros(5, 10), torch
 #
 # $$m \leftarrow 0.9\,m + 0.1\,g, \qquad v \leftarrow 0.999\,v + 0.001\,g^2$$
 #
-# $$\hat m = \frac{m}{1 - 0.9^t}, \qquad \hat v = \frac{v}{1 - 0.999^t}, \qquad
-# w \leftarrow w - \eta\,\lambda\,w - \eta\,\frac{\hat m}{\sqrt{\hat v} + 10^{-8}}$$
+# $$\hat m = m \,/\, (1 - 0.9^t), \qquad \hat v = v \,/\, (1 - 0.999^t)$$
+#
+# $$w \leftarrow w - \eta \lambda w - \eta \,\frac{\hat m}{\sqrt{\hat v} + 10^{-8}}$$
 #
 # m and v start at 0, so they are too small at first: the hats correct this. The W (Loshchilov and Hutter 2019) is the
 # decay λ, which pulls the weight itself towards 0 and does not pass through m and v.
@@ -113,7 +113,7 @@ course.check("adamw_step", adamw_step)
 #
 # Linear in both, it is the default of `Trainer` and of many papers. Vaswani et al. 2017 let it fall with 1 / √step.
 #
-# ![Schedules: linear, inverse square root and cosine, each after its warm-up](figure:learning-rates)
+# ![Schedules: linear, inverse square root and cosine, each after its warm-up](../pictures/figures-learning-rates.png)
 
 
 # %% exercise learning_rate
@@ -154,7 +154,7 @@ def loss_and_accuracy(model, rows):
 
 
 def train(model, batches, held_out, peak=3e-3):
-    """Train, and note at every tenth step the loss of the batch and of held-out rows: [(step, training, validation)]."""
+    """Train, and note at every tenth step the loss of the batch and of held-out rows: (step, training, validation)."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=peak, weight_decay=0.01)
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda step: min(step / (0.1 * STEPS), (STEPS - step) / (0.9 * STEPS))
@@ -223,10 +223,12 @@ course.check("best_checkpoint", best_checkpoint)
 # both heads, a row for each query:
 # %%
 row = digits(1, seed=0)
-weights = model(row, output_attentions=True).attentions[0].detach()  # (1, H, T, S)
-names = [f"{position}: {digit}" for position, digit in enumerate(row[0].tolist())]
-figure = attention_maps(Attention("self", weights, names, names))
-figure.savefig("attention.png")
+weights = model(row, output_attentions=True).attentions[0][0].detach()  # (H, T, S)
+figure, axes = plt.subplots(1, 2, figsize=(7, 3), layout="constrained")
+for head, axis in enumerate(axes):
+    axis.imshow(weights[head], cmap="Blues", vmin=0, vmax=1)
+    axis.set(title=f"head {head + 1}", xlabel="key", ylabel="query")
+plt.show()
 
 # %% [markdown]
 # A picture convinces too easily, so measure: how much of its attention does a head give to the position that it needs?

@@ -233,7 +233,7 @@ for each in (of_words, tokenizer):
 # %%
 report = train_classifier(
     rows, output_dir="runs/complaints", model_name_or_path=FOLDER, num_train_epochs=8, learning_rate=1e-3,
-    per_device_train_batch_size=64, report_to="none", disable_tqdm=True, overwrite=True,
+    per_device_train_batch_size=64, report_to="none", disable_tqdm=True, overwrite=True, ema_decay=0,
 )  # fmt: skip
 print(report.text.partition("Micro F1")[0])
 
@@ -294,7 +294,7 @@ assert difference < 1e-5 * model(**batch).logits.abs().max()
 # - Here the weights were random. With a network, `model_name_or_path="bert-base-uncased"` starts from one that has read
 #   books, which counts most where rows are few.
 #
-# Go on: [your own data](../own-data.md), [native checkpoints](../native-checkpoints.md).
+# Read on: `docs/own-data.md` and `docs/native-checkpoints.md`.
 # %% [markdown] teacher
 # **Questions that come.**
 #

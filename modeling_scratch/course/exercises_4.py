@@ -13,7 +13,10 @@ from ..layers import FeedForward, PreNorm, RMSNorm
 from ..stack import Block
 from .comparing import Check, random, same_as
 
-SIZES: dict[str, Any] = {"hidden_size": 8, "num_attention_heads": 2, "intermediate_size": 12, "hidden_dropout": 0.0}
+SIZES: dict[str, Any] = {
+    "hidden_size": 8, "num_attention_heads": 2, "intermediate_size": 12, "hidden_dropout": 0.0,
+    "attn_implementation": "eager",
+}  # fmt: skip
 
 
 def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
