@@ -112,7 +112,7 @@ course.check("adamw_step", adamw_step)
 # - **Decay**: back to 0, so that the last steps refine what the first ones found.
 #
 # Linear in both, it is the default of `Trainer` and of many papers. Vaswani et al. 2017 let it fall with 1 / √step.
-#
+# %% [markdown] slide
 # ![Schedules: linear, inverse square root and cosine, each after its warm-up](../pictures/figures-learning-rates.png)
 
 

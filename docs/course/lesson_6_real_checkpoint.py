@@ -23,11 +23,18 @@
 # %%
 import random
 import re
+import tempfile
 
 import torch
-import transformers
 from scipy.stats import binomtest
-from transformers import AutoModelForSequenceClassification, AutoTokenizer, BertConfig, BertModel, pipeline
+from transformers import (
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+    BertConfig,
+    BertForSequenceClassification,
+    BertModel,
+    pipeline,
+)
 
 from modeling_scratch import convert_config, course, export_pretrained, load_pretrained
 from modeling_scratch.bridges.decoders import GPT2
@@ -279,8 +286,9 @@ print(type(model).__name__, [model.config.id2label[label] for label in model(**b
 # %% [markdown]
 # And back: as a BERT of Hugging Face, which anybody can load without this package.
 # %%
-export_pretrained(model, "complaints-bert", tokenizer)
-back = transformers.AutoModelForSequenceClassification.from_pretrained("complaints-bert").eval()
+exported = tempfile.mkdtemp()
+export_pretrained(model, exported, tokenizer)
+back = BertForSequenceClassification.from_pretrained(exported).eval()
 with torch.no_grad():
     difference = (back(**batch).logits - model(**batch).logits).abs().max()
 print(f"{type(back).__name__}: largest difference {difference:.0e}")

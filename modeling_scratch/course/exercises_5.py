@@ -21,7 +21,8 @@ def batches() -> list[tuple[Tensor, Tensor]]:
 
 def chosen(values: Tensor, labels: Tensor) -> Tensor:
     """The value of each label that counts."""
-    return values[torch.arange(len(labels)), labels][labels != -100]
+    counts = labels != -100
+    return values[counts].gather(1, labels[counts, None])
 
 
 def adamw_step(weight: Tensor, gradient: Tensor, mean: Tensor, square: Tensor, step: int, rate: float, decay: float
