@@ -113,10 +113,10 @@ for text in ("this film is gripping.", "this film is quizzical."):
 # %% [markdown] slide
 # ## A batch is a table
 #
-# | ids | | | | | mask | | | |
-# | --- | --- | --- | --- | --- | --- | --- | --- | --- |
-# | the | film | bores | . | | 1 | 1 | 1 | 1 |
-# | it | bores | [PAD] | [PAD] | | 1 | 1 | 0 | 0 |
+# | text | `input_ids` | `attention_mask` |
+# | --- | --- | --- |
+# | the film bores . | 1 2 3 4 | 1 1 1 1 |
+# | it bores [PAD] [PAD] | 5 3 0 0 | 1 1 0 0 |
 #
 # - `input_ids` (B, T): short texts are filled up with the *padding token*.
 # - `attention_mask` (B, T): 1 at real tokens, 0 at padding. Lesson 3 shows how attention uses it.
@@ -240,7 +240,7 @@ for _ in range(150):
     optimizer.step()
 print(f"loss {loss.item():.2f}, of guessing {math.log(len(words)):.2f}")
 
-for name in ("acting", "film", "boring", "truly"):
+for name in ("acting", "boring", "truly", "never"):
     similar = F.cosine_similarity(table.weight[words.convert_tokens_to_ids(name)], table.weight).topk(6)
     print(f"{name:8}", words.convert_ids_to_tokens(similar.indices.tolist())[1:])
 

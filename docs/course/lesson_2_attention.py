@@ -118,12 +118,6 @@ course.check("spread", spread)
 # The dot product of $d_k$ random features has the standard deviation $\sqrt{d_k}$. Without the division, the scores
 # of wide heads are large, and the softmax takes one key and drops all others. Then its gradient is almost 0, and the
 # layer stops learning.
-#
-# | d_k | largest of ten weights, scaled | not scaled |
-# | --- | --- | --- |
-# | 4 | a third | a half |
-# | 64 | a third | nine tenths |
-# | 1024 | a third | almost 1 |
 # %%
 torch.manual_seed(0)
 for size in (4, 64, 1024):

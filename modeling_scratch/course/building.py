@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "docs" / "course"
 # The cell that installs the package where it is missing is the same in all notebooks.
 NOTEBOOK_WITH_SETUP = ROOT / "docs" / "notebooks" / "transformer-in-an-evening.ipynb"
-HEADER = re.compile(r"# %%( \[markdown\])?(?: (slide|teacher|exercise \w+))?$")
+HEADER = re.compile(r"# %%(?:( \[markdown\])(?: (slide|teacher))?| (exercise \w+))?$")
 SOLUTION = re.compile(r"^( *)# solution\n(.*?)^ *# end solution\n?", re.MULTILINE | re.DOTALL)
 PICTURE = re.compile(r"!\[([^]]*)\]\((\.\./pictures/[\w-]+\.png)\)")
 
@@ -50,9 +50,9 @@ def read_lesson(path: Path) -> list[Cell]:
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         if line.startswith("# %%"):
             header = HEADER.match(line)
-            if header is None or bool(header[1]) == (header[2] or "").startswith("exercise"):
+            if header is None:
                 raise DataError(f"{path}:{number}: no such cell: {line}")
-            headers.append((bool(header[1]), header[2] or ""))
+            headers.append((header[1] is not None, header[2] or header[3] or ""))
             bodies.append([])
         elif bodies:
             bodies[-1].append(re.sub("^# ?", "", line) if headers[-1][0] else line)

@@ -97,22 +97,23 @@ def difference(found: Any, wanted: Any, tolerance: float) -> str:
         where = (~torch.isclose(found.double(), wanted.double(), tolerance, tolerance)).nonzero()[0].tolist()
         place = f" at {where}" if where else ""
         return f"the value{place} is {number(found[tuple(where)])}, expected {number(wanted[tuple(where)])}."
-    return f"it returns {short(found)}, expected {short(wanted)}."
+    return f"the result is {short(found)}, expected {short(wanted)}."
 
 
 def unlike(found: Any, wanted: Any) -> str | None:
     """In words, how a result differs in its type or shape."""
     if found is None:
-        return "it returns None: is a `return` missing, or does `...` still stand there?"
+        return "the result is None: is a `return` missing, or does `...` still stand there?"
     if found is ...:
         return "`...` still stands there: replace it by your code."
-    if isinstance(wanted, Tensor) and isinstance(found, Tensor):
-        if found.shape != wanted.shape:
-            return f"its shape is {tuple(found.shape)}, expected {tuple(wanted.shape)}."
-        kinds = (wanted.dtype == torch.bool, found.dtype == torch.bool)
-        return None if kinds[0] == kinds[1] else f"it is a tensor of {found.dtype}, expected {wanted.dtype}."
-    if isinstance(wanted, Tensor) or type(found) is not type(wanted):
-        return f"it returns {article(found)}, expected {article(wanted)}."
+    if isinstance(wanted, int | float) and isinstance(found, int | float):
+        return None
+    if type(found) is not type(wanted):
+        return f"the result is {article(found)}, expected {article(wanted)}."
+    if isinstance(wanted, Tensor) and found.shape != wanted.shape:
+        return f"its shape is {tuple(found.shape)}, expected {tuple(wanted.shape)}."
+    if isinstance(wanted, Tensor) and (found.dtype == torch.bool) != (wanted.dtype == torch.bool):
+        return f"it is a tensor of {found.dtype}, expected {wanted.dtype}."
     return None
 
 

@@ -37,56 +37,84 @@ def heads(queries: int = 5, keys: int = 5) -> tuple[Tensor, ...]:
     return random(2, 3, queries, 4), random(2, 3, keys, 4, seed=1), random(2, 3, keys, 4, seed=2)
 
 
+def weighted(scores: Tensor, value: Tensor) -> Tensor:
+    return scores.softmax(-1) @ value
+
+
+def not_stable(scores: Tensor) -> Tensor:
+    return scores.exp() / scores.exp().sum(-1, keepdim=True)
+
+
+def first_of_two(score: float) -> float:
+    """The weight of a key, beside another with the score 0."""
+    return math.exp(score) / (math.exp(score) + 1)
+
+
 def self_attention(x: Tensor, w_query: Tensor, w_key: Tensor, w_value: Tensor) -> Tensor:
     parts = (x @ w_query, x @ w_key, x @ w_value)
     return attention(*(part[:, None] for part in parts))[:, 0]  # one head
 
 
+# Mistakes: hint, function that makes it, or value.
 SCORES = {
     "the division by sqrt(d_k) is missing.": products,
     "divided by d_k, not by its square root.": lambda q, k: products(q, k) / q.shape[-1],
     "multiplied by sqrt(d_k): divide by it.": lambda q, k: products(q, k) * math.sqrt(q.shape[-1]),
-    "divided by the square root of the number of tokens; d_k is the last axis of query.": (
-        lambda q, k: products(q, k) / math.sqrt(q.shape[-2])
-    ),
+    "divided by sqrt(T); d_k is the last axis of query.": lambda q, k: products(q, k) / math.sqrt(q.shape[-2]),
     "transposed: a row belongs to a query, a column to a key.": lambda q, k: scaled(q, k).transpose(-2, -1),
     "the softmax comes later.": lambda q, k: scaled(q, k).softmax(-1),
+}
+BY_HAND = {
+    "the scores are not scaled: divide 4 and 0 by sqrt(d_k) = 2.": 10 * first_of_two(4),
+    "scaled by d_k = 4: divide by its square root.": 10 * first_of_two(1),
+    "this is the value of the best key alone; the other one has a weight, too.": 10,
+    "this is the plain mean: the first key has the larger weight.": 5,
+    "this is the weight of the first key; the output is the weighted mean of the values.": first_of_two(2),
+}
+SOFTMAX = {
+    ROWS: lambda s: s.softmax(-2),
+    "the sum runs over all scores; each row has its own.": lambda s: s.flatten().softmax(0).view(s.shape),
+    "large scores give nan, as exp(1000) is infinite: subtract the maximum of each row first.": not_stable,
+    "the row is not divided by its sum.": lambda s: (s - s.amax(-1, keepdim=True)).exp(),
+    "these are the scores as shares; take exp() first.": lambda s: s / s.sum(-1, keepdim=True),
+}
+SPREAD = {
+    "this is the variance; the standard deviation is its square root.": 64,
+    "that holds after the division by sqrt(d_k).": 1,
+    "the mean is 0; the spread around it is asked for.": 0,
+}
+ATTENTION = {
+    "scaled by d_model, not d_k: d_k is the last axis of query, the size of one head.": lambda q, k, v: weighted(
+        products(q, k) / math.sqrt(q.shape[1] * q.shape[-1]), v
+    ),
+    "the division by sqrt(d_k) is missing.": lambda q, k, v: weighted(products(q, k), v),
+    "divided by d_k, not by its square root.": lambda q, k, v: weighted(products(q, k) / q.shape[-1], v),
+    ROWS: lambda q, k, v: scaled(q, k).softmax(-2) @ v,
+    "softmax over the heads; the axis of the keys is dim=-1.": lambda q, k, v: scaled(q, k).softmax(1) @ v,
+    "the softmax is missing: scores are no weights.": lambda q, k, v: scaled(q, k) @ v,
+    "it is the mean of the keys: the weights multiply the values.": lambda q, k, v: weighted(scaled(q, k), k),
+    "divided after the softmax: scale the scores.": lambda q, k, v: weighted(products(q, k), v) / q.shape[-1] ** 0.5,
+}
+SELF_ATTENTION = {
+    "query and key have the same projection; each has its own.": lambda x, q, k, v: self_attention(x, q, q, v),
+    "key and value have the same projection; each has its own.": lambda x, q, k, v: self_attention(x, q, k, k),
+    "the values are not projected: they are x W_V.": lambda x, q, k, v: weighted(scaled(x @ q, x @ k), x),
+    "query and key are exchanged.": lambda x, q, k, v: self_attention(x, k, q, v),
+    "scaled by d_model, not d_k: 12 features are projected to 4.": lambda x, q, k, v: weighted(
+        products(x @ q, x @ k) / math.sqrt(x.shape[-1]), x @ v
+    ),
 }
 
 CHECKS = {
     "by_hand": Check(
-        equal_to(
-            10 * math.exp(2) / (math.exp(2) + 1),
-            {
-                "the scores are not scaled: divide 4 and 0 by sqrt(d_k) = 2.": 10 * math.exp(4) / (math.exp(4) + 1),
-                "scaled by d_k = 4: divide by its square root.": 10 * math.exp(1) / (math.exp(1) + 1),
-                "this is the value of the best key alone; the other one has a weight, too.": 10,
-                "this is the plain mean: the first key has the larger weight.": 5,
-                "this is the weight of the first key; the output is the weighted mean of the values.": (
-                    math.exp(2) / (math.exp(2) + 1)
-                ),
-            },
-            tolerance=5e-3,
-        ),
+        equal_to(10 * first_of_two(2), BY_HAND, tolerance=5e-3),
         "A better match has the larger weight, and the output is a mean of the values.",
     ),
     "softmax": Check(
         same_as(
             lambda scores: scores.softmax(-1),
             lambda: [(random(4, 4),), (random(2, 3, 3),), (torch.tensor([[0.0, 1000.0], [-1000.0, 0.0]]),)],
-            {
-                ROWS: lambda scores: scores.softmax(-2),
-                "the sum runs over all scores: each row has its own, sum(-1, keepdim=True).": lambda scores: (
-                    scores.flatten().softmax(0).view(scores.shape)
-                ),
-                "large scores give nan, as exp(1000) is infinite: subtract the maximum of each row first.": (
-                    lambda scores: scores.exp() / scores.exp().sum(-1, keepdim=True)
-                ),
-                "the row is not divided by its sum.": lambda scores: (scores - scores.amax(-1, keepdim=True)).exp(),
-                "these are the scores as shares; take exp() first.": lambda scores: (
-                    scores / scores.sum(-1, keepdim=True)
-                ),
-            },
+            SOFTMAX,
         ),
         "Each row is positive and sums to 1, whatever the scores are.",
     ),
@@ -95,62 +123,17 @@ CHECKS = {
         "There is one number for each pair of a query and a key.",
     ),
     "spread": Check(
-        equal_to(
-            8,
-            {
-                "this is the variance; the standard deviation is its square root.": 64,
-                "that holds after the division by sqrt(d_k).": 1,
-                "the mean is 0; the spread around it is asked for.": 0,
-            },
-        ),
-        "So the division by sqrt(d_k) brings the scores back to a standard deviation of 1.",
+        equal_to(8, SPREAD), "So the division by sqrt(d_k) brings the scores back to a standard deviation of 1."
     ),
     "attention": Check(
-        same_as(
-            attention,
-            lambda: [heads(), heads(5, 7), heads(7, 5)],
-            {
-                "scaled by d_model, not d_k: d_k is the last axis of query, the size of one head.": lambda q, k, v: (
-                    (products(q, k) / math.sqrt(q.shape[1] * q.shape[-1])).softmax(-1) @ v
-                ),
-                "the division by sqrt(d_k) is missing.": lambda q, k, v: products(q, k).softmax(-1) @ v,
-                "divided by d_k, not by its square root.": lambda q, k, v: (
-                    (products(q, k) / q.shape[-1]).softmax(-1) @ v
-                ),
-                ROWS: lambda q, k, v: scaled(q, k).softmax(-2) @ v,
-                "softmax runs over the heads: the axis of the keys is the last one, dim=-1.": lambda q, k, v: (
-                    scaled(q, k).softmax(1) @ v
-                ),
-                "the softmax is missing: scores are no weights.": lambda q, k, v: scaled(q, k) @ v,
-                "it is the mean of the keys: the weights multiply the values.": lambda q, k, v: (
-                    scaled(q, k).softmax(-1) @ k
-                ),
-                "divided after the softmax: scores are scaled before it.": lambda q, k, v: (
-                    products(q, k).softmax(-1) @ v / math.sqrt(q.shape[-1])
-                ),
-            },
-        ),
+        same_as(attention, lambda: [heads(), heads(5, 7), heads(7, 5)], ATTENTION),
         "It is eager_attention of modeling_scratch/attention.py, for any number of texts and heads.",
     ),
     "self_attention": Check(
         same_as(
             self_attention,
             lambda: [(random(2, 5, 12), *(random(12, 4, seed=seed) for seed in (1, 2, 3)))],
-            {
-                "query and key have the same projection; each has a matrix of its own.": lambda x, q, k, v: (
-                    self_attention(x, q, q, v)
-                ),
-                "key and value have the same projection; each has a matrix of its own.": lambda x, q, k, v: (
-                    self_attention(x, q, k, k)
-                ),
-                "the values are not projected: they are x W_V.": lambda x, q, k, v: (
-                    scaled(x @ q, x @ k).softmax(-1) @ x
-                ),
-                "query and key are exchanged.": lambda x, q, k, v: self_attention(x, k, q, v),
-                "scaled by d_model, not d_k: 12 features are projected to 4.": lambda x, q, k, v: (
-                    (products(x @ q, x @ k) / math.sqrt(x.shape[-1])).softmax(-1) @ (x @ v)
-                ),
-            },
+            SELF_ATTENTION,
         ),
         "Query, key and value are three views of the same tokens.",
     ),

@@ -15,10 +15,13 @@ from ..attention import additive, eager_attention
 from ..configuration_scratch import ScratchConfig
 from ..inputs import Inputs, eager_config, self_attention_mask
 from .comparing import Check, random, same_as
-from .exercises_2 import UNGROUPED, heads, scaled
+from .exercises_2 import UNGROUPED, heads, products, scaled, weighted
 
 MASK = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
-HIDDEN = -1e9
+
+
+def cut(x: Tensor, heads: int, size: int = -1) -> Tensor:
+    return x.unflatten(-1, (heads, size))
 
 
 def causal(length: int) -> Tensor:
@@ -29,6 +32,10 @@ def masked_attention(query: Tensor, key: Tensor, value: Tensor, visible: Tensor)
     """The book's, with heads before tokens."""
     scaling = query.shape[-1] ** -0.5
     return eager_attention(UNGROUPED, query, key, value, visible, scaling)[0].transpose(1, 2)
+
+
+def hiding(scores: Tensor, hidden: Tensor) -> Tensor:
+    return scores.masked_fill(hidden, -1e9)
 
 
 def leak(answer: Any) -> str | None:
@@ -50,10 +57,15 @@ def visible_pairs(attention_mask: Tensor) -> Tensor:
     return additive(self_attention_mask(eager_config(ScratchConfig()), inputs, is_causal=True), torch.float32) == 0
 
 
-def sinusoid(size: int, length: int, exponent: float = 2.0, base: float = 10_000.0) -> Tensor:
-    """Sines and cosines (T, size / 2) each, of position / base^(exponent * i / size)."""
-    angles = torch.arange(length)[:, None] * base ** (-exponent * torch.arange(size // 2) / size)
-    return torch.stack((angles.sin(), angles.cos()), dim=-1)
+def clocks(length: int, size: int, exponent: float = 2.0, first: int = 0) -> tuple[Tensor, Tensor]:
+    """Sines and cosines (T, size / 2) of position / 10000^(exponent * i / size)."""
+    frequencies = 10_000.0 ** (-exponent * torch.arange(size // 2) / size)
+    angles = torch.arange(first, first + length)[:, None] * frequencies
+    return angles.sin(), angles.cos()
+
+
+def alternating(first: Tensor, second: Tensor) -> Tensor:
+    return torch.stack((first, second), dim=-1).flatten(-2)
 
 
 def rotated(states: Tensor) -> Tensor:
@@ -63,144 +75,97 @@ def rotated(states: Tensor) -> Tensor:
     return positions.rotate(states[..., None, :], cos, sin).squeeze(-2)
 
 
-def turned(states: Tensor, sign: int = 1, shift: int = 0, pairs: str = "halves", exponent: float = 2.0) -> Tensor:
-    """`rotated` with mistakes: the wrong way round, from another position, other pairs, other angles."""
-    length, size = states.shape[-2:]
-    angles = (torch.arange(length) + shift)[:, None] * 10_000.0 ** (-exponent * torch.arange(size // 2) / size)
-    cos, sin = angles.cos(), sign * angles.sin()
-    first, second = states.chunk(2, dim=-1) if pairs == "halves" else (states[..., ::2], states[..., 1::2])
-    both = first * cos - second * sin, second * cos + first * sin
-    return torch.cat(both, -1) if pairs == "halves" else torch.stack(both, -1).flatten(-2)
+def turned(states: Tensor, sign: int = 1, **clock: Any) -> Tensor:
+    """`rotated` by other clocks, or the other way round."""
+    sin, cos = clocks(*states.shape[-2:], **clock)
+    first, second = states.chunk(2, dim=-1)
+    return torch.cat((first * cos - sign * second * sin, second * cos + sign * first * sin), dim=-1)
 
+
+# Mistakes: hint, function that makes it.
+SPLIT_HEADS = {
+    "the tokens are mixed: cut the features first, (B, T, H, D), then exchange T and H.": lambda x, n: x.reshape(
+        len(x), n, x.shape[1], -1
+    ),
+    "tokens and heads are not exchanged: (B, T, H, D) has to become (B, H, T, D).": cut,
+    "a head takes every H-th feature; it takes D neighbours.": lambda x, n: cut(x, -1, n).permute(0, 3, 1, 2),
+    "it is (B, H, D, T); it has to be (B, H, T, D).": lambda x, n: cut(x, n).permute(0, 2, 3, 1),
+}
+CAUSAL = {
+    "the wrong triangle: row i, a query, sees columns 0 to i.": lambda n: causal(n).T,
+    "a token has to see itself: the diagonal is visible.": lambda n: causal(n).tril(-1),
+    "the wrong way round: True is visible.": lambda n: ~causal(n),
+    "one token of the future is visible.": lambda n: torch.ones(n, n, dtype=torch.bool).tril(1),
+    "True and False are asked for: dtype=torch.bool.": lambda n: torch.ones(n, n).tril(),
+}
+MASKED_ATTENTION = {
+    "the rows do not sum to 1: the mask comes before the softmax.": lambda q, k, v, s: (
+        (scaled(q, k).softmax(-1) * s) @ v
+    ),
+    "the future leaks: a score of 0 is no weight of 0, as exp(0) is 1. Hidden scores are -inf.": lambda q, k, v, s: (
+        weighted(scaled(q, k) * s, v)
+    ),
+    "the wrong way round: what is visible is hidden.": lambda q, k, v, s: weighted(hiding(scaled(q, k), s), v),
+    "the division by sqrt(d_k) is missing.": lambda q, k, v, s: weighted(hiding(products(q, k), ~s), v),
+    "the mask adds 0 or 1; hidden scores are -inf.": lambda q, k, v, s: weighted(scaled(q, k) + s, v),
+}
+VISIBLE = {
+    "padding is hidden as a query; it has to be hidden as a key, in the last axis.": lambda m: (
+        m.bool()[:, None, :, None] & causal(m.shape[1])
+    ),
+    "a key has to be both, real and not later: `&`, not `|`.": lambda m: m.bool()[:, None, None] | causal(m.shape[1]),
+    "the future is visible: combine it with causal(T).": lambda m: m.bool()[:, None, None].expand(
+        -1, 1, m.shape[1], -1
+    ),
+    "padding is visible: combine it with attention_mask.": lambda m: causal(m.shape[1]).expand(len(m), 1, -1, -1),
+    "the wrong way round: attention_mask is 1 at real tokens.": lambda m: ~m.bool()[:, None, None] & causal(m.shape[1]),
+    "the axis of the heads is missing: (B, 1, T, S).": lambda m: m.bool()[:, None] & causal(m.shape[1]),
+}
+SINUSOIDAL = {
+    "sines first, then cosines; they alternate: sin, cos, sin, cos.": lambda n, d: torch.cat(clocks(n, d), -1),
+    "the exponent is 2i / d; the 2 is missing.": lambda n, d: alternating(*clocks(n, d, exponent=1)),
+    "sine and cosine are exchanged: the sine stands first.": lambda n, d: alternating(*clocks(n, d)[::-1]),
+    "multiplied by 10000^(2i / d): divide by it.": lambda n, d: alternating(*clocks(n, d, exponent=-2)),
+    "the first position is 0, not 1.": lambda n, d: alternating(*clocks(n, d, first=1)),
+}
+ROTATE = {
+    "turned the wrong way round: the first half is first * cos - second * sin.": lambda x: turned(x, sign=-1),
+    "the first position is 0, which is not turned.": lambda x: turned(x, first=1),
+    "pairs of neighbours, as in the paper; the book, like Llama's code, pairs i with i + D / 2.": lambda x: alternating(
+        *turned(torch.cat((x[..., ::2], x[..., 1::2]), -1)).chunk(2, -1)
+    ),
+    "the exponent is -2i / D; the 2 is missing.": lambda x: turned(x, exponent=1),
+    "all pairs turn by the same angle; it is p * 10000^(-2i / D) for pair i.": lambda x: turned(x, exponent=0),
+}
 
 CHECKS = {
     "split_heads": Check(
         same_as(
-            lambda x, n: x.unflatten(-1, (n, -1)).transpose(1, 2),
+            lambda x, n: cut(x, n).transpose(1, 2),
             lambda: [(random(2, 4, 12), 4), (random(2, 5, 12), 2)],
-            {
-                "the tokens are mixed: cut the features first, (B, T, H, D), then exchange T and H.": lambda x, n: (
-                    x.reshape(len(x), n, x.shape[1], -1)
-                ),
-                "the axes of tokens and heads are not exchanged yet: (B, T, H, D) has to become (B, H, T, D).": (
-                    lambda x, n: x.unflatten(-1, (n, -1))
-                ),
-                "a head takes every H-th feature; it has to take D neighbouring ones.": lambda x, n: x.unflatten(
-                    -1, (-1, n)
-                ).permute(0, 3, 1, 2),
-                "the last two axes are exchanged: (B, H, D, T) in place of (B, H, T, D).": lambda x, n: x.unflatten(
-                    -1, (n, -1)
-                ).permute(0, 2, 3, 1),
-            },
+            SPLIT_HEADS,
         ),
         "A head is one more axis of the batch, so the attention of lesson 2 computes all heads at once.",
     ),
     "causal": Check(
-        same_as(
-            causal,
-            lambda: [(1,), (5,)],
-            {
-                "the wrong triangle: row i, a query, sees columns 0 to i.": lambda n: causal(n).T,
-                "a token has to see itself: the diagonal is visible.": lambda n: causal(n).tril(-1),
-                "the wrong way round: True is visible.": lambda n: ~causal(n),
-                "one token of the future is visible.": lambda n: torch.ones(n, n, dtype=torch.bool).tril(1),
-                "True and False are asked for: dtype=torch.bool.": lambda n: torch.ones(n, n).tril(),
-            },
-        ),
-        "This triangle is all that separates a decoder from an encoder.",
+        same_as(causal, lambda: [(1,), (5,)], CAUSAL), "This triangle is all that separates a decoder from an encoder."
     ),
     "masked_attention": Check(
-        same_as(
-            masked_attention,
-            lambda: [(*heads(5, 7), causal(7)[:5])],
-            {
-                "the rows do not sum to 1: the mask comes before the softmax.": lambda q, k, v, s: (
-                    (scaled(q, k).softmax(-1) * s) @ v
-                ),
-                "the future leaks: a score of 0 is no weight of 0, as exp(0) is 1. Hidden scores are -inf.": (
-                    lambda q, k, v, s: (scaled(q, k) * s).softmax(-1) @ v
-                ),
-                "the wrong way round: what is visible has been hidden.": lambda q, k, v, s: (
-                    scaled(q, k).masked_fill(s, HIDDEN).softmax(-1) @ v
-                ),
-                "the division by sqrt(d_k) is missing.": lambda q, k, v, s: (
-                    (q @ k.transpose(-2, -1)).masked_fill(~s, HIDDEN).softmax(-1) @ v
-                ),
-                "the mask adds 0 or 1 to the scores; hidden ones need -inf.": lambda q, k, v, s: (
-                    (scaled(q, k) + s).softmax(-1) @ v
-                ),
-            },
-            otherwise=leak,
-        ),
+        same_as(masked_attention, lambda: [(*heads(5, 7), causal(7)[:5])], MASKED_ATTENTION, otherwise=leak),
         "Position i is computed from the tokens 0 to i alone.",
     ),
     "visible": Check(
-        same_as(
-            visible_pairs,
-            lambda: [(MASK.clone(),)],
-            {
-                "padding is hidden as a query; it has to be hidden as a key, in the last axis.": lambda m: (
-                    m.bool()[:, None, :, None] & causal(m.shape[1])
-                ),
-                "a key has to be both, real and not later: `&`, not `|`.": lambda m: (
-                    m.bool()[:, None, None] | causal(m.shape[1])
-                ),
-                "the future is visible: combine it with causal(T).": lambda m: m.bool()[:, None, None].expand(
-                    -1, 1, m.shape[1], -1
-                ),
-                "padding is visible: combine it with attention_mask.": lambda m: causal(m.shape[1]).expand(
-                    len(m), 1, -1, -1
-                ),
-                "the wrong way round: attention_mask is 1 at real tokens.": lambda m: (
-                    ~m.bool()[:, None, None] & causal(m.shape[1])
-                ),
-                "the axis of the heads is missing: (B, 1, T, S).": lambda m: m.bool()[:, None] & causal(m.shape[1]),
-            },
-        ),
+        same_as(visible_pairs, lambda: [(MASK.clone(),)], VISIBLE),
         "What a padded text computes is what it computes alone, and it never sees what comes later.",
     ),
     "sinusoidal": Check(
         same_as(
-            lambda length, size: positions.sinusoidal(torch.arange(length), size),
-            lambda: [(7, 8), (3, 4)],
-            {
-                "sines first, then cosines: here they alternate, sin, cos, sin, cos.": lambda length, size: (
-                    sinusoid(size, length).transpose(1, 2).flatten(1)
-                ),
-                "the exponent is 2i / size, for i = 0 to size / 2 - 1; the 2 is missing.": lambda length, size: (
-                    sinusoid(size, length, exponent=1).flatten(1)
-                ),
-                "sine and cosine are exchanged: the sine stands first.": lambda length, size: (
-                    sinusoid(size, length).flip(-1).flatten(1)
-                ),
-                "multiplied by 10000^(2i / size): divide by it.": lambda length, size: sinusoid(
-                    size, length, exponent=-2
-                ).flatten(1),
-                "the first position is 0, not 1.": lambda length, size: sinusoid(size, length + 1).flatten(1)[1:],
-            },
-            tolerance=1e-4,
+            lambda n, d: positions.sinusoidal(torch.arange(n), d), lambda: [(7, 8), (3, 4)], SINUSOIDAL, tolerance=1e-4
         ),
         "It is sinusoidal of modeling_scratch/positions.py.",
     ),
     "rotate": Check(
-        same_as(
-            rotated,
-            lambda: [(random(2, 6, 8),)],
-            {
-                "turned the wrong way round: the first half is first * cos - second * sin.": lambda x: turned(
-                    x, sign=-1
-                ),
-                "the first position is 0, which is not turned.": lambda x: turned(x, shift=1),
-                "pairs of neighbours, as in the paper; this book, like Llama's code, pairs feature i with i + D / 2.": (
-                    lambda x: turned(x, pairs="neighbours")
-                ),
-                "the exponent is 2i / D; the 2 is missing.": lambda x: turned(x, exponent=1),
-                "all pairs turn by the same angle: it is p * 10000^(-2i / D) for pair i.": lambda x: turned(
-                    x, exponent=0
-                ),
-            },
-            tolerance=1e-4,
-        ),
+        same_as(rotated, lambda: [(random(2, 6, 8),)], ROTATE, tolerance=1e-4),
         "Scores of turned queries and keys depend on their distance alone.",
     ),
 }

@@ -66,7 +66,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("commonest_pair", joins_the_pair, "do not join"),
     ("commonest_pair", counts_letters, "single symbols"),
     ("padded", pads_left, "on the left"),
-    ("padded", masks_by_id, "from the lengths"),
+    ("padded", masks_by_id, "from lengths"),
     ("padded", masks_padding, "wrong way round"),
     ("padded", lambda texts, pad_id: torch.tensor(texts), "raises ValueError"),
     ("embedded", lambda ids, table: ids.float() @ table, "raises RuntimeError"),
