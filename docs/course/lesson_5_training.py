@@ -180,8 +180,9 @@ print("after:  loss {:.4f}, {:.1%} of the held-out digits are right".format(*los
 # %% [markdown] slide
 # ## Overfitting: learning by heart
 #
-# The same model, the same number of steps, but only 32 different rows, again and again. Its training loss falls to 0 as
-# well. On rows that it has not seen, it is worse than guessing: it has learned the rows, not the task, and is *sure*.
+# The same model, the same number of steps, but only 16 different rows, again and again. Its training loss falls to 0 as
+# well. On rows that it has not seen, its loss is above that of guessing: it is often wrong, and *sure*. It has learned
+# the rows, not the task.
 #
 # So scores are measured on texts that were not trained on, and checkpoints are chosen by them:
 #
@@ -189,14 +190,14 @@ print("after:  loss {:.4f}, {:.1%} of the held-out digits are right".format(*los
 # - **validation** texts choose the checkpoint and the settings,
 # - **test** texts are read once, at the end.
 # %%
-few = digits(32, seed=2)
+few = digits(16, seed=2)
 memoriser = new_model()
 log_of_few = train(memoriser, (few for _ in range(STEPS + 1)), held_out)
-print("32 rows: training loss {:.4f}, {:.1%} right".format(*loss_and_accuracy(memoriser, few)))
-print("held-out rows:    loss {:.4f}, {:.1%} right".format(*loss_and_accuracy(memoriser, held_out)))
+print("the 16 rows:   loss {:.4f}, {:.1%} right".format(*loss_and_accuracy(memoriser, few)))
+print("held-out rows: loss {:.4f}, {:.1%} right".format(*loss_and_accuracy(memoriser, held_out)))
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 3), sharey=True, layout="constrained")
-for axis, log, title in zip(axes, (log_of_many, log_of_few), ("new rows in each step", "the same 32 rows")):
+for axis, log, title in zip(axes, (log_of_many, log_of_few), ("new rows in each step", "the same 16 rows")):
     steps, training, validation = zip(*log)
     axis.plot(steps, training, ":", label="training")
     axis.plot(steps, validation, label="validation")

@@ -15,8 +15,8 @@
 # First you read such a folder: its switches, its names, its numbers. Then you fine-tune it on a table of your own, and
 # ask whether it was worth it.
 # %% [markdown] teacher
-# 15 minutes: config and names 4, layout and parity 4, tokenizer 2, own table 5. The training at the end takes half a
-# minute, so start it before you explain McNemar's test.
+# 15 minutes: config and names 4, layout and parity 4, tokenizer 2, own table 5. The training takes half a minute, so
+# start it before you explain McNemar's test.
 #
 # The course runs without a network, so the first cell writes a small BERT with random weights. With a network, replace
 # `FOLDER` by "bert-base-uncased" in all cells: nothing else changes, except for the time.
@@ -24,6 +24,8 @@
 import random
 import re
 import tempfile
+from contextlib import redirect_stdout
+from io import StringIO
 
 import torch
 from scipy.stats import binomtest
@@ -31,8 +33,8 @@ from transformers import (
     AutoModelForSequenceClassification,
     AutoTokenizer,
     BertConfig,
-    BertForSequenceClassification,
     BertModel,
+    logging,
     pipeline,
 )
 
@@ -42,24 +44,25 @@ from modeling_scratch.bridges.encoders import BERT
 from modeling_scratch.training import train_classifier
 from tokenization import train_bpe_tokenizer, train_wordlevel_tokenizer
 
+logging.disable_progress_bar()
 FOLDER = "tiny-bert"
 
 # %% [markdown]
 # The texts of this lesson are complaints of a hotel's guests. Each praises one thing and complains of another, and has
-# to go to the kitchen or to housekeeping. With a file of your own, `rows` is the path of a CSV file or a DataFrame.
+# to go to the kitchen or to housekeeping. For texts of your own, `rows` is a DataFrame, or the path of a CSV file.
 # %%
-KITCHEN = ["breakfast", "soup", "coffee", "dinner", "bread", "salad", "dessert", "juice", "cheese", "pasta"]
-ROOM = ["bed", "shower", "carpet", "window", "pillow", "heating", "towel", "lamp", "wardrobe", "mirror"]
-GOOD = ["wonderful", "perfect", "lovely", "excellent", "superb", "great", "charming", "flawless"]
-BAD = ["cold", "dirty", "awful", "stale", "broken", "horrible", "dreadful", "poor"]
-WHEN = ["on the first day", "in the morning", "this time", "as always", "during our stay", "on Sunday"]
+KITCHEN = ["breakfast", "soup", "coffee", "dinner", "bread", "salad"]
+ROOM = ["bed", "shower", "carpet", "window", "pillow", "towel"]
+GOOD = ["wonderful", "perfect", "lovely", "excellent", "superb", "great"]
+BAD = ["cold", "dirty", "awful", "stale", "horrible", "poor"]
+HOW = ["really", "truly", "rather", "quite", "simply", "always"]
 
 
 def complaint(label):
     nouns = {"kitchen": random.choice(KITCHEN), "room": random.choice(ROOM)}
     opinions = {name: random.choice(BAD if name == label else GOOD) for name in nouns}
     first, second = random.sample(list(nouns), 2)
-    clauses = [f"the {nouns[name]} {random.choice(WHEN)} was {opinions[name]}" for name in (first, second)]
+    clauses = [f"the {nouns[name]} was {random.choice(HOW)} {opinions[name]}" for name in (first, second)]
     return f"{clauses[0]}, {random.choice(['but', 'and', 'while'])} {clauses[1]}."
 
 
@@ -68,7 +71,7 @@ rows = list({complaint(label): label for _ in range(1500) for label in ("kitchen
 print(len(rows), "rows, such as", *rows[:2], sep="\n")
 
 # %%
-tokenizer = train_bpe_tokenizer([text for text, _ in rows], vocab_size=600, show_progress=False)
+tokenizer = train_bpe_tokenizer([text for text, _ in rows], vocab_size=400, show_progress=False)
 torch.manual_seed(0)
 native = BertModel(
     BertConfig(
@@ -202,6 +205,15 @@ difference = (ours - theirs).abs()[batch["attention_mask"].bool()].max()
 print(f"{type(native).__name__} and {type(model).__name__}: largest difference {difference:.0e}")
 assert difference < 1e-5 * theirs.abs().max()
 
+# %% [markdown]
+# And back, by the same table: `export_pretrained` writes a BERT of Hugging Face, which anybody can load without this
+# package.
+# %%
+exported = tempfile.mkdtemp()
+export_pretrained(model, exported, tokenizer)
+back = BertModel.from_pretrained(exported).state_dict()
+print("the same weights:", all(torch.equal(weight, back[name]) for name, weight in native.state_dict().items()))
+
 # %% [markdown] slide
 # ## The tokenizer belongs to the checkpoint
 #
@@ -225,24 +237,26 @@ def unknown_share(texts, tokenizer):
 course.check("unknown_share", unknown_share)
 
 # %%
-of_words = train_wordlevel_tokenizer([text for text, _ in rows], vocab_size=600, show_progress=False)
+of_words = train_wordlevel_tokenizer([text for text, _ in rows], vocab_size=42, show_progress=False)
 for each in (of_words, tokenizer):
     print(each.tokenize("the stew was vile"))
 
 # %% [markdown] slide
 # ## Your own table
 #
-# One call fine-tunes the checkpoint on the rows. It holds out a tenth for validation and a tenth for the test, trains
-# **two linear models** on the same rows, and writes a report. The models compare like this:
+# One call trains on the rows. It holds out a tenth for validation and a tenth for the test, trains **two linear
+# models** on the same rows, and writes a report with all of them.
 #
-# - A linear model counts words and pairs of words. On many real tables it is as good, and a thousand times cheaper.
+# - A linear model counts words, and sequences of two or three. On many real tables that is as good, and much cheaper.
 # - Here, every text has both departments and both opinions. Only their *order* tells where the complaint goes.
 # %%
-report = train_classifier(
-    rows, output_dir="runs/complaints", model_name_or_path=FOLDER, num_train_epochs=8, learning_rate=1e-3,
-    per_device_train_batch_size=64, report_to="none", disable_tqdm=True, overwrite=True, ema_decay=0,
-)  # fmt: skip
-print(report.text.partition("Micro F1")[0])
+options = {"report_to": "none", "disable_tqdm": True, "overwrite": True, "ema_decay": 0}
+with redirect_stdout(StringIO()):  # its own lines; it takes half a minute
+    report = train_classifier(
+        rows, output_dir="runs/complaints", preset="demo", num_train_epochs=6, learning_rate=2e-3,
+        per_device_train_batch_size=64, **options,
+    )  # fmt: skip
+print(report.text.partition("The weights are")[0])
 
 # %% [markdown] slide
 # ## Is it better, or lucky?
@@ -266,41 +280,48 @@ def p_value(first_is_right, second_is_right):
 course.check("p_value", p_value)
 
 # %% [markdown] slide
+# ## Few rows: start from a checkpoint
+#
+# Now the hotel asks another question: who was *praised*? You have 100 labelled rows, too few to learn from nothing. The
+# trained model already knows which opinion belongs to which noun, so it only has to learn what to make of it.
+#
+# `model_name_or_path` names the checkpoint: this folder, or with a network "bert-base-uncased". Smaller steps keep what
+# it knows.
+# %%
+PRAISED = {"kitchen": "room", "room": "kitchen"}
+praise = [(text, PRAISED[label]) for text, label in rows]
+tables = {"train": praise[:100], "test": praise[-300:]}
+with redirect_stdout(StringIO()):
+    tuned = train_classifier(
+        tables, output_dir="runs/praise", model_name_or_path=str(report.folder), num_train_epochs=20,
+        learning_rate=5e-4, per_device_train_batch_size=16, **options,
+    )  # fmt: skip
+print(tuned.text.partition("The weights are")[0])
+
+# %% [markdown] slide
 # ## Use it, share it
 #
 # The folder is an ordinary checkpoint: Auto classes and pipelines load it.
 # %%
 folder = str(report.folder)
 texts = [
-    "the juice on Sunday was superb, while the lamp in the morning was broken.",
-    "the lamp in the morning was superb, but the juice on Sunday was poor.",
+    "the bread was truly superb, while the bed was rather dirty.",
+    "the bed was truly superb, but the bread was rather dirty.",
 ]
 for text, answer in zip(texts, pipeline("text-classification", model=folder, device="cpu")(texts)):
     print(f"{answer['label']:8} {answer['score']:.3f}  {text}")
 
 model = AutoModelForSequenceClassification.from_pretrained(folder).eval()
-tokenizer = AutoTokenizer.from_pretrained(folder)
-batch = tokenizer(texts, padding=True, return_tensors="pt")
+batch = AutoTokenizer.from_pretrained(folder)(texts, padding=True, return_tensors="pt")
 print(type(model).__name__, [model.config.id2label[label] for label in model(**batch).logits.argmax(-1).tolist()])
-
-# %% [markdown]
-# And back: as a BERT of Hugging Face, which anybody can load without this package.
-# %%
-exported = tempfile.mkdtemp()
-export_pretrained(model, exported, tokenizer)
-back = BertForSequenceClassification.from_pretrained(exported).eval()
-with torch.no_grad():
-    difference = (back(**batch).logits - model(**batch).logits).abs().max()
-print(f"{type(back).__name__}: largest difference {difference:.0e}")
-assert difference < 1e-5 * model(**batch).logits.abs().max()
 
 # %% [markdown] slide
 # ## What to keep
 #
 # - A checkpoint is switches, named matrices and a tokenizer. A bridge is a table; parity proves it.
 # - Train a linear model beside yours, on the same rows. Report the difference with its test.
-# - Here the weights were random. With a network, `model_name_or_path="bert-base-uncased"` starts from one that has read
-#   books, which counts most where rows are few.
+# - Few rows: start from a checkpoint. One that has read books, such as "bert-base-uncased", knows words that your rows
+#   lack.
 #
 # Read on: `docs/own-data.md` and `docs/native-checkpoints.md`.
 # %% [markdown] teacher

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from ..configuration_scratch import ScratchConfig
 from ..layers import FeedForward, PreNorm, RMSNorm
@@ -76,7 +76,7 @@ CHECKS = {
             lambda x, w, eps: x / (x.pow(2).mean(-1, keepdim=True).sqrt() + eps) * w,
         "the weight is missing.": lambda x, w, eps: rms_norm(x, torch.ones_like(w), eps),
     }), "It is RMSNorm of layers.py: each token has the mean square 1, whatever the others are."),
-    "pre_norm": Check(same_as(pre_norm, lambda: [(random(2, 3, 8), lambda x: 2 * x - 1, torch.tanh)], {
+    "pre_norm": Check(same_as(pre_norm, lambda: [(random(2, 3, 8), nn.LayerNorm(8), torch.tanh)], {
         "this is post-norm: it normalises the stream, after the sum.": lambda x, norm, part: norm(x + part(x)),
         "x is gone: without `x +` there is no residual connection.": lambda x, norm, part: part(norm(x)),
         "norm(x) is added in place of x, so the stream is normalised.": lambda x, norm, part: norm(x) + part(norm(x)),

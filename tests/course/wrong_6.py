@@ -62,7 +62,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("split_c_attn", lambda weight: weight.chunk(3, -1), "not transposed"),
     ("split_c_attn", lambda weight: weight.reshape(3, *2 * [len(weight)]).unbind(), "reshaped, not transposed"),
     ("split_c_attn", lambda weight: weight.t().unflatten(0, (-1, 3)).unbind(1), "are interleaved"),
-    ("split_c_attn", lambda weight: weight.chunk(3), "it returns"),
+    ("split_c_attn", lambda weight: weight.chunk(3), "the result is"),
     ("parity", lambda ours, theirs, mask: (ours - theirs).abs().amax(), "padding counts"),
     ("parity", lambda ours, theirs, mask: ((ours - theirs) * mask[..., None]).max(), "take abs()"),
     ("parity", lambda ours, theirs, mask: (ours - theirs).abs()[mask == 1].mean(), "hides one wrong token"),
