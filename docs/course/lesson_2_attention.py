@@ -49,8 +49,10 @@ from modeling_scratch.attention import Attention, eager_attention
 # | first key | (1, 1, 1, 1) | 4 | 10 |
 # | second key | (1, 1, -1, -1) | 0 | 0 |
 #
-# 1. Scale the scores. 2. Raise $e$ to each: $e^2 = 7.39$, $e^1 = 2.72$, $e^0 = 1$. 3. Divide by the sum. 4. Take the
-#    mean of the values.
+# 1. Scale the scores.
+# 2. Raise $e$ to each: $e^2 = 7.39$, $e^1 = 2.72$, $e^0 = 1$.
+# 3. Divide by the sum: these are the weights.
+# 4. Take the weighted mean of the values.
 # %% exercise by_hand
 # On paper, or with a pocket calculator: what is the output of attention for this query? Two decimals.
 # solution
@@ -174,7 +176,7 @@ course.check("self_attention", self_attention)
 # The layer of the book has the same three matrices, stored as `nn.Linear`, which keeps them transposed, and one more
 # for the output. With one head and without biases:
 # %%
-config = ScratchEncoderConfig(hidden_size=8, num_attention_heads=1, attention_bias=False)
+config = ScratchEncoderConfig(hidden_size=8, num_attention_heads=1, attention_bias=False, attn_implementation="eager")
 layer = Attention(config, layer_idx=0).eval()
 x = torch.randn(2, 5, 8)
 mine = self_attention(x, layer.q_proj.weight.T, layer.k_proj.weight.T, layer.v_proj.weight.T) @ layer.o_proj.weight.T
@@ -203,7 +205,7 @@ for word, number in zip(sentence, output.tolist()):
 # %%
 weights = softmax(scores(x @ w_query, x @ w_key))[0]
 plt.figure(figsize=(4.5, 3.6))
-plt.imshow(weights, cmap="Blues", vmin=0, vmax=1)
+plt.imshow(weights.numpy(), cmap="Blues", vmin=0, vmax=1)
 plt.xticks(range(len(sentence)), sentence, rotation=90)
 plt.yticks(range(len(sentence)), sentence)
 plt.xlabel("key")

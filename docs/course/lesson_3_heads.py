@@ -39,6 +39,7 @@ def attention(query, key, value):
 # ## Heads
 #
 # $$\mathrm{MultiHead}(X) = \mathrm{Concat}(\mathrm{head}_1, \ldots, \mathrm{head}_H)\, W_O$$
+#
 # $$\mathrm{head}_h = \mathrm{Attention}(X W_h^Q,\; X W_h^K,\; X W_h^V)$$
 #
 # - Each head has its own projections, to $D = d_{model} / H$ features. So H heads cost no more than one wide one.
@@ -60,7 +61,8 @@ course.check("split_heads", split_heads)
 # With the heads in front, the attention of lesson 2 runs as it is. The way back puts the heads side by side again.
 # The whole layer in two lines, and its difference from the one of the book:
 # %%
-layer = Attention(ScratchEncoderConfig(hidden_size=H * D, num_attention_heads=H), layer_idx=0).eval()
+config = ScratchEncoderConfig(hidden_size=H * D, num_attention_heads=H, attn_implementation="eager")
+layer = Attention(config, layer_idx=0).eval()
 x = torch.randn(B, T, H * D)
 with torch.no_grad():
     query, key, value = (split_heads(project(x), H) for project in (layer.q_proj, layer.k_proj, layer.v_proj))

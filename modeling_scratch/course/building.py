@@ -40,13 +40,14 @@ def sources() -> dict[int, Path]:
     """The lessons, by their numbers."""
     found = {int(path.stem.split("_")[1]): path for path in sorted(SOURCES.glob("lesson_*.py"))}
     if not found:
-        raise DataError(f"{SOURCES}: no lessons there; they are in a clone of the repository, not in the wheel")
+        raise DataError(f"{SOURCES}: no lessons there; they are in a clone: pip install --editable it")
     return found
 
 
 def read_lesson(path: Path) -> list[Cell]:
     """The cells of a source. What stands before the first one is for those who read the file."""
-    headers, bodies = [], []
+    headers: list[tuple[bool, str]] = []
+    bodies: list[list[str]] = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         if line.startswith("# %%"):
             header = HEADER.match(line)

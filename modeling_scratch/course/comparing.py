@@ -3,6 +3,7 @@
 
 import inspect
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -130,7 +131,7 @@ def described(function: Any, arguments: Sequence[Any]) -> str:
 def short(value: Any) -> str:
     if isinstance(value, Tensor) and value.numel() > FEW:
         return f"of shape {tuple(value.shape)}"
-    text = " ".join(repr(value).split())
+    text = re.sub(r"\n\s*", " ", repr(value))  # of a tensor
     return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 1]}…"
 
 

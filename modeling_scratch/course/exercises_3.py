@@ -15,7 +15,7 @@ from ..attention import additive, eager_attention
 from ..configuration_scratch import ScratchConfig
 from ..inputs import Inputs, eager_config, self_attention_mask
 from .comparing import Check, random, same_as
-from .exercises_2 import UNGROUPED, heads, products, scaled, weighted
+from .exercises_2 import ROWS, UNGROUPED, heads, products, scaled, weighted
 
 MASK = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
 
@@ -106,6 +106,7 @@ MASKED_ATTENTION = {
         weighted(scaled(q, k) * s, v)
     ),
     "the wrong way round: what is visible is hidden.": lambda q, k, v, s: weighted(hiding(scaled(q, k), s), v),
+    ROWS: lambda q, k, v, s: hiding(scaled(q, k), ~s).softmax(-2) @ v,
     "the division by sqrt(d_k) is missing.": lambda q, k, v, s: weighted(hiding(products(q, k), ~s), v),
     "the mask adds 0 or 1; hidden scores are -inf.": lambda q, k, v, s: weighted(scaled(q, k) + s, v),
 }
@@ -151,7 +152,7 @@ CHECKS = {
         same_as(causal, lambda: [(1,), (5,)], CAUSAL), "This triangle is all that separates a decoder from an encoder."
     ),
     "masked_attention": Check(
-        same_as(masked_attention, lambda: [(*heads(5, 7), causal(7)[:5])], MASKED_ATTENTION, otherwise=leak),
+        same_as(masked_attention, lambda: [(*heads(), causal(5).triu(-2))], MASKED_ATTENTION, otherwise=leak),
         "Position i is computed from the tokens 0 to i alone.",
     ),
     "visible": Check(

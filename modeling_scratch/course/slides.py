@@ -19,6 +19,8 @@ BROWSERS = "chromium", "chromium-browser", "google-chrome", "google-chrome-stabl
 FORMULA = re.compile(r"\$\$(.+?)\$\$|\$([^$\n]+)\$", re.DOTALL)
 MARK = "\ue000{}\ue001"  # stands for a formula while Markdown is rendered: no letter of any text
 SIZE = 10  # points; formulas are scaled by the size of the text around them
+MARGIN = 2  # points around a formula, whose box is measured too small
+BOX = re.compile(r'width="([\d.]+)pt" height="([\d.]+)pt" viewBox="[^"]*"')
 
 
 def slides(cells: list[Cell]) -> str:
@@ -40,12 +42,12 @@ def rendered(text: str) -> str:
     formulas: list[str] = []
 
     def keep(found: re.Match[str]) -> str:
-        formulas.append(formula(found[1] or found[2]))
+        formulas.append(formula(found[2] or found[1].replace(r"\frac", r"\dfrac")))
         return MARK.format(len(formulas) - 1)
 
     page = MarkdownIt("commonmark", {"html": False}).enable("table").render(FORMULA.sub(keep, text))
     for number, image in enumerate(formulas):
-        page = page.replace(f"<p>{MARK.format(number)}</p>", f'<p class="display">{image}</p>')
+        page = page.replace(f"<p>{MARK.format(number)}</p>", f'<p class="display" tabindex="0">{image}</p>')
         page = page.replace(MARK.format(number), image)
     return page
 
@@ -60,8 +62,10 @@ def formula(tex: str) -> str:
     with rc_context({"svg.fonttype": "path", "svg.hashsalt": tex}):
         depth = math_to_image(f"${tex}$", written, FontProperties(size=SIZE, math_fontfamily="cm"), format="svg")
     svg = re.sub(r"<metadata>.*?</metadata>", "", written.getvalue().decode(), flags=re.DOTALL)  # it has a date
-    height = float(re.search(r'height="([\d.]+)pt"', svg)[1])
-    style = f"height: {height / SIZE:.2f}em; vertical-align: {-depth / SIZE:.2f}em"
+    width, height = (float(side) + 2 * MARGIN for side in BOX.search(svg).groups())
+    box = f'width="{width}pt" height="{height}pt" viewBox="{-MARGIN} {-MARGIN} {width} {height}"'
+    svg = BOX.sub(box, svg, count=1)
+    style = f"height: {height / SIZE:.2f}em; vertical-align: {-(depth + MARGIN) / SIZE:.2f}em"
     source = f"data:image/svg+xml;base64,{b64encode(svg.encode()).decode()}"
     return f'<img class="formula" style="{style}" alt="{html.escape(tex)}" src="{source}">'
 

@@ -78,7 +78,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("embeddings", lambda ids, table, positions: 4 * table[ids] + positions[ids], "whatever its id is"),
     ("embeddings", lambda ids, table, positions: 4.0 * (table[ids] + positions), "not to the sum"),
     ("cosine", lambda vector, table: table @ vector, "dot product"),
-    ("cosine", lambda vector, table: table @ vector / (table.norm() * vector.norm()), "one number for the whole table"),
+    ("cosine", lambda vector, table: table @ vector / (table.norm() * vector.norm()), "table.norm() is one number"),
     ("cosine", lambda vector, table: (table @ vector) / vector.norm(), "each row"),
     ("cosine", lambda vector, table: vector @ table.T / (table.norm(dim=0) * vector.norm()), "a column"),
 ]

@@ -236,7 +236,7 @@ def test_commands_that_do_not_run_have_valid_options() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.path.name)
 def test_every_option_belongs_to_a_program(page: Page) -> None:
-    others = r"(pip|pre-commit|torchrun|transformers|curl|sphinx-build|ruff) .*"
+    others = r"(pip|wsl|pre-commit|torchrun|transformers|curl|sphinx-build|ruff) .*"
     assert options_in(re.sub(others, "", page.text)) <= set.union(OF_OTHERS, OF_ALL, *map(options_of, PROGRAMS))
 
 
