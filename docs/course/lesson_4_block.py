@@ -84,6 +84,7 @@ course.check("pre_norm", pre_norm)
 # The book has one small class for each row of the table, and a dictionary that the config's field `norm_position`
 # chooses from. `before` prepares what the part reads, and `after` adds the update.
 # %%
+torch.manual_seed(0)
 config = ScratchEncoderConfig(hidden_size=32, num_attention_heads=4, intermediate_size=128, hidden_dropout=0.0)
 x, part = torch.randn(2, 6, 32), torch.tanh  # any part will do
 for residual in (PreNorm(config), PostNorm(config)):

@@ -21,6 +21,7 @@
 # The course runs without a network, so the first cell writes a small BERT with random weights. With a network, replace
 # `FOLDER` by "bert-base-uncased" in all cells: nothing else changes, except for the time.
 # %%
+import os
 import random
 import re
 import tempfile
@@ -46,6 +47,7 @@ from tokenization import train_bpe_tokenizer, train_wordlevel_tokenizer
 
 logging.disable_progress_bar()
 FOLDER = "tiny-bert"
+STEPS = int(os.environ.get("NOTEBOOK_STEPS", "-1"))  # of each training; -1: as many as the epochs have
 
 # %% [markdown]
 # The texts of this lesson are complaints of a hotel's guests. Each praises one thing and complains of another, and has
@@ -250,7 +252,7 @@ for each in (of_words, tokenizer):
 # - A linear model counts words, and sequences of two or three. On many real tables that is as good, and much cheaper.
 # - Here, every text has both departments and both opinions. Only their *order* tells where the complaint goes.
 # %%
-options = {"report_to": "none", "disable_tqdm": True, "overwrite": True, "ema_decay": 0}
+options = {"report_to": "none", "disable_tqdm": True, "overwrite": True, "ema_decay": 0, "max_steps": STEPS}
 with redirect_stdout(StringIO()):  # its own lines; it takes half a minute
     report = train_classifier(
         rows, output_dir="runs/complaints", preset="demo", num_train_epochs=6, learning_rate=2e-3,

@@ -55,7 +55,7 @@ def our_name(name: str, rows: list[tuple[str, str]]) -> str:
 
 
 def padded_states() -> list[tuple[Tensor, Tensor, Tensor]]:
-    """The token that differs most has the smaller number in ours. Padding differs more than any token, or not at all."""
+    """The number that differs most is smaller in ours. Padding differs little, or more than any token."""
     ours, mask = random(2, 3, 4), torch.tensor([[1, 1, 0], [1, 1, 1]])
     theirs = ours + 1e-3 * random(2, 3, 4, seed=1)
     theirs[1, 1, 2] += 0.5

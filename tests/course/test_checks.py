@@ -43,6 +43,7 @@ def test_a_lesson_runs_and_its_solutions_are_right(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
+    monkeypatch.setenv("NOTEBOOK_STEPS", "2")
     runpy.run_path(str(path))
     exercises = [cell.role.partition(" ")[2] for cell in read_lesson(path) if cell.role.startswith("exercise")]
     printed = capsys.readouterr().out

@@ -51,7 +51,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("adamw_step", adam, "L2 in Adam"),
     ("adamw_step", adamw, "not corrected"),
     ("adamw_step", without_root, "the root is missing"),
-    ("adamw_step", lambda weight, gradient, *rest: weight - rest[3] * gradient, "a Tensor of shape (6,), expected a tuple"),
+    ("adamw_step", lambda weight, gradient, *rest: weight - rest[3] * gradient, "expected a tuple"),
     ("learning_rate", lambda step, peak, warmup, total: peak * (1 - step / total), "there is no warm-up"),
     ("learning_rate", lambda step, peak, warmup, total: peak * min(1, step / warmup), "stays at the peak"),
     ("learning_rate", lambda s, peak, w, t: peak * (s / w if s < w else 1 - s / t), "the rate jumps"),
