@@ -4,6 +4,7 @@
 modeling-scratch lesson 3                              # the student's notebook, opened in Jupyter
 modeling-scratch lesson 1 2 --teacher --slides         # also solutions, notes and slides
 modeling-scratch lesson --output_dir handout           # all lessons
+modeling-scratch lesson transformer-in-an-evening      # a notebook of the documentation, without solutions
 """
 
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ from modeling_scratch.utils.command_line import quiet_libraries, run_program
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    run_program(write_lessons, LessonArguments, __doc__, arguments, first="--numbers")
+    run_program(write_lessons, LessonArguments, __doc__, arguments, first="--names")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,8 @@
     # %% [markdown] slide     text, and a slide        # %% exercise NAME    code whose solution a student writes
     # %% [markdown] teacher   for the teacher alone
 
-The solution stands between `# solution` and `# end solution`. The source runs from top to bottom as it is.
+The solution stands between `# solution` and `# end solution`. The source runs from top to bottom as it is. Notebooks of
+docs/notebooks/ have their solutions between `# >>>` and `# <<<`.
 """
 
 import json
@@ -21,9 +22,11 @@ from ..utils.errors import DataError
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "docs" / "course"
 # The cell that installs the package where it is missing is the same in all notebooks.
-NOTEBOOK_WITH_SETUP = ROOT / "docs" / "notebooks" / "transformer-in-an-evening.ipynb"
+NOTEBOOKS = ROOT / "docs" / "notebooks"
+NOTEBOOK_WITH_SETUP = NOTEBOOKS / "transformer-in-an-evening.ipynb"
 HEADER = re.compile(r"# %%(?:( \[markdown\])(?: (slide|teacher))?| (exercise \w+))?$")
-SOLUTION = re.compile(r"^( *)# solution\n(.*?)^ *# end solution\n?", re.MULTILINE | re.DOTALL)
+SOLUTION = re.compile(r"^( *)# (?:solution|>>>)\n(.*?)^ *# (?:end solution|<<<)\n?", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"(?<!!)\[([^]]*)\]\((?!https?:)[^)]*\)")  # to a file beside the source
 PICTURE = re.compile(r"!\[([^]]*)\]\((\.\./pictures/[\w-]+\.png)\)")
 
 
@@ -42,6 +45,18 @@ def sources() -> dict[int, Path]:
     if not found:
         raise DataError(f"{SOURCES}: no lessons there; they are in a clone: pip install --editable it")
     return found
+
+
+def notebooks() -> dict[str, Path]:
+    """The notebooks with exercises, by their names."""
+    return {path.stem: path for path in sorted(NOTEBOOKS.glob("*.ipynb")) if "# >>>" in path.read_text("utf-8")}
+
+
+def read_notebook(path: Path) -> list[Cell]:
+    """The cells of a notebook, without outputs and the cell of the installation."""
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    read = [Cell("".join(cell["source"]), cell["cell_type"] == "markdown") for cell in cells]
+    return [cell for cell in read if cell.source != setup()]
 
 
 def read_lesson(path: Path) -> list[Cell]:
@@ -80,7 +95,7 @@ def as_json(cell: Cell, is_teacher: bool) -> dict[str, Any]:
         return code(SOLUTION.sub(r"\2" if is_teacher else placeholder, cell.source))
     text = f"**For the teacher.** {cell.source}" if cell.role == "teacher" else cell.source
     pictures = {Path(name).name: {"image/png": encoded(name)} for _, name in PICTURE.findall(text)}
-    source = PICTURE.sub(lambda found: f"![{found[1]}](attachment:{Path(found[2]).name})", text)
+    source = PICTURE.sub(lambda found: f"![{found[1]}](attachment:{Path(found[2]).name})", LINK.sub(r"\1", text))
     more = {"attachments": pictures} if pictures else {}
     return {"cell_type": "markdown", "metadata": {}, "source": source, **more}
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from ..utils.errors import DataError
 from ..utils.files import write_json, write_text
 from ..utils.options import option
-from .building import notebook, read_lesson, sources
+from .building import notebook, notebooks, read_lesson, read_notebook, sources
 
 PROGRAMS = "jupyterlab", "notebook"  # that show notebooks
 
@@ -19,7 +19,13 @@ PROGRAMS = "jupyterlab", "notebook"  # that show notebooks
 class LessonArguments:
     """Which lessons to write, for whom, and where to."""
 
-    numbers: list[int] | None = field(default=None, metadata={"help": "The lessons, from 1; by default all."})
+    names: list[str] | None = field(
+        default=None,
+        metadata={
+            "help": "Lessons by their numbers, from 1, or notebooks of the documentation by their names, to write them "
+            "without solutions; by default all lessons."
+        },
+    )
     teacher: bool = option(False, "Also write the teacher's notebook, with solutions and notes.")
     slides: bool = option(False, "Also write the slides: HTML, and PDF where Chromium or Chrome is installed.")
     output_dir: str = option("course", "The folder for the files.")
@@ -27,18 +33,22 @@ class LessonArguments:
     open: bool = option(True, "Open the notebook of a single lesson in Jupyter, on a terminal.")
 
     def __post_init__(self) -> None:
-        if unknown := [number for number in self.numbers or () if number not in sources()]:
-            raise DataError(f"{unknown[0]}: no such lesson; they are {', '.join(map(str, sources()))}")
+        if unknown := [name for name in self.names or () if name not in every_source()]:
+            raise DataError(f"{unknown[0]}: no such lesson; they are {', '.join(every_source())}")
         if Path(self.output_dir).exists() and not Path(self.output_dir).is_dir():
             raise DataError(f"--output_dir {self.output_dir}: not a folder")
+
+
+def every_source() -> dict[str, Path]:
+    return {**{str(number): path for number, path in sources().items()}, **notebooks()}
 
 
 def write_lessons(arguments: LessonArguments) -> None:
     folder = Path(arguments.output_dir)
     folder.mkdir(parents=True, exist_ok=True)
-    for number in arguments.numbers or sources():
-        source = sources()[number]
-        cells = read_lesson(source)
+    for name in arguments.names or map(str, sources()):
+        source = every_source()[name]
+        cells = read_lesson(source) if source.suffix == ".py" else read_notebook(source)
         student = folder / f"{source.stem}.ipynb"
         for path in (student, folder / f"{source.stem}_teacher.ipynb")[: 1 + arguments.teacher]:
             if path.exists() and not arguments.overwrite:
@@ -46,14 +56,14 @@ def write_lessons(arguments: LessonArguments) -> None:
                 continue
             write_json(path, notebook(cells, is_teacher=path != student))
             print(path)
-        if arguments.slides:
+        if arguments.slides and source.suffix == ".py":
             from .slides import slides, write_pdf
 
             page = folder / f"{source.stem}_slides.html"
             write_text(page, slides(cells))
             pdf = page.with_suffix(".pdf")
             print(page, pdf if write_pdf(page, pdf) else "(no PDF without Chromium or Chrome: print it in a browser)")
-    if len(arguments.numbers or ()) == 1 and arguments.open and sys.stdout.isatty():
+    if len(arguments.names or ()) == 1 and arguments.open and sys.stdout.isatty():
         show(student)
 
 

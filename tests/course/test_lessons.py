@@ -13,7 +13,7 @@ from browser import violations
 from conftest import refused
 from run_notebooks import ROOT, executed
 
-from modeling_scratch.course.building import Cell, notebook, read_lesson, sources
+from modeling_scratch.course.building import Cell, notebook, notebooks, read_lesson, sources
 from modeling_scratch.course.slides import slides, write_pdf
 from modeling_scratch.utils.errors import DataError
 
@@ -102,6 +102,20 @@ def test_the_command_keeps_the_answers_of_a_notebook(tmp_path: Path, capsys: pyt
     lesson.main(["2", "--overwrite", "--output_dir", str(tmp_path)])
     assert path.read_text(encoding="utf-8") == fresh
     refused(capsys, lesson.main, ["9"], "9: no such lesson")
+
+
+def test_a_notebook_of_the_documentation_loses_its_solutions(tmp_path: Path) -> None:
+    for name in notebooks():
+        lesson.main([name, "--output_dir", str(tmp_path)])
+        made = json.loads((tmp_path / f"{name}.ipynb").read_text(encoding="utf-8"))
+        source = json.loads((ROOT / "docs" / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8"))
+        solutions = re.findall(
+            r"# >>>\n(.*?)\n *# <<<", "\n".join("".join(c["source"]) for c in source["cells"]), re.DOTALL
+        )
+        assert len(made["cells"]) == len(source["cells"])
+        assert text_of(made).count("# your code here") >= len(solutions) > 0
+        assert [text for text in solutions if text in text_of(made)] == []
+        assert [cell for cell in made["cells"] if cell.get("outputs")] == []
 
 
 @pytest.mark.slow
