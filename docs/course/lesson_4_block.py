@@ -32,7 +32,7 @@ from modeling_scratch.configuration_scratch import ScratchEncoderConfig
 from modeling_scratch.layers import NORM_POSITIONS, FeedForward, PostNorm, PreNorm
 from modeling_scratch.stack import Stack
 
-STEPS = int(os.environ.get("NOTEBOOK_STEPS", "150"))  # of the training at the end
+STEPS = int(os.environ.get("NOTEBOOK_STEPS", "100"))  # of the training at the end
 
 # %% [markdown] slide
 # ## A norm brings each token to a common scale
@@ -247,8 +247,8 @@ def accuracy_after(steps, has_residuals, layers=10):
     return (outputs.logits.argmax(-1) == digits.flip(1)).float().mean().item()
 
 
-for has_residuals in (True, False):
-    print("with" if has_residuals else "without", f"residuals: {accuracy_after(STEPS, has_residuals):.0%} are right")
+accuracies = [accuracy_after(STEPS, has_residuals) for has_residuals in (True, False)]
+print("with residuals {:.0%} of the digits are right, without {:.0%}; guessing: 10%".format(*accuracies))
 
 # %% [markdown] slide
 # ## What to keep

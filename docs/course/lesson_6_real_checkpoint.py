@@ -116,14 +116,14 @@ print({name: getattr(config, name) for name in ("norm_position", "position_type"
 # %% [markdown] slide
 # ## The names
 #
-# The same matrices have other names. A **bridge** is a table with a row for each: the native name, and the book's. `{}`
-# stands for the number of the layer.
+# The same matrices have other names. A **bridge** is a table with a row for each: the native name, and the book's.
+# Behind `encoder.layer.{}.` in BERT and `stack.layers.{}.` here, `{}` being the number of the layer:
 #
-# ```text
-# embeddings.word_embeddings                     embeddings.tokens
-# encoder.layer.{}.attention.self.query          stack.layers.{}.attention.q_proj
-# encoder.layer.{}.attention.output.LayerNorm    stack.layers.{}.attention_residual.norm
-# ```
+# | BERT | the book |
+# | --- | --- |
+# | `attention.self.query` | `attention.q_proj` |
+# | `attention.self.key` | `attention.k_proj` |
+# | `attention.self.value` | `attention.v_proj` |
 #
 # Read from left to right it converts, from right to left it exports. Every weight has to be found: one that is left
 # over, or missing, is an error.
@@ -300,7 +300,7 @@ with redirect_stdout(StringIO()):
     )  # fmt: skip
 print(tuned.text.partition("The weights are")[0])
 
-# %% [markdown] slide
+# %% [markdown]
 # ## Use it, share it
 #
 # The folder is an ordinary checkpoint: Auto classes and pipelines load it.
