@@ -39,14 +39,15 @@ def adamw_step(weight: Tensor, gradient: Tensor, mean: Tensor, square: Tensor, s
 
 def mistaken_step(weight: Tensor, gradient: Tensor, mean: Tensor, square: Tensor, step: int, rate: float, decay: float,
     *, corrects: bool = True, couples: bool = False, power: float = 0.5, sign: int = -1, betas: Any = (0.9, 0.999),
+    kept: float = 1.0, by_rate: bool = True,
 ) -> tuple[Tensor, ...]:  # fmt: skip
-    """The equations, with a choice of mistakes. couples: the decay is part of the gradient, as in Adam before AdamW."""
+    """The equations, with a choice of mistakes. couples: the decay is part of the gradient; kept: of the decay."""
     if couples:
-        gradient, decay = gradient + decay * weight, 0.0
+        gradient, kept = gradient + decay * weight, 0.0
     mean, square = torch.lerp(gradient, mean, betas[0]), torch.lerp(gradient**2, square, betas[1])
     first, second = (1 - beta**step if corrects else 1.0 for beta in betas)
     move = mean / first / ((square / second) ** power + 1e-8)
-    return weight - rate * decay * weight + sign * rate * move, mean, square
+    return weight - (rate if by_rate else 1) * kept * decay * weight + sign * rate * move, mean, square
 
 
 def steps() -> list[tuple[Any, ...]]:
@@ -95,9 +96,9 @@ CHECKS = {
         "the weight goes with its gradient: subtract.": partial(mistaken_step, sign=1),
         "0.9 and 0.999 are swapped: 0.9 is for m.": partial(mistaken_step, betas=(0.999, 0.9)),
         "the weight decay is missing: subtract rate * decay * weight.":
-            lambda *given: mistaken_step(*given[:-1], decay=0.0),
+            partial(mistaken_step, kept=0.0),
         "the decay is not multiplied by the learning rate.":
-            lambda *given: mistaken_step(*given[:-1], decay=given[-1] / given[-2]),
+            partial(mistaken_step, by_rate=False),
     }), "It is the step of torch.optim.AdamW."),
     "learning_rate": Check(same_as(learning_rate, lambda: [(step, 0.1, 10, 50) for step in (0, 5, 9, 10, 30, 50)], {
         "there is no warm-up: it has to rise from 0 to the peak in the first `warmup` steps.":

@@ -50,7 +50,7 @@ NAMES = [
 
 
 def our_name(name: str, rows: list[tuple[str, str]]) -> str:
-    _, names = Names(BERT, "ScratchEncoderModel").find(name)  # type: ignore[misc]
+    _, names = Names(BERT, "ScratchEncoderModel").find(name)
     return names[0]
 
 
@@ -122,7 +122,7 @@ CHECKS = {
     }), "The tests of the bridges do it for each family, with all parameters drawn anew."),
     "unknown_share": Check(same_as(lambda *given: flat_mean(is_unknown(*given)), tokenized, {
         "[CLS] and [SEP] count, which are always known: add_special_tokens=False.":
-            lambda *given: flat_mean(is_unknown(*given, special=True)),
+            lambda texts, tokenizer: flat_mean(is_unknown(texts, tokenizer, True)),
         "this is the share of the known tokens.": lambda *given: 1 - flat_mean(is_unknown(*given)),
         "this is the number of unknown tokens: divide by the number of all.":
             lambda *given: sum(map(sum, is_unknown(*given))),
