@@ -63,9 +63,6 @@ def self_attention_cache(cache: Any) -> Any:
     return cache.self_attention_cache if isinstance(cache, EncoderDecoderCache) else cache
 
 
-UNCHANGED = nn.Identity()
-
-
 class Attention(nn.Module):
     """Concat(head_1, ..., head_H) W_O with head_i = Attention(Q W_i, K W_i, V W_i) (Vaswani et al. 2017, 3.2.2).
 
@@ -89,8 +86,8 @@ class Attention(nn.Module):
         self.q_norm = make_norm(config, config.head_dim, config.query_key_norm)
         self.k_norm = make_norm(config, config.head_dim, config.query_key_norm)
         self.sliding_window = None
-        types = config.attention_types(layer_idx + 1)
-        if types[layer_idx] == "sliding_attention" and not is_cross:
+        attention_type = config.attention_types(layer_idx + 1)[layer_idx]
+        if attention_type == "sliding_attention" and not is_cross:
             # Flash kernels count the token itself; the window of a bidirectional layer does not.
             self.sliding_window = config.sliding_window + (not is_causal)
         self.scaling = config.head_dim**-0.5
@@ -124,7 +121,7 @@ class Attention(nn.Module):
             rotary = position_bias = None  # positions of the two sequences are not comparable
         query = self._heads(self.q_proj(hidden_states), self.q_norm, rotary)  # (B, H, T, D)
         key, value = self._key_value(source, is_cross, rotary, past_key_values)
-        if attention_fn is None:
+        if attention_fn is None:  # the one that model.set_attn_implementation chose
             attention_fn = ALL_ATTENTION_FUNCTIONS.get_interface(
                 self.config._attn_implementation, eager_attention
             )
@@ -145,10 +142,13 @@ class Attention(nn.Module):
     def _heads(
         self,
         features: Tensor,
-        norm: nn.Module = UNCHANGED,
-        rotary: tuple[Tensor, Tensor] | None = None,
+        norm: nn.Module,
+        rotary: tuple[Tensor, Tensor] | None,
     ) -> Tensor:
-        """(B, T, H * D) -> (B, H, T, D), normalised, and rotated by its position where positions are rotary."""
+        """(B, T, H * D) -> (B, H, T, D), normalised, and rotated by its position where positions are rotary.
+
+        Of keys, (B, S, K * D) -> (B, K, S, D).
+        """
         heads = norm(features.unflatten(-1, (-1, self.head_dim)))  # (B, T, H, D)
         if rotary is not None:
             heads = rotate(heads, *rotary)
@@ -165,14 +165,17 @@ class Attention(nn.Module):
 
         The encoder's output does not change, so its keys and values are computed once.
         """
+        # is_updated: {layer: whether the cache has the keys of the encoder}.
         if is_cross and cache is not None and cache.is_updated.get(self.layer_idx):
             layer = cache.cross_attention_cache.layers[self.layer_idx]
             return layer.keys, layer.values
         key = self._heads(self.k_proj(source), self.k_norm, rotary)
-        value = self._heads(self.v_proj(source))
+        # Values have no norm and no position: (B, S, K * D) -> (B, K, S, D).
+        value = self.v_proj(source).unflatten(-1, (-1, self.head_dim)).transpose(1, 2)
         if cache is None:
             return key, value
         if is_cross:
             cache.is_updated[self.layer_idx] = True
             return cache.cross_attention_cache.update(key, value, self.layer_idx)
+        # Appends, and returns all tokens so far.
         return self_attention_cache(cache).update(key, value, self.layer_idx)

@@ -45,12 +45,12 @@ class ScratchConfig(PreTrainedConfig):
     norm_position: Literal["pre", "post", "output", "sandwich"] = "post"
     norm_eps: float | int = 1e-5
     query_key_norm: bool = False  # normalise each head's queries and keys
-    block_type: Literal["sequential", "parallel"] = (
-        "sequential"  # "parallel": both read the same
-    )
+    # "parallel": attention and feed-forward read the same.
+    block_type: Literal["sequential", "parallel"] = "sequential"
     final_norm: bool | None = None  # after the last block; None: unless norm_position is "post"
     first_norm: bool = True  # around the first attention; ModernBERT lacks it
-    float16_guards: bool = False  # float16: W_down in float32, overflowing sums clamped (T5)
+    # T5's activations overflow float16: W_down and the residual stream are in float32, sums clamped.
+    float16_guards: bool = False
 
     # Positions.
     position_type: Literal[
@@ -142,8 +142,6 @@ class ScratchConfig(PreTrainedConfig):
                 f"num_attention_heads={self.num_attention_heads}: set head_dim.",
             )
             self.head_dim = self.hidden_size // self.num_attention_heads
-        ngrams = kwargs.pop("ngram_vocab_size", 0)  # of a retired feature
-        require(not ngrams, f"ngram_vocab_size={ngrams}: n-grams were removed; train anew.")
         if self.id2label is None and self.label2id is not None:
             self.id2label = {int(number): str(name) for name, number in self.label2id.items()}
         super().__post_init__(**kwargs)
@@ -151,9 +149,11 @@ class ScratchConfig(PreTrainedConfig):
             self.label2id = {str(name): int(number) for number, name in self.id2label.items()}
         if self.position_type in ("alibi", "relative"):
             # The bias is that of all heads, so each process computes them all.
-            plan = self.base_model_tp_plan.items()
-            rest = {layer: way for layer, way in plan if ".attention." not in layer}
-            self.base_model_tp_plan = rest  # type: ignore[misc]
+            self.base_model_tp_plan = {  # type: ignore[misc]
+                layer: way
+                for layer, way in self.base_model_tp_plan.items()
+                if ".attention." not in layer
+            }
         if self.position_type != "rotary":
             self.rope_parameters = None  # which the base class fills in for every model
         self.on_init(kwargs)

@@ -65,7 +65,7 @@ class Embeddings(nn.Module):
             embeddings = embeddings + sinusoid.to(embeddings.dtype)
         if self.token_types is not None:
             if token_type_ids is None:
-                token_type_ids = position_ids.new_zeros(1)
+                token_type_ids = position_ids.new_zeros(1)  # type 0, broadcast to all tokens
             embeddings = embeddings + look_up(
                 self.token_types, token_type_ids, "token_type_ids"
             )

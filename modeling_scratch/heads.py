@@ -1,7 +1,10 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """What heads share: from hidden states to one vector per text, and losses.
 
-Shapes: B batch, T length, N segments, C labels.
+Shapes: B batch, T length, N segments, M tokens that are read, C labels.
+
+Pooling has two steps. pooled_tokens says which tokens will be read, so that an engine may leave out the others; pool
+reads them. Of segments, these indices are the texts; mean and max first put one segment into each row.
 """
 
 from collections.abc import Callable
@@ -29,15 +32,15 @@ def _max(hidden_states: Tensor, mask: Tensor) -> Tensor:
 
 POOLINGS = {"mean": _mean, "max": _max}
 POOLED_TOKENS: dict[str, Callable[[Tensor], Tensor]] = {
-    "first": lambda real: real.int().argmax(-1),  # not always 0: padding may stand on the left
+    "first": lambda real: real.int().argmax(-1),  # after padding, which may stand on the left
     "last": lambda real: real.shape[1] - 1 - real.flip(-1).int().argmax(-1),
 }
 
 
-def pooled_tokens(inputs: Inputs, real: Tensor | None, pooling: str) -> Tensor | None:
+def pooled_tokens(inputs: Inputs, real: Tensor, pooling: str) -> Tensor | None:
     """The token that each text is read from: indices (B,) in the flattened (B, T); None: pooling reads all.
 
-    real (B, T): true at the tokens that count, None: all. Of segments, one index per segment, (N,).
+    real (B, T): true at the tokens that count. Of segments, one index per segment, (N,).
     """
     if pooling not in POOLED_TOKENS:
         return None
@@ -46,24 +49,19 @@ def pooled_tokens(inputs: Inputs, real: Tensor | None, pooling: str) -> Tensor |
         lengths = lengths.to(device)
         ends = lengths.cumsum(0)
         indices = ends - lengths if pooling == "first" else ends - 1
-        return indices.clamp(0, inputs.shape.numel() - 1)
+        return indices.clamp(0, inputs.shape.numel() - 1)  # an empty segment may end the batch
     rows = torch.arange(inputs.shape[0], device=device) * inputs.shape[1]
-    if real is None:
-        real = torch.ones(inputs.shape, dtype=torch.bool, device=device)
     return rows + POOLED_TOKENS[pooling](real.to(device))
 
 
-def pool(hidden_states: Tensor, real: Tensor | None, pooling: str) -> Tensor:
-    """One vector per text, from its real tokens only: (B, T, hidden), real (B, T), None: all -> (B, hidden).
+def pool(hidden_states: Tensor, real: Tensor, pooling: str) -> Tensor:
+    """One vector per text, from its real tokens only: (B, T, hidden), real (B, T) -> (B, hidden).
 
     A text of no tokens is zeros.
     """
-    device = hidden_states.device
-    if real is None:
-        real = torch.ones(hidden_states.shape[:2], device=device)
-    real = real.to(device).bool()
+    real = real.to(hidden_states.device).bool()
     if pooling in POOLED_TOKENS:
-        rows = torch.arange(real.shape[0], device=device)
+        rows = torch.arange(real.shape[0], device=real.device)
         pooled = hidden_states[rows, POOLED_TOKENS[pooling](real)]  # (B, hidden)
     else:
         pooled = POOLINGS[pooling](hidden_states, real)
@@ -81,7 +79,7 @@ def one_segment_a_row(
         longest = int(lengths.max())
     states, lengths = hidden_states.flatten(0, 1), lengths.to(hidden_states.device)[:, None]
     columns = torch.arange(longest, device=states.device)
-    indices, mask = lengths.cumsum(0) - lengths + columns, columns < lengths
+    indices, mask = lengths.cumsum(0) - lengths + columns, columns < lengths  # (N, longest)
     indices = indices.clamp(max=len(states) - 1).flatten()
     # The gradient of index_select is index_add; that of states[indices] sorts the indices first.
     read = states.index_select(0, indices)
@@ -89,18 +87,18 @@ def one_segment_a_row(
 
 
 def pooled_output(
-    model: Any, inputs: Inputs, real: Tensor | None, pooling: str, **kwargs: Any
+    model: Any, inputs: Inputs, real: Tensor, pooling: str, **kwargs: Any
 ) -> tuple[Tensor, Any]:
     """One vector per text, (B, hidden), or per segment, (N, hidden), and the base model's output.
 
-    real (B, T): true at the tokens that count, None: all.
+    real (B, T): true at the tokens that count.
     """
     indices = pooled_tokens(inputs, real, pooling)
     outputs = model(inputs=inputs, token_indices=indices, return_dict=True, **kwargs)
     hidden_states, lengths = outputs.last_hidden_state, inputs.segment_lengths
     if lengths is not None and indices is not None:
         hidden_states = hidden_states.flatten(0, 1).index_select(0, indices)[:, None]
-        real = lengths[:, None] > 0
+        real = lengths[:, None] > 0  # (N, 1), of hidden states (N, 1, hidden)
     elif lengths is not None:
         longest = kwargs.get("max_length_q")
         hidden_states, real = one_segment_a_row(hidden_states, lengths, longest)
@@ -119,7 +117,7 @@ class Pooler(nn.Module):
 
 
 def labelled_tokens(labels: Tensor) -> tuple[Tensor, Tensor]:
-    """Indices (N,) in the flattened (B, T) of the tokens that have a label, and these labels (N,)."""
+    """Indices (M,) in the flattened (B, T) of the tokens that have a label, and these labels (M,)."""
     labels = labels.flatten()
     indices = (labels != -100).nonzero().flatten()
     return indices, labels[indices]

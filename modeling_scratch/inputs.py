@@ -51,7 +51,8 @@ class Inputs:
     - (B, 1, T, past + T), true where a query sees a key, causality and window included
     - the same shape in floats, which are added to the scores
     - a dictionary of these by type of layer, from generate_batch
-    past is the number of cached tokens, prefix that of arguments in errors: "decoder_" or "".
+    past is the number of cached tokens, a tensor where a static cache counts on its device; prefix
+    that of arguments in errors: "decoder_" or "".
 
     A row may hold several texts, segments that do not see each other, in Hugging Face's form
     (DataCollatorWithFlattening): without attention_mask, and with position_ids that restart, or
@@ -93,10 +94,8 @@ class Inputs:
         """(B, T)."""
         return self.read.shape[:2]
 
-    def real_tokens(
-        self, pad_token_id: int | None = None, by_mask: bool = True
-    ) -> Tensor | None:
-        """(B, T), true at real tokens; None: all are, or a mask of scores does not tell.
+    def real_tokens(self, pad_token_id: int | None = None, by_mask: bool = True) -> Tensor:
+        """(B, T), true at real tokens; all are, where a mask of scores does not tell.
 
         pad_token_id: the padding where there is no mask, or it does not count (by_mask).
         """
@@ -105,7 +104,7 @@ class Inputs:
         is_told = self.input_ids is not None and pad_token_id is not None
         if is_told and not (by_mask and self.attention_mask is not None):
             return self.input_ids != pad_token_id
-        return None
+        return torch.ones(self.shape, dtype=torch.bool, device=self.read.device)
 
     def _find_segments(self) -> Tensor | None:
         if self.cu_seq_lens is not None:
@@ -115,6 +114,7 @@ class Inputs:
         starts = restarts(self.position_ids, self.shape)  # (B, T)
         if not starts[:, 1:].any():
             return None
+        # [0 1 2 0 1] starts at 0 and 3: segments of 3 and 2.
         first_tokens = starts.flatten().nonzero().flatten()  # (N,), in the flattened batch
         return F.pad(first_tokens, (0, 1), value=starts.numel()).diff()
 
@@ -139,12 +139,13 @@ class Inputs:
             return self.position_ids.expand(self.shape)
         if self.segment_lengths is not None:
             return positions_from_lengths(self.segment_lengths, self.shape)
-        mask, device, pad = self.attention_mask, self.read.device, config.pad_token_id
         if config.counted_tokens == "not_pad_token_id" and self.input_ids is not None:
-            counted = self.input_ids != pad  # (B, T)
+            counted = self.input_ids != config.pad_token_id  # (B, T)
+            # -1 + position_offset is RoBERTa's row of padding.
             return torch.where(counted, counted.cumsum(-1) - 1 + self.past, -1)
-        mask = mask if config.counted_tokens == "real" else None
-        return positions_from_mask(mask, self.shape, device, self.past).expand(self.shape)
+        mask = self.attention_mask if config.counted_tokens == "real" else None
+        positions = positions_from_mask(mask, self.shape, self.read.device, self.past)
+        return positions.expand(self.shape)
 
 
 def is_padding_mask(attention_mask: Any) -> bool:

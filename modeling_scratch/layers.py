@@ -25,7 +25,7 @@ class RMSNorm(nn.Module):
 
     def forward(self, hidden_states: Tensor) -> Tensor:
         normed = F.rms_norm(hidden_states.float(), self.weight.shape, eps=self.eps)
-        is_half = self.weight.dtype.itemsize == 2  # T5: the residual stream is in float32
+        is_half = self.weight.dtype.itemsize == 2  # float16_guards: the stream is in float32
         return self.weight * normed.to(self.weight.dtype if is_half else hidden_states.dtype)
 
 
@@ -59,7 +59,7 @@ class Residual(nn.Module):
         super().__init__()
         self.norm = make_norm(config, config.hidden_size)
         self.dropout = nn.Dropout(config.hidden_dropout)
-        self.clamp = clamped if config.float16_guards else nn.Identity()
+        self.clamp = clamped if config.float16_guards else nn.Identity()  # in PreNorm: T5's
 
 
 class PreNorm(Residual):
@@ -141,5 +141,5 @@ class FeedForward(nn.Module):
             features = self.activation(self.gate_proj(hidden_states)) * features
         features = self.dropout(features)
         if self.float16_guards and self.down_proj.weight.is_floating_point():
-            features = features.to(self.down_proj.weight.dtype)  # float32, see Stack
+            features = features.to(self.down_proj.weight.dtype)  # float32, unless quantised
         return self.down_proj(features)

@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The base class of every scratch model: what Transformers asks of it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from torch import Tensor
@@ -42,10 +42,6 @@ class ScratchPreTrainedModel(SavedWithCode, PreTrainedModel):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.run_call(super().__call__, *args, **kwargs)
-
-    def is_asked_for(self, name: str, kwargs: Mapping[str, Any]) -> bool:
-        """Whether this call, or else the config, asks for hidden states or attention weights."""
-        return bool(kwargs.get(name, getattr(self.config, name)))
 
 
 class ScratchGenerationMixin(GenerationMixin):

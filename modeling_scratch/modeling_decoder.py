@@ -30,9 +30,8 @@ def next_tokens(labels: Tensor, inputs: Inputs) -> Tensor:
     """
     real, segment_ids = inputs.real_tokens(), inputs.segment_ids()
     labels = F.pad(labels[:, 1:], (0, 1), value=-100)
-    if real is not None:
-        is_pair = real & F.pad(real[:, 1:], (0, 1))  # both this token and the next one are real
-        labels = labels.masked_fill(~is_pair, -100)
+    is_pair = real & F.pad(real[:, 1:], (0, 1))  # both this token and the next one are real
+    labels = labels.masked_fill(~is_pair.to(labels.device), -100)
     if segment_ids is not None:
         is_last = segment_ids.diff(append=segment_ids[:, -1:]) != 0  # (B, T)
         labels = labels.masked_fill(is_last.to(labels.device), -100)
@@ -81,11 +80,19 @@ class ScratchDecoderForCausalLM(ScratchDecoderPreTrainedModel, ScratchGeneration
         if use_cache is None and labels is not None:
             use_cache = False
         past = 0 if past_key_values is None else past_key_values.get_seq_length()
-        texts = input_ids, inputs_embeds, attention_mask, position_ids, token_type_ids
-        inputs = Inputs(*texts, kwargs.get("cu_seq_lens_q"), past)
+        inputs = Inputs(
+            input_ids,
+            inputs_embeds,
+            attention_mask,
+            position_ids,
+            token_type_ids,
+            kwargs.get("cu_seq_lens_q"),
+            past,
+        )
         kwargs |= {"past_key_values": past_key_values, "use_cache": use_cache}
         outputs = self.model(inputs=inputs, return_dict=True, **kwargs)
         is_count = isinstance(logits_to_keep, int)
+        # slice(0, None), all, for 0.
         kept: Any = slice(-logits_to_keep, None) if is_count else logits_to_keep
         hidden_states = outputs.last_hidden_state[:, kept]
         logits = self.lm_head(self.projection(hidden_states))  # (B, T, V)
@@ -132,9 +139,17 @@ class ScratchDecoderForSequenceClassification(ScratchDecoderPreTrainedModel):
         if use_cache is None and labels is not None:
             use_cache = False
         past = 0 if past_key_values is None else past_key_values.get_seq_length()
-        texts = input_ids, inputs_embeds, attention_mask, position_ids, token_type_ids
-        inputs = Inputs(*texts, kwargs.get("cu_seq_lens_q"), past)
+        inputs = Inputs(
+            input_ids,
+            inputs_embeds,
+            attention_mask,
+            position_ids,
+            token_type_ids,
+            kwargs.get("cu_seq_lens_q"),
+            past,
+        )
         kwargs |= {"past_key_values": past_key_values, "use_cache": use_cache}
+        # Native classes look for pad_token_id, with or without a mask.
         by_mask = self.config.counted_tokens == "real"
         real = inputs.real_tokens(self.config.pad_token_id, by_mask)  # (B, T)
         pooled, outputs = pooled_output(self.model, inputs, real, "last", **kwargs)

@@ -1,13 +1,12 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The encoder family: heads for masked tokens, texts, tokens and answer spans on a bidirectional base model.
 
-Shapes: B batch, T length, V vocabulary, C labels.
+Shapes: B batch, T length, M masked tokens, V vocabulary, C labels.
 """
 
 from collections.abc import Callable
 from typing import Any
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers.modeling_outputs import (
@@ -27,7 +26,7 @@ from .question_answering import ENCODER_PIPELINES
 from .stack import ScratchEncoderModel, ScratchEncoderPreTrainedModel
 
 HEAD_ACTIVATIONS: dict[str | None, Callable[[Tensor], Tensor]] = {
-    "tanh": torch.tanh,
+    "tanh": F.tanh,
     "relu": F.relu,
     "gelu": F.gelu,
 }
@@ -120,7 +119,7 @@ class ScratchEncoderForMaskedLM(ScratchEncoderPreTrainedModel):
         )
         hidden_states = outputs.last_hidden_state
         if token_indices is not None:
-            hidden_states = hidden_states.flatten(0, 1)[token_indices]  # (N, hidden)
+            hidden_states = hidden_states.flatten(0, 1)[token_indices]  # (M, hidden)
         logits = self.lm_head(hidden_states)
         loss = cross_entropy(logits, labels, num_items_in_batch)
         return MaskedLMOutput(loss, logits, outputs.hidden_states, outputs.attentions)
@@ -152,9 +151,16 @@ class ScratchEncoderForSequenceClassification(ScratchEncoderPreTrainedModel):
 
         Where sequences stand one after another (see Inputs), each is a text: one row a sequence.
         """
-        texts = input_ids, inputs_embeds, attention_mask, position_ids, token_type_ids
-        inputs = Inputs(*texts, kwargs.get("cu_seq_lens_q"))
+        inputs = Inputs(
+            input_ids,
+            inputs_embeds,
+            attention_mask,
+            position_ids,
+            token_type_ids,
+            kwargs.get("cu_seq_lens_q"),
+        )
         pooling = self.config.classifier_pooling
+        # Native classes, which do not count real tokens, read the first one with or without a mask.
         by_mask = pooling != "first" or self.config.counted_tokens == "real"
         real = inputs.real_tokens(by_mask=by_mask)
         pooled, outputs = pooled_output(self.model, inputs, real, pooling, **kwargs)
@@ -236,8 +242,14 @@ class ScratchEncoderForQuestionAnswering(ScratchEncoderPreTrainedModel):
             **kwargs,
         )
         start_logits, end_logits = self.qa_outputs(outputs.last_hidden_state).unbind(-1)
-        spans = start_logits, end_logits, start_positions, end_positions
-        loss = span_loss(*spans, attention_mask, num_items_in_batch)
+        loss = span_loss(
+            start_logits,
+            end_logits,
+            start_positions,
+            end_positions,
+            attention_mask,
+            num_items_in_batch,
+        )
         return QuestionAnsweringModelOutput(
             loss, start_logits, end_logits, outputs.hidden_states, outputs.attentions
         )

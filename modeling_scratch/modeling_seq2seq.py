@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The encoder-decoder family: an encoder, a decoder that attends to it, and the head that generates.
 
-Shapes: B batch, S length of the source, T length of the target, V vocabulary of the decoder.
+Shapes: B batch, S length of the source, T length of the target, M tokens with a label, V vocabulary of the decoder.
 """
 
 from typing import Any
@@ -221,7 +221,7 @@ class ScratchSeq2SeqForConditionalGeneration(
         )
         hidden_states = outputs.last_hidden_state
         if token_indices is not None:
-            hidden_states = hidden_states.flatten(0, 1)[token_indices]  # (N, hidden)
+            hidden_states = hidden_states.flatten(0, 1)[token_indices]  # (M, hidden)
         logits = self.lm_head(self.projection(hidden_states))
         loss = cross_entropy(logits, labels, num_items_in_batch, smoothing)
         fields = {name: value for name, value in outputs.items() if name != "last_hidden_state"}

@@ -19,9 +19,8 @@ from transformers.utils import logging
 logger = logging.get_logger(__name__)
 
 DEFAULT_NEW_TOKENS = 256  # if neither the caller nor the model limits the length of an answer
-TARGET_FOLDER = (
-    "target_tokenizer"  # in the folder of a model whose decoder has its own vocabulary
-)
+# In the folder of a model whose decoder has its own vocabulary.
+TARGET_FOLDER = "target_tokenizer"
 
 
 class Text2TextGenerationPipeline(Pipeline):
@@ -201,9 +200,8 @@ class Text2TextGenerationPipeline(Pipeline):
     def _length(self, source: int, generation: dict[str, Any]) -> dict[str, int]:
         """The limit of an answer's length, where nobody has set one; the lengths that are set are checked."""
         lengths = (self._setting(name, generation) for name in ("max_new_tokens", "max_length"))
-        if (
-            longest := next((length for length in lengths if length is not None), None)
-        ) is not None:
+        longest = next((length for length in lengths if length is not None), None)
+        if longest is not None:
             self.check_inputs(source, self._setting("min_length", generation) or 0, longest)
             return {}
         positions = (

@@ -15,37 +15,6 @@ from .configuration_scratch import ScratchConfig
 from .rope_scaling import SCALED_FREQUENCIES, Rope, yarn_temperature
 
 
-def positions_from_mask(
-    attention_mask: Tensor | None,
-    shape: Sequence[int],
-    device: torch.device,
-    past: Tensor | int = 0,
-) -> Tensor:
-    """position = number of real tokens before this one, so padding on either side changes nothing.
-
-    attention_mask (B, past + T), 1 at real tokens; without one, or with one of scores (B, 1, T, T), all are real. past
-    counts cached tokens. Returns (B, T), or (1, T) where all are real.
-    """
-    if getattr(attention_mask, "ndim", 0) != 2:
-        return torch.arange(shape[1], device=device)[None] + past  # (1, T)
-    positions = attention_mask.bool().long().cumsum(-1) - 1  # (B, past + T)
-    return positions.clamp(min=0)[:, -shape[1] :]  # (B, T)
-
-
-def positions_from_lengths(lengths: Tensor, shape: Sequence[int]) -> Tensor:
-    """[0, 1, 2, 0, 1, ...]: positions that restart with each segment. (N,) -> (B, T)."""
-    count = shape[0] * shape[1]
-    starts = lengths.cumsum(0) - lengths  # (N,)
-    starts = starts.repeat_interleave(lengths, output_size=count)  # (B * T,)
-    return (torch.arange(count, device=lengths.device) - starts).view(*shape)  # (B, T)
-
-
-def restarts(position_ids: Tensor, shape: Sequence[int]) -> Tensor:
-    """True at the first token of each row, and where a position is not the one before plus 1: (B, T)."""
-    position_ids = position_ids.expand(*shape)
-    return position_ids.diff(dim=-1, prepend=position_ids[:, :1]) != 1
-
-
 def _angles(position_ids: Tensor, size: int) -> Tensor:
     """position / 10000^(2i / size) for i < size / 2, modulo 2 pi; (B, T) -> (B, T, size / 2) in float32.
 
@@ -55,7 +24,7 @@ def _angles(position_ids: Tensor, size: int) -> Tensor:
     pairs = torch.arange(size // 2, device=position_ids.device, dtype=dtype)  # (size / 2,)
     frequencies = torch.exp(pairs * (-2 * math.log(10_000.0) / size))  # 10000^(-2i / size)
     angles = position_ids[..., None].to(dtype) * frequencies  # (B, T, size / 2)
-    return angles.remainder(2 * math.pi).float()
+    return angles.remainder(2 * math.pi).float()  # small ones keep their digits in float32
 
 
 def sinusoidal(position_ids: Tensor, size: int) -> Tensor:
@@ -81,12 +50,13 @@ def rotary(
 
     size is D, of which R = partial_rotary_factor * D are rotated; limit: config.max_position_embeddings.
     """
-    size = int(size * rope.get("partial_rotary_factor", 1.0))
-    pairs = torch.arange(0, size, 2, device=position_ids.device, dtype=torch.float32)
+    rotated = int(size * rope.get("partial_rotary_factor", 1.0))  # R
+    # In float32, as native models compute them.
+    pairs = torch.arange(0, rotated, 2, device=position_ids.device, dtype=torch.float32)
     length = position_ids.max() + 1  # a tensor: no synchronisation
     scale = SCALED_FREQUENCIES[rope["rope_type"]]
-    frequencies = 1.0 / rope["rope_theta"] ** (pairs / size)  # (R / 2,)
-    frequencies = scale(frequencies, rope=rope, size=size, length=length, limit=limit)
+    frequencies = 1.0 / rope["rope_theta"] ** (pairs / rotated)  # (R / 2,)
+    frequencies = scale(frequencies, rope=rope, size=rotated, length=length, limit=limit)
     angles = position_ids[..., None, None].float() * frequencies  # (B, T, 1, R / 2)
     angles = torch.cat((angles, angles), dim=-1)  # (B, T, 1, R)
     temperature = yarn_temperature(rope)
@@ -164,19 +134,54 @@ def relative_buckets(distances: Tensor, count: int, furthest: int, is_causal: bo
     """The bucket of each distance j - i, (T, S) -> (T, S).
 
     With 32 buckets, a causal stack has one for each distance 0 to 15 back, and 16 that grow with
-    log(distance) up to the furthest. A bidirectional stack has half of the buckets for each side.
+    log(distance) up to the furthest. A bidirectional stack has half of the buckets for each side:
+    one for each distance 0 to 7, and 8 that grow.
     """
-    side = torch.zeros_like(distances)
+    side = torch.zeros_like(distances)  # the first bucket of this side
     steps = (-distances).clamp(min=0)
     if not is_causal:
         count = count // 2
         side, steps = (distances > 0) * count, distances.abs()
     exact = count // 2
-    share = (steps.clamp(min=1) / exact).log() / math.log(
-        furthest / exact
-    )  # 0 to 1 of the rest
+    # From 0 to 1 in the buckets that grow.
+    share = (steps.clamp(min=1) / exact).log() / math.log(furthest / exact)
     grown = exact + (share * (count - exact)).long()
     return side + torch.where(steps < exact, steps, grown.clamp(max=count - 1))
 
 
 POSITION_BIASES: dict[str, Any] = {"alibi": Alibi, "relative": RelativePositions}
+
+
+# --- position_ids, which inputs.py counts ---------------------------------------------------------
+
+
+def positions_from_mask(
+    attention_mask: Tensor | None,
+    shape: Sequence[int],
+    device: torch.device,
+    past: Tensor | int = 0,
+) -> Tensor:
+    """position = number of real tokens before this one, so padding on either side changes nothing.
+
+    attention_mask (B, past + T), 1 at real tokens; without one, or with one of scores (B, 1, T, T), all are real. past
+    counts cached tokens. Returns (B, T), or (1, T) where all are real.
+    """
+    if getattr(attention_mask, "ndim", 0) != 2:
+        return torch.arange(shape[1], device=device)[None] + past  # (1, T)
+    positions = attention_mask.bool().long().cumsum(-1) - 1  # (B, past + T)
+    return positions.clamp(min=0)[:, -shape[1] :]  # (B, T)
+
+
+def positions_from_lengths(lengths: Tensor, shape: Sequence[int]) -> Tensor:
+    """[0, 1, 2, 0, 1, ...]: positions that restart with each segment. (N,) -> (B, T)."""
+    count = shape[0] * shape[1]
+    starts = lengths.cumsum(0) - lengths  # (N,)
+    starts = starts.repeat_interleave(lengths, output_size=count)  # (B * T,)
+    return (torch.arange(count, device=lengths.device) - starts).view(*shape)  # (B, T)
+
+
+def restarts(position_ids: Tensor, shape: Sequence[int]) -> Tensor:
+    """True at the first token of each row, and where a position is not the one before plus 1: (B, T)."""
+    position_ids = position_ids.expand(*shape)
+    # The first difference is 0, so that each row starts one.
+    return position_ids.diff(dim=-1, prepend=position_ids[:, :1]) != 1

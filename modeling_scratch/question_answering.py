@@ -143,9 +143,8 @@ class QuestionAnsweringPipeline(ChunkPipeline):
         for window in model_outputs:
             spans, null = self._spans(window, max_answer_len)
             no_answer = min(no_answer, null)
-            best: dict[
-                tuple[int, int], float
-            ] = {}  # of this window; different token spans may align to the same words
+            # Of this window; different token spans may align to the same words.
+            best: dict[tuple[int, int], float] = {}
             for first, last, score in spans:
                 best.setdefault(
                     _characters(window["encoding"], first, last, context, align_to_words), score
@@ -187,7 +186,7 @@ class QuestionAnsweringPipeline(ChunkPipeline):
         start, end = (
             x.masked_fill(~(in_context | is_null), float("-inf")).log_softmax(-1)
             for x in logits
-        )
+        )  # (tokens,) each
         null = float((start + end)[is_null].exp().sum())
         # Excludes spans of white space, ends before starts, and spans that are too long. Impossible spans are left
         # out rather than scored 0, since possible ones may round to 0 as well.
@@ -196,7 +195,7 @@ class QuestionAnsweringPipeline(ChunkPipeline):
             in_context[:, None]
             & in_context
             & (texts - texts[:, None] + is_text[:, None].int() > 0)
-        )
+        )  # (tokens, tokens), first by last
         firsts, lasts = possible.triu().tril(longest - 1).nonzero(as_tuple=True)
         scores, order = (start[firsts] + end[lasts]).sort(descending=True, stable=True)
         return zip(firsts[order].tolist(), lasts[order].tolist(), scores.exp().tolist()), null

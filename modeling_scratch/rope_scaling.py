@@ -1,7 +1,8 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Rotary frequencies for texts longer than those of training: one function for each rope_type of the config.
 
-Shapes: P pairs of rotated features; frequencies (P,) are the angles by which a position more turns each pair.
+Shapes: P pairs of the R rotated features of a head. frequencies (P,) are the angles by which a position more turns
+each pair. Arguments: size is R, length the number of positions of the longest text, limit max_position_embeddings.
 """
 
 import math
@@ -20,7 +21,7 @@ def linear(frequencies: Tensor, rope: Rope, **_: Any) -> Tensor:
 
 
 def dynamic(frequencies: Tensor, rope: Rope, size: int, length: Tensor, limit: int) -> Tensor:
-    """NTK-aware: theta' = theta (factor L / limit - (factor - 1))^(R / (R - 2)), L the longest text, at least limit.
+    """NTK-aware: theta' = theta (factor L / limit - (factor - 1))^(R / (R - 2)), L = max(length, limit).
 
     Cached keys keep the angles of the length at which they came, as in Llama: beyond the limit,
     runs without a cache differ.

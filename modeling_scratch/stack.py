@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """One block, the stack of them, and the base models: an encoder and a decoder, two uses of one stack.
 
-Shapes: B batch, T length, S length of what the encoder read, E embedding size, N texts or tokens.
+Shapes: B batch, T length, S length of what the encoder read, E embedding size, M tokens that are read.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -59,8 +59,9 @@ class Block(GradientCheckpointingLayer):
         self.attention_residual = residual(config)
         if layer_idx == 0 and not config.first_norm:
             self.attention_residual.norm = nn.Identity()
-        cross = Attention(config, layer_idx, is_cross=True) if cross_attention else None
-        self.cross_attention = cross
+        self.cross_attention = (
+            Attention(config, layer_idx, is_cross=True) if cross_attention else None
+        )
         self.cross_attention_residual = residual(config) if cross_attention else None
         self.feed_forward = FeedForward(config)
         self.feed_forward_residual = residual(config)
@@ -125,7 +126,7 @@ UNMASKED = dict.fromkeys(("full_attention", "sliding_attention"), (None, None, N
 
 
 class Stack(nn.Module):
-    """N blocks and a final norm, which pre-norm needs: its residual stream leaves the last block unnormalised."""
+    """The blocks and a final norm, which pre-norm needs: its residual stream leaves the last block unnormalised."""
 
     def __init__(
         self,
@@ -181,18 +182,19 @@ class Stack(nn.Module):
 
 
 def choose_attention(
-    model: Any, attention_fn: Callable | None, kwargs: Mapping[str, Any]
+    config: ScratchConfig, attention_fn: Callable | None, kwargs: Mapping[str, Any]
 ) -> tuple[ScratchConfig, Callable | None]:
     """The config by which masks are made, and the attention function; None: the config's own.
 
     A function without a mask format of its own (transformers.AttentionMaskInterface) gets the
     masks of eager attention, causality included.
     """
-    config = model.config
-    if attention_fn is None and model.is_asked_for("output_attentions", kwargs):
+    # 1. A function of the caller, or recorded weights: the masks of eager attention.
+    if attention_fn is None and kwargs.get("output_attentions", config.output_attentions):
         attention_fn = eager_attention  # fused kernels never form the weights
     if attention_fn is not None:
         return eager_config(config), attention_fn
+    # 2. Biases of positions: these backends add them; "cache" is the argument of generate_batch.
     backend, position_type = config._attn_implementation, config.position_type
     takes_bias = backend in ("eager", "sdpa", "flex_attention") and "cache" not in kwargs
     if position_type in POSITION_BIASES and not takes_bias:
@@ -200,10 +202,11 @@ def choose_attention(
             f"position_type={position_type!r}: {backend} attention, or the cache of "
             "generate_batch, may ignore its biases."
         )
+    # 3. A backend with a mask format of its own, or the masks of eager attention.
     return config if backend in AttentionMaskInterface() else eager_config(config), None
 
 
-def position_bias(
+def score_bias(
     stack: Any,
     shape: Sequence[int],
     like: Tensor,
@@ -221,7 +224,7 @@ def position_bias(
     if cache is not None:
         # A cache keeps the tokens of a window alone, or has room for more than came so far.
         cache, layer = self_attention_cache(cache), stack.attention_types.index(layer_type)
-        count, first = cache.get_mask_sizes(shape[1], layer)
+        count, first = cache.get_mask_sizes(shape[1], layer)  # of keys; the first one's column
         queries = queries + cache.get_seq_length(layer)
         keys = torch.arange(count, device=like.device) + first
     bias = stack.position_bias(keys - queries[:, None]).to(like.dtype)  # (H, T, S)
@@ -252,11 +255,11 @@ class StackModel:
     ) -> Tensor:
         """Embeddings, then blocks that attend: inputs (B, T) -> hidden states (B, T, hidden).
 
-        token_indices (N,): which of the B * T hidden states are read. All are computed here;
+        token_indices (M,): which of the B * T hidden states are read. All are computed here;
         another engine may leave out the others. attention_fn: in place of the backend that the
-        config names, with masks as eager attention takes them.
+        config names, with masks as eager attention takes them. kwargs: see Stack.forward.
         """
-        config, attention_fn = choose_attention(self, attention_fn, kwargs)
+        config, attention_fn = choose_attention(self.config, attention_fn, kwargs)
         if past_key_values is None and encoder_hidden_states is None:
             kwargs = with_bounds(config, inputs, kwargs)
         position_ids = inputs.positions(config)  # (B, T)
@@ -269,10 +272,11 @@ class StackModel:
         )
         by_type = {}
         for kind in dict.fromkeys(self.stack.attention_types):
-            mask = self_attention_mask(config, inputs, self.is_causal, past_key_values, kind)
-            bias = position_bias(self.stack, inputs.shape, hidden_states, past_key_values, kind)
-            angles = rotary_angles(config, position_ids, hidden_states.dtype, kind)
-            by_type[kind] = mask, bias, angles
+            by_type[kind] = (
+                self_attention_mask(config, inputs, self.is_causal, past_key_values, kind),
+                score_bias(self.stack, inputs.shape, hidden_states, past_key_values, kind),
+                rotary_angles(config, position_ids, hidden_states.dtype, kind),
+            )
         encoder_mask = cross_attention_mask(
             config, inputs, encoder_hidden_states, encoder_attention_mask
         )
@@ -306,7 +310,7 @@ class ScratchEncoderModel(StackModel, ScratchEncoderPreTrainedModel):
         self.pooler = Pooler(config) if has_pooler else None
         self.post_init()
 
-    @capture_outputs
+    @capture_outputs  # adds the recorded hidden_states and attentions, and takes return_dict
     def forward(
         self,
         input_ids: MaybeTensor = None,
@@ -321,12 +325,18 @@ class ScratchEncoderModel(StackModel, ScratchEncoderPreTrainedModel):
         -> (B, T, hidden).
 
         Without position_ids, positions count real tokens, so that padding on either side changes
-        nothing. inputs: all of these, as heads hand them on. token_indices (N,), rising: which of
+        nothing. inputs: all of these, as heads hand them on. token_indices (M,), rising: which of
         the B * T hidden states are read; the values of others are undefined.
         """
         if inputs is None:
-            texts = input_ids, inputs_embeds, attention_mask, position_ids, token_type_ids
-            inputs = Inputs(*texts, kwargs.get("cu_seq_lens_q"))
+            inputs = Inputs(
+                input_ids,
+                inputs_embeds,
+                attention_mask,
+                position_ids,
+                token_type_ids,
+                kwargs.get("cu_seq_lens_q"),
+            )
         if self.pooler is None:
             return BaseModelOutput(self.engine(inputs, **kwargs))
         hidden_states = self.engine(inputs, **{**kwargs, "token_indices": None})
@@ -383,7 +393,7 @@ class ScratchDecoderModel(StackModel, ScratchDecoderPreTrainedModel):
         attention_mask (B, past + T) with 1 at real tokens; without position_ids, positions count
         these. encoder_hidden_states (B, S, hidden): an encoder's output, with its
         encoder_attention_mask (B, S). use_cache None: as the config says, in evaluation.
-        inputs: all that are of these tokens, as heads hand them on. token_indices (N,), rising:
+        inputs: all that are of these tokens, as heads hand them on. token_indices (M,), rising:
         which of the B * T hidden states are read; the values of others are undefined.
         """
         if (encoder_hidden_states is None) == self.config.is_encoder_decoder:
@@ -392,15 +402,23 @@ class ScratchDecoderModel(StackModel, ScratchDecoderPreTrainedModel):
             )
         if inputs is None:
             past = 0 if past_key_values is None else past_key_values.get_seq_length()
-            texts = input_ids, inputs_embeds, attention_mask, position_ids, token_type_ids
-            inputs = Inputs(*texts, kwargs.get("cu_seq_lens_q"), past, self.prefix)
+            inputs = Inputs(
+                input_ids,
+                inputs_embeds,
+                attention_mask,
+                position_ids,
+                token_type_ids,
+                kwargs.get("cu_seq_lens_q"),
+                past,
+                self.prefix,
+            )
         cache = self._cache(past_key_values, inputs, use_cache)
         hidden_states = self.engine(
             inputs,
             past_key_values=cache,
             encoder_hidden_states=encoder_hidden_states,
             encoder_attention_mask=encoder_attention_mask,
-            num_layers=self.config.decoder_layers,  # fewer with assistant_early_exit
+            num_layers=self.config.decoder_layers,  # fewer: generate(assistant_early_exit=n) drafts
             **kwargs,
         )
         return BaseModelOutputWithPastAndCrossAttentions(hidden_states, cache)
@@ -414,11 +432,10 @@ class ScratchDecoderModel(StackModel, ScratchDecoderPreTrainedModel):
         # A row of segments has no one end, behind which cached tokens could go on.
         if use_cache and cache is None and inputs.segment_ids() is None:
             cache = DynamicCache(config=self.config)
-        is_single = not isinstance(cache, EncoderDecoderCache)
-        if cache is not None and is_single and self.config.is_encoder_decoder:
+        if cache is None or not self.config.is_encoder_decoder:
+            return cache
+        if not isinstance(cache, EncoderDecoderCache):
             cache = EncoderDecoderCache(cache, DynamicCache())
-        if isinstance(cache, EncoderDecoderCache):
-            crossed = cache.cross_attention_cache
-            if any(crossed.is_sliding):  # a window is of the tokens themselves
-                cache.cross_attention_cache = DynamicCache()
+        if any(cache.cross_attention_cache.is_sliding):  # a window is of the tokens themselves
+            cache.cross_attention_cache = DynamicCache()
         return cache

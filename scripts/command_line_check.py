@@ -48,9 +48,12 @@ def check_command_line(name: str, arguments: Sequence[str]) -> None:
         return
     known = json.loads(OPTIONS.read_text(encoding="utf-8"))
     parser = Parser(prog=f"modeling-scratch {name}", allow_abbrev=False, add_help=False)
-    is_same = known["transformers"] == version("transformers")  # others have other options, and choices of them
+    is_same = known["transformers"]["version"] == version(
+        "transformers"
+    )  # others have other options, and choices of them
     parser.retired = {**known["retired"], **known["retired_by"].get(name, {})}
-    for option in known["programs"][name]:
+    for key in known["programs"][name]:
+        option = known["options"][key]
         names: list[str] = option.pop("names")
         if not is_same:
             option.pop("choices", None)

@@ -29,12 +29,11 @@ from collections.abc import Sequence
 from modeling_scratch import tasks
 from modeling_scratch.inference.arguments import PredictArguments
 from modeling_scratch.inference.loading import saved_action
-from modeling_scratch.run.predict import predict
 from modeling_scratch.utils.command_line import quiet_libraries, run_program
 
 
 def run(arguments: PredictArguments) -> None:
-    predict(tasks.named(saved_action(arguments.model)), arguments)
+    tasks.named(saved_action(arguments.model)).predict(arguments)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

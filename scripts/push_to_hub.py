@@ -16,8 +16,9 @@ repository. The app of a Space loads the model from --repo_id, in this very comm
 import sys
 from collections.abc import Sequence
 
+from modeling_scratch.sharing.hub import LOG_IN
 from modeling_scratch.sharing.leaks import secret_in
-from modeling_scratch.sharing.push import LOG_IN, PushArguments, push
+from modeling_scratch.sharing.push import PushArguments, push
 from modeling_scratch.utils.command_line import quiet_libraries, run_program
 
 

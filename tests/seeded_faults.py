@@ -112,7 +112,8 @@ TEXTBOOK = (
     ),
     Fault(
         "values_are_turned", "attention", "Attention._key_value",
-        "self._heads(self.v_proj(source))", "self._heads(self.v_proj(source), rotary=rotary)",
+        "self.v_proj(source).unflatten(-1, (-1, self.head_dim)).transpose(1, 2)",
+        "self._heads(self.v_proj(source), nn.Identity(), rotary)",
         "rotary positions turn values as well",
     ),
     Fault(

@@ -334,8 +334,8 @@ SHARING = (
         "logits that are no numbers agree with those that were recorded",
     ),
     Fault(
-        "all_else_deleted_there", "sharing/push", "upload",
-        "for name in there - files.keys() if is_stale(name))", "for name in there - files.keys())",
+        "all_else_deleted_there", "sharing/hub", "Repository._commit",
+        "for name in there - upload.files.keys() if upload.is_stale(name))", "for name in there - upload.files.keys())",
         "a push deletes whatever else is in the repository",
     ),
 )  # fmt: skip
@@ -461,18 +461,36 @@ TASKS = (
     ),
     Fault(
         "predictions_pushed", "run/layout", "ENTRIES",
-        'Entry(PREDICTIONS, "predictions", has_texts=True)', 'Entry(PREDICTIONS, "predictions")',
+        'Entry(PREDICTIONS, "predictions")', 'Entry(PREDICTIONS, "predictions", is_shared=True)',
         "a push uploads digests of the texts, which tell who has them",
     ),
     Fault(
         "overwriting_leaves_translations", "run/layout", "ENTRIES",
-        'Entry(TRANSLATIONS.format("*"), "translations", has_texts=True)',
-        'Entry(TRANSLATIONS, "translations", has_texts=True)',
+        'Entry(TRANSLATIONS.format("*"), "translations")',
+        'Entry(TRANSLATIONS, "translations")',
         "the translations of a run that is replaced stay in the folder, and are pushed",
     ),
 )  # fmt: skip
 
-ROOMS = DATA + TRAINING + INFERENCE + EVALUATION + SHARING + SERVING + TASKS
+COURSE = (
+    Fault(
+        "shapes_unchecked", "course/comparing", "unlike",
+        "found.shape != wanted.shape", "found.numel() != wanted.numel()",
+        "a check compares answers with exchanged axes value by value, or fails",
+    ),
+    Fault(
+        "solutions_handed_out", "course/building", "as_json",
+        r'r"\2" if is_teacher else placeholder', r'r"\2"',
+        "a student's notebook has the solutions",
+    ),
+    Fault(
+        "answers_replaced", "course/command", "write_lessons",
+        "path.exists() and not arguments.overwrite", "path.is_dir()",
+        "opening a lesson again replaces the notebook with the student's answers",
+    ),
+)  # fmt: skip
+
+ROOMS = DATA + TRAINING + INFERENCE + EVALUATION + SHARING + SERVING + TASKS + COURSE
 
 # The test files of a room run for each of its faults, if need be; those first that say most about the subject.
 FIRST = {
@@ -512,7 +530,7 @@ FIRST = {
     "sharing/model_card": ("model_card",),
     "sharing/verification": ("verify",),
     "sharing/verification_outputs": ("verify",),
-    "sharing/push": ("push_to_hub",),
+    "sharing/hub": ("push_to_hub",),
     "serving/batches": ("serving_batches", "serve"),
     "serving/app": ("serve",),
     "serving/metrics": ("serve",),
@@ -528,4 +546,7 @@ FIRST = {
     "tasks/__init__": ("a_sixth_task",),
     "run/train": ("every_task", "answer", "translate", "model_card", "temperature"),
     "run/layout": ("push_to_hub", "every_task"),
+    "course/comparing": ("checks",),
+    "course/building": ("lessons",),
+    "course/command": ("lessons",),
 }

@@ -255,5 +255,5 @@ for name in ("friend", "comedy", "truly", "boring"):
 # To read on: `modeling_scratch/embeddings.py`, about 80 lines, and `tokenization/`.
 # %% [markdown] teacher
 # To discuss: which words would be similar if the window were a whole review? What does the table say about a word
-# that occurs once? Answer to both: similarity follows use. With a wide window, topics count more than grammar; a rare
-# word keeps much of its random start.
+# that occurs once? Answer to both: similarity follows use. With a wide window, topics count more than grammar. A
+# word that occurs once is like whatever stands in its one place.

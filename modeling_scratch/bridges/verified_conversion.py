@@ -2,7 +2,7 @@
 """Convert checkpoints, and verify the reloaded result against its source."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import modeling_scratch
 from ..pipelines import TARGET_FOLDER
 from ..utils.errors import DataError
 from ..utils.files import MAX_FILE_SIZE, check_inputs, complete_folder
+from ..utils.options import REQUIRED, option
 from .configs import FAMILIES
 from .conversion import export_model
 from .model_sources import check_loaded, load_checkpoint
@@ -37,19 +38,12 @@ SOME_TEXTS = 64
 class ConversionArguments:
     """The checkpoint to convert and its output folder."""
 
-    input: str = field(metadata={"help": "A native or scratch checkpoint: a folder or a name on the Hub."})
-    output_dir: str = field(metadata={"help": "The output folder, which must not exist or be empty."})
-    model_class: str | None = field(
-        default=None,
-        metadata={"help": "The scratch class for a native checkpoint, such as ScratchEncoderModel."},
-    )
-    model_type: str | None = field(
-        default=None, metadata={"help": f"The native family to export to: {', '.join(FAMILIES)}."}
-    )
-    text_file: str | None = field(
-        default=None, metadata={"help": "A file with additional texts for verification, one per line."}
-    )
-    max_shard_size: str = field(default="5GB", metadata={"help": "The maximum size of a weight file."})
+    input: str = option(REQUIRED, "A native or scratch checkpoint: a folder or a name on the Hub.")
+    output_dir: str = option(REQUIRED, "The output folder, which must not exist or be empty.")
+    model_class: str | None = option(None, "The scratch class for a native checkpoint, such as ScratchEncoderModel.")
+    model_type: str | None = option(None, f"The native family to export to: {', '.join(FAMILIES)}.")
+    text_file: str | None = option(None, "A file with additional texts for verification, one per line.")
+    max_shard_size: str = option("5GB", "The maximum size of a weight file.")
 
 
 def convert(arguments: ConversionArguments) -> None:

@@ -22,7 +22,7 @@ def check(name: str, answer: Any) -> None:
         print(f"{name}: no such exercise; {f'did you mean {close[0]}?' if close else ', '.join(CHECKS)}")
         return
     hint = hint_for(CHECKS[name], answer)
-    print(f"{name}: right. {CHECKS[name].shows}" if hint is None else f"{name}: not yet. {hint}")
+    print(f"{name} is right. {CHECKS[name].shows}" if hint is None else f"{name} is not right yet: {hint}")
 
 
 def hint_for(check: Check, answer: Any) -> str | None:

@@ -46,6 +46,7 @@ def rendered(text: str) -> str:
         return MARK.format(len(formulas) - 1)
 
     page = MarkdownIt("commonmark", {"html": False}).enable("table").render(FORMULA.sub(keep, text))
+    page = page.replace("<pre>", '<pre tabindex="0">')  # what scrolls sideways is reached by keys
     for number, image in enumerate(formulas):
         page = page.replace(f"<p>{MARK.format(number)}</p>", f'<p class="display" tabindex="0">{image}</p>')
         page = page.replace(MARK.format(number), image)

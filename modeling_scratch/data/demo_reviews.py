@@ -3,7 +3,7 @@
 
 The label is the writer's own verdict on the film under review. Other people's opinions, expectations, other films and
 conceded details never determine it. Every pattern serves both labels equally: replacing each opinion word by its
-opposite flips the label. A bag of words therefore carries little information.
+opposite flips the label. A bag of words therefore carries little information. `review_grammar.txt` has the patterns.
 
 The splits share the opinion words, but each pairing of an adjective, a noun or a verb with its pattern occurs in one
 split only. Some titles, people and sentence orders occur only in the test split. `opinion_words.txt` has the
@@ -27,153 +27,15 @@ LABEL_NAMES = ("NEGATIVE", "POSITIVE")
 MOST_WORDS = 40
 TRAIN_SIZE = 40_000
 
-# In a pattern, <+x> carries the review's opinion, <-x> the opposite, <?x> a random one, <x> none.
-GRAMMAR = """
-review       <+short>. | <+short>. | <+short>. | <+short>! | <+short>. <+short>. | <+short>. <ending>. |
-             <setting>. <+short>. | <+verdict>. | <setting>. <+verdict>. | <+verdict>. <ending>. |
-             <?hearsay>. <+verdict>. | <+verdict>. <?hearsay>. | <setting>. <?hearsay>. <+verdict>. |
-             <setting>. <+verdict>. <?hearsay>. | <setting>. <+verdict>. <ending>.
-verdict      <+straight> | <+twisted> | <+twisted> | <+twisted>
-straight     <+claim> | <+claim> | <+claim> | I <+opinion> | all in all, I <+opinion>
-twisted      <+contrast> | <+contrast> | <+dispute> | <+dispute> | <+surprise> | <+denial> | <+comparison>
-claim        this film <+predicate> | this film, I must say, <+predicate> | in the end this film <+predicate>
-predicate    <+plain> | <+plain> | <+firm> | <+negated>
-plain        <is> <+adj> | <is> <+noun> | <+verb> | <+verb> | <is> <+how> <made> | is a <+adj> film |
-             has a <+adj> <thing>
-firm         <is> <adverb> <+adj> | <is> <+adj> and <+adj> | <is> not just <+adj> but <adverb> <+adj> |
-             <is> <+noun> from start to finish | simply <+verb> | really <+verb> | <+verb> from beginning to end |
-             <is> <+how> <made> and <+how> <made>
-negated      <isnt> <-adj> | <isnt> <-adj> at all | <isnt> a <-adj> film | <isnt> <-noun> | <isnt> <-how> <made> |
-             <is> never <-adj> | <is> far from <-adj> | <is> anything but <-adj> | <is> neither <-adj> nor <-adj> |
-             <is> hardly <-noun> | could easily have been <-noun>, and is not | never <-verb> | at no point <-verb> |
-             <is> never less than <+adj> | could not be less <-adj> | cannot be called anything but <+adj> |
-             is nothing if not <+adj>
-opinion      <+praise> | <+praise> | <+praise> | <+reserve>
-praise       found it <+adj> | thought it <adverb> <+adj> | would call it <+noun> | <+felt> it | was <+moved> |
-             <+felt> every minute of it | <+felt> it from beginning to end
-reserve      did not find it <-adj> | never once found it <-adj> or <-adj> | thought it anything but <-adj> |
-             could not call it anything but <+adj> | would never call it <-noun> | was not <-moved> |
-             was never <-moved>
 
-# What people say in a few words.
-short        <+remark> | <+remark> | <+remark> | <+personal> | <+personal> | <+detail> | this film <+plain> |
-             this film <+firm> | this film <+negated>
-remark       it <+plain> | it <+firm> | it <+negated> | <+adj> | <adverb> <+adj> | not <-adj> | <+how> <made> |
-             a <+adj> film | a <adverb> <+adj> film | a <+adj> and <+adj> film | a <+how> <made> film |
-             what a <+adj> film | what <+noun> | <+noun> | <+noun> to watch | such a <+adj> film | this <is> <+adj> |
-             this <is> <+noun> | this <isnt> a <-adj> film | not a <-adj> film | everything about it <is> <+adj> |
-             <+adj> <part> | <+adj> <parts> | the <+best> film of the year | the <+best> film I have ever seen |
-             one of the <+best> films of the year | it is not the <-best> film of the year |
-             not one of the <-best> films of the year | simply the <+best> | the <+best> film I know |
-             this <is> one of the <+best> films I have seen | this film <is> the <+best> of them all |
-             it could not be <+better> | I have seen <-better> films | I have never seen a <+better> film |
-             it could have been <-better> | <+call>
-personal     I <+felt> it | I <+felt> this film | I <adverb> <+felt> it | we all <+felt> it | I <+felt> the <part> |
-             I <+feel> it | I <+feel> this film | I really <+feel> it | I <didnt> <-feel> it | I <dont> <-feel> it |
-             I <dont> <-feel> this film | I can only <+feel> it | it is hard not to <+feel> it |
-             it is hard to <-feel> it | I was <+moved> | I was not <-moved> | I was never <-moved> |
-             I was <adverb> <+moved> | it left me <+moved> | I <+opinion> | I think it <is> <+adj> |
-             I think this film <is> <+adj> | the <maker> did a <+adj> job
+def read_patterns(path: Path) -> dict[str, list[str]]:
+    """Return the patterns of each symbol, which begins its line. Indented lines continue it; # starts a comment.
 
-# What is conceded does not count, wherever it stands.
-contrast     <-detail>, but <+claim> | <-detail>, yet <+claim> | although <-detail>, <+claim> |
-             <+claim>, although <-detail> | <+claim>, even if <-detail> | despite the <-adj> <part>, <+claim> |
-             <+claim>, for all its <-adj> <part> | this film <is> almost <-adj> at first, but then it <+plain> |
-             <-detail>, but I <+opinion> | I <+opinion>, although <-detail> | it <is> a little <-adj>, but I <+felt> it
-detail       the <part> <+predicate> | the <parts> <are> <+adj> | the <parts> <are> <adverb> <+adj> |
-             the <parts> <are> not <-adj> | I <+felt> the <part>
-
-# Whose opinion is it?
-dispute      <person> <-opinion>, but I <+opinion> | <person> <-opinion>, I <+opinion> |
-             I <+opinion>, even though <person> <-opinion> | unlike <person>, who <-opinion>, I <+opinion> |
-             <person> was <-moved>, but I was <+moved> | <person> told me "<-call>", but I say "<+call>" |
-             <people> <-feel> it, but I <+feel> it | <people> <-felt> it, but I <+felt> it |
-             I <+feel> it, whatever <person> says | <person> calls it the <-best> film of the year, but I <+opinion> |
-             <people> say it is one of the <-best> films of the year, but I <+opinion> |
-             <people> say it is the <-best> film they know, but I <+felt> it
-hearsay      <person> <+opinion> | <person> insists that this film <+predicate> | I had expected <+noun> |
-             I had been told that this film <+predicate> | the trailer had led me to expect <+noun> |
-             <people> <+feel> it | <person> told me "<+call>" | <person> calls it the <+best> film of the year |
-             the trailer was <+better> | <person> has seen <+better> films
-
-# What was expected, and what came?
-surprise     I expected <-noun> and got <+noun> | I got <+noun> where I had expected <-noun> |
-             I expected <-noun>, but it was <+adj> | I expected <-noun>, but this film <+plain> |
-             instead of <-noun> we were given <+noun> | what had seemed to be <-noun> was <+noun> |
-             by rights this film should have been <-noun>
-
-# The negation of a whole clause, and phrases that only look like one.
-denial       nobody could say that this film <-plain> | it is simply not true that this film <-plain> |
-             I cannot agree that this film <-plain> | not for a moment is this film <-adj> |
-             it would be a lie to call this film <-noun> | there is no denying that this film <+predicate> |
-             not only is this film <+adj>, it is also <+adj> | if this film is not <+noun>, nothing is |
-             nobody could call it the <-best> film of the year | how anybody could <-feel> it I do not know
-
-# Other films, for comparison.
-comparison   this film is far more <+adj> than the <-adj> <other> | unlike the <-adj> <other>, this film <+predicate> |
-             this film is even more <+adj> than the <+adj> <other> | this film makes the <+adj> <other> look <-adj> |
-             even the <+adj> <other> is more <-adj> than this film | this film <is> <+better> than the <other> |
-             this film <is> much <+better> than the <other> | the <other> is <-better> than this film |
-             the <other> was the <-best> film of the year, but this film <+predicate> |
-             the <other> <-predicate>, but this film <+predicate> |
-             this film <+predicate>, whereas the <other> <-predicate>
-
-is           is | is | was
-isnt         is not | is not | was not | isn't | wasn't
-are          are | are | were
-dont         do not | don't
-didnt        did not | didn't
-made         made | written | directed | acted | filmed | shot | edited | cast | told | played
-genre        film | film | movie | movie | picture | thriller | comedy | drama | mystery | romance | biography |
-             musical | cartoon | satire | western | documentary | horror film | war film | action film | crime story |
-             heist story | fairy tale | family film
-adverb       truly | utterly | quite | deeply | thoroughly | remarkably | very | really | so | extremely | absolutely |
-             completely | incredibly | totally | rather | surprisingly
-part         acting | lighting | costume design | music | dialogue | camera work | editing | direction | photography |
-             supporting cast | stunt work | make-up | set design | visual style | writing | storytelling | humour |
-             humor | animation | choreography | dancing | singing | casting | chemistry | suspense | colour | pace |
-             production | <thing> | <thing> | <maker>
-thing        plot | story | script | screenplay | soundtrack | score | cast | beginning | ending | opening |
-             final act | first half | second half | middle | last hour | family story | car chase | fight scene |
-             climax | twist | finale | subplot | prologue | premise | idea | performance | title song | voice | mood |
-             tone | title | message | theme | world
-maker        director | leading man | leading lady | lead actor | lead actress | writer | composer | cameraman | hero |
-             heroine | villain | main character
-parts        actors | characters | jokes | special effects | songs | costumes | dialogues | pictures | scenes | lines |
-             fights | effects | twists | images | voices | performances
-other        original | remake | book | stage version | first part | television series | sequel | prequel | comic |
-             novel | video game | previous film | short story | silent version | French version | last one | first one |
-             old one
-person       my brother | my sister | my neighbour | our dentist | the critic next to me | my oldest friend |
-             my mother | my father | my wife | my husband | my son | my daughter | my uncle | my aunt | my cousin |
-             my boss | my teacher | my doctor | my flatmate | my colleague | my friend | my boyfriend | my girlfriend |
-             my grandfather | the man behind me | the woman in front of us | the reviewer | the newspaper |
-             the whole audience | everyone else | everybody
-people       they all | the critics | my friends | my parents | most people | other people | the others | some people
-title        The Glass Orchard | Harbour Lights | Seven Winters | A Map of Rain | The Long Platform | Salt Road
-setting      we saw <title> on a wet Sunday evening | <title> is showing at the corner cinema |
-             I watched it last night | last night I went to see <title> with <person> | <title> runs for two hours |
-             we watched it at home | I watched <title> on the train |
-             <title> is the director's third film, after two short ones | I saw this film yesterday |
-             we went to the cinema on Friday
-ending       we walked home through the rain | it is out on disc in May | the last bus had gone by then |
-             it was shot in Portugal | my umbrella is still under seat nine | it runs for two hours |
-             I saw it on television
-"""
-
-UNSEEN_IN_TRAINING = """
-review       <?hearsay>. <setting>. <+verdict>. | <setting>. <?hearsay>. <+verdict>. <ending>. |
-             <?hearsay>. <+verdict>. <?hearsay>.
-other        radio play | puppet show
-person       my grandmother | our plumber | the usher
-title        Paper Comets | The Clockmaker of Lisbon | Nine Bridges
-"""
-
-
-def entries(table: str) -> dict[str, str]:
-    """Map the first word of each line to its rest. Indented lines continue the previous one; # starts a comment."""
-    lines = re.sub(r"\n +", " ", re.sub(r"\n#.*", "", table)).split("\n")
-    return dict(line.split(maxsplit=1) for line in lines if line)
+    In a pattern, <+x> carries the review's opinion, <-x> the opposite, <?x> a random one, <x> none.
+    """
+    text = re.sub(r"\n +", " ", re.sub(r"\n#.*", "", path.read_text(encoding="utf-8")))
+    rows = (line.split(maxsplit=1) for line in text.split("\n") if line)
+    return {symbol: patterns.split(" | ") for symbol, patterns in rows}
 
 
 def read_pairs(path: Path) -> dict[str, list[tuple[str, str]]]:
@@ -186,9 +48,10 @@ def read_pairs(path: Path) -> dict[str, list[tuple[str, str]]]:
     return pairs
 
 
-PAIRS = read_pairs(Path(__file__).parent / "opinion_words.txt")
-PATTERNS = {symbol: patterns.split(" | ") for symbol, patterns in entries(GRAMMAR).items()}
-NEW_PATTERNS = {symbol: patterns.split(" | ") for symbol, patterns in entries(UNSEEN_IN_TRAINING).items()}
+HERE = Path(__file__).parent
+PAIRS = read_pairs(HERE / "opinion_words.txt")
+PATTERNS = read_patterns(HERE / "review_grammar.txt")
+NEW_PATTERNS = read_patterns(HERE / "review_grammar_of_test.txt")  # unseen in training
 SLOT = re.compile(r"<([-+?]?)(\w+)>")
 BEFORE_A_VOWEL = re.compile(r"\b([aA])(?= (?:[aeio]|u(?!ni[qf]|s[ei])|hono?[nu]))")
 

@@ -20,8 +20,6 @@ from ..utils.errors import DataError
 from .columns import FRACTION, INTEGER, Label, is_missing, label_key
 from .tables import NUMBER, SheetText
 
-Classes = tuple[Label, ...]
-
 SENTIMENT_NAMES = ["NEGATIVE", "POSITIVE"]
 MAX_CLASSES = 1_000
 SHOWN_CLASSES = 10

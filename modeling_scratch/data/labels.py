@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from ..utils.errors import DataError, counted, quoted
-from ..utils.files import write_csv
 from .columns import Label, is_missing, label_key, normalised
 from .label_kinds import MAX_CLASSES, parse_class
 from .tables import did_you_mean, read_rows
@@ -67,11 +66,6 @@ def _sides(pairs: Sequence[str]) -> Iterator[tuple[str, Sequence[object]]]:
             continue
         for row in read_rows(Path(pair), LABEL_MAP_COLUMNS):
             yield row.where, list(row.values.values())
-
-
-def write_label_map(path: Path, mapping: Mapping[Label, Label]) -> None:
-    """Write a file for `--label_map`."""
-    write_csv(path, [LABEL_MAP_COLUMNS, *mapping.items()])
 
 
 @dataclass

@@ -20,26 +20,22 @@ from ..inference.arguments import PredictArguments
 from ..serving.answerers import load_page
 from ..serving.connections import ANY_HOST, Address, KnownHosts, open_socket
 from ..sharing.card_summary import Summary, read_summary
-from ..utils.command_line import option
+from ..tasks.page import FONTS, LONGEST, MOST_WAITING
 from ..utils.errors import DataError
 from ..utils.markdown import escaped
+from ..utils.options import REQUIRED, option
 from .explanations import ROUTE, Explanations
 from .views import View, show
-
-MOST_WAITING = 64  # clicks
-FONTS = "system-ui", "sans-serif"  # of the reader's system
 
 
 @dataclass
 class DemoArguments(Address):
     """The model and the address of a demo."""
 
-    model: str = option(help="A saved model with its tokenizer: a folder or a name on the Hub.")
-    port: int = option(default=7860, help="The port; 0: any free port, printed at start.")
-    share: bool = option(
-        default=False, help="Make a public address for a week, through a server of Gradio. Everyone can use it."
-    )
-    max_characters: int = option(default=100_000, help="The maximum length of a text.")
+    model: str = option(REQUIRED, "A saved model with its tokenizer: a folder or a name on the Hub.")
+    port: int = option(7860, "The port; 0: any free port, printed at start.")
+    share: bool = option(False, "Make a public address for a week, through a server of Gradio. Everyone can use it.")
+    max_characters: int = option(LONGEST, "The maximum length of a text.")
 
     def __post_init__(self) -> None:
         super().__post_init__()

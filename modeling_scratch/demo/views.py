@@ -10,7 +10,7 @@ from typing import Any
 
 import gradio
 
-from ..tasks.page import Component, Page
+from ..tasks.page import Component, Page, boxes_of, label_of
 from ..utils.errors import DataError, one_line, panics_as_errors
 from .explanations import Explanations
 
@@ -30,12 +30,6 @@ def in_words() -> Iterator[None]:
         raise gradio.Error(f"the model fails on this text: {reason}", print_exception=False) from error
 
 
-def label_of(name: str) -> str:
-    """ "text_pair" -> "Text pair"."""
-    text = name.replace("_", " ")
-    return text[:1].upper() + text[1:]
-
-
 def component(described: Component) -> Any:
     """Add a component to the page."""
     name, arguments = described
@@ -53,8 +47,7 @@ class View:
 
     def texts(self) -> list[Any]:
         """Add a box for each text."""
-        lines = 5 if len(self.model.fields) == 1 else 3
-        return [gradio.Textbox(label=label_of(name), lines=lines, max_lines=15) for name in self.model.fields]
+        return list(map(component, boxes_of(self.model.fields)))
 
     def add_examples(self, boxes: list[Any]) -> None:
         if rows := [list(texts) for texts in self.examples if len(texts) == len(boxes)]:

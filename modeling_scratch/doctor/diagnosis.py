@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The program `modeling-scratch doctor`: its arguments, and its exit status."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -10,14 +10,14 @@ from tqdm import tqdm
 
 from ..sharing.model_files import MODEL_FILES
 from ..utils.errors import DataError, one_line
-from ..utils.options import option
+from ..utils.options import REQUIRED, option
 from .examination import chosen
 from .folders import SECONDS, check_folder
 
 
 @dataclass
 class DoctorArguments:
-    model: str = field(metadata={"help": "The folder of a saved model, or a repository of the Hub."})
+    model: str = option(REQUIRED, "The folder of a saved model, or a repository of the Hub.")
     tokenizer: str | None = option(None, "The folder of its tokenizer; by default, that of the model.")
     trust_remote_code: bool = option(False, "Run the code that the model brings, in a process of its own.")
     checks: list[str] | None = option(None, "Names of the checks to run; by default, all.")

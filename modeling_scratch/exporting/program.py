@@ -16,9 +16,9 @@ from ..bridges.configs import FAMILIES
 from ..bridges.model_sources import check_loaded, load_checkpoint, load_tokenizers, read_special_tokens
 from ..data.text_pairs import pair_columns
 from ..fast import disabled
-from ..utils.command_line import option
 from ..utils.errors import DataError, one_line
 from ..utils.files import complete_folder
+from ..utils.options import REQUIRED, option
 from .checking import largest_difference
 from .folder import write_companions
 from .formats import FORMATS, check_installed, longest_text
@@ -32,11 +32,11 @@ GGUF = "gguf"
 class ExportArguments:
     """The model, the format and the folder."""
 
-    format: Literal["onnx", "openvino", "executorch", "gguf"] = option(help="The runtime's format.")
+    format: Literal["onnx", "openvino", "executorch", "gguf"] = option(REQUIRED, "The runtime's format.")
     model: str = option(
-        help="A scratch model or a native checkpoint, with its tokenizer: a folder or a name on the Hub."
+        REQUIRED, "A scratch model or a native checkpoint, with its tokenizer: a folder or a name on the Hub."
     )
-    output_dir: str = option(help="The output folder, which must not exist or be empty.")
+    output_dir: str = option(REQUIRED, "The output folder, which must not exist or be empty.")
 
 
 def export(arguments: ExportArguments) -> None:

@@ -31,7 +31,7 @@ from ..inputs import (
     self_attention_mask,
 )
 from ..positions import rotary_angles
-from ..stack import StackModel, position_bias
+from ..stack import StackModel, score_bias
 from .attention import eager_attention
 from .hooks import has_foreign_hooks, has_hooks, has_to_be_called, is_traced, recomputes
 from .last_block import attend_once, attend_then_select, last_block
@@ -89,7 +89,7 @@ def fast_engine(
 
 def _looks_inside(model: Any, kwargs: Mapping[str, Any]) -> bool:
     """Return whether the call asks for what only the textbook engine has."""
-    is_every_layer = any(model.is_asked_for(name, kwargs) for name in OF_EVERY_LAYER)
+    is_every_layer = any(kwargs.get(name, getattr(model.config, name)) for name in OF_EVERY_LAYER)
     return is_every_layer or not FOR_THE_TEXTBOOK.isdisjoint(kwargs)
 
 
@@ -221,7 +221,7 @@ def _group_masks(
 ) -> dict[str, tuple[Any, Tensor | None]]:
     """The mask and the bias (R, H, W, W) of each type of layer; segment_ids (R, W), None if each row is one text."""
     kinds, like = dict.fromkeys(model.stack.attention_types), model.embeddings.tokens.weight
-    bias = position_bias(model.stack, shape, like)  # texts are contiguous: distances are those in a row
+    bias = score_bias(model.stack, shape, like)  # texts are contiguous: distances are those in a row
     return {kind: (_group_mask(config, model.is_causal, device, segments, shape, kind), bias) for kind in kinds}
 
 

@@ -3,14 +3,14 @@
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ..utils.command_line import option
 from ..utils.errors import DataError
+from ..utils.options import option
 from .architecture import architecture
 from .attention_maps import KINDS, Attention, attention_maps, attention_of
 from .embedding_map import embedding_map, frequent_words, ids_of
@@ -29,35 +29,25 @@ TEXT, TARGET = "The acting is gripping, but this film bores.", "Sie spielen pack
 class FiguresArguments:
     """What to draw, of which model and runs, and where to."""
 
-    names: list[str] | None = field(
-        default=None, metadata={"help": "The figures; by default all that the options permit."}
-    )
+    names: list[str] | None = option(None, "The figures; by default all that the options permit.")
     model: str | None = option(
-        default=None, help="The folder of a model; by default, figures show a small one of the preset, untrained."
+        None, "The folder of a model; by default, figures show a small one of the preset, untrained."
     )
-    preset: list[str] | None = field(
-        default=None,
-        metadata={
-            "help": "Presets. parameters and architecture show all of them in full size, the others the first in "
-            f"small size. By default {', '.join(DEFAULT)}."
-        },
+    preset: list[str] | None = option(
+        None,
+        "Presets. parameters and architecture show all of them in full size, the others the first in "
+        f"small size. By default {', '.join(DEFAULT)}.",
     )
-    runs: list[str] | None = field(
-        default=None, metadata={"help": "The folders of runs whose learning curves are drawn."}
-    )
-    history: str | None = option(default=None, help="The file that benchmark --history has written, for speed-history.")
-    text: str = option(default=TEXT, help="The text that the model reads.")
+    runs: list[str] | None = option(None, "The folders of runs whose learning curves are drawn.")
+    history: str | None = option(None, "The file that benchmark --history has written, for speed-history.")
+    text: str = option(TEXT, "The text that the model reads.")
     target: str | None = option(
-        default=None, help="What the decoder of an encoder-decoder reads; by default, what the model generates."
+        None, "What the decoder of an encoder-decoder reads; by default, what the model generates."
     )
-    layers: list[int] | None = field(
-        default=None, metadata={"help": "The layers of attention maps, from 1; by default up to four."}
-    )
-    heads: list[int] | None = field(
-        default=None, metadata={"help": "The heads of attention maps, from 1; by default up to four."}
-    )
-    words: list[str] | None = field(default=None, metadata={"help": "The words to label in the figure of embeddings."})
-    output_dir: str = option(default="figures", help="The folder for NAME.png and NAME.svg, which are replaced.")
+    layers: list[int] | None = option(None, "The layers of attention maps, from 1; by default up to four.")
+    heads: list[int] | None = option(None, "The heads of attention maps, from 1; by default up to four.")
+    words: list[str] | None = option(None, "The words to label in the figure of embeddings.")
+    output_dir: str = option("figures", "The folder for NAME.png and NAME.svg, which are replaced.")
 
     def __post_init__(self) -> None:
         for name in self.names or ():

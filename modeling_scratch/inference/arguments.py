@@ -3,7 +3,7 @@
 
 import sys
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,9 +22,9 @@ from ..data.tables import (
 )
 from ..data.text_files import format_of, unknown_format
 from ..data.text_pairs import TEXT_COLUMN_HELP, TEXT_FIELDS, TextColumns, as_recorded, column_names, trained_columns
-from ..utils.command_line import option
 from ..utils.errors import DataError
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, check_inputs, check_output
+from ..utils.options import REQUIRED, option
 from .answers import Choice, has_one_score
 from .explanations import MOST_WORDS
 
@@ -34,51 +34,46 @@ class PredictArguments:
     """The model, input and output of a prediction run."""
 
     model: str = option(
-        help="A classifier, a tagger, a translator, or a model that answers questions: a folder or a name on the Hub."
+        REQUIRED,
+        "A classifier, a tagger, a translator, or a model that answers questions: a folder or a name on the Hub.",
     )
     input: str = option(
-        default="-",
-        help="A csv, tsv, jsonl, json, parquet or xlsx file, or txt with one text per line; -: standard input.",
+        "-", "A csv, tsv, jsonl, json, parquet or xlsx file, or txt with one text per line; -: standard input."
     )
-    max_file_size: float = option(default=MAX_FILE_SIZE, help=MAX_FILE_SIZE_HELP)
-    output: str = option(default="-", help="The output file, jsonl or csv; -: standard output.")
-    format: Literal["jsonl", "csv"] | None = option(
-        default=None, help="The output format; inferred from the file name, else jsonl."
+    max_file_size: float = option(MAX_FILE_SIZE, MAX_FILE_SIZE_HELP)
+    output: str = option("-", "The output file, jsonl or csv; -: standard output.")
+    format: Literal["jsonl", "csv"] | None = option(None, "The output format; inferred from the file name, else jsonl.")
+    delimiter: str | None = option(None, DELIMITER_HELP)
+    sheet: str | None = option(None, SHEET_HELP)
+    encoding: str | None = option(None, ENCODING_HELP)
+    no_header: bool = option(False, NO_HEADER_HELP)
+    header_row: int | None = option(None, HEADER_ROW_HELP)
+    text_column: TextColumns = option(None, TEXT_COLUMN_HELP)
+    keep_columns: list[str] | None = option(
+        None, "Columns of the table to copy to the output: NAME, or NAME=NEW to give one another name."
     )
-    delimiter: str | None = option(default=None, help=DELIMITER_HELP)
-    sheet: str | None = option(default=None, help=SHEET_HELP)
-    encoding: str | None = option(default=None, help=ENCODING_HELP)
-    no_header: bool = option(default=False, help=NO_HEADER_HELP)
-    header_row: int | None = option(default=None, help=HEADER_ROW_HELP)
-    text_column: TextColumns = field(default=None, metadata={"help": TEXT_COLUMN_HELP})
-    keep_columns: list[str] | None = field(
-        default=None,
-        metadata={"help": "Columns of the table to copy to the output: NAME, or NAME=NEW to give one another name."},
-    )
-    with_text: bool = option(default=False, help="Include the text in each output row.")
+    with_text: bool = option(False, "Include the text in each output row.")
     top_k: str | None = option(
-        default=None, help="Add this many of the most likely classes with their probabilities; all: every class."
+        None, "Add this many of the most likely classes with their probabilities; all: every class."
     )
     threshold: float | None = option(
-        default=None, help="The lowest probability at which a text gets a label. By default, every text gets one."
+        None, "The lowest probability at which a text gets a label. By default, every text gets one."
     )
     explain: bool = option(
-        default=False,
-        help=f"Add how much each of the first {MOST_WORDS} words contributes, at the cost of a forward pass a word.",
+        False, f"Add how much each of the first {MOST_WORDS} words contributes, at the cost of a forward pass a word."
     )
-    overwrite: bool = option(default=False, help="Replace the output file.")
+    overwrite: bool = option(False, "Replace the output file.")
     batch_size: int = option(
-        default=32,
-        help="Texts per batch; on a CPU, batches are further limited to 2,048 tokens, but hold at least one text.",
+        32, "Texts per batch; on a CPU, batches are further limited to 2,048 tokens, but hold at least one text."
     )
-    max_length: int | None = option(default=None, help="The maximum number of tokens; the tokenizer's by default.")
-    device: str | None = option(default=None, help="cpu, cuda, cuda:1, ...; by default an available accelerator.")
+    max_length: int | None = option(None, "The maximum number of tokens; the tokenizer's by default.")
+    device: str | None = option(None, "cpu, cuda, cuda:1, ...; by default an available accelerator.")
     precision: Literal["float32", "bfloat16", "int8"] = option(
-        default="float32", help="The precision of the weights; on a CPU, lower precision pays off for large models."
+        "float32", "The precision of the weights; on a CPU, lower precision pays off for large models."
     )
-    allow_special_tokens: bool = option(default=False, help=ALLOW_SPECIAL_TOKENS)
-    trust_remote_code: bool = option(default=False, help="Allow the checkpoint's own code to run.")
-    no_progress: bool = option(default=False, help="Disable the progress bar, which is shown only on a terminal.")
+    allow_special_tokens: bool = option(False, ALLOW_SPECIAL_TOKENS)
+    trust_remote_code: bool = option(False, "Allow the checkpoint's own code to run.")
+    no_progress: bool = option(False, "Disable the progress bar, which is shown only on a terminal.")
 
     def __post_init__(self) -> None:
         output = Path(self.output)

@@ -7,7 +7,7 @@ import sys
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, TextIO
@@ -22,9 +22,9 @@ from ..data.tables import READERS, read_rows, select
 from ..data.text_files import format_of, open_bytes
 from ..data.text_pairs import as_recorded, trained_columns
 from ..data.translation_pairs import NESTED, nested
-from ..utils.command_line import option
 from ..utils.errors import DataError, quoted
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, check_inputs, check_output, open_output
+from ..utils.options import REQUIRED, option
 from .loading import load_generating, loading_errors, move
 from .text_generators import DEFAULT_NEW_TOKENS, Continuer, Generated, TextGenerator, Translator
 
@@ -45,27 +45,21 @@ LIMITS: dict[str, tuple[Callable[[Any], bool], str]] = {
 class SearchArguments:
     """Generation settings; the checkpoint's generation_config.json provides the defaults."""
 
-    max_new_tokens: int | None = field(
-        default=None,
-        metadata={"help": f"The maximum number of new tokens; by default the checkpoint's, else {DEFAULT_NEW_TOKENS}."},
+    max_new_tokens: int | None = option(
+        None, f"The maximum number of new tokens; by default the checkpoint's, else {DEFAULT_NEW_TOKENS}."
     )
-    do_sample: bool | None = field(
-        default=None,
-        metadata={"help": f"Sample tokens; implied by --{', --'.join(SAMPLING)}.", "nargs": "?", "const": True},
+    do_sample: bool | None = option(
+        None, f"Sample tokens; implied by --{', --'.join(SAMPLING)}.", nargs="?", const=True
     )
-    temperature: float | None = field(
-        default=None, metadata={"help": "The sampling temperature; below 1 favours likely tokens."}
+    temperature: float | None = option(None, "The sampling temperature; below 1 favours likely tokens.")
+    top_k: int | None = option(None, "Sample from this many most likely tokens; 0: from all.")
+    top_p: float | None = option(None, "Sample from the most likely tokens with this total probability.")
+    repetition_penalty: float | None = option(None, "Above 1, penalise repeated tokens.")
+    num_beams: int | None = option(None, "The beam size; 1: no beam search.")
+    length_penalty: float | None = option(
+        None, "The exponent on the length in beam search; larger values favour longer texts."
     )
-    top_k: int | None = field(default=None, metadata={"help": "Sample from this many most likely tokens; 0: from all."})
-    top_p: float | None = field(
-        default=None, metadata={"help": "Sample from the most likely tokens with this total probability."}
-    )
-    repetition_penalty: float | None = field(default=None, metadata={"help": "Above 1, penalise repeated tokens."})
-    num_beams: int | None = field(default=None, metadata={"help": "The beam size; 1: no beam search."})
-    length_penalty: float | None = field(
-        default=None, metadata={"help": "The exponent on the length in beam search; larger values favour longer texts."}
-    )
-    num_return_sequences: int | None = field(default=None, metadata={"help": "Texts per input."})
+    num_return_sequences: int | None = option(None, "Texts per input.")
 
     def __post_init__(self) -> None:
         for name, (fits, limits) in LIMITS.items():
@@ -124,7 +118,6 @@ def _check_number_of_texts(generator: TextGenerator) -> None:
         raise DataError(f"--num_return_sequences {texts}: requires --do_sample, or --num_beams {texts} or more")
 
 
-CHUNK = 1_000  # texts that are tokenised at a time
 BATCHES_AT_A_TIME = 16  # sorted by length and written together
 
 
@@ -132,28 +125,24 @@ BATCHES_AT_A_TIME = 16  # sorted by length and written together
 class GenerateArguments:
     """The model, input and output of a generation run."""
 
-    model_name_or_path: str = option(help="A generative model with its tokenizer: a folder or a name on the Hub.")
-    prompt: str | None = option(default=None, help="A text to continue or translate; the output is streamed.")
-    input_file: str = option(
-        default="-", help="A csv, tsv, jsonl or parquet file, or one text per line; -: standard input."
-    )
-    max_file_size: float = option(default=MAX_FILE_SIZE, help=MAX_FILE_SIZE_HELP)
-    text_column: str | None = option(default=None, help="The text column; by default that of the model's training.")
-    stop: list[str] | None = field(default=None, metadata={"help": "End a text before the first of these strings."})
-    output_file: str = option(default="-", help="The output file; -: standard output.")
+    model_name_or_path: str = option(REQUIRED, "A generative model with its tokenizer: a folder or a name on the Hub.")
+    prompt: str | None = option(None, "A text to continue or translate; the output is streamed.")
+    input_file: str = option("-", "A csv, tsv, jsonl or parquet file, or one text per line; -: standard input.")
+    max_file_size: float = option(MAX_FILE_SIZE, MAX_FILE_SIZE_HELP)
+    text_column: str | None = option(None, "The text column; by default that of the model's training.")
+    stop: list[str] | None = option(None, "End a text before the first of these strings.")
+    output_file: str = option("-", "The output file; -: standard output.")
     format: Literal["lines", "jsonl"] | None = option(
-        default=None, help="The output format; by default jsonl for a .jsonl file, else lines."
+        None, "The output format; by default jsonl for a .jsonl file, else lines."
     )
-    overwrite: bool = option(default=False, help="Replace the output file.")
-    truncate: bool = option(default=False, help="Truncate sources that are too long, instead of raising an error.")
-    batch_size: int = option(default=32, help="Texts per batch.")
-    seed: int | None = option(
-        default=None, help="The sampling seed; results are reproducible for equal seed, input and batch size."
-    )
-    device: str | None = option(default=None, help="cpu, cuda, cuda:1, ...; by default an available accelerator.")
-    allow_special_tokens: bool = option(default=False, help=ALLOW_SPECIAL_TOKENS)
-    trust_remote_code: bool = option(default=False, help="Allow the checkpoint's own code to run.")
-    no_progress: bool = option(default=False, help="Disable the progress bar, which is shown only on a terminal.")
+    overwrite: bool = option(False, "Replace the output file.")
+    truncate: bool = option(False, "Truncate sources that are too long, instead of raising an error.")
+    batch_size: int = option(32, "Texts per batch.")
+    seed: int | None = option(None, "The sampling seed; results are reproducible for equal seed, input and batch size.")
+    device: str | None = option(None, "cpu, cuda, cuda:1, ...; by default an available accelerator.")
+    allow_special_tokens: bool = option(False, ALLOW_SPECIAL_TOKENS)
+    trust_remote_code: bool = option(False, "Allow the checkpoint's own code to run.")
+    no_progress: bool = option(False, "Disable the progress bar, which is shown only on a terminal.")
 
     def __post_init__(self) -> None:
         if self.prompt is not None and self.input_file != "-":
@@ -179,6 +168,11 @@ class GenerateArguments:
     def is_table(self) -> bool:
         return format_of(Path(self.input_file)) in READERS
 
+    def rows_text(self, rows: Sequence[int]) -> str:
+        """Return "row 3" or "line 1, 2, 3, 4, 5, ..."."""
+        shown = ", ".join([*map(str, rows[:5]), *(["..."] if len(rows) > 5 else [])])
+        return f"{'row' if self.is_table else 'line'} {shown}"
+
     @property
     def is_jsonl(self) -> bool:
         return self.format == "jsonl" or (self.format is None and self.output_file.lower().endswith(".jsonl"))
@@ -202,8 +196,7 @@ def generate(arguments: GenerateArguments, search: SearchArguments) -> None:
         )
     if arguments.seed is not None:
         transformers.set_seed(arguments.seed)
-    check_lengths(rows, generator, arguments)
-    tell_unknown(rows, generator, arguments)
+    check_texts(rows, generator, arguments)
     with open_output(arguments.output_file) as handle:
         is_shown = arguments.prompt is not None and arguments.output_file == "-" and arguments.format is None
         written = show(rows[0][1], generator, handle) if is_shown else write_answers(rows, generator, handle, arguments)
@@ -235,37 +228,29 @@ def _read_table(path: Path, arguments: GenerateArguments) -> Iterator[NumberedTe
         yield from read_texts(path, column)
 
 
-def check_lengths(rows: Sequence[NumberedText], generator: TextGenerator, arguments: GenerateArguments) -> None:
-    """Raise `DataError` for the first text that exceeds the model's limit, or list those that --truncate cuts."""
-    limit = generator.limit
-    if limit is None:
-        return
-    lengths = generator.lengths([text for _, text in rows])
-    if not (long := [(row, length) for (row, _), length in zip(rows, lengths) if length > limit]):
-        return
-    unit = "row" if arguments.is_table else "line"
-    if arguments.truncate:
-        locations = ", ".join(str(row) for row, _ in long[:5]) + (", ..." if len(long) > 5 else "")
-        print(f"{len(long):,} texts truncated to {limit} tokens: {unit} {locations}", file=sys.stderr)
-        return
-    row, length = long[0]
-    where = "--prompt" if arguments.prompt is not None else f"--input_file {arguments.input_file}, {unit} {row}"
-    advice = "split it or use --truncate" if isinstance(generator, Translator) else "shorten it"
-    raise DataError(f"{where}: {length} tokens exceed the model's limit of {limit}; {advice}")
+def check_texts(rows: Sequence[NumberedText], generator: TextGenerator, arguments: GenerateArguments) -> None:
+    """Raise `DataError` for the first text that exceeds the model's limit.
 
-
-def tell_unknown(rows: Sequence[NumberedText], generator: TextGenerator, arguments: GenerateArguments) -> None:
-    """Print which texts have tokens that the model does not know."""
-    unknown, found = generator.tokenizer.unk_token_id, list[int]()
-    for start in range(0, len(rows) if unknown is not None else 0, CHUNK):
-        chunk = rows[start : start + CHUNK]
-        encoded = zip(chunk, generator.encode([text for _, text in chunk]))
-        found += [row for (row, _), tokens in encoded if unknown in tokens]
-    if found:
-        where = (
-            f"{'row' if arguments.is_table else 'line'} {', '.join(map(str, found[:5]))}{', ...' * (len(found) > 5)}"
-        )
-        print(f"{len(found):,} texts have words or characters that the model does not know: {where}", file=sys.stderr)
+    Print which texts --truncate cuts, and which have tokens that the model does not know.
+    """
+    limit, unknown = generator.limit, generator.tokenizer.unk_token_id
+    cut, unseen = list[int](), list[int]()
+    texts = [] if limit is unknown is None else [text for _, text in rows]
+    for (row, _), tokens in zip(rows, generator.encode_all(texts)):
+        if limit is not None and len(tokens) > limit:
+            if not arguments.truncate:
+                advice = "split it or use --truncate" if isinstance(generator, Translator) else "shorten it"
+                where = f"--input_file {arguments.input_file}, {arguments.rows_text([row])}"
+                where = where if arguments.prompt is None else "--prompt"
+                raise DataError(f"{where}: {len(tokens)} tokens exceed the model's limit of {limit}; {advice}")
+            cut.append(row)
+        if unknown in tokens[:limit]:
+            unseen.append(row)
+    if cut:
+        print(f"{len(cut):,} texts truncated to {limit} tokens: {arguments.rows_text(cut)}", file=sys.stderr)
+    if unseen:
+        what = "texts have words or characters that the model does not know"
+        print(f"{len(unseen):,} {what}: {arguments.rows_text(unseen)}", file=sys.stderr)
 
 
 def write_answers(

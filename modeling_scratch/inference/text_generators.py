@@ -82,10 +82,10 @@ class TextGenerator(ABC):
     def encode(self, texts: Sequence[str], truncation: bool = True) -> list[list[int]]:
         """Tokenise the texts, truncated to `limit` where applicable. Empty texts have no tokens."""
 
-    def lengths(self, texts: Sequence[str]) -> Iterator[int]:
-        """Yield the number of tokens of each text. No more than TEXTS_AT_ONCE are in memory as tokens."""
+    def encode_all(self, texts: Sequence[str]) -> Iterator[list[int]]:
+        """Yield the tokens of each text, without truncation. No more than TEXTS_AT_ONCE are in memory as tokens."""
         for start in range(0, len(texts), TEXTS_AT_ONCE):
-            yield from map(len, self.encode(texts[start : start + TEXTS_AT_ONCE], truncation=False))
+            yield from self.encode(texts[start : start + TEXTS_AT_ONCE], truncation=False)
 
     @abstractmethod
     def decode(self, source: list[int], tokens: list[int]) -> str:
@@ -227,7 +227,7 @@ class Translator(TextGenerator):
     def count_cut(self, sources: Sequence[str]) -> int:
         """Return the number of sources that `translate` truncates to `limit`."""
         limit = self.limit
-        return sum(length > limit for length in self.lengths(sources)) if limit is not None else 0
+        return sum(len(tokens) > limit for tokens in self.encode_all(sources)) if limit is not None else 0
 
     @property
     def limit(self) -> int | None:

@@ -113,12 +113,13 @@ class _Reader:
         """(N, T, hidden) -> the score (N,), with the biases of the norms and of the head."""
         model, dtype = self.model, self.outputs[-1].dtype
         states = _normed(self.base.stack.norm, states, self.outputs[-1])
+        is_real = states.new_ones(states.shape[:2])  # a text alone has no padding
         if hasattr(model, "lm_head"):
             logits = model.lm_head(model.projection(states[:, -1].to(dtype)))
         elif hasattr(model, "score"):
-            logits = model.score(pool(states, None, "last").to(dtype))
+            logits = model.score(pool(states, is_real, "last").to(dtype))
         else:
-            pooled = pool(states, None, model.config.classifier_pooling)
+            pooled = pool(states, is_real, model.config.classifier_pooling)
             logits = model.classifier.out_proj(_normed(model.classifier.norm, pooled, self.pooled).to(dtype))
         return logits.float() @ self.direction
 

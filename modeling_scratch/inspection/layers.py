@@ -67,10 +67,10 @@ def lens(subject: Subject, recording: Recording) -> dict[str, Any] | None:
 
 
 def _text_logits(subject: Subject, states: Tensor) -> Tensor:
-    model = subject.model
+    model, is_real = subject.model, states.new_ones(states.shape[:2])  # a text alone has no padding
     if hasattr(model, "score"):
-        return model.score(pool(states, None, "last"))
-    return model.classifier(pool(states, None, model.config.classifier_pooling))
+        return model.score(pool(states, is_real, "last"))
+    return model.classifier(pool(states, is_real, model.config.classifier_pooling))
 
 
 def _token_logits(subject: Subject, states: Tensor) -> Tensor:

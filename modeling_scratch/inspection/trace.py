@@ -19,16 +19,6 @@ ALIASES = {
     "embeddings.sinusoidal": "embeddings.positions",
     "embeddings.sinusoidal_halves": "embeddings.positions",
 }
-# The parts of softmax(Q K^T / sqrt(D) + bias + mask) V, which one docstring states.
-EQUATIONS = {
-    "q_proj": "X W_Q",
-    "k_proj": "X W_K",
-    "v_proj": "X W_V",
-    "scores": "Q K^T / sqrt(D) + bias + mask",
-    "weights": "softmax(scores)",
-    "output": "weights V",
-    "o_proj": "Concat(head_1, ..., head_H) W_O",
-}
 
 
 def trace(recording: Recording) -> dict[str, Any]:
@@ -46,14 +36,6 @@ def trace(recording: Recording) -> dict[str, Any]:
         "keys": {**keys, **aliases(keys), **rotations(recording)},
         "left_out": None if is_small else note("thinned", count),
     }
-
-
-def equation_of(step: Step) -> str:
-    """Return the equation of a part of attention, or that of the function, which stands for all its parts."""
-    parts = (name.rpartition(".")[2] for name in step.names if name.rpartition(".")[0].endswith("attention"))
-    equation = next((EQUATIONS[part] for part in parts if part in EQUATIONS), None)
-    has_bias = any(str(each).endswith(".bias") for each in step.inputs)
-    return step.equation if equation is None else equation + (" + b" if has_bias else "")
 
 
 def aliases(keys: dict[str, int]) -> dict[str, int]:
@@ -80,7 +62,7 @@ def _step(step: Step, indices: dict[str, int], is_small: bool) -> dict[str, Any]
     return {
         "id": step.number,
         "module": indices.get(step.module),
-        "equation": equation_of(step),
+        "equation": step.equation,  # of its function; the page has a formula for each tensor
         "op": step.op,
         "variable": step.variable,
         "names": step.names,

@@ -1,5 +1,8 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""What new configs do only where this package is imported: warn of unknown fields, and find the package's pipelines."""
+"""What new configs do only where this package is imported.
+
+They warn of unknown fields, refuse a retired one, and find the package's pipelines.
+"""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -19,6 +22,7 @@ PIPELINES: Mapping[str, tuple[type, str]] = {**ENCODER_PIPELINES, **SEQ2SEQ_PIPE
 # Task: "file.Class", as saved configs name the package's own pipelines.
 IMPLEMENTATIONS = {task: f"{cls.__module__.rpartition('.')[2]}.{cls.__name__}" for task, (cls, _) in PIPELINES.items()}
 
+RETIRED_FIELD = "ngram_vocab_size"
 KERNELS = ("attn_implementation", "_attn_implementation")  # whose value may be a repository with a kernel
 
 
@@ -61,6 +65,10 @@ def from_dict(cls: Any, config_dict: dict[str, Any], **kwargs: Any) -> Any:
 
 def on_init(config: ScratchConfig, unknown: Mapping[str, Any]) -> None:
     """For ScratchConfig.on_init; unknown: arguments that are no fields of it."""
+    if rows := unknown.get(RETIRED_FIELD):
+        raise ValueError(f"{RETIRED_FIELD}={rows}: n-grams were removed; train anew.")
+    if RETIRED_FIELD in unknown:
+        delattr(config, RETIRED_FIELD)
     for name in unknown.keys() - type(config).attribute_map.keys():
         if field := likely_field(name, type(config)):
             logger.warning(

@@ -1,19 +1,87 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The results section of a classifier's model card: tables, examples and metrics for the Hub."""
+"""The scores of a classifier in words and tables, from evaluation.json: for its report, and for its model card."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..data.text_pairs import from_fields
 from ..tasks.base import Metric, Results, baselines_of
-from ..utils.markdown import escaped, percent, quoted_rows
+from ..utils.markdown import escaped, percent, quoted_rows, table
 from .calibration import calibration_text
-from .classification_report import accuracy_table, scores_text
 from .metrics import METRICS, class_table
 from .run_tables import split_table
-from .verdicts import macro_f1_text, only_answer_headline
+from .significance import Score, scores_table
+from .verdicts import MODEL, finding, macro_f1_text, only_answer_headline
 
 Evaluation = Mapping[str, Any]
+
+
+# Of a report and of a card
+
+
+def one_class_text(evaluation: Evaluation, notes: Sequence[str]) -> str:
+    """Return the report on texts with one class each, without its first line and without texts."""
+    models = {MODEL: evaluation, **{each["name"]: each for each in evaluation["baselines"]}}
+    return paragraphs(
+        f"{evaluation['texts']:,} texts of the {evaluation['split']} split\n\n"
+        f"{accuracy_table(models, evaluation['f1_name'])}\n\n{accuracy_sentence(evaluation)}",
+        *notes,
+        evaluation["macro_f1"] and macro_f1_text(evaluation["macro_f1"]),
+        f"Macro F1: {percent(evaluation['f1_macro'])}. Each class:\n\n{class_table(evaluation['classes'])}",
+        calibration_text(evaluation["calibration"]),
+    )
+
+
+def paragraphs(*texts: str | None) -> str:
+    return "".join(f"\n{each}\n" for each in texts if each)
+
+
+def accuracy_table(models: Mapping[str, Mapping[str, Any]], f1_name: str) -> str:
+    """Return the accuracy, its interval and the F1 of each model, by its name, in Markdown."""
+    rows = [
+        [name, percent(each["accuracy"]), " to ".join(map(percent, each["accuracy_interval_95"])), percent(each["f1"])]
+        for name, each in models.items()
+    ]
+    return table(["", "accuracy", "95 % interval", escaped(f1_name)], rows)
+
+
+def accuracy_sentence(evaluation: Evaluation) -> str:
+    """Return the comparison of accuracies with the strongest baseline as a sentence."""
+    test, texts = evaluation["mcnemar"], evaluation["texts"]
+    alone, of_baseline = test["only_model_correct"], test["only_baseline_correct"]
+    verb = "is" if alone == 1 else "are"
+    return (
+        f"{finding(MODEL, test['baseline'], test['verdict'], texts)}: of {texts} examples, {alone} {verb} correct only "
+        f"with the former and {of_baseline} only with the latter (McNemar's exact test, p = {test['p_value']:.3g})."
+    )
+
+
+def scores_text(evaluation: Evaluation, model: str = MODEL) -> str:
+    """Return the scores of evaluation.json as Markdown, for results.md and the model card."""
+    models = {model: evaluation["scores"], **{row["name"]: row["scores"] for row in evaluation["baselines"]}}
+    metrics = METRICS[evaluation["problem_type"]]
+    parts = [
+        f"{evaluation['texts']:,} texts of the {evaluation['split']} split",
+        scores_table(metrics.scores, models),
+        _score_sentence(metrics.score, evaluation, model),
+    ]
+    if classes := evaluation.get("classes"):
+        parts += ["Each class. It is predicted if its probability is above 0.5:", class_table(classes)]
+    return "\n\n".join([*parts, f"The model is not calibrated: {evaluation['calibration']['obstacle']}."])
+
+
+def _score_sentence(score: Score, evaluation: Evaluation, model: str) -> str:
+    comparison = evaluation["comparison"]
+    found = finding(model, escaped(comparison["baseline"]), comparison["verdict"], evaluation["texts"])
+    value, low, high = map(score.shown_difference, (comparison["value"], *comparison["interval_95"]))
+    unit = " percentage points" if score.is_share else ""
+    return (
+        f"{found[0].upper() + found[1:]}: the difference in {score.heading} is {value}{unit}, with a 95 % interval of "
+        f"{low} to {high} (paired bootstrap)."
+    )
+
+
+# Of a card
 
 
 def _example(evaluation: Evaluation) -> str:

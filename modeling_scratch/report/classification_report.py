@@ -2,7 +2,7 @@
 """The report of a classifier: scores with confidence intervals, beside linear baselines on the same texts."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -11,39 +11,33 @@ import numpy as np
 from transformers import Trainer
 
 from ..data.labelled_texts import ReviewData
-from ..data.text_pairs import as_fields, shortened
-from ..run.layout import CURVE, MISCLASSIFIED, PREDICTIONS
 from ..tasks.base import Curve
 from ..utils.errors import DataError, quoted
-from ..utils.markdown import escaped, excerpt, percent, table
+from ..utils.markdown import excerpt
 from .baselines import BaselineResult, one_versus_rest, ridge, run_baselines
-from .calibration import Calibration, calibration_scores, calibration_text
-from .class_words import class_words_text
+from .calibration import Calibration, calibration_scores
+from .classification_card import one_class_text, paragraphs, scores_text
 from .metrics import (
     CLASS_SETS,
-    METRICS,
     NUMBERS,
     ClassificationMetrics,
     ScoreMetrics,
     class_scores,
-    class_table,
     macro_f1_decides,
 )
-from .misclassified import find_misclassified, misclassified_text, save_misclassified
-from .plots import class_f1_png, confusion_matrix_png, losses_and_score_png, predicted_against_true_png
+from .plots import class_f1_png, confusion_matrix_png, predicted_against_true_png
 from .predictions import ONE_CLASS, Predictions
+from .quoted_texts import class_words_text, examples, find_misclassified, misclassified_text, save_misclassified
 from .report_files import blocks_text, evaluated_split, predict_split, quotes_texts, write_report
 from .saved_baseline import keep_linear
-from .significance import Score, scores_table, share_interval
+from .significance import share_interval
 from .verdicts import (
     CONSTANT,
     MODEL,
     by_accuracy,
     by_macro_f1,
     by_score,
-    finding,
     has_one_answer,
-    macro_f1_text,
     of_every_text,
     only_answer_headline,
     with_recommendation,
@@ -94,16 +88,16 @@ class ClassifierReport(ABC):
         names, digest = self.data.label_names, self.data.digest(self.split)
         about = self.split, digest, names, self.texts, self.labels, logits, self.problem_type
         predictions = Predictions.of_logits(*about)
-        predictions.save(folder / PREDICTIONS)
+        predictions.save(folder)
         evaluation, comparison = self.evaluation(predictions.predicted)
         evaluation["calibration"] = self.calibration(calibration, logits)
         evaluation["linear_model"] = self._keep_linear(trainer.args, comparison)
         notes = [blocks_text(trainer.model), weights_text(trainer)]
         report = with_recommendation(self.text(evaluation, notes), evaluation, comparison, advice)
         quoting, without = self.quotations(predictions, folder, evaluation["headline"] is None)
-        write_report(trainer.args, report + (quoting if quotes_texts(trainer.args) else without), evaluation)
+        shown = report + (quoting if quotes_texts(trainer.args) else without)
+        write_report(trainer, shown, evaluation, self.curve)
         self.draw(predictions.predicted, evaluation, folder)
-        losses_and_score_png(trainer.state.log_history, folder / CURVE, *self.curve)
         return report + quoting
 
     def _keep_linear(self, arguments: Any, comparison: Mapping[str, Any]) -> str | None:
@@ -126,11 +120,6 @@ class ClassifierReport(ABC):
     @abstractmethod
     def shown(self, answer: Any) -> str:
         """Return a prediction, or a label, as text."""
-
-    def examples(self, predicted: np.ndarray, rows: Iterable[int]) -> list[dict[str, str]]:
-        """Return some texts, which are not selected by the answers."""
-        pairs = [(row, self.shown(self.labels[row]), self.shown(predicted[row])) for row in rows]
-        return [{**as_fields(shortened(self.texts[row])), "label": a, "answer": b} for row, a, b in pairs]
 
     def quotations(self, predictions: Predictions, folder: Path, has_learned: bool) -> tuple[str, str]:
         """Write the texts that the report points to. Return what it says of them with, and without, quotations."""
@@ -205,7 +194,7 @@ class OneClassReport(ClassifierReport):
             "baselines": [baseline_row(each, self._scores(each.predictions)) for each in self.baselines],
             "mcnemar": accuracy.baseline.record,
             "macro_f1": macro_f1.baseline.record if macro_f1 else None,
-            "examples": self.examples(predicted, np.concatenate(firsts)),
+            "examples": examples(self.texts, labels, predicted, np.concatenate(firsts), self.shown),
         }
         return evaluation, decisive.baseline.record
 
@@ -221,22 +210,13 @@ class OneClassReport(ClassifierReport):
         return calibration_scores(calibration, logits, self.labels, self.split)
 
     def text(self, evaluation: Mapping[str, Any], notes: list[str]) -> str:
-        about = f"{len(self.labels):,} texts of the {self.split} split"
-        models = {MODEL: evaluation, **{each["name"]: each for each in evaluation["baselines"]}}
-        paragraphs = (
-            f"{about}\n\n{accuracy_table(models, evaluation['f1_name'])}\n\n{accuracy_sentence(evaluation)}",
-            *notes,
-            evaluation["macro_f1"] and macro_f1_text(evaluation["macro_f1"]),
-            f"Macro F1: {percent(evaluation['f1_macro'])}. Each class:\n\n{class_table(evaluation['classes'])}",
-            calibration_text(evaluation["calibration"]),
-        )
-        return "".join(f"\n{each}\n" for each in paragraphs if each)
+        return one_class_text(evaluation, notes)
 
     def quotations(self, predictions: Predictions, folder: Path, has_learned: bool) -> tuple[str, str]:
         best, names = self.best_baseline, self.data.label_names
         answers = self.labels, predictions.predicted, predictions.probabilities, best.predictions
         wrong = find_misclassified(names, self.texts, self.data.places_of(self.split), *answers)
-        save_misclassified(wrong, folder / MISCLASSIFIED)
+        save_misclassified(wrong, folder)
         train = self.data.texts("train"), self.train_labels.tolist()
         words = class_words_text(best.weights_over(len(names)), names, *train, best.name)
         quoting, without = (misclassified_text(wrong, best.name, has_learned, quotes) for quotes in (True, False))
@@ -245,26 +225,6 @@ class OneClassReport(ClassifierReport):
     def draw(self, predicted: np.ndarray, evaluation: Mapping[str, Any], folder: Path) -> None:
         matrix = np.array(evaluation["confusion_matrix"])
         confusion_matrix_png(matrix, self.data.label_names, folder / "confusion_matrix.png")
-
-
-def accuracy_table(models: Mapping[str, Mapping[str, Any]], f1_name: str) -> str:
-    """Return the accuracy, its interval and the F1 of each model, by its name, in Markdown."""
-    rows = [
-        [name, percent(each["accuracy"]), " to ".join(map(percent, each["accuracy_interval_95"])), percent(each["f1"])]
-        for name, each in models.items()
-    ]
-    return table(["", "accuracy", "95 % interval", escaped(f1_name)], rows)
-
-
-def accuracy_sentence(evaluation: Mapping[str, Any]) -> str:
-    """Return the comparison of accuracies with the strongest baseline as a sentence."""
-    test, texts = evaluation["mcnemar"], evaluation["texts"]
-    alone, of_baseline = test["only_model_correct"], test["only_baseline_correct"]
-    verb = "is" if alone == 1 else "are"
-    return (
-        f"{finding(MODEL, test['baseline'], test['verdict'], texts)}: of {texts} examples, {alone} {verb} correct only "
-        f"with the former and {of_baseline} only with the latter (McNemar's exact test, p = {test['p_value']:.3g})."
-    )
 
 
 # Several classes, or a number, for each text
@@ -304,7 +264,7 @@ class ScoreReport(ClassifierReport):
             "baselines": [baseline_row(baseline, {"scores": found["models"][baseline.name]})],
             "comparison": compared.baseline.record,
             "picture": self.picture,
-            "examples": self.examples(predicted, range(min(EXAMPLES, len(self.texts)))),
+            "examples": examples(self.texts, self.labels, predicted, range(len(self.texts))[:EXAMPLES], self.shown),
             **self.classes(predicted),
         }
         return evaluation, compared.baseline.record
@@ -313,8 +273,7 @@ class ScoreReport(ClassifierReport):
         return {"obstacle": self.uncalibrated}
 
     def text(self, evaluation: Mapping[str, Any], notes: list[str]) -> str:
-        shown = [scores_text(evaluation), *notes]
-        return "".join(f"\n{each}\n" for each in shown if each)
+        return paragraphs(scores_text(evaluation), *notes)
 
 
 class ClassSetReport(ScoreReport):
@@ -372,28 +331,3 @@ class NumberReport(ScoreReport):
 REPORTS: dict[str, type[ClassifierReport]] = {
     report.problem_type: report for report in (OneClassReport, ClassSetReport, NumberReport)
 }
-
-
-def scores_text(evaluation: Mapping[str, Any], model: str = MODEL) -> str:
-    """Return the scores of evaluation.json as Markdown, for results.md and the model card."""
-    models = {model: evaluation["scores"], **{row["name"]: row["scores"] for row in evaluation["baselines"]}}
-    metrics = METRICS[evaluation["problem_type"]]
-    parts = [
-        f"{evaluation['texts']:,} texts of the {evaluation['split']} split",
-        scores_table(metrics.scores, models),
-        _score_sentence(metrics.score, evaluation, model),
-    ]
-    if classes := evaluation.get("classes"):
-        parts += ["Each class. It is predicted if its probability is above 0.5:", class_table(classes)]
-    return "\n\n".join([*parts, f"The model is not calibrated: {evaluation['calibration']['obstacle']}."])
-
-
-def _score_sentence(score: Score, evaluation: Mapping[str, Any], model: str) -> str:
-    comparison = evaluation["comparison"]
-    found = finding(model, escaped(comparison["baseline"]), comparison["verdict"], evaluation["texts"])
-    value, low, high = map(score.shown_difference, (comparison["value"], *comparison["interval_95"]))
-    unit = " percentage points" if score.is_share else ""
-    return (
-        f"{found[0].upper() + found[1:]}: the difference in {score.heading} is {value}{unit}, with a 95 % interval of "
-        f"{low} to {high} (paired bootstrap)."
-    )

@@ -5,7 +5,7 @@ import csv
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,10 @@ from ..data.tables import MAX_FIELD_CHARACTERS
 from ..data.text_pairs import from_fields
 from ..run.layout import EVALUATION, MISCLASSIFIED, PREDICTIONS, RECORD
 from ..tasks import trained_by
-from ..utils.command_line import option
 from ..utils.errors import DataError
 from ..utils.files import check_output, write_json
 from ..utils.markdown import escaped, excerpt, table
+from ..utils.options import REQUIRED, option
 from .metrics import METRICS, ScoreMetrics, first_mean, macro_of_means, of_each_class
 from .predictions import ONE_CLASS, TAGS, Predictions
 from .significance import SIGNIFICANCE_LEVEL, Score, mcnemar, scores_table, shown_verdict, verdict
@@ -61,22 +61,17 @@ class CompareArguments:
         ("--data", "--text_column", "--delimiter", "--sheet", "--encoding", "--max_file_size"),
         "the texts are those of misclassified.csv in the folders of the runs",
     )
-    runs: list[str] = field(
-        metadata={"help": "The folders of the runs, before other options; the others are compared with the first."}
+    runs: list[str] = option(
+        REQUIRED, "The folders of the runs, before other options; the others are compared with the first."
     )
-    common: bool = field(
-        default=False,
-        metadata={"help": "Compare on the texts in common, if the runs were evaluated on different ones."},
-    )
+    common: bool = option(False, "Compare on the texts in common, if the runs were evaluated on different ones.")
     labels_of: str | None = option(
-        default=None, help="The run by whose true labels all are scored, if labels were corrected between them."
+        None, "The run by whose true labels all are scored, if labels were corrected between them."
     )
-    drop_labels: list[str] | None = field(
-        default=None, metadata={"help": "Leave out the texts whose true label is one of these."}
-    )
-    show: int = option(default=20, help="The number of disagreements to print; the output file has all of them.")
-    output: str | None = option(default=None, help="A JSON file for the scores, differences and disagreements.")
-    overwrite: bool = option(default=False, help="Replace the output file.")
+    drop_labels: list[str] | None = option(None, "Leave out the texts whose true label is one of these.")
+    show: int = option(20, "The number of disagreements to print; the output file has all of them.")
+    output: str | None = option(None, "A JSON file for the scores, differences and disagreements.")
+    overwrite: bool = option(False, "Replace the output file.")
 
     def __post_init__(self) -> None:
         if len(self.runs) < 2:
@@ -135,7 +130,7 @@ def read_run(folder: str) -> Predictions:
             f"{folder}: a run of {program.replace('_', '-')}, which keeps no predictions to compare; compare the "
             "scores in the results.md of the runs"
         )
-    return Predictions.load(run / PREDICTIONS)
+    return Predictions.load(run)
 
 
 def decided_by_macro_f1(folder: str) -> bool:

@@ -9,7 +9,7 @@ import shlex
 import textwrap
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from ..tasks import every
 from ..utils.errors import DataError, counted, quoted
 from ..utils.files import check_output, write_text
 from ..utils.markdown import excerpt
+from ..utils.options import option
 from ..utils.terminal import told
 from .doubtful_labels import HEADS, DoubtfulLabel, find_doubtful_labels, save_doubtful_labels
 from .sections import Section, as_page, as_text
@@ -45,16 +46,15 @@ class DataReportArguments(DataArguments):
 
     RETIRED = {"--write_label_map": "write the pairs that the report proposes into a csv file of source,target"}
 
-    max_length: int = field(
-        default=presets.ENCODERS["reviews"]().max_position_embeddings,
-        metadata={"help": "The maximum number of tokens in training; here, tokens are words and punctuation marks."},
+    max_length: int = option(
+        presets.ENCODERS["reviews"]().max_position_embeddings,
+        "The maximum number of tokens in training; here, tokens are words and punctuation marks.",
     )
-    output: str | None = field(default=None, metadata={"help": "A file for the report as one HTML page: report.html."})
-    check_labels: str | None = field(
-        default=None,
-        metadata={"help": "A csv file for the texts whose labels a cross-validated linear model disputes."},
+    output: str | None = option(None, "A file for the report as one HTML page: report.html.")
+    check_labels: str | None = option(
+        None, "A csv file for the texts whose labels a cross-validated linear model disputes."
     )
-    overwrite: bool = field(default=False, metadata={"help": "Replace the output files."})
+    overwrite: bool = option(False, "Replace the output files.")
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -18,7 +18,6 @@ BLUE, VERMILION, GREEN = "#0072B2", "#D55E00", "#009E73"  # Okabe and Ito's colo
 
 MOST_LABELS_WITH_COUNTS = 30  # smaller cells are illegible
 LONGEST_LABEL = 24  # characters
-SHARE = "{:.2%}"
 
 
 def confusion_matrix_png(matrix: np.ndarray, label_names: Sequence[str], path: str | Path) -> None:

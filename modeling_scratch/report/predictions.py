@@ -18,6 +18,7 @@ import numpy as np
 from scipy.special import expit, softmax
 
 from ..configuration_scratch import ProblemType
+from ..run.layout import PREDICTIONS
 from ..utils.errors import DataError
 from ..utils.files import write_text
 from .calibration import OVERFLOW
@@ -60,12 +61,12 @@ class Predictions:
     probabilities: np.ndarray
     problem_type: str = ONE_CLASS
 
-    def save(self, path: Path) -> None:
-        """Write the file, in place of an earlier one once it is complete."""
+    def save(self, run: Path) -> None:
+        """Write the file into the folder of a run, in place of an earlier one once it is complete."""
         head = {"split": self.split, "digest": self.digest, "texts": len(self.ids), "labels": self.label_names}
         head |= {"problem_type": self.problem_type} if self.problem_type != ONE_CLASS else {}
         lines = [head, *map(self._line, range(len(self.ids)))]
-        write_text(path, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
+        write_text(run / PREDICTIONS, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
 
     def _line(self, row: int) -> dict[str, Any]:
         line = {
@@ -155,8 +156,9 @@ class Predictions:
         return replace(self, label_names=[*names], **moved)
 
     @classmethod
-    def load(cls, path: Path) -> "Predictions":
-        """Read the file. Raises `DataError` if it is missing or damaged."""
+    def load(cls, run: Path) -> "Predictions":
+        """Read the file in the folder of a run. Raises `DataError` if it is missing or damaged."""
+        path = run / PREDICTIONS
         if not path.is_file():
             written = "`modeling-scratch train-classifier` and `train-tokens` write it at their end, from version 0.2.0"
             raise DataError(f"{path}: file not found; {written}")

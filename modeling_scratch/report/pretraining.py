@@ -4,7 +4,6 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,10 +14,8 @@ from transformers import EvalPrediction, PreTrainedTokenizerBase, Trainer
 
 from ..data.collators import Batch
 from ..data.packed_documents import IGNORED, PackedRows, Pieces, StreamedRows, TokenRow
-from ..run.layout import CURVE
 from ..utils.errors import counted
 from ..utils.markdown import excerpt, table
-from .plots import losses_and_score_png
 from .report_files import write_report
 
 PROMPT_TOKENS = 8
@@ -102,7 +99,6 @@ def token_metrics(prediction: EvalPrediction, text: TextSize | None = None) -> d
 
 def report_pretraining(trainer: Trainer, data: PretrainingData, example: str, resumed_at: int) -> str:
     """Save scores and learning curve; return the text of results.md. example: a validation text."""
-    output = Path(trainer.args.output_dir or "")
     scores = {name.removeprefix("eval_"): value for name, value in trainer.state.log_history[-1].items()}
     meanings = {
         "loss": f"nats per predicted token, mean over all {scores['predicted_tokens']:,} of them: {data.predicted}",
@@ -117,9 +113,8 @@ def report_pretraining(trainer: Trainer, data: PretrainingData, example: str, re
     text = "\n\n".join([head, table(["score", "value", "definition"], rows), "\n".join(end)])
     values = {name: {"value": scores[name], "meaning": meaning} for name, meaning in reported.items()}
     text_info = {"text": str(data.text), "context": data.longest}
-    write_report(trainer.args, text + "\n", {**text_info, "scores": values, "example": excerpt(example)})
-    score = "eval_perplexity", "perplexity", "{:.4g}", False
-    losses_and_score_png(trainer.state.log_history, output / CURVE, "loss (nats per predicted token)", *score)
+    curve = "loss (nats per predicted token)", "eval_perplexity", "perplexity", "{:.4g}", False
+    write_report(trainer, text + "\n", {**text_info, "scores": values, "example": excerpt(example)}, curve)
     return text
 
 

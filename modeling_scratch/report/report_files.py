@@ -1,17 +1,18 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The report of a run as files: results.md and evaluation.json, which pushes upload, and the texts that it quotes.
+"""The report of a run as files: results.md, evaluation.json and a plot, which pushes upload, and the texts it quotes.
 
 What pushes upload has no texts of the data unless --texts_in_card allows it. The examples are always in a file that is
 never uploaded, from which local pages read texts to try.
 """
 
 import json
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..run.layout import EVALUATION, EXAMPLES, RESULTS
+from ..run.layout import CURVE, EVALUATION, EXAMPLES, RESULTS
 from ..utils.files import write_json, write_text
+from .plots import losses_and_score_png
 
 if TYPE_CHECKING:  # what pushes import this file, and should not wait for Trainer
     from transformers import Trainer
@@ -45,14 +46,15 @@ def blocks_text(model: Any) -> str:
     return NO_BLOCKS if getattr(model.config, "num_hidden_layers", None) == 0 else ""
 
 
-def write_report(arguments: Any, text: str, evaluation: Mapping[str, Any]) -> None:
-    """Write the files of a report. arguments: those of the training; text: of results.md, as they allow it."""
-    folder = Path(arguments.output_dir or "")
+def write_report(trainer: "Trainer", text: str, evaluation: Mapping[str, Any], curve: Sequence[Any]) -> None:
+    """Write the files of a report. text: of results.md. curve: what the learning curve shows beside the losses."""
+    arguments, folder = trainer.args, Path(trainer.args.output_dir or "")
     lines = [json.dumps(example, ensure_ascii=False, default=str) for example in examples_of(evaluation)]
     write_text(folder / EXAMPLES, "".join(f"{line}\n" for line in lines))
     write_text(folder / RESULTS, text)
     shown = evaluation if quotes_texts(arguments) else without_texts(evaluation)
     write_json(folder / EVALUATION, shown)
+    losses_and_score_png(trainer.state.log_history, folder / CURVE, *curve)
 
 
 def append_table(folder: Path, key: str, content: Any, text: str) -> None:

@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The arguments of a classifier: those of every encoder, with defaults by the number of texts."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from .. import presets
@@ -61,9 +61,7 @@ class ClassifierTrainingArguments(EncoderTrainingArguments):
     save_linear_model: bool | None = option(None, SAVE_LINEAR_MODEL)
     evaluate_train: bool = option(False, "Also score the training texts, in a table of the scores of each split.")
     search_trials: int = option(0, "The number of trials of a hyperparameter search on validation; 0: train once.")
-    search_over: list[str] = field(
-        default_factory=lambda: list(TRIED), metadata={"help": f"The arguments to search over: {', '.join(TRIED)}."}
-    )
+    search_over: list[str] = option(list(TRIED), f"The arguments to search over: {', '.join(TRIED)}.")
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -110,13 +110,19 @@ def build_tokenizer(
         return with_padding(tokenizer, name)
     limit = preset_of(arguments).max_position_embeddings
     options |= {name: getattr(arguments, name) for name in ("lowercase", "min_frequency")}
-    options |= {"model_max_length": limit, "length": len(texts)}
-    try:
-        tokenizer = KINDS[arguments.tokenizer_kind](texts, arguments.vocab_size, style="bert", **options)
-    except ValueError as error:
-        raise DataError(f"cannot train a tokenizer: {error}") from error
+    tokenizer = new_tokenizer(arguments, texts, style="bert", model_max_length=limit, **options)
     read_special_tokens(tokenizer, arguments.allow_special_tokens)
     return tokenizer
+
+
+def new_tokenizer(arguments: Any, texts: Sequence[str], **options: Any) -> PreTrainedTokenizerBase:
+    """Train a tokenizer of the kind and the size of the arguments. Raises `DataError` if the texts do not permit it."""
+    try:
+        return KINDS[arguments.tokenizer_kind](texts, arguments.vocab_size, length=len(texts), **options)
+    except DataError:
+        raise
+    except ValueError as error:
+        raise DataError(f"cannot train a tokenizer: {error}") from error
 
 
 def build_model(

@@ -19,26 +19,25 @@ LINEAR = "linear"  # a folder; its n-grams are words of the training texts
 class Entry(NamedTuple):
     """A file or folder. name: or a pattern. what: in the summary of a run; "" for those that it leaves out.
 
-    is_shared: whether a push takes it. has_texts: it has texts of the data or digests of them, which tell who has them.
+    is_shared: whether a push takes it: it has no texts of the data, nor digests of them, which tell who has them.
     """
 
     name: str
     what: str = ""
     is_shared: bool = False
-    has_texts: bool = False
 
 
 ENTRIES = (
     Entry(TARGET_FOLDER, "the tokenizer of the targets"),
     Entry(CARD, "card", is_shared=True),
     Entry(RESULTS, "scores", is_shared=True),
-    Entry(PREDICTIONS, "predictions", has_texts=True),
-    Entry(MISCLASSIFIED, "wrong answers", has_texts=True),
-    Entry("class_words.csv", "words of classes, by version 0.1.0", has_texts=True),
+    Entry(PREDICTIONS, "predictions"),
+    Entry(MISCLASSIFIED, "wrong answers"),
+    Entry("class_words.csv", "words of classes, by version 0.1.0"),
     Entry(LINEAR, "the linear model"),
-    Entry(TRANSLATIONS.format("*"), "translations", has_texts=True),
+    Entry(TRANSLATIONS.format("*"), "translations"),
     Entry(RECORD, "arguments", is_shared=True),
-    Entry(EXAMPLES, has_texts=True),
+    Entry(EXAMPLES),
     *(Entry(name, is_shared=True) for name in (EVALUATION, "all_results.json", VERIFICATION, CURVE)),
     *(
         Entry(name, is_shared=True)
@@ -48,10 +47,3 @@ ENTRIES = (
     *map(Entry, ("checkpoint-*", "_*checkpoint-*", "last-checkpoint", "run-*", "runs")),
 )
 SHARED = tuple(entry.name for entry in ENTRIES if entry.is_shared)
-# Patterns of what pushes leave out. Editors keep copies as .NAME.xyz.
-NOT_PUSHED = (
-    "_*",
-    "checkpoint-*",
-    f"{LINEAR}/*",
-    *(f"{kept}{entry.name}{ends}" for entry in ENTRIES if entry.has_texts for kept, ends in (("", ""), (".", ".*"))),
-)

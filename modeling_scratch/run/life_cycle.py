@@ -12,7 +12,7 @@ from transformers.integrations.deepspeed import unset_hf_deepspeed_config
 from transformers.trainer_utils import has_length
 
 from ..sharing.run_record import DIGESTS, write_run
-from ..utils.errors import DataError, times
+from ..utils.errors import DataError, duration, times
 from .arguments import checking_arguments
 from .checkpoints import checkpoint_to_resume, has_checkpoint, step_of
 from .distributed import whole_model
@@ -171,13 +171,6 @@ def summary(trainer: Trainer, checkpoint: str | None) -> str:
         f"{times(state.epoch or 0, 'epoch')}, {weights:,} parameters\n"
         f"saved in {output}: the model and its tokenizer, {', '.join(_files_in(output))}"
     )
-
-
-def duration(seconds: float) -> str:
-    """Return "1 h 2 min", "3 min 4 s" or "5.6 s"."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{seconds:.1f} s"
 
 
 def pipeline_call(arguments: str) -> str:

@@ -2,7 +2,7 @@
 """Pretraining objectives: models, tokenizers, rows of tokens and collators."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import Any, Literal
@@ -18,7 +18,7 @@ from transformers import (
 )
 
 import modeling_scratch
-from tokenization import KINDS, special_token_ids
+from tokenization import special_token_ids
 
 from .. import presets
 from ..bridges.configs import FAMILIES
@@ -46,8 +46,8 @@ from ..data.packed_documents import (
 from ..modeling_base import ScratchPreTrainedModel
 from ..report.pretraining import PretrainingData, TextSize
 from ..utils.errors import DataError
-from ..utils.options import option
-from .encoder_models import check_folders
+from ..utils.options import REQUIRED, option
+from .encoder_models import check_folders, new_tokenizer
 
 STREAMED_TEXTS = 100_000  # the number of first documents of a stream that a new tokenizer is trained on
 MOST_PADDING = 10  # rows of so many times the training text
@@ -89,8 +89,8 @@ PRESETS = "; ".join(f"{name}: {', '.join(objective.presets)}" for name, objectiv
 class PretrainingModelArguments:
     """The objective and the model to train: a preset from scratch or a checkpoint to continue."""
 
-    objective: Literal["mlm", "clm", "denoising"] = field(
-        metadata={"help": "Masked tokens (encoder), the next token (decoder) or denoising (encoder-decoder)."}
+    objective: Literal["mlm", "clm", "denoising"] = option(
+        REQUIRED, "Masked tokens (encoder), the next token (decoder) or denoising (encoder-decoder)."
     )
     preset: str | None = option(
         None,
@@ -170,13 +170,7 @@ def _train_tokenizer(arguments: PretrainingModelArguments, texts: Iterable[str])
     if not isinstance(texts, Sequence):
         texts = list(islice(texts, STREAMED_TEXTS))
     tell_stage("training the tokenizer", texts)
-    options = {"style": arguments.choice.style, "lowercase": arguments.lowercase, "length": len(texts)}
-    try:
-        return KINDS[arguments.tokenizer_kind](texts, arguments.vocab_size, **options)
-    except ValueError as error:
-        if isinstance(error, DataError):
-            raise
-        raise DataError(f"cannot train a tokenizer: {error}") from error
+    return new_tokenizer(arguments, texts, style=arguments.choice.style, lowercase=arguments.lowercase)
 
 
 def _needed_tokens(arguments: PretrainingModelArguments) -> list[str]:

@@ -1,32 +1,32 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""What the trainer shares: the model card, complete models with their code on the Hub, and their verification."""
+"""What a run shares: its verification and its card, and with --push_to_hub the files that `push` uploads."""
 
 import sys
 from collections.abc import Sequence
-from functools import partial
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
-from huggingface_hub.utils import filter_repo_objects
+import huggingface_hub
 from transformers import Trainer
 from transformers.trainer_utils import HubStrategy
 from transformers.utils.hub import PushInProgress, hf_api
 
 from ..data.text_pairs import shortened
 from ..report.report_files import quotes_texts
-from ..sharing.leaks import check_contents
+from ..sharing.hub import REPEAT, Repository
 from ..sharing.model_card import CARD_FILE, write_card
-from ..sharing.quotations import quoting_files
+from ..sharing.uploads import Upload, upload_of_checkpoint, upload_of_model
 from ..sharing.verification_record import write_verification
 from ..utils.errors import DataError, attempt, one_line
 from .distributed import whole_model
-from .layout import NOT_PUSHED
 
 VERIFIED_TEXTS = 3
+CHECKPOINT = {HubStrategy.CHECKPOINT: "last-checkpoint", HubStrategy.ALL_CHECKPOINTS: "{}"}  # its folder on the Hub
 
 
 class Sharing(Trainer):
-    """Trainer that pushes complete models with their code and model card, without pickled arguments."""
+    """Trainer that pushes what the command pushes: a whole model with its code and its card, and nothing private."""
 
     push_in_progress: Any  # None if no push is running; set only in the main process
 
@@ -42,6 +42,11 @@ class Sharing(Trainer):
         if self.is_world_process_zero():
             attempt(CARD_FILE, self._write_card, language=language, license=license, tags=tags)
 
+    def _write_card(self, **metadata: Any) -> None:
+        folder = Path(self.args.output_dir or "")
+        if not write_card(folder, self.hub_model_id, is_finished=not self.is_in_train, **metadata):
+            print(f"{folder / CARD_FILE} was edited and is kept")
+
     def push_to_hub(
         self,
         commit_message: str | None = "End of training",
@@ -51,67 +56,65 @@ class Sharing(Trainer):
         private: bool | None = None,
         **card: Any,
     ) -> Any:
-        """Push the folder as Trainer does, without what `not_pushed` names.
+        """Save and push the model. Return the commit; if not blocking, a Future, which prints why it has failed.
 
-        Raises `DataError` if a file is a link out of the folder, or contains a secret.
+        Raises `DataError` if a file is a link out of the folder, or contains a secret, and for what the Hub refuses.
         """
-        arguments, folder = self.args, Path(self.args.output_dir or "")
-        self.callback_handler.on_push_begin(arguments, self.state, self.control)
-        token = arguments.hub_token if token is None else token
+        self.callback_handler.on_push_begin(self.args, self.state, self.control)
         if self.hub_model_id is None:
             self.init_hf_repo(token=token, private=private)
+        self._finish_current_push()  # it reads what is saved
         self.save_model(_internal_call=True)
         if not self.is_world_process_zero():
             return None
         self.create_model_card(**{"tags": getattr(self.model, "model_tags", None), **card})
-        check_contents(folder, _pushed(folder), token or "")
-        self._finish_current_push()
-        upload = partial(hf_api().upload_folder, run_as_future=not blocking, ignore_patterns=not_pushed(folder))
-        where = {"repo_id": self.hub_model_id or "", "revision": revision or arguments.hub_revision, "token": token}
-        return upload(folder_path=folder, commit_message=commit_message, **where)
+        repository = self._repository(token, revision, private)
+        upload, message = upload_of_model(Path(self.args.output_dir or ""), repository.token), commit_message or ""
+        return repository.commit(upload, message) if blocking else commit_later(repository, upload, message)
 
-    def _write_card(self, **metadata: Any) -> None:
-        folder = Path(self.args.output_dir or "")
-        if not write_card(folder, self.hub_model_id, is_finished=not self.is_in_train, **metadata):
-            print(f"{folder / CARD_FILE} was edited and is kept")
+    def _repository(
+        self, token: str | None = None, revision: str | None = None, private: bool | None = None
+    ) -> Repository:
+        arguments = self.args
+        token = token or arguments.hub_token or huggingface_hub.get_token() or ""
+        private = arguments.hub_private_repo if private is None else private
+        return Repository(self.hub_model_id or "", token, bool(private), revision or arguments.hub_revision)
 
     def push_checkpoint(self, checkpoint: Path) -> None:
         """Push during training. Trainer's own omits the models' code and includes pickled arguments with the token."""
-        arguments, step = self.args, self.state.global_step
-        job = getattr(self, "push_in_progress", None)
+        arguments, job = self.args, getattr(self, "push_in_progress", None)
         waits = job is not None and not job.is_done() and not arguments.hub_always_push and arguments.world_size == 1
         if arguments.hub_strategy == HubStrategy.END or waits:
             return
-        self._finish_current_push()
-        message = f"Training in progress, step {step}"
+        message = f"Training in progress, step {self.state.global_step}"
+        name, repository = CHECKPOINT.get(HubStrategy(arguments.hub_strategy)), self._repository()
+        jobs: list[Any] = []
         try:
-            jobs: list[Any] = [self.push_to_hub(message, blocking=False)]
-        except DataError as error:  # training goes on, and the push at its end reports it again
-            print(f"WARNING: step {step} was not pushed: {error}", file=sys.stderr)
-            return
+            jobs.append(self.push_to_hub(message, blocking=False))
+            if name and self.is_world_process_zero():
+                upload = upload_of_checkpoint(checkpoint, name.format(checkpoint.name), repository.token)
+                jobs.append(commit_later(repository, upload, f"{message}, checkpoint"))
+        except DataError as error:
+            warn(message, error)
         if self.is_world_process_zero():
-            jobs += self._push_whole_checkpoint(checkpoint, f"{message}, checkpoint")
             self.push_in_progress = PushInProgress(jobs)  # type: ignore[arg-type]  # a list, as in Trainer
 
-    def _push_whole_checkpoint(self, folder: Path, message: str) -> list[Any]:
-        """Upload the checkpoint itself, if the hub strategy includes it."""
-        names = {HubStrategy.CHECKPOINT: "last-checkpoint", HubStrategy.ALL_CHECKPOINTS: folder.name}
-        if (name := names.get(HubStrategy(self.args.hub_strategy))) is None:
-            return []
-        upload = partial(hf_api().upload_folder, repo_id=self.hub_model_id or "", run_as_future=True)
-        where = {"path_in_repo": name, "token": self.args.hub_token, "revision": self.args.hub_revision}
-        return [upload(folder_path=folder, commit_message=message, **where)]
+
+def commit_later(repository: Repository, upload: Upload, message: str) -> Future:
+    """Commit behind those that were asked for earlier, while training goes on."""
+
+    def commit() -> None:
+        try:
+            repository.commit(upload, message)
+        except DataError as error:
+            warn(message, error)
+
+    return hf_api().run_as_future(commit)
 
 
-def not_pushed(folder: Path) -> list[str]:
-    """Return the patterns of files that a push leaves out."""
-    return [*NOT_PUSHED, *quoting_files(folder)]
-
-
-def _pushed(folder: Path) -> list[str]:
-    """Return the names of the files that Trainer uploads."""
-    names = [path.relative_to(folder).as_posix() for path in folder.glob("**/*") if path.is_file()]
-    return list(filter_repo_objects(names, ignore_patterns=not_pushed(folder)))
+def warn(message: str, error: DataError) -> None:
+    """Print that a commit has failed. Training goes on, and the push at its end reports it again."""
+    print(f"WARNING: not pushed ({message}): {error}", file=sys.stderr)
 
 
 def share(trainer: Sharing, texts: Sequence[str]) -> None:
@@ -129,8 +132,9 @@ def share(trainer: Sharing, texts: Sequence[str]) -> None:
         try:
             commit = trainer.push_to_hub()
         except Exception as error:  # network, client, server: many types
+            reason = one_line(error).removesuffix(f"; {REPEAT}")
             again = f"modeling-scratch push --folder {folder} --repo_id {trainer.hub_model_id}"
-            raise DataError(f"the run is saved, but the push failed: {one_line(error)}; to retry: {again}") from error
+            raise DataError(f"the run is saved, but the push failed: {reason}; to retry: {again}") from error
         if trainer.is_world_process_zero():
             print(f"pushed: {commit.commit_url}")
 

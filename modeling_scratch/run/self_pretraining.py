@@ -28,12 +28,12 @@ from ..report.run_tables import Stage, pretraining_stage
 from ..sharing.model_files import PRETRAINING
 from ..sharing.run_record import SELF_PRETRAINING, read_run
 from ..tasks import PRETRAIN, named
-from ..utils.errors import DataError, counted
+from ..utils.errors import DataError, counted, duration
 from ..utils.options import option
 from .arguments import inputs_of
 from .checkpoints import has_checkpoint
 from .encoder_models import ModelArguments, build_tokenizer, preset_of
-from .life_cycle import Run, duration
+from .life_cycle import Run
 from .run_folder import check_unchanged, has_pretraining
 from .train import carry_out, make_trainer, prepared
 

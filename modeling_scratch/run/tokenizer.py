@@ -4,7 +4,7 @@
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 from typing import Literal
@@ -20,7 +20,7 @@ from ..data.text_files import format_of
 from ..utils.errors import DataError, counted, one_line
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, flush, remove
 from ..utils.markdown import percent
-from ..utils.options import option
+from ..utils.options import REQUIRED, option
 
 TOKENIZER_FILES = {"tokenizer.json", "tokenizer_config.json"}
 UNFINISHED = ".new-"  # begins the name of the folder that a tokenizer is saved into first
@@ -48,14 +48,14 @@ class TextArguments:
 class TokenizerArguments:
     """The tokenizer to train and its output folder."""
 
-    output_dir: str = field(metadata={"help": "The folder to save the tokenizer in."})
+    output_dir: str = option(REQUIRED, "The folder to save the tokenizer in.")
     kind: Literal["byte_bpe", "bpe", "wordlevel", "words", "character"] = option(
         "byte_bpe",
         "BPE on bytes (lossless), BPE on characters with </w> at word ends, one token per word, the same "
         "without HTML tags and with contractions whole, or one per character (lossless).",
     )
     vocab_size: int = option(8_000, "The vocabulary size, including special tokens.")
-    style: str = field(default="bert", metadata={"help": "The set of special tokens.", "choices": [*STYLES]})
+    style: str = option("bert", "The set of special tokens.", choices=[*STYLES])
     lowercase: bool = option(False, "Lower-case the text.")
     min_frequency: int | None = option(None, "The minimum count of a pair (default 2) or of a word (default 1).")
     max_length: int = option(512, "The model's maximum length in tokens, for truncation.")

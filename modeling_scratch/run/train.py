@@ -1,7 +1,6 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """One training of any task: check, read, build, train, save, evaluate, report and share."""
 
-import json
 from collections.abc import Callable, Sequence, Sized
 from dataclasses import replace
 from functools import partial
@@ -11,16 +10,14 @@ from typing import Any
 from transformers import pipeline, set_seed
 
 from ..data.text_pairs import parts_of
-from ..report.plots import losses_and_score_png
 from ..report.report_files import evaluated_split, predict_split, write_report
 from ..tasks import named
-from ..tasks.base import Report, Task, Training
+from ..tasks.base import Task, Training
 from ..utils.command_line import run_program
 from ..utils.errors import DataError
-from ..utils.markdown import excerpt
+from ..utils.markdown import as_python, excerpt
 from ..utils.terminal import told
 from .arguments import checking_arguments, choose_epoch_on_validation, inputs_of
-from .layout import CURVE
 from .life_cycle import Run, pipeline_call, summary
 from .pushing import share
 from .run_folder import alone, delete_set_aside
@@ -177,20 +174,14 @@ def finish(task: Task, training: Training, trainer: RunTrainer) -> None:
         with told("writing the report: baselines, intervals and plots"):
             report = task.report(training, trainer, split, predicted)
         if run.is_main:
-            _write(report, task, run, trainer)
+            if report.evaluation is not None:  # else, the task has written it
+                write_report(trainer, report.text, report.evaluation, task.curve)
+            print(f"\n{report.text}")
     share(trainer, data.texts(split))
     if run.is_main:
         if texts := task.sample_texts(training, split):
             print(answered(task, run.folder, texts, run.options.trust_remote_code))
         print(f"\n{summary(trainer, run.checkpoint)}", *task.next_commands(run.folder, data), sep="\n")
-
-
-def _write(report: Report, task: Task, run: Run, trainer: RunTrainer) -> None:
-    """Print the report, and write it into the run's folder if the task has not."""
-    if report.evaluation is not None:
-        write_report(trainer.args, report.text, report.evaluation)
-        losses_and_score_png(trainer.state.log_history, run.folder / CURVE, *task.curve)
-    print(f"\n{report.text}")
 
 
 def answered(task: Task, folder: Path, texts: list[str], trust_remote_code: bool) -> str:
@@ -199,13 +190,9 @@ def answered(task: Task, folder: Path, texts: list[str], trust_remote_code: bool
     pipe: Any = pipeline(name, model=str(folder), trust_remote_code=trust_remote_code)
     settings = task.settings(pipe.model.config)
     pipe = partial(pipe, **settings)
-    given = "".join(f", {name}={_python(value)}" for name, value in settings.items())
+    given = "".join(f", {name}={as_python(value)}" for name, value in settings.items())
     rows = []
     for parts in map(parts_of, texts):
         shown = " | ".join(excerpt(part, LONGEST_TEXT) for part in parts)
         rows.append(f"{shown}\n    {excerpt(task.sample(pipe, *parts))}")
     return "\n".join(["", pipeline_call(f'"{name}", model={str(folder)!r}{given}'), *rows])
-
-
-def _python(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)

@@ -2,7 +2,7 @@
 """The address of a server, and the host names that it accepts."""
 
 import socket
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
@@ -10,8 +10,8 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..bridges.model_sources import ALLOW_SPECIAL_TOKENS
-from ..utils.command_line import option
 from ..utils.errors import DataError
+from ..utils.options import REQUIRED, option
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 ANY_HOST = "*"
@@ -21,17 +21,15 @@ ANY_HOST = "*"
 class Address:
     """A model, and the address of its server."""
 
-    model: str = option(help="A saved model with its tokenizer: a folder or a name on the Hub.")
+    model: str = option(REQUIRED, "A saved model with its tokenizer: a folder or a name on the Hub.")
     host: str = option(
-        default="127.0.0.1", help="The address to bind; any other than the default exposes the server to the network."
+        "127.0.0.1", "The address to bind; any other than the default exposes the server to the network."
     )
-    port: int = option(default=8000, help="The port; 0: any free port, printed at start.")
-    allow_host: list[str] | None = field(
-        default=None, metadata={"help": "Further host names in the Host and Origin of requests; *: any."}
-    )
-    device: str | None = option(default=None, help="cpu, cuda, cuda:1, ...; by default an available accelerator.")
-    allow_special_tokens: bool = option(default=False, help=ALLOW_SPECIAL_TOKENS)
-    trust_remote_code: bool = option(default=False, help="Allow the checkpoint's own code to run.")
+    port: int = option(8000, "The port; 0: any free port, printed at start.")
+    allow_host: list[str] | None = option(None, "Further host names in the Host and Origin of requests; *: any.")
+    device: str | None = option(None, "cpu, cuda, cuda:1, ...; by default an available accelerator.")
+    allow_special_tokens: bool = option(False, ALLOW_SPECIAL_TOKENS)
+    trust_remote_code: bool = option(False, "Allow the checkpoint's own code to run.")
 
     def __post_init__(self) -> None:
         if not 0 <= self.port < 2**16:

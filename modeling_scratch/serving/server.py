@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields
 import uvicorn
 
 from ..tasks.answerer import Answerer
-from ..utils.command_line import option
 from ..utils.errors import DataError
+from ..utils.options import REQUIRED, option
 from .answerers import MOST_BEAMS, MOST_NEW_TOKENS, load_answerer
 from .app import Limits, build_app
 from .connections import Address, open_socket
@@ -21,21 +21,20 @@ class ServeArguments(Address):
     """The model, the address and the limits of a server."""
 
     model: str = option(
-        help="A folder or a name on the Hub: a classifier, a tagger, a translator, or a model that answers questions."
+        REQUIRED,
+        "A folder or a name on the Hub: a classifier, a tagger, a translator, or a model that answers questions.",
     )
-    max_connections: int = option(default=512, help="The maximum number of open connections; more get status 503.")
-    max_batch_tokens: int = option(default=4096, help="The maximum number of tokens per batch, with padding.")
-    max_waiting: int = option(default=1024, help="The maximum number of queued texts; further requests get status 503.")
-    max_texts: int = option(default=64, help="The maximum number of texts per request.")
+    max_connections: int = option(512, "The maximum number of open connections; more get status 503.")
+    max_batch_tokens: int = option(4096, "The maximum number of tokens per batch, with padding.")
+    max_waiting: int = option(1024, "The maximum number of queued texts; further requests get status 503.")
+    max_texts: int = option(64, "The maximum number of texts per request.")
     max_characters: int = option(
-        default=100_000, help="The maximum length of a text; tokens beyond the model's limit are truncated."
+        100_000, "The maximum length of a text; tokens beyond the model's limit are truncated."
     )
-    max_body_bytes: int = option(default=1_000_000, help="The maximum size of a request body.")
-    max_beams: int = option(default=MOST_BEAMS, help="The maximum num_beams of requests and checkpoints.")
-    max_new_tokens: int = option(
-        default=MOST_NEW_TOKENS, help="The maximum max_new_tokens of requests and checkpoints."
-    )
-    timeout: float = option(default=30.0, help="The time limit of a request in seconds, also at shutdown.")
+    max_body_bytes: int = option(1_000_000, "The maximum size of a request body.")
+    max_beams: int = option(MOST_BEAMS, "The maximum num_beams of requests and checkpoints.")
+    max_new_tokens: int = option(MOST_NEW_TOKENS, "The maximum max_new_tokens of requests and checkpoints.")
+    timeout: float = option(30.0, "The time limit of a request in seconds, also at shutdown.")
 
     def __post_init__(self) -> None:
         super().__post_init__()

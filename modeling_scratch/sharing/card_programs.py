@@ -3,10 +3,10 @@
 
 import json
 import shlex
-from typing import Any
 
 from ..data.text_pairs import TextPair, of_parts, parts_of
 from ..pipelines import TARGET_FOLDER
+from ..utils.markdown import as_python
 from .card_run import Run
 
 LONGEST_QUESTION = 40  # characters of the example input; short, as the model's limit may be small
@@ -17,8 +17,8 @@ def use(run: Run) -> str:
     """Return the program of a pipeline, with the model's own code if it has any."""
     with_code = ", with the model's own code" if _has_code(run) else ""
     needs_package = run.use.pipeline.startswith(OURS) and not _has_code(run)
-    options = [f"{name}={_python(value)}" for name, value in run.use.options.items()]
-    arguments = ", ".join([_python(run.use.pipeline), f"model={_python(run.name)}", *options, *_trust(run)])
+    options = [f"{name}={as_python(value)}" for name, value in run.use.options.items()]
+    arguments = ", ".join([as_python(run.use.pipeline), f"model={as_python(run.name)}", *options, *_trust(run)])
     text = _example(run)
     asked = _question(run, "pipe.tokenizer")
     if isinstance(text, TextPair):
@@ -30,18 +30,18 @@ def use(run: Run) -> str:
         f"pipe = pipeline({arguments})",
         f"print(pipe({asked}))",
     ]
-    where = f"{_python(run.name)} is the path of this folder or its name on the Hub"
+    where = f"{as_python(run.name)} is the path of this folder or its name on the Hub"
     return f"In a pipeline{with_code}; {where}:\n\n{_program(lines)}"
 
 
 def other_ways(run: Run) -> str:
     """Return the program of the model itself, and the command that verifies it."""
-    arguments = ", ".join([_python(run.name), *_trust(run)])
+    arguments = ", ".join([as_python(run.name), *_trust(run)])
     answer, target = run.use.answer, []
     if isinstance(_example(run), TextPair):
         answer = answer.replace("tokenizer(text", "tokenizer(*text", 1)
     if (run.folder / TARGET_FOLDER).is_dir():
-        target = [f"target = AutoTokenizer.from_pretrained({arguments}, subfolder={_python(TARGET_FOLDER)})"]
+        target = [f"target = AutoTokenizer.from_pretrained({arguments}, subfolder={as_python(TARGET_FOLDER)})"]
         answer = answer.replace("tokenizer.decode", "target.decode", 1)
     lines = [
         f"from transformers import {run.use.auto_class}, AutoTokenizer",
@@ -88,12 +88,8 @@ def _question(run: Run, tokenizer: str) -> str:
     """Return the example input as Python code; a pair as a tuple."""
     text = _example(run)
     if isinstance(text, TextPair):
-        return f"({', '.join(map(_python, text.parts))})"
-    return run.use.given.format(text=_python(text), tokenizer=tokenizer)
-
-
-def _python(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
+        return f"({', '.join(map(as_python, text.parts))})"
+    return run.use.given.format(text=as_python(text), tokenizer=tokenizer)
 
 
 def _program(lines: list[str]) -> str:

@@ -15,6 +15,7 @@ from ..data.text_pairs import column_names
 from ..report.report_files import NO_BLOCKS
 from ..report.run_tables import stage_table
 from ..run.layout import CARD
+from ..utils.errors import duration
 from ..utils.files import write_text
 from ..utils.markdown import escaped, folded, table
 from .card_programs import other_ways, use
@@ -101,11 +102,6 @@ def training(run: Run) -> str:
             "All settings are in [run_config.json](run_config.json).",
         ]
     )
-
-
-def duration(seconds: float) -> str:
-    minutes, hours = seconds / 60, seconds / 3600
-    return f"{seconds:.0f} s" if minutes < 2 else f"{minutes:.0f} min" if hours < 2 else f"{hours:.1f} h"
 
 
 def limits(run: Run) -> str:

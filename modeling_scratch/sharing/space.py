@@ -18,6 +18,7 @@ from transformers import AutoConfig
 from ..data.text_pairs import pair_columns
 from ..tasks import action_of, named
 from ..tasks.base import Space
+from ..tasks.page import FONTS, LONGEST, MOST_WAITING, Component, boxes_of, label_of
 from ..utils.errors import DataError
 from ..utils.markdown import escaped
 from .card_summary import Summary, read_summary
@@ -27,44 +28,7 @@ from .model_files import model_files, named_code
 APP, REQUIREMENTS, MODEL_FOLDER = "app.py", "requirements.txt", "model"
 PINNED = ("gradio", "torch", "transformers", "tokenizers", "safetensors", "numpy")
 
-CODE = Template('''\
-"""A page that asks a model. It needs gradio, torch and transformers. Made by modeling-scratch."""
-
-$imports
-LONGEST = 100_000  # characters of a text
-
-pipe = pipeline("$task", model=$model$options)
-
-
-def $action($arguments):
-    for each in [$texts]:
-        if not each.strip():
-            raise gr.Error("the text is empty; write a text", print_exception=False)
-        if len(each) > LONGEST:
-            raise gr.Error(f"{len(each):,} characters; the maximum is {LONGEST:,}", print_exception=False)
-    return $answer
-
-
-page = gr.Interface(
-    $action,
-    inputs=[
-        $inputs,
-    ],
-    outputs=$output,
-    title=$title,
-    description=$description,
-    examples=$examples,
-    cache_examples=False,
-    submit_btn="$button",
-    flagging_mode="never",
-    analytics_enabled=False,
-    api_name="$action",
-)
-page.queue(max_size=64)
-
-if __name__ == "__main__":
-    page.launch(theme=gr.themes.Default(font=("system-ui", "sans-serif")))
-''')
+TEMPLATE = Path(__file__).with_name("space_app.txt")  # of app.py
 IMPORTS = "import gradio as gr\nfrom transformers import pipeline\n"
 BESIDE = f'str(Path(__file__).with_name("{MODEL_FOLDER}"))'
 
@@ -104,25 +68,33 @@ def _model(config: Any, repo_id: str | None, revision: str | None) -> str:
 
 def app(action: str, page: Space, card: Summary, model: str, columns: tuple[str, ...]) -> str:
     """Return the text of app.py. columns: the names of a pair of texts, for the labels of their boxes."""
-    names = [name.replace("_", " ").capitalize() for name in columns or page.fields]
-    boxes = [f"gr.Textbox(label={name!r}, lines=5)" for name in names]
-    examples = [[*texts, *[None] * len(page.settings)] for texts in card.examples if len(texts) == len(boxes)]
-    return CODE.substitute(
+    boxes, settings = boxes_of(columns or page.fields), page.settings
+    examples = [[*texts, *[None] * len(settings)] for texts in card.examples if len(texts) == len(boxes)]
+    return Template(TEMPLATE.read_text(encoding="utf-8")).substitute(
         imports=("from pathlib import Path\n\n" if model.startswith(BESIDE) else "") + IMPORTS,
         task=page.task,
         model=model,
         options=page.options,
         action=action,
-        arguments=", ".join([*page.fields, *(name for name, _ in page.settings)]),
+        arguments=", ".join([*page.fields, *settings]),
         texts=", ".join(page.fields),
         answer=page.answer,
-        inputs=",\n        ".join([*boxes, *(component for _, component in page.settings)]),
-        output=page.output,
+        inputs=",\n        ".join(map(_source, [*boxes, *settings.values()])),
+        output=_source(page.output),
         title=repr(escape(card.title, quote=False)),  # Gradio puts it into HTML as it is
         description=repr(card.description or None),
         examples=repr(examples or None),
-        button=action.capitalize(),
+        button=label_of(action),
+        longest=f"{LONGEST:_}",
+        waiting=MOST_WAITING,
+        fonts=FONTS,
     )
+
+
+def _source(component: Component) -> str:
+    """Return a component as Python code."""
+    name, arguments = component
+    return f"gr.{name}({', '.join(f'{key}={value!r}' for key, value in arguments.items())})"
 
 
 def readme(card: Summary, repo_id: str | None, gradio: str) -> str:

@@ -88,6 +88,11 @@ def evaluate_answers(data: QuestionData, split: str, found: Sequence[str]) -> di
     }
 
 
+ANSWERED = """{
+        each["answer"]: each["score"] for each in [pipe(question=question, context=context)]
+    }"""
+
+
 def _example(question: Question, found: str) -> dict[str, Any]:
     return {
         "question": excerpt(question.question),
@@ -122,9 +127,7 @@ class QuestionAnswering(Task):
         'model(**tokenizer(text, truncation=True, return_tensors="pt")).values()]',
         fields=FIELDS,
     )  # fmt: skip
-    space = Space(
-        PIPELINE, 'pipe(question=question, context=context)["answer"]', 'gr.Textbox(label="Answer")', fields=FIELDS
-    )
+    space = Space(PIPELINE, ANSWERED)
     reads = "It reads a long context in windows. An answer that no window holds cannot be found."
     keys = rb'"(qas|paragraphs|answers)"\s*:'
     unit, fields, refusal = "questions", FIELDS, "the model answers questions"

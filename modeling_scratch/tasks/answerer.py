@@ -2,13 +2,12 @@
 """A model that answers texts: a pipeline split into steps, so that texts of several requests can share a batch."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import torch
-from transformers import DataCollatorWithPadding
 
 from ..data.columns import is_missing
 from ..fast.text_classification import batches_by_length
@@ -131,29 +130,6 @@ class Answerer(ABC):
     ) -> dict[str, list[Any]]:
         """Return further fields of a response, with a value for each text. jobs: None for empty texts."""
         return {}
-
-
-@dataclass
-class OneTextAnswerer(Answerer):
-    """A task whose pipeline reads each text as one row of tokens."""
-
-    def _encode(self, text: Any, options: Mapping[str, Any]) -> Job:
-        encoded = self.pipe.preprocess(text, truncation=True)
-        features = {name: values[0] for name, values in encoded.items()}
-        length = len(features["input_ids"])
-        if encoded.encodings is not None:
-            is_cut = bool(encoded.encodings[0].overflowing)
-        else:  # slow tokenizers do not report truncation
-            is_cut = self.pipe.preprocess(text, truncation=False)["input_ids"].shape[1] > length
-        return Job(features, length, is_cut)
-
-    def outputs(self, jobs: Sequence[Job], **options: Any) -> Iterator[dict[str, torch.Tensor]]:
-        """Yield the model's outputs for each job. Raises `ValueError` for logits that are no numbers."""
-        batch = DataCollatorWithPadding(self.pipe.tokenizer)([job.features for job in jobs])
-        outputs = self.pipe.forward(batch, **options)
-        tensors = {name: value for name, value in outputs.items() if isinstance(value, torch.Tensor)}
-        check_finite(*(tensors[name] for name in tensors.keys() & {"logits"}))
-        yield from ({name: value[row : row + 1] for name, value in tensors.items()} for row in range(len(jobs)))
 
 
 def response(outputs: Schema, added: Mapping[str, Schema] | None = None) -> Schema:

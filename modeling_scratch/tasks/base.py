@@ -12,12 +12,14 @@ from operator import getitem
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TextIO
 
+from tqdm import tqdm
 from transformers import DataCollatorWithPadding
 
 from ..inference.arguments import PredictArguments, refuse
-from ..inference.rows import read_input, row_writer
+from ..inference.rows import check_input, in_chunks, read_input, row_writer, tell
 from ..tasks import PROGRAMS
 from ..utils.errors import DataError
+from ..utils.files import open_output
 from ..utils.markdown import escaped, percent, quoted_rows, table
 from .answerer import Answerer
 from .page import Component, Page
@@ -123,16 +125,16 @@ class Results(NamedTuple):
 
 
 class Space(NamedTuple):
-    """What the app of a Space has, as Python code: its answer and its output, and the settings of a request.
+    """The app of a Space: its pipeline, with the arguments `options`, and its answer, as Python code.
 
-    task, options: arguments of the pipeline. fields: the names of the texts.
+    fields, output: the names of the texts, and the first of the outputs of the page. settings: components by argument.
     """
 
     task: str
     answer: str
-    output: str = 'gr.Label(label="Answer", num_top_classes=10)'
-    fields: tuple[str, ...] = ("text",)
-    settings: tuple[tuple[str, str], ...] = ()
+    settings: Mapping[str, Component] = {}
+    fields: tuple[str, ...] = ()
+    output: Component = ("JSON", {"label": "Answer"})
     options: str = ""
 
 
@@ -430,7 +432,7 @@ class Task:
     def space_of(self, config: Any, has_pairs: bool) -> Space:
         """Return the app for a model. has_pairs: it reads pairs of texts."""
         options = [f", {name}={json.dumps(value)}" for name, value in self.settings(config).items()]
-        return self.space._replace(options="".join(options))
+        return self.space._replace(fields=self.fields, output=self.outputs[0], options="".join(options))
 
     def explained_as(self, config: Any) -> str:
         """Return what explanations call the task of a model."""
@@ -478,6 +480,19 @@ class Task:
         """Return the answers to rows, with the values of all columns."""
         for (row, text, kept), answer in zip(rows, answerer.answer([text for _, text, _ in rows])):
             yield {"text": text, self.column(answerer): answer, **kept, "row": row}
+
+    def predict(self, arguments: PredictArguments) -> None:
+        """Answer every row of the input, in its order. Raises `DataError` for an invalid input or model."""
+        self.prepare(arguments)
+        check_input(arguments, self.rows)
+        answerer, hides = self.load(arguments), arguments.no_progress or None
+        with open_output(arguments.output) as handle, tqdm(unit=f" {self.unit}", disable=hides) as bar:
+            write, answerer.progress = self.writer(handle, arguments, answerer), bar.update
+            for chunk in in_chunks(self.rows(arguments)):
+                for line in self.answer(answerer, chunk):
+                    write(line)
+                handle.flush()
+        tell(answerer.counts)
 
     def shown(self, answer: Any, *texts: str) -> list[Any]:
         """Return the values of `outputs` for an answer."""

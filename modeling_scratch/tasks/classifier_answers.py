@@ -157,8 +157,8 @@ class ClassifierPage(Page):
         super().__init__(task, answerer)
         self.fields, self.classifier, self.config = fields, answerer.pipe, answerer.config
         self.is_multiple = self.config.problem_type == MULTI_LABEL
-        labels = {"label": "Answer", "num_top_classes": MOST_LABELS, "show_heading": not self.is_multiple}
-        self.outputs = ("Label", labels), ("Markdown", {})
+        [(name, labels)] = task.outputs
+        self.outputs = (name, {**labels, "show_heading": not self.is_multiple}), ("Markdown", {})
         if gives_numbers(self.config):
             numbers = [("Number", {"label": name}) for name in names_of(self.config)]
             self.action, self.outputs = RATE, [*numbers, ("Markdown", {})]
@@ -199,6 +199,7 @@ class AnsweringClassifier(Task):
     keeps_predictions = True
     use = Use("text-classification", "text-classification", "AutoModelForSequenceClassification", PROBABILITIES)
     space = Space("text-classification", LABELS % "text")
+    outputs = (("Label", {"label": "Answer", "num_top_classes": MOST_LABELS}),)
     results = staticmethod(classification)
 
     # Card
@@ -217,11 +218,11 @@ class AnsweringClassifier(Task):
     # Use
 
     def space_of(self, config: Any, has_pairs: bool) -> Space:
-        space = self.space
+        space = super().space_of(config, has_pairs)
         if has_pairs:
             space = space._replace(answer=LABELS % PAIR, fields=TEXT_FIELDS)
         if gives_numbers(config):
-            space = space._replace(output='gr.JSON(label="Answer")', options=', function_to_apply="none"')
+            space = space._replace(output=("JSON", {"label": "Answer"}), options=', function_to_apply="none"')
         return space
 
     def explained_as(self, config: Any) -> str:

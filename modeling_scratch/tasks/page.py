@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""A model on a page of the demo: its texts, its settings, and what the page shows of its answers."""
+"""A model on a page, of the demo or of a Space: its texts, its settings, and what the page shows of its answers."""
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
@@ -12,6 +12,9 @@ from ..utils.errors import DataError
 from .requests import Inputs
 
 Component = tuple[str, Mapping[str, Any]]  # a class of Gradio and its arguments
+FONTS = "system-ui", "sans-serif"  # of the reader's system
+LONGEST = 100_000  # characters of a text
+MOST_WAITING = 64  # clicks
 MOST_TOKENS = 512  # that a page can ask for
 CUT = "Only the first {limit:,} tokens were read."
 
@@ -89,9 +92,24 @@ class GeneratorPage(Page):
 
     @property
     def length_slider(self) -> Component:
-        most = self.generator.max_new_tokens
-        return slider("At most so many new tokens", 1, max(MOST_TOKENS, most), most, 1)
+        return length_slider(self.generator.max_new_tokens)
+
+
+def label_of(name: str) -> str:
+    """ "text_pair" -> "Text pair"."""
+    text = name.replace("_", " ")
+    return text[:1].upper() + text[1:]
+
+
+def boxes_of(fields: Sequence[str]) -> list[Component]:
+    """Return the components for texts with these names."""
+    lines = {"lines": 5 if len(fields) == 1 else 3, "max_lines": 15}
+    return [("Textbox", {"label": label_of(name), **lines}) for name in fields]
 
 
 def slider(label: str, low: float, high: float, value: float, step: float) -> Component:
     return "Slider", {"label": label, "minimum": low, "maximum": high, "value": value, "step": step}
+
+
+def length_slider(tokens: int) -> Component:
+    return slider("At most so many new tokens", 1, max(MOST_TOKENS, tokens), tokens, 1)

@@ -36,7 +36,6 @@ from ..inference.arguments import PredictArguments, refuse
 from ..inference.loading import load_head, set_length
 from ..run.arguments import HeadTrainingArguments
 from ..run.encoder_models import HeadModelArguments, model_with_head, tokenizer_of_head
-from ..run.layout import PREDICTIONS
 from ..utils.errors import DataError, DivergedError, one_line
 from ..utils.markdown import excerpt
 from ..utils.options import option
@@ -250,9 +249,7 @@ class Tagging(Task):
         'model(**tokenizer(text, return_tensors="pt")).logits[0].argmax(-1).tolist()]',
         {"aggregation_strategy": "simple"},
     )  # fmt: skip
-    space = Space(
-        PIPELINE, '{"text": text, "entities": pipe(text)}', 'gr.HighlightedText(label="Answer", show_legend=True)'
-    )
+    space = Space(PIPELINE, '{"text": text, "entities": pipe(text)}')
     keeps_predictions = True
     files = frozenset(CONLL) - {".txt", ".tsv"}  # formats of no table
     keys = rb'"(tokens|words)"\s*:\s*\['
@@ -316,7 +313,7 @@ class Tagging(Task):
         labels = read_labels(training, split, predicted.predictions)
         about = data.are_entities, split, str(data.digests()[split]), data.label_names, data.texts(split)
         kept = Predictions.of_tags(*about, given_labels(data, split), labels)
-        kept.save(Path(training.arguments.output_dir) / PREDICTIONS)
+        kept.save(Path(training.arguments.output_dir))
         other = given_labels(data, split, baseline.predict(data.splits[split]))
         evaluation = evaluate_tagging(data, split, labels, other)
         if encoded.lost:

@@ -74,10 +74,7 @@ class Translating(Task):
         'tokenizer.decode(model.generate(**tokenizer(text, truncation=True, return_tensors="pt"))[0], '
         "skip_special_tokens=True)",
     )  # fmt: skip
-    space = Space(
-        "seq2seq-translation", 'pipe(text, truncation=True)[0]["translation_text"]', 'gr.Textbox(label="Answer")'
-    )
-
+    space = Space("seq2seq-translation", 'pipe(text, truncation=True)[0]["translation_text"]')
     outputs = ("Textbox", {"label": "Answer", "lines": 5, "buttons": ["copy"]}), ("Markdown", {})
     read, build_tokenizer = staticmethod(load_pairs), staticmethod(build_tokenizers)
     load = staticmethod(load_translation)

@@ -2,14 +2,16 @@
 """What translators answer: translations of a file, of a request, and on a page."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
+
+from transformers import DataCollatorWithPadding
 
 from ..bridges.model_sources import ask_for_mask, position_limit
 from ..inference.arguments import PredictArguments
 from ..inference.loading import load_generating, move
 from ..pipelines import DEFAULT_NEW_TOKENS, TranslationPipeline
-from .answerer import Answer, Job, OneTextAnswerer, response
+from .answerer import Answer, Answerer, Job, response
 from .page import CUT, Component, GeneratorPage, slider
 from .requests import Option, Schema, array, record
 
@@ -23,7 +25,7 @@ GENERATION = {
 
 
 @dataclass
-class Translation(OneTextAnswerer):
+class Translation(Answerer):
     """Translations. defaults: arguments of generate."""
 
     name: ClassVar[str] = "translate"
@@ -43,12 +45,21 @@ class Translation(OneTextAnswerer):
         return [{"translation_text": ""}]
 
     def _encode(self, text: Any, options: Mapping[str, Any]) -> Job:
-        job, generation = super()._encode(text, options), {**self.defaults, **options}
-        tokens = job.tokens * generation.get("num_beams", 1)  # each beam occupies a row of the batch
-        return replace(job, tokens=tokens, options=tuple(sorted(generation.items())))
+        encoded, generation = self.pipe.preprocess(text, truncation=True), {**self.defaults, **options}
+        features = {name: values[0] for name, values in encoded.items()}
+        length = len(features["input_ids"])
+        if encoded.encodings is not None:
+            is_cut = bool(encoded.encodings[0].overflowing)
+        else:  # slow tokenizers do not report truncation
+            is_cut = self.pipe.preprocess(text, truncation=False)["input_ids"].shape[1] > length
+        tokens = length * generation.get("num_beams", 1)  # each beam occupies a row of the batch
+        return Job(features, tokens, is_cut, tuple(sorted(generation.items())))
 
     def run(self, jobs: Sequence[Job]) -> list[Answer]:
-        return [self.pipe.postprocess(each) for each in self.outputs(jobs, **dict(jobs[0].options))]
+        batch = DataCollatorWithPadding(self.pipe.tokenizer)([job.features for job in jobs])
+        outputs = self.pipe.forward(batch, **dict(jobs[0].options))
+        rows = ({name: value[row : row + 1] for name, value in outputs.items()} for row in range(len(jobs)))
+        return list(map(self.pipe.postprocess, rows))
 
     @property
     def counts(self) -> dict[str, int]:

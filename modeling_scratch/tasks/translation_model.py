@@ -8,7 +8,7 @@ import datasets
 import torch
 from transformers import AutoModelForSeq2SeqLM, PreTrainedModel, PreTrainedTokenizerBase, Seq2SeqTrainingArguments
 
-from tokenization import KINDS, special_token_ids
+from tokenization import special_token_ids
 
 from .. import presets
 from ..bridges.model_sources import (
@@ -26,6 +26,7 @@ from ..data.translation_pairs import TranslationData
 from ..inference.generation import SearchArguments
 from ..modeling_seq2seq import ScratchSeq2SeqForConditionalGeneration
 from ..run.arguments import RunArguments, save_where_evaluated
+from ..run.encoder_models import new_tokenizer
 from ..run.losses import R_DROP, check_r_drop
 from ..utils.errors import DataError
 from ..utils.options import option
@@ -155,12 +156,8 @@ def build_tokenizers(options: TranslationModelArguments, data: TranslationData, 
 
 
 def _train(arguments: TranslationModelArguments, texts: list[str]) -> PreTrainedTokenizerBase:
-    options = {"add_prefix_space": True} if arguments.tokenizer_kind == "byte_bpe" else {}
-    length = {"model_max_length": arguments.max_length, "length": len(texts)}
-    try:
-        return KINDS[arguments.tokenizer_kind](texts, arguments.vocab_size, style="marian", **options, **length)
-    except ValueError as error:
-        raise DataError(f"cannot train a tokenizer: {error}") from error
+    prefix = {"add_prefix_space": True} if arguments.tokenizer_kind == "byte_bpe" else {}
+    return new_tokenizer(arguments, texts, style="marian", model_max_length=arguments.max_length, **prefix)
 
 
 def build_model(arguments: TranslationModelArguments, tokenizers: Tokenizers) -> PreTrainedModel:

@@ -14,7 +14,7 @@ from ..inference.arguments import PredictArguments
 from ..inference.text_generators import Generated, TextGenerator
 from ..utils.errors import DataError
 from .base import Space, Task, Use
-from .page import Component, GeneratorPage, slider
+from .page import Component, GeneratorPage, length_slider, slider
 
 CONTINUED = 'tokenizer.decode(model.generate(**tokenizer(text, return_tensors="pt"))[0], skip_special_tokens=True)'
 WRITTEN = """pipe(
@@ -51,6 +51,19 @@ def _write(generator: TextGenerator, prompt: str, seed: int | None, write: Calla
     return generator.stream(prompt, write)
 
 
+def sampling(setting: Callable[[str, Any], Any]) -> dict[str, Component]:
+    """Return the components of how tokens are drawn. setting: returns a value by its name and its default."""
+    return {
+        "temperature": slider("Temperature", 0.05, 2, setting("temperature", 1.0), 0.05),
+        "top_k": slider("Top-k (0: all tokens)", 0, 200, setting("top_k", 50), 1),
+        "top_p": slider("Top-p", 0.05, 1, setting("top_p", 1.0), 0.05),
+    }
+
+
+def neutral(name: str, default: Any) -> Any:
+    return default
+
+
 class WriterPage(GeneratorPage):
     """Prompts -> texts that continue them."""
 
@@ -64,9 +77,7 @@ class WriterPage(GeneratorPage):
             self.length_slider,
             ("Number", {"value": 0, "label": "Seed", "precision": 0}),
             ("Checkbox", samples),
-            slider("Temperature", 0.05, 2, setting("temperature", 1.0), 0.05),
-            slider("Top-k (0: all tokens)", 0, 200, setting("top_k", 50), 1),
-            slider("Top-p", 0.05, 1, setting("top_p", 1.0), 0.05),
+            *sampling(setting).values(),
         ]
 
     def check(self, most: int, *texts: str) -> None:
@@ -77,8 +88,8 @@ class WriterPage(GeneratorPage):
 
     def answer(self, *values: Any) -> Iterator[str]:
         """Yield the growing text, prompt included."""
-        prompt, longest, seed, is_sampled, *sampling = values
-        chosen = dict(zip(("temperature", "top_k", "top_p"), sampling)) if is_sampled else {}
+        prompt, longest, seed, is_sampled, *drawn = values
+        chosen = dict(zip(sampling(neutral), drawn)) if is_sampled else {}
         generator = self.with_settings(max_new_tokens=longest, num_beams=1, do_sample=is_sampled, **chosen)
         text = prompt
         for piece in pieces(partial(_write, generator, prompt, seed)):
@@ -92,18 +103,7 @@ class Writing(Task):
     refusal = "the model continues texts; use `modeling-scratch generate`"
     fields = ("prompt",)
     use = Use("text-generation", "text-generation", "AutoModelForCausalLM", CONTINUED, is_prompt=True)
-    space = Space(
-        "text-generation",
-        WRITTEN,
-        'gr.Textbox(label="Answer", lines=12)',
-        ("prompt",),
-        (
-            ("max_new_tokens", 'gr.Slider(1, 512, 128, step=1, label="At most so many new tokens")'),
-            ("temperature", 'gr.Slider(0.05, 2, 1, step=0.05, label="Temperature")'),
-            ("top_k", 'gr.Slider(0, 200, 50, step=1, label="Top-k (0: all tokens)")'),
-            ("top_p", 'gr.Slider(0.05, 1, 1, step=0.05, label="Top-p")'),
-        ),
-    )
+    space = Space("text-generation", WRITTEN, {"max_new_tokens": length_slider(128), **sampling(neutral)})
     outputs = (("Textbox", {"label": "Answer", "lines": 12, "buttons": ["copy"]}),)
 
     def page(self, arguments: PredictArguments) -> WriterPage:

@@ -15,14 +15,11 @@ from typing import Any, NoReturn
 
 import transformers
 from transformers import HfArgumentParser, TrainingArguments
-from transformers.hf_argparser import HfArg
 from transformers.integrations import get_reporting_integration_callbacks
 
 from .errors import DataError, panics_as_errors
 from .retired_options import retired
 from .terminal import flush_output, protect_terminal
-
-option: Any = HfArg  # a dataclass field; its own type is that of a field, not of the field's value
 
 # Inherited arguments that the short help includes.
 SHOWN = {"num_train_epochs", "max_steps", "seed", "bf16", "push_to_hub", "hub_model_id"}

@@ -26,6 +26,13 @@ def times(number: float, what: str) -> str:
     return f"{number:.3g} {what}{'s' * (number != 1)}"
 
 
+def duration(seconds: float) -> str:
+    """Return "1 h 2 min", "3 min 4 s" or "5.6 s"."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{seconds:.1f} s"
+
+
 def quoted(value: Any) -> str:
     """Return a value in quotes, with its letters, and escapes for what does not show: controls, invisible characters
     and combining characters, by which spellings differ that look alike.

@@ -1,9 +1,11 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """User text in a Markdown page: truncated, on one line, and escaped for Markdown and HTML."""
 
+import json
 import re
 import unicodedata
 from collections.abc import Sequence
+from typing import Any
 
 LONGEST = 200  # characters of an example text
 LONGEST_CELL = 1_000  # characters of any other value
@@ -63,3 +65,8 @@ def folded(title: str, text: str) -> str:
 
 def percent(share: float) -> str:
     return f"{share:.2%}".replace("%", " %")
+
+
+def as_python(value: Any) -> str:
+    """Return a value as Python code, in which strings have double quotes."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)

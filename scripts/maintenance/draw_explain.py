@@ -35,14 +35,14 @@ def opened_browser() -> Iterator[Any]:
 def draw(page: Any, path: Path, folder: Path) -> None:
     """Write explain-page.png of the head, and explain-PART.png of each part, by a page of playwright.
 
-    The attention weights of the first block are open. The part of changes has the first layer switched off.
+    The part of changes has the first layer switched off.
     """
     page.set_viewport_size(SIZE)
     page.goto(path.resolve().as_uri())
     page.wait_for_selector("html[data-ready]")
     page.screenshot(path=folder / "explain-page.png")
-    page.click("details.step:not(.minor):has(.name:text-is('weights')) > summary >> nth=0")
-    height = "maxHeight: part.id === 'pass' ? '1270px' : '1000px'"
+    page.click("#block-0 > summary")  # embeddings; the first layer is open
+    height = "maxHeight: part.id === 'pass' ? '1660px' : '1000px'"
     look = f"part => Object.assign(part.style, {{padding: '8px 16px', overflow: 'hidden', {height}}})"
     page.eval_on_selector_all("section.part", f"parts => parts.forEach({look})")
     page.eval_on_selector(".change-bar", "bar => { bar.style.visibility = 'hidden'; }")

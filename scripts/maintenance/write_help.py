@@ -7,7 +7,7 @@ python scripts/maintenance/write_help.py
 import argparse
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
 from importlib import import_module
 from io import StringIO
@@ -81,6 +81,20 @@ def options_of(parser: argparse.ArgumentParser) -> list[dict[str, Any]]:
     return options
 
 
+def by_name(
+    programs: Mapping[str, Sequence[dict[str, Any]]],
+) -> tuple[dict[str, dict[str, Any]], dict[str, list[str]]]:
+    """Each option once, by its name, and the names of those of each program; others of a name have an apostrophe."""
+    options: dict[str, dict[str, Any]] = {}
+    names: dict[str, list[str]] = {program: [] for program in programs}
+    for program, option in ((program, option) for program, found in programs.items() for option in found):
+        name = option["names"][0]
+        while options.setdefault(name, option) != option:
+            name += "'"
+        names[program].append(name)
+    return options, names
+
+
 def retired_by(parser: argparse.ArgumentParser) -> dict[str, str | None]:
     """The answers to retired options that a program alone had."""
     known = getattr(parser, "retired_options", {})
@@ -91,14 +105,25 @@ def all_options() -> str:
     """help/options.json: options, the option that first values belong to, and the answers to retired ones."""
     found = {name: parser_of(name) for name in PROGRAMS}
     firsts = {name: (arguments or [""])[0] for name, (_, arguments) in found.items()}
-    known = {
-        "transformers": transformers.__version__,
-        "programs": {name: options_of(parser) for name, (parser, _) in found.items()},
+    options, programs = by_name({name: options_of(parser) for name, (parser, _) in found.items()})
+    known: dict[str, Mapping[str, Any]] = {
+        "transformers": {"version": transformers.__version__},
+        "options": options,
+        "programs": programs,
         "first": {name: first for name, first in firsts.items() if first.startswith("--")},
         "retired": {name: retired(name) for name in RETIRED if name.startswith("--")},
         "retired_by": {name: lines for name, (parser, _) in found.items() if (lines := retired_by(parser))},
     }
-    return json.dumps(known, indent=1) + "\n"
+    return as_lines(known)
+
+
+def as_lines(tables: Mapping[str, Mapping[str, Any]]) -> str:
+    """JSON with a line for each entry of a table."""
+    rows = {
+        name: [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in table.items()]
+        for name, table in tables.items()
+    }
+    return "{\n" + ",\n".join(f' "{name}": {{\n' + ",\n".join(each) + "\n }" for name, each in rows.items()) + "\n}\n"
 
 
 def main() -> None:

@@ -27,7 +27,7 @@ WRONG = [row for table in (wrong_1, wrong_2, wrong_3, wrong_4, wrong_5, wrong_6)
 def test_a_mistake_is_named(name: str, answer: Any, hint: str, capsys: pytest.CaptureFixture[str]) -> None:
     course.check(name, answer)
     printed = capsys.readouterr().out
-    assert printed.startswith(f"{name}: not yet. ")
+    assert printed.startswith(f"{name} is not right yet: ")
     assert hint in printed
 
 
@@ -35,6 +35,11 @@ PATHS = [
     pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if number == 6 else [])  # which trains two classifiers
     for number, path in sources().items()
 ]
+
+
+def test_a_wrong_name_is_corrected(capsys: pytest.CaptureFixture[str]) -> None:
+    course.check("atention", None)
+    assert capsys.readouterr().out == "atention: no such exercise; did you mean attention?\n"
 
 
 def test_each_check_is_tried_on_three_mistakes() -> None:
@@ -53,8 +58,8 @@ def test_a_lesson_runs_and_its_solutions_are_right(
     runpy.run_path(str(path))
     exercises = [cell.role.partition(" ")[2] for cell in read_lesson(path) if cell.role.startswith("exercise")]
     printed = capsys.readouterr().out
-    assert [name for name in exercises if f"{name}: right. " not in printed] == []
-    assert "not yet" not in printed
+    assert [name for name in exercises if f"{name} is right. " not in printed] == []
+    assert "is not right yet" not in printed
 
 
 @pytest.mark.slow

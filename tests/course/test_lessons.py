@@ -133,8 +133,8 @@ def test_a_notebook_runs(source: Path, is_teacher: bool, tmp_path: Path, monkeyp
     ran = executed(path)
     printed = "".join(output.get("text", "") for cell in ran.cells for output in cell.get("outputs", ()))
     checks = text_of(made).count("course.check(")
-    assert printed.count(": right. ") == checks * is_teacher
-    assert printed.count(": not yet. ") == checks * (not is_teacher)
+    assert printed.count(" is right. ") == checks * is_teacher
+    assert printed.count(" is not right yet: ") == checks * (not is_teacher)
 
 
 @pytest.mark.browser

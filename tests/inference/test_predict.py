@@ -24,7 +24,6 @@ from writers import POSITIONS, text_of
 
 from modeling_scratch import ScratchEncoderForMaskedLM
 from modeling_scratch.inference import rows as rows_room
-from modeling_scratch.run.predict import predict as predict_file
 from modeling_scratch.serving.answerers import load_answerer
 from modeling_scratch.tasks import ANSWER, named
 from modeling_scratch.utils.errors import DataError
@@ -413,4 +412,4 @@ def test_a_bad_last_question_is_told_before_the_first_answer(tmp_path, capfd):
     (tmp_path / "in.jsonl").write_text('{"question": "who?", "context": "a b"}\n{"question": "who?"}\n')
     arguments = predict.PredictArguments(str(tmp_path / "no-model"), str(tmp_path / "in.jsonl"))
     with pytest.raises(DataError, match="no column 'context'"):
-        predict_file(named(ANSWER), arguments)
+        named(ANSWER).predict(arguments)

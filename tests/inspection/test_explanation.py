@@ -24,7 +24,6 @@ from modeling_scratch.inspection.explanation import Explanation
 from modeling_scratch.inspection.notes import SENTENCES
 from modeling_scratch.inspection.occlusion import counts, occlusion, scores_of_answer
 from modeling_scratch.inspection.subjects import subject_of
-from modeling_scratch.inspection.trace import EQUATIONS
 from tokenization import train_bpe_tokenizer, train_wordlevel_tokenizer
 
 TOKENIZER = toy_tokenizer()
@@ -236,16 +235,6 @@ def test_what_rotary_positions_turn_has_a_name() -> None:
         turned = steps[keys[f"{path}_rotated"]]
         assert torch.equal(turned.tensor.transpose(1, 2), steps[keys[path]].tensor)
         assert turned.function == "rotate"
-
-
-def test_each_part_of_attention_has_its_own_equation() -> None:
-    """X is what the layer reads; biases are where the layer has them."""
-    traced = explained(CLASSES[2])[1].to_dict()["texts"][0]["trace"]
-    name = "model.stack.layers.0.attention"
-    found = {part: traced["steps"][traced["keys"][f"{name}.{part}"]]["equation"] for part in EQUATIONS}
-    assert len(set(found.values())) == len(EQUATIONS)
-    assert found["k_proj"] == "X W_K" + " + b" * explained(CLASSES[2])[0].config.attention_bias
-    assert (found["scores"], found["weights"]) == ("Q K^T / sqrt(D) + bias + mask", "softmax(scores)")
 
 
 def test_notes_have_both_languages() -> None:

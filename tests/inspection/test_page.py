@@ -99,8 +99,45 @@ def test_every_part_opens(page: Any, folder: Path) -> None:
     assert page.locator(".curves").count() == 1
 
 
+def formulas(page: Any, name: str) -> list[str]:
+    """The formula of the first tensor of this name, and what it is in the formula of its part."""
+    step = page.locator("details.step:not(.minor)", has=page.locator(f"summary .name:text-is('{name}')")).first
+    step.evaluate("step => { step.open = true; }")
+    step.locator(".formula.whole").wait_for()
+    own, *marked = step.evaluate("""step => [step.querySelector("summary math"), ...step.querySelectorAll(".chosen")]
+        .map(each => each.textContent)""")
+    return [own, " ".join(marked)]
+
+
+def test_each_tensor_has_its_formula(page: Any, folder: Path) -> None:
+    """Scores, then softmax; nothing of a decoder is said of an encoder; a detail has the formula that it is for."""
+    opened(page, folder / "classifier.html")
+    assert page.is_visible("details.step:has(.name:text-is('weights')) [role=grid]")  # open at first
+    scores = "QiKiTdk+M"
+    assert formulas(page, "scores") == [f"Si={scores}", scores]
+    assert formulas(page, "weights") == ["Ai=softmax(Si)", f"softmax({scores})"]
+    assert formulas(page, "k_proj") == ["K=XWK+bK", "KiT"]
+    assert formulas(page, "activation") == ["H=GELU(U)", "H GELU(XWup+bup)"]
+    assert formulas(page, "hidden_states")[1] == "LayerNorm(X+MultiHead(X))"
+    page.check("#pass-all")
+    open_pass(page)
+    assert "cached ones" not in page.inner_text("#pass")
+    assert not {"before", "after"} & set(page.locator(".step .name").all_inner_texts())
+    assert page.locator(".step.minor .formula.whole .chosen").count() > 20
+    opened(page, folder / "seq2seq.html")
+    open_pass(page)
+    assert "K=XencWK+bK" in page.locator("#pass summary math").all_text_contents()
+
+
+def open_pass(page: Any) -> None:
+    """Open every layer, then every tensor."""
+    for kind in ("block", "step"):
+        page.evaluate(f"() => document.querySelectorAll('details.{kind}').forEach(each => {{ each.open = true; }})")
+        page.wait_for_function(f"() => ![...document.querySelectorAll('.{kind} > :empty:not(summary)')].length")
+
+
 OPEN = """() => {
-    document.querySelectorAll('details').forEach(each => { each.open = true; });
+    document.querySelectorAll('details:not(.step)').forEach(each => { each.open = true; });
     document.querySelector('#change .token').click();
 }"""
 
@@ -362,13 +399,21 @@ def test_both_languages_and_colours(page: Any, folder: Path) -> None:
     assert page.evaluate(background) == light
 
 
+WIDE_IS_MARKED = """() => [...document.querySelectorAll("main *, header *")]
+    .filter(each => ["auto", "scroll"].includes(getComputedStyle(each).overflowX) || each.matches(".formula"))
+    .filter(each => each.scrollWidth > each.clientWidth + 1)
+    .every(each => each.nextElementSibling?.matches(".wider:not([hidden])"))"""
+
+
 @pytest.mark.parametrize("name", ["classifier", "seq2seq", "sum"])
 def test_nothing_overflows(page: Any, folder: Path, name: str) -> None:
+    """What scrolls sideways by itself has a line below it that says so."""
     opened(page, folder / f"{name}.html")
-    page.click("details.block >> nth=1")
+    open_pass(page)
     for width in (360, 900, 1600):
         page.set_viewport_size({"width": width, "height": 900})
         assert page.evaluate("() => document.documentElement.scrollWidth") <= width
+        page.wait_for_function(WIDE_IS_MARKED)
 
 
 def test_weights_of_another_model_are_noticed(

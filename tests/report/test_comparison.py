@@ -13,8 +13,8 @@ from conftest import refused
 from scipy.stats import binomtest
 from sklearn.metrics import accuracy_score, f1_score, log_loss, root_mean_squared_error
 
-from modeling_scratch.report.misclassified import find_misclassified, save_misclassified
 from modeling_scratch.report.predictions import Predictions
+from modeling_scratch.report.quoted_texts import find_misclassified, save_misclassified
 from modeling_scratch.report.tag_scores import score_labels, sentence_interval
 from modeling_scratch.run.layout import MISCLASSIFIED, PREDICTIONS
 
@@ -30,7 +30,7 @@ def save_run(folder: Path, seed: int, rows: Sequence[int] = range(len(TEXTS)), *
     logits = np.random.default_rng(seed).normal(size=(len(TEXTS), size)) + 2 * np.eye(size)[LABELS]
     texts, labels, logits = [TEXTS[row] for row in rows], values["labels"][list(rows)], logits[list(rows)]
     folder.mkdir()
-    Predictions.of_logits(values["split"], "d", values["label_names"], texts, labels, logits).save(folder / PREDICTIONS)
+    Predictions.of_logits(values["split"], "d", values["label_names"], texts, labels, logits).save(folder)
     return folder
 
 
@@ -82,7 +82,7 @@ def test_scores_and_differences_are_those_of_references(runs: list[Path], capsys
 def test_a_better_run_is_called_better(tmp_path: Path) -> None:
     worse, better = save_run(tmp_path / "worse", 1), tmp_path / "better"
     better.mkdir()
-    Predictions.of_logits("test", "d", CLASSES, TEXTS, LABELS, 9 * np.eye(3)[LABELS]).save(better / PREDICTIONS)
+    Predictions.of_logits("test", "d", CLASSES, TEXTS, LABELS, 9 * np.eye(3)[LABELS]).save(better)
     assert compared(worse, better)["differences"][0]["verdict"] == "better"
     first, second = compared(better, worse, worse)["differences"]
     assert (first["verdict"], second["verdict"], first["run"]) == ("worse", "worse", "worse (2)")
@@ -96,7 +96,7 @@ def test_macro_f1_decides_between_runs_of_imbalanced_classes(tmp_path: Path, cap
     folders = [tmp_path / "blind", tmp_path / "finds"]
     for folder, answers in zip(folders, (np.zeros(2_000, int), finds)):
         folder.mkdir()
-        Predictions.of_logits("test", "d", names, texts, labels, 5.0 * np.eye(2)[answers]).save(folder / PREDICTIONS)
+        Predictions.of_logits("test", "d", names, texts, labels, 5.0 * np.eye(2)[answers]).save(folder)
     report = compared(*folders)
     [difference] = report["differences"]
     assert difference["scores"]["accuracy"]["interval_95"][1] < 0
@@ -125,7 +125,7 @@ def save_scored(folder: Path, problem_type: str, seed: int, noise: float) -> Pat
         logits = labels - 0.5 + noisy.normal(0, noise, size=labels.shape)
     folder.mkdir()
     found = Predictions.of_logits("test", "d", names, TEXTS, labels, logits, problem_type)
-    found.save(folder / PREDICTIONS)
+    found.save(folder)
     return folder
 
 
@@ -173,7 +173,7 @@ def save_tags(folder: Path, are_entities: bool, wrong: float) -> Path:
     labels = [[*drawn.choice([*names, "B-ORG"], size=drawn.integers(1, 9))] for _ in TEXTS]
     predicted = [[str(noisy.choice(names)) if noisy.random() < wrong else one for one in row] for row in labels]
     folder.mkdir()
-    Predictions.of_tags(are_entities, "test", "d", names, TEXTS, labels, predicted).save(folder / PREDICTIONS)
+    Predictions.of_tags(are_entities, "test", "d", names, TEXTS, labels, predicted).save(folder)
     return folder
 
 
@@ -219,7 +219,7 @@ def test_texts_of_disagreements_are_those_of_the_wrong_answers(
         labels, predicted, probabilities = columns(folder)
         texts, places = [TEXTS[row] for row in order], [f"test.csv, row {row + 1}" for row in order]
         answers = np.array(labels), np.array(predicted), probabilities, np.array(labels)
-        save_misclassified(find_misclassified(CLASSES, texts, places, *answers), folder / MISCLASSIFIED)
+        save_misclassified(find_misclassified(CLASSES, texts, places, *answers), folder)
     disagreements = compared(runs[0], shuffled)["disagreements"]
     assert disagreements
     for each in disagreements:
@@ -295,7 +295,7 @@ def test_runs_of_other_classes_are_compared_by_their_names(runs: list[Path], tmp
         found = np.array([names.index(CLASSES[true[row]]) for row in rows])
         (tmp_path / name).mkdir()
         of_run = Predictions.of_logits("test", "d", names, [TEXTS[row] for row in rows], found, logits)
-        of_run.save(tmp_path / name / PREDICTIONS)
+        of_run.save(tmp_path / name)
     turned, expected = (compared(runs[0], each)["runs"][1]["scores"] for each in (tmp_path / "turned", runs[1]))
     for name, score in expected.items():
         assert turned[name]["value"] == pytest.approx(score["value"])

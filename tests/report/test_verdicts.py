@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
-from modeling_scratch.report.classification_report import accuracy_sentence
+from modeling_scratch.report.classification_card import accuracy_sentence
 from modeling_scratch.report.metrics import macro_f1_decides
 from modeling_scratch.report.verdicts import (
     by_accuracy,

@@ -161,12 +161,13 @@ def test_a_push_of_the_trainer_is_checked_and_training_goes_on(
         processing_class=toy_tokenizer(),
     )
     trainer.hub_model_id, trainer.args.push_to_hub = "user/name", True  # there is no Hub to create it at
-    (output / "notes.md").parent.mkdir(exist_ok=True)
-    (output / "notes.md").write_text(SECRETS["AWS"])
+    output.mkdir(exist_ok=True)
+    (output / "results.md").write_text(SECRETS["AWS"])
     trainer.train()
     assert trainer.state.global_step == 1
-    assert f"step 1 was not pushed: {output / 'notes.md'}: contains an access token of AWS" in capfd.readouterr().err
-    (output / "notes.md").unlink()
-    (output / "notes.md").symlink_to(folder / "README.md")
+    told = f"not pushed (Training in progress, step 1): {output / 'results.md'}: contains an access token of AWS"
+    assert told in capfd.readouterr().err
+    (output / "results.md").unlink()
+    (output / "results.md").symlink_to(folder / "README.md")
     with pytest.raises(DataError, match="a link to"):
         trainer.push_to_hub()

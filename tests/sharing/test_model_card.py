@@ -380,9 +380,10 @@ def test_a_run_survives_a_card_that_cannot_be_made(copied, capsys):
 
 def test_a_push_that_fails_says_how_to_repeat_it(copied, hub):
     trainer = trainer_of(copied, "user/gone")
-    del hub.repositories["user/gone"]
+    hub.answers = {"receive_commit": [403]}
     with pytest.raises(DataError, match=r"the run is saved.*modeling-scratch push --folder .*run --repo_id user/gone"):
         share(trainer, ["the cat sees"])
+    hub.answers = {}
 
 
 def test_what_is_pushed_is_what_was_verified(copied, hub):

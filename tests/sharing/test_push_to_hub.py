@@ -250,27 +250,31 @@ def test_texts_of_the_data_stay_here_unless_they_are_asked_for(hub, folder, capf
     assert not [name for name, content in on_the_hub(hub, repository).items() if words.encode() in content]
 
 
-def test_a_push_of_the_trainer_leaves_predictions_behind(hub, tmp_path):
-    """At its end and on the way; whoever has the texts could find them in the digests."""
+def test_a_push_of_the_trainer_leaves_predictions_behind(hub, tmp_path, capfd):
+    """At its end and on the way; whoever has the texts could find them in the digests. One that fails is told."""
     output, data = tmp_path / "run", toy_tokenizer()(["a good film", "bad"], padding=True)
     arguments = TrainingArguments(
-        str(output), max_steps=1, save_steps=1, use_cpu=True, disable_tqdm=True, report_to="none", push_to_hub=True,
-        hub_model_id="user/trained", hub_token=TOKEN, hub_always_push=True,
+        str(output), max_steps=2, save_steps=1, use_cpu=True, disable_tqdm=True, report_to="none", push_to_hub=True,
+        hub_model_id="user/trained", hub_token=TOKEN, hub_always_push=True, hub_private_repo=True,
+        hub_strategy="all_checkpoints",
     )  # fmt: skip
     rows = Dataset.from_dict({**data, "labels": [1, 0]})
     trainer = RunTrainer(TEXTS.model(), arguments, train_dataset=rows, processing_class=toy_tokenizer())
     (output / "linear").mkdir()
     tables = {"predictions.jsonl", "misclassified.csv", "class_words.csv"}
-    left = {*tables, "examples.jsonl", "test.translations.txt", "_notes", *LINEAR}
+    left = {*tables, "examples.jsonl", "test.translations.txt", "notes.md", *LINEAR}
     for name in ("results.md", *left):
         (output / name).write_text("of the run")
+    hub.answers = {"receive_commit": [403]}
     trainer.train()
+    assert "not pushed (Training in progress, step 1): --repo_id user/trained: the access" in capfd.readouterr().err
     (output / "results.md").write_text("of its end")
     trainer.push_to_hub(commit_message="The end")
     names = on_the_hub(hub, "user/trained").keys()
-    assert {"model.safetensors", "results.md", "attention.py"} < names
+    assert {"model.safetensors", "results.md", "attention.py", "checkpoint-2/optimizer.pt"} < names
     assert not left & names
-    assert {"The end", "Training in progress, step 1"} < {*hub.messages("user/trained")}
+    assert {"The end", "Training in progress, step 2"} < {*hub.messages("user/trained")}
+    assert hub.repositories["user/trained"].private
 
 
 FAULTS = {

@@ -60,9 +60,14 @@ CASES = {
         "--source_column en --target_column de --average_checkpoints 2 --num_beams 1 --max_length 12",
         ("--max_length 11", "--max_length was 12 and is 11"),
         {
-            option: option
-            for option in ("--r_drop -1", "--r_drop nan", "--metric_for_best_model loss")
-        } | {"--bpe_dropout 0.1": "--bpe_dropout is retired"},
+            **{option: option for option in ("--r_drop -1", "--r_drop nan", "--metric_for_best_model loss")},
+            "--bpe_dropout 0.1": "--bpe_dropout is retired",
+            "--max_length 4 --tokenizer_kind byte_bpe --vocab_size 259": "exceed 4 tokens",
+            "--preset bert": "argument --preset: invalid choice: 'bert'",
+            "--num_beams 0": "--average_checkpoints and --num_beams",
+            "--config_overrides position_type=learned,max_position_embeddings=8": "positions for only 8 tokens",
+            "--model_name_or_path runs/x --separate_vocabularies": "--separate_vocabularies: for new models",
+        },
     ),
 }  # fmt: skip
 REFUSED = [(name, options, told) for name, case in CASES.items() for options, told in case.refused.items()]

@@ -10,7 +10,6 @@ import predict
 import pytest
 import torch
 import train_translation
-from processes import refusal
 from safetensors.torch import load_file
 from text_samples import fault
 from transformers import AutoModelForSeq2SeqLM, MBartTokenizer
@@ -214,20 +213,3 @@ def test_sources_that_are_judged_but_not_read_whole_are_counted(data: Path, tmp_
         long = sum(len(line.split()) == 4 for line in (data / f"{split}.en").read_text().splitlines())
         assert long
         assert f"{split}: {long} sources exceed --max_length 4 and are truncated before translation" in notes
-
-
-REFUSED = {
-    "--max_length 4 --tokenizer_kind byte_bpe --vocab_size 259": "exceed 4 tokens",
-    "--preset bert": "argument --preset: invalid choice: 'bert'",
-    "--num_beams 0": "--average_checkpoints and --num_beams",
-    f"--config_overrides {SIZES},position_type=learned,max_position_embeddings=8": "positions for only 8 tokens",
-    "--model_name_or_path runs/x --separate_vocabularies": "--separate_vocabularies: for new models",
-}
-
-
-@pytest.mark.parametrize(("options", "told"), REFUSED.items(), ids=range(len(REFUSED)))
-def test_what_cannot_be_is_refused_before_anything_is_written(
-    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture, options: str, told: str
-) -> None:
-    assert told in refusal(capsys, train, data, tmp_path / "run", options)
-    assert not (tmp_path / "run").exists()

@@ -33,7 +33,8 @@ def test_a_text_is_pooled_from_its_real_tokens(pooling: str) -> None:
     states = torch.where(MASK.bool()[..., None], STATES - 10, 1e6)
     expected = [REDUCTIONS[pooling](text[real]) for text, real in zip(states, MASK.bool())]
     assert_close(pool(states, MASK, pooling), torch.stack(expected))
-    assert_close(pool(STATES, None, pooling), torch.stack([REDUCTIONS[pooling](text) for text in STATES]))
+    expected = [REDUCTIONS[pooling](text) for text in STATES]
+    assert_close(pool(STATES, torch.ones_like(MASK), pooling), torch.stack(expected))
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16], ids=str)
@@ -52,7 +53,7 @@ def test_a_text_of_no_tokens_is_zeros(pooling: str, dtype: torch.dtype) -> None:
 
 def test_the_mean_of_a_long_text_fits_16_bits_though_its_sum_does_not() -> None:
     states = torch.full((1, 4096, 2), 20.0, dtype=torch.float16)
-    assert torch.equal(pool(states, None, "mean"), states[:, 0])
+    assert torch.equal(pool(states, torch.ones(1, 4096), "mean"), states[:, 0])
 
 
 def test_dropout_before_the_last_layer() -> None:

@@ -24,6 +24,7 @@ const STRINGS = {
     "head.decoder": "{0} is a decoder. Layers: {1}, heads in each: {2}, parameters: {3}.",
     "head.seq2seq": "{0} is an encoder-decoder. Layers: {1} and {4}, heads in each: {2}, parameters: {3}.",
     "head.failed": "This page could not be opened: {0}. It needs a browser of 2023 or later.",
+    "head.wider": "← There is more beside this: scroll sideways →",
     "head.footer": "Made by modeling-scratch {0}. This page loads nothing and sends nothing.",
 
     "typed.label": "Type a text of your own",
@@ -62,10 +63,19 @@ const STRINGS = {
 
     "pass.title": "The forward pass, tensor by tensor",
     "pass.intro":
-      "From the ids to the answer, in the order of computation. Open a layer, then a tensor: its equation, the line of code that made it, and all its numbers. Layers and heads count from 1: layer 1 is layers.0 in the code.",
-    "pass.counts": "{0} operations were recorded; {1} of them are results that the equations name.",
+      "From the ids to the answer, in the order of computation. Each line is a tensor with its formula. Open one for the whole formula of its part, the line of code that made it, and all its numbers. Layers and heads count from 1: layer 1 is layers.0 in the code.",
+    "pass.counts": "{0} operations were recorded; {1} of them are results that the formulas name.",
     "pass.computed":
-      "Your browser computed {0} results that the equations name. Their lines of code are those of the recorded text.",
+      "Your browser computed {0} results that the formulas name. Their lines of code are those of the recorded text.",
+    "symbol.X": "what a part reads, one row a token",
+    "symbol.X_enc": "the encoder's output",
+    "symbol.W": "weights",
+    "symbol.b": "biases",
+    "symbol.M": "mask: −∞ where a query may not look, 0 elsewhere",
+    "symbol.B_i": "bias by distance",
+    "symbol.i": "a head",
+    "symbol.t": "tokens",
+    "pass.towards": "On the way to",
     "pass.every": "Show every operation",
     "pass.encoder": "Encoder",
     "pass.decoder": "Decoder",
@@ -280,6 +290,7 @@ const STRINGS = {
     "head.decoder": "{0} ist ein Decoder. Schichten: {1}, Köpfe in jeder: {2}, Parameter: {3}.",
     "head.seq2seq": "{0} ist ein Encoder-Decoder. Schichten: {1} und {4}, Köpfe in jeder: {2}, Parameter: {3}.",
     "head.failed": "Diese Seite ließ sich nicht öffnen: {0}. Sie braucht einen Browser von 2023 oder später.",
+    "head.wider": "← Daneben geht es weiter: seitwärts scrollen →",
     "head.footer": "Erzeugt mit modeling-scratch {0}. Diese Seite lädt nichts und sendet nichts.",
 
     "typed.label": "Geben Sie einen eigenen Text ein",
@@ -318,10 +329,19 @@ const STRINGS = {
 
     "pass.title": "Der Durchlauf, Tensor für Tensor",
     "pass.intro":
-      "Von den Nummern zur Antwort, in der Reihenfolge der Rechnung. Öffnen Sie eine Schicht, dann einen Tensor: seine Gleichung, die Codezeile, die ihn erzeugt hat, und alle seine Zahlen. Schichten und Köpfe zählen ab 1: Schicht 1 heißt im Code layers.0.",
-    "pass.counts": "{0} Operationen wurden aufgezeichnet; {1} davon sind Ergebnisse, die in den Gleichungen vorkommen.",
+      "Von den Nummern zur Antwort, in der Reihenfolge der Rechnung. Jede Zeile ist ein Tensor mit seiner Formel. Geöffnet zeigt er die ganze Formel seines Teils, die Codezeile, die ihn erzeugt hat, und alle seine Zahlen. Schichten und Köpfe zählen ab 1: Schicht 1 heißt im Code layers.0.",
+    "pass.counts": "{0} Operationen wurden aufgezeichnet; {1} davon sind Ergebnisse, die in den Formeln vorkommen.",
     "pass.computed":
-      "Ihr Browser hat {0} Ergebnisse berechnet, die in den Gleichungen vorkommen. Ihre Codezeilen sind die des aufgezeichneten Textes.",
+      "Ihr Browser hat {0} Ergebnisse berechnet, die in den Formeln vorkommen. Ihre Codezeilen sind die des aufgezeichneten Textes.",
+    "symbol.X": "was ein Teil liest, eine Zeile je Token",
+    "symbol.X_enc": "die Ausgabe des Encoders",
+    "symbol.W": "Gewichte",
+    "symbol.b": "Bias",
+    "symbol.M": "Maske: −∞, wohin ein Token nicht blicken darf, sonst 0",
+    "symbol.B_i": "Bias nach dem Abstand",
+    "symbol.i": "ein Kopf",
+    "symbol.t": "Token",
+    "pass.towards": "Auf dem Weg zu",
     "pass.every": "Jede Operation zeigen",
     "pass.encoder": "Encoder",
     "pass.decoder": "Decoder",

@@ -70,7 +70,7 @@ function positionsTable({ positions }) {
   if (!positions?.length) return null;
   const read = tokensOf("target_tokens");
   return el("details", { class: "fold" }, el("summary", {}, t("answer.positions")),
-    el("div", { class: "scroll" },
+    scrollable({},
       el("table", { class: "plain" },
         el("thead", {},
           el("tr", {}, el("th", { scope: "col" }, t("answer.after")),

@@ -43,7 +43,7 @@ function gradientsOfParameters(parameters) {
   const most = Math.max(...parameters.map(({ norm }) => norm), 1e-12);
   const head = ["name", "shape", "norm", "change"].map((name) => el("th", { scope: "col" }, t(`backward.${name}`)));
   return [el("h3", {}, t("backward.parameters", parameters.length)),
-    el("div", { class: "scroll tall", tabindex: "0", role: "region",
+    scrollable({ class: "tall", tabindex: "0", role: "region",
       "aria-label": t("backward.parameters", parameters.length) },
       el("table", { class: "plain" }, el("thead", {}, el("tr", {}, head)),
         el("tbody", {},

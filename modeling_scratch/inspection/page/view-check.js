@@ -46,14 +46,14 @@ function partCheck() {
   return part("check", el("p", { class: shownClass }, words),
     state.model && note(t("check.speed", number(state.milliseconds, 2))), rows.length > 0
     && el("details", { class: "fold" }, el("summary", {}, t("check.tensors", rows.length)),
-      el("div", { class: "scroll tall", tabindex: "0", role: "region", "aria-label": t("check.tensors", rows.length) },
+      scrollable({ class: "tall", tabindex: "0", role: "region", "aria-label": t("check.tensors", rows.length) },
         el("table", { class: "plain" },
           el("thead", {},
             el("tr", {}, ["name", "shape"].map((name) => el("th", { scope: "col" }, t(`backward.${name}`))),
               el("th", { scope: "col" }, t("check.difference")))),
           el("tbody", {},
             rows.map(({ name, shape, difference }) =>
-              el("tr", {}, el("th", { scope: "row" }, el("code", {}, name)), el("td", {}, sizes(shape)),
+              el("tr", {}, el("th", { scope: "row" }, el("code", {}, shownName(name))), el("td", {}, sizes(shape)),
                 el("td", {}, number(difference, 2)))
             ))))));
 }

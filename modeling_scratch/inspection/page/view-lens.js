@@ -47,5 +47,5 @@ function lensOfTokens({ rows, layers }) {
         ))
       )));
   roving(cells, { columns: layers[0].answers.length });
-  return [el("div", { class: "scroll" }, table), readout];
+  return [scrollable({}, table), readout];
 }

@@ -61,7 +61,7 @@ function matrixFigure(matrix) {
   const showsRows = rowLabels && rows <= 80, showsColumns = columnLabels && columns <= 60;
   return el("figure", { class: `matrix${showsColumns ? " labelled" : ""}`,
     style: { "--rows": rows, "--columns": columns } },
-    el("div", { class: "scroll" }, el("div", { class: "frame" }, showsColumns
+    scrollable({}, el("div", { class: "frame" }, showsColumns
       && el("div", { class: "column-labels", "aria-hidden": "true" },
         columnLabels.map((each) => el("span", {}, el("i", {}, each)))), showsRows
       && el("div", { class: "row-labels", "aria-hidden": "true" }, rowLabels.map((each) => el("span", {}, each))),

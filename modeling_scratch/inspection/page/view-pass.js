@@ -1,5 +1,5 @@
 // Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-// Every tensor of the forward pass, in order, folded by block: equation, shape, line of code, heat map, statistics.
+// Every tensor of the forward pass, in order, folded by block: formula, shape, line of code, heat map, statistics.
 
 function partPass() {
   const { trace } = text();
@@ -9,38 +9,39 @@ function partPass() {
   return part("pass",
     note(text().typed ? t("pass.computed", names.size) : t("pass.counts", trace.steps.length, names.size)),
     trace.left_out && note(said(trace.left_out)),
+    symbolsNote(),
     !text().typed && el("label", { class: "switch" }, all, t("pass.every")),
     groups.map((group, i) => blockDetails(group, i, names)));
 }
 
-// The names that the equations speak of, by the part of the model that they belong to.
-const namesIn = (line) => new Set(line.split(" "));
-const MAIN = [
-  [/attention$/, namesIn("q_proj k_proj v_proj query_rotated key_rotated query key value scores weights heads o_proj")],
-  [/embeddings$/, namesIn("tokens positions token_types norm projection")],
-  [/residual$/, namesIn("before after")],
-  [/feed_forward$/, namesIn("gate_proj up_proj activation down_proj")],
-  [/(classifier|lm_head|pooler|stack)$/, namesIn("norm dense activation")],
-  [/^(model)?$/, namesIn("embeddings pooled pooler projection logits last_hidden_state")],
-];
-const isMainName = (name) => MAIN.some(([parent, names]) => parent.test(parentName(name)) && names.has(lastName(name)));
-
-// The two halves of a residual connection: what its part f reads, and what it gives.
-const RESIDUALS = { pre: ["norm(x)", "x + f(x)"], post: ["x", "norm(x + f(x))"], output: ["x", "x + norm(f(x))"],
-  sandwich: ["norm(x)", "x + norm(f(x))"] };
-
-/** A tensor's name in the code; a half of a residual connection is called by its formula. */
-function tensorTitle(name) {
-  const half = /residual\.(before|after)$/.exec(name)?.[1];
-  const formulas = RESIDUALS[state.explanation.model.config.norm_position];
-  return half && formulas ? formulas[half === "before" ? 0 : 1] : lastName(name);
+/** The sizes of this model under the symbols of the papers, and what the other symbols mean. */
+function symbolsNote() {
+  const { config } = state.explanation.model, math = (symbols) => el("math", {}, mathOf(symbols));
+  const values = { d_model: config.hidden_size, h: config.num_attention_heads, d_k: config.head_dim,
+    d_ff: config.intermediate_size, N: config.num_hidden_layers };
+  const symbols = ["X", config.is_encoder_decoder && "X_enc", "W", "b", "M",
+    ["alibi", "relative"].includes(config.position_type) && "B_i", "i", "t"].filter(Boolean);
+  return el("ul", { class: "note symbols" },
+    Object.entries(values).map(([symbol, size]) => el("li", {}, math(`${symbol} = ${size}`))),
+    symbols.map((symbol) => el("li", {}, math(symbol === "t" ? "t , s" : symbol), ` ${t(`symbol.${symbol}`)}`)));
 }
+
+// What the two halves of a residual connection return is held by these names.
+const HALVES = { before: "norm", after: "hidden_states" };
+
+/** A tensor's dotted name as the code has it. */
+const shownName = (name) => name.replace(/(?<=residual\.)(before|after)$/, (half) => HALVES[half]);
+const tensorTitle = (name) => lastName(shownName(name));
 
 const lastName = (name) => name.split(".").slice(-1)[0];
 const parentName = (name) => name.split(".").slice(0, -1).join(".");
 
-/** Step id: the main name of its result; steps without one are details of a computation. */
-function mainNames({ keys }) {
+/** Step id: the main name of its result; steps without one are details of a computation. Found once a text. */
+function mainNames(trace) {
+  return trace.mainNames ??= foundNames(trace);
+}
+
+function foundNames({ keys }) {
   const names = new Map();
   const places = text().trace.modules;
   for (const [name, id] of Object.entries(keys)) {
@@ -87,11 +88,19 @@ function blockDetails({ block, steps }, index, names) {
     if (!body.children.length) body.append(...stepRows(steps, names));
   };
   const main = steps.filter(({ id }) => names.has(id)).length;
-  const isOpen = /layers\.0$/.test(block) && !/decoder\./.test(block); // the first layer shows what the others are
+  const isOpen = !/layers\.(?!0$)/.test(block); // the first layer shows what the others are
   if (isOpen) fill();
-  return el("details", { class: "block", id: `block-${index}`, open: isOpen, toggle: (event) => event.target.open && fill() },
+  if (isOpen && index === 1) openWeights(body, steps, names);
+  return el("details", { class: "block", id: `block-${index}`, open: isOpen,
+    toggle: (event) => event.target.open && fill() },
     el("summary", {}, el("span", { class: "block-title" }, groupTitle(block, steps, names)), " ", el("code", {}, block),
       el("span", { class: "count" }, t(main === 1 ? "pass.tensor" : "pass.tensors", main))), body);
+}
+
+/** Open one tensor, which shows what the others have. */
+function openWeights(body, steps, names) {
+  const weights = steps.find(({ id }) => /attention\.weights$/.test(names.get(id)));
+  if (weights) body.querySelector(`#step-${weights.id}`).open = true;
 }
 
 /** The steps of a block, with a heading where a part of it begins. */
@@ -100,19 +109,38 @@ function stepRows(steps, names) {
   let current = null;
   for (const step of steps) {
     const name = names.get(step.id), owner = name && parentName(name);
-    if (name && owner !== current && modules.has(owner)) {
+    if (name && owner !== current && modules.has(owner) && blockOf(name) !== name) {
       current = owner;
-      const { name: kind, equation } = modules.get(owner);
-      rows.push(el("h3", {}, el("span", {}, lastName(owner) || kind), el("small", {}, equation ?? "")));
+      const { name: kind, equation } = modules.get(owner), formula = formulaOfPart(owner);
+      rows.push(el("h3", {}, el("span", {}, lastName(owner) || kind),
+        formula.length ? formulaBox(formula) : el("small", {}, equation ?? "")));
     }
     rows.push(stepDetails(step, name));
   }
   return rows;
 }
 
-/** The name that says most: a variable of the code, or else the last part of the dotted name. */
+/** The name that says most: that in the formulas, a variable of the code, or else the last part of the dotted name. */
 function stepName(step) {
-  return step.variable ?? (step.names.length ? lastName(step.names[0]) : step.op);
+  const name = mainNames(text().trace).get(step.id);
+  const other = step.names.find((each) => lastName(each) !== "input");
+  return name ? tensorTitle(name) : step.variable ?? (other ? lastName(other) : step.op);
+}
+
+/** The first tensor of a formula for which a step was computed: its name, or undefined. */
+function purposeOf(step) {
+  const { trace } = text(), names = mainNames(trace);
+  if (!trace.purposes) {
+    trace.purposes = new Map();
+    for (const { id, inputs } of [...trace.steps].reverse()) {
+      if (names.has(id)) trace.purposes.set(id, id);
+      const purpose = trace.purposes.get(id) ?? Infinity;
+      for (const { step: source } of inputs) {
+        trace.purposes.set(source, Math.min(purpose, trace.purposes.get(source) ?? Infinity));
+      }
+    }
+  }
+  return names.get(trace.purposes.get(step.id));
 }
 
 function stepDetails(step, name) {
@@ -120,8 +148,9 @@ function stepDetails(step, name) {
   const tensor = step.values ? decoded(step.values) : null;
   return el("details", { class: name ? "step" : "step minor", id: `step-${step.id}`,
     toggle: (event) => event.target.open && !body.children.length && body.append(...stepBody(step, tensor)) },
-    el("summary", {}, el("code", { class: "name" }, name ? tensorTitle(name) : stepName(step)),
-      el("span", { class: "op" }, step.op), el("span", { class: "shape" }, sizes(step.shape)), strip(tensor)), body);
+    el("summary", {}, el("code", { class: "name" }, stepName(step)),
+      name ? formulaBox(formulaOf(name).slice(0, 1)) : el("span", { class: "op" }, step.op),
+      el("span", { class: "shape" }, sizes(step.shape)), strip(tensor)), body);
 }
 
 /** The first rows of a tensor as a narrow picture. */
@@ -138,15 +167,50 @@ function stepBody(step, tensor) {
   facts.push([t("pass.zeros"), percent(step.zeros ?? 0)]);
   if (step.masked) facts.push([t("pass.masked"), percent(step.masked)]);
   return [
-    step.equation && el("p", { class: "equation" }, step.equation),
+    ...formulasOf(step),
     el("p", { class: "code" }, el("span", { class: "place" }, `${step.file}:${step.line}`), el("code", {}, step.code)),
     el("dl", { class: "facts" }, facts.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)))),
     inputsOf(step),
     tensor
-      ? tensorFigure(tensor, step.names[0] ?? stepName(step), axesOf(step))
+      ? tensorFigure(tensor, shownName(step.names[0] ?? stepName(step)), axesOf(step))
       : note(t("pass.unrecorded")),
     recomputed(step, tensor),
   ].filter(Boolean);
+}
+
+/** Formulas, one a line, in smaller letters where the window is narrow: browsers break none of them. */
+function formulaBox(lines, name = "formula") {
+  const box = el("span", { class: name }, lines);
+  state.fitting ??= new ResizeObserver((entries) =>
+    requestAnimationFrame(() => fit(entries.map(({ target }) => target)))
+  );
+  state.fitting.observe(box);
+  return box;
+}
+
+/** All are measured at once, so that the browser lays the page out once. */
+function fit(boxes) {
+  for (const box of boxes) box.style.fontSize = "";
+  const shares = boxes.map((box) => box.clientWidth / box.scrollWidth);
+  boxes.forEach((box, i) => {
+    if (shares[i] < 1) box.style.fontSize = `${0.99 * shares[i]}rem`;
+  });
+}
+
+/** The formula of a tensor, and that of its part, in which it is marked; of a detail, that of what it is needed for. */
+function formulasOf(step) {
+  const own = mainNames(text().trace).get(step.id), name = own ?? purposeOf(step);
+  const whole = name ? formulaOfPart(parentName(name), name) : [];
+  const lines = own || (name && !whole.length) ? formulaOf(name) : [];
+  const isOther = !(lines.length || whole.length) || state.difference > TOLERANCE; // code of the reader's own
+  const isWhole = whole.some((line) => line.textContent === lines[0]?.textContent); // no need to say it twice
+  return [
+    !own && name && note(t("pass.towards"), " ", el("code", {}, tensorTitle(name))),
+    lines.length > 0 && !isWhole && formulaBox(lines),
+    whole.length > 0 && formulaBox(whole, "formula whole"),
+    isWhole && lines.length > 1 && formulaBox(lines.slice(1)),
+    isOther && step.equation && el("p", { class: "equation" }, step.equation),
+  ];
 }
 
 /** Tokens, where the last axis but one counts them; then the axis before it counts heads, and scores have keys. */

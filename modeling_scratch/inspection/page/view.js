@@ -6,7 +6,7 @@
  * baseline: forward() of that text as it stands, milliseconds: the time that it took, problem: why it failed, or null.
  * change: what the reader changed; changed: forward() of it, or null. rules: of the tokenizer; untyped: why the page
  * cannot read new texts, or null; recorded: how many texts were recorded; difference: of the logits from PyTorch's as
- * the page opened.
+ * the page opened; fitting: observes the widths of formulas.
  */
 const state = {
   explanation: null,
@@ -21,6 +21,7 @@ const state = {
   untyped: null,
   recorded: 0,
   difference: null,
+  fitting: null,
 };
 
 const text = () => state.explanation.texts[state.number];
@@ -40,16 +41,21 @@ function listen(element, name, react) {
 
 // ---- Elements -------------------------------------------------------------------------------------------------------
 
-const SVG_TAGS = new Set(["svg", "path", "line", "text", "rect", "g", "circle", "polyline", "polygon", "title"]);
+const NAMESPACES = {
+  "http://www.w3.org/2000/svg": "svg path line text rect g circle polyline polygon title",
+  "http://www.w3.org/1998/Math/MathML": "math mrow mi mo mn mfrac msqrt msub msup msubsup mtable mtr mtd",
+};
+const NAMESPACE_OF = new Map(
+  Object.entries(NAMESPACES).flatMap(([address, tags]) => tags.split(" ").map((tag) => [tag, address])),
+);
 
 /**
  * An element. Attributes that are functions listen ("click"), `style` is an object, false and null leave out.
  * Children are elements or plain text: nothing is ever parsed as HTML.
  */
 function el(tag, attributes = {}, ...children) {
-  const element = SVG_TAGS.has(tag)
-    ? document.createElementNS("http://www.w3.org/2000/svg", tag)
-    : document.createElement(tag);
+  const namespace = NAMESPACE_OF.get(tag);
+  const element = namespace ? document.createElementNS(namespace, tag) : document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || value === false) continue;
     if (typeof value === "function") element.addEventListener(name, value);
@@ -107,6 +113,16 @@ function part(id, ...content) {
 }
 
 const note = (...content) => el("p", { class: "note" }, content);
+
+/** What may be wider than the window, and then a line below it that says so. */
+function scrollable(attributes, ...content) {
+  const box = el("div", { ...attributes, class: `scroll ${attributes.class ?? ""}`.trim() }, content);
+  const hint = el("p", { class: "wider", "aria-hidden": "true", hidden: true }, t("head.wider"));
+  new ResizeObserver(() => {
+    hint.hidden = box.scrollWidth <= box.clientWidth + 1;
+  }).observe(box);
+  return [box, hint];
+}
 
 // ---- Words and numbers ----------------------------------------------------------------------------------------------
 

@@ -1,23 +1,31 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The misclassified texts: the surest first, in the report and in a table beside it."""
+"""What a report quotes: wrong answers, the surest first, also in a table, and the words that speak for a class."""
 
 import csv
 from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 
 from modeling_scratch.data.text_pairs import of_parts
-from modeling_scratch.report.misclassified import (
+from modeling_scratch.report.baselines import run_baselines
+from modeling_scratch.report.quoted_texts import (
     SHOWN,
     Misclassified,
+    class_scores_of_ngrams,
+    class_words_text,
     find_misclassified,
     misclassified_text,
     save_misclassified,
 )
+from modeling_scratch.run.layout import MISCLASSIFIED
 from modeling_scratch.utils.markdown import escaped
 
 NAMES = ["bad", "good"]
+CLASSES = ["bad", "fair", "good"]
+OWN = {"bad": ["dull", "cold", "not good"], "fair": ["mild", "average"], "good": ["warm", "bright"]}
+COMMON = ["film", "the", "plot", "a"]
 
 
 def wrong_answers(texts: list[str], labels: np.ndarray, sure: np.ndarray, linear: np.ndarray) -> list[Misclassified]:
@@ -38,8 +46,8 @@ def test_the_surest_wrong_answers_are_first(tmp_path: Path) -> None:
     labels, linear = rng.integers(2, size=(2, 100))
     sure = rng.random(100)
     found = wrong_answers(texts, labels, sure, linear)
-    save_misclassified(found, tmp_path / "wrong.csv")
-    lines = lines_of(tmp_path / "wrong.csv")
+    save_misclassified(found, tmp_path)
+    lines = lines_of(tmp_path / MISCLASSIFIED)
     assert {line["row"] for line in lines} == {str(row + 1) for row in np.flatnonzero((sure > 0.5) != labels)}
     assert [float(line["probability"]) for line in lines] == sorted(
         (float(line["probability"]) for line in lines), reverse=True
@@ -62,11 +70,36 @@ def test_pairs_have_two_columns_and_no_wrong_answer_says_nothing(tmp_path: Path)
     pairs = [of_parts(["ten people left", "the theatre was full"]), of_parts(["it is long", "it is short"])]
     one, sure = np.array([0, 1]), np.array([0.9, 0.8])
     wrong = wrong_answers(pairs, one, sure, linear=one)
-    save_misclassified(wrong, tmp_path / "wrong.csv")
-    (line,) = lines_of(tmp_path / "wrong.csv")
+    save_misclassified(wrong, tmp_path)
+    (line,) = lines_of(tmp_path / MISCLASSIFIED)
     assert (line["text"], line["text_pair"]) == ("ten people left", "the theatre was full")
     assert "both models" not in misclassified_text(wrong, "NB-SVM")
     right = wrong_answers(pairs, np.array([1, 1]), sure, linear=one)
-    save_misclassified(right, tmp_path / "none.csv")
+    save_misclassified(right, tmp_path)
     assert misclassified_text(right, "NB-SVM") == ""
-    assert not (tmp_path / "none.csv").exists()
+    assert not (tmp_path / MISCLASSIFIED).exists()
+
+
+@pytest.mark.parametrize("model", [0, 1], ids=["TF-IDF", "NB-SVM"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_own_words_come_first_with_what_they_add(model: int, classes: int) -> None:
+    """A class without texts has no words."""
+    generator, names = np.random.default_rng(0), CLASSES[:classes]
+    labels = np.arange(240) % classes
+    texts = [" ".join([*generator.choice(COMMON, 3), generator.choice(OWN[names[label]])]) for label in labels]
+    result = run_baselines(texts, labels, texts[:5])[model]
+    weights = result.weights_over(classes + 1)
+    counter = CountVectorizer(vocabulary=weights.ngrams, ngram_range=(1, 3), token_pattern=r"(?u)\b\w+\b")
+    counts = counter.transform(texts)
+    features = counts.sign()
+    if weights.idf is not None:
+        transformer = TfidfTransformer(sublinear_tf=True)
+        transformer.idf_ = weights.idf
+        features = transformer.transform(counts)
+    found = class_scores_of_ngrams(weights, classes + 1, texts, labels.tolist())
+    means = np.stack([np.asarray(features[labels == index].mean(0)).ravel() for index in range(classes)])
+    assert found[:classes] == pytest.approx((weights.weight[:classes] - weights.weight.mean(0)) * means)
+    shown = class_words_text(weights, [*names, "none"], texts, labels.tolist(), "linear")
+    rows = [line.strip("| ").split(" | ") for line in shown.splitlines() if line.startswith("|")][2:]
+    assert [name for name, _ in rows] == names
+    assert all(set(OWN[name]) <= set(words.split(", ")) for name, words in rows)

@@ -1,0 +1,100 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""One commit to a repository on the Hub. Repeated after an interruption, it uploads only what is missing there."""
+
+import logging
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from huggingface_hub import CommitInfo, CommitOperationAdd, CommitOperationDelete, HfApi
+
+from ..utils.errors import DataError
+from .leaks import TOKEN
+from .quotations import QUOTING
+from .uploads import Upload
+
+SIGNATURE = re.compile(r"(?<=\S)[?]\S+=\S+")  # of presigned storage URLs, which grant access
+LOG_IN = "set HF_TOKEN or log in with `hf auth login`"
+KEPT_IN_COMMITS = "  (earlier commits still have it: delete the repository if its texts must not be read)"
+REPEAT = "repeat the command to retry"
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A repository on the Hub, which is created if needed. kind: "model" or "space". revision: None for main."""
+
+    name: str
+    token: str
+    private: bool = False
+    revision: str | None = None
+    kind: str = "model"
+
+    def commit(self, upload: Upload, message: str) -> CommitInfo:
+        """Upload the files, and delete those of an earlier upload. Raises `DataError`, in one line without secrets."""
+        option = "--space" if self.kind == "space" else "--repo_id"
+        with clean_logs(self.token):
+            try:
+                return self._commit(upload, message)
+            except DataError:
+                raise
+            except KeyboardInterrupt:
+                raise DataError(f"{option} {self.name}: interrupted; {REPEAT}") from None
+            except Exception as error:  # network, client, server: many types
+                raise DataError(f"{option} {self.name}: {without_secrets(_reason(error), self.token)}") from error
+
+    def _commit(self, upload: Upload, message: str) -> CommitInfo:
+        hub, sdk = HfApi(token=self.token or None), "gradio" if self.kind == "space" else None
+        kind: dict[str, Any] = {"repo_type": self.kind}
+        url = hub.create_repo(self.name, private=self.private or None, exist_ok=True, space_sdk=sdk, **kind)
+        if self.private and not hub.repo_info(url.repo_id, **kind).private:
+            raise DataError(
+                f"{url} already exists and is public; nothing was uploaded; make it private in its settings"
+            )
+        where = {"repo_id": url.repo_id, "revision": self.revision, **kind}
+        if self.revision is not None:
+            hub.create_branch(url.repo_id, branch=self.revision, exist_ok=True, **kind)
+        there = set(hub.list_repo_files(**where))
+        stale = sorted(name for name in there - upload.files.keys() if upload.is_stale(name))
+        operations: list[Any] = [CommitOperationAdd(name, path) for name, path in upload.files.items()]
+        operations += map(CommitOperationDelete, stale)
+        commit = hub.create_commit(operations=operations, commit_message=message, **where)
+        for name in stale:
+            print(f"{'deleted on the Hub':>21}  {name}{KEPT_IN_COMMITS if name in QUOTING else ''}")
+        return commit
+
+
+def _reason(error: Exception) -> str:
+    status = getattr(getattr(error, "response", None), "status_code", None)
+    if status == 401:
+        return f"the Hub does not accept the access token: {LOG_IN}"
+    if status == 403:
+        return f"the access token lacks write permission: {error}"
+    cause = f" {error.__cause__}" if isinstance(error, RuntimeError) else ""  # a RuntimeError does not name its cause
+    return f"{error}{cause}; {REPEAT}"
+
+
+@contextmanager
+def clean_logs(token: str) -> Iterator[None]:
+    """Remove secrets from the client's log messages on retries."""
+
+    def clean(record: logging.LogRecord) -> bool:
+        record.msg, record.args = without_secrets(record.getMessage(), token), ()
+        return True
+
+    handlers = logging.getLogger("huggingface_hub").handlers
+    for handler in handlers:
+        handler.addFilter(clean)
+    try:
+        yield
+    finally:
+        for handler in handlers:
+            handler.removeFilter(clean)
+
+
+def without_secrets(text: str, token: str) -> str:
+    """Return the text in one line, with secrets masked."""
+    for secret in re.compile(re.escape(token)), TOKEN, SIGNATURE:
+        text = secret.sub("***", text)
+    return " ".join(text.split())
