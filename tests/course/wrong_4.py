@@ -26,9 +26,7 @@ def without_second_residual(x: Tensor, block: Any) -> Tensor:
 
 WRONG: list[tuple[str, Any, str]] = [
     ("rms_norm", lambda x, weight, eps: F.layer_norm(x, (x.shape[-1],), weight, eps=eps), "this is the layer norm"),
-    ("rms_norm", lambda x, weight, eps: x / (x.pow(2).mean(-1) + eps).sqrt() * weight, "raises RuntimeError"),
     ("rms_norm", lambda x, weight, eps: x * torch.rsqrt((x * x).mean(1, True) + eps) * weight, "is over the tokens"),
-    ("rms_norm", lambda x, weight, eps: F.normalize(x, eps=eps), "the value at"),
     (
         "rms_norm",
         lambda x, weight, eps: x / ((x**2).mean(-1, keepdim=True) ** 0.5 + eps) * weight,
@@ -40,11 +38,9 @@ WRONG: list[tuple[str, Any, str]] = [
     ("gated_feed_forward", lambda x, gate, up, down: (x @ gate) * F.silu(x @ up) @ down, "it belongs to the gate"),
     ("gated_feed_forward", lambda x, gate, up, down: (F.silu(x @ gate) + (x @ up)) @ down, "it has to multiply"),
     ("gated_feed_forward", lambda x, gate, up, down: torch.sigmoid(x @ gate) * (x @ up) @ down, "this is a sigmoid"),
-    ("gated_feed_forward", lambda x, gate, up, down: F.silu(x @ gate.T) * (x @ up.T) @ down, "raises RuntimeError"),
     ("pre_norm_block", one_stream_too_few, "attention's update is lost"),
     ("pre_norm_block", one_norm, "each has its own"),
     ("pre_norm_block", without_second_residual, "second residual connection is missing"),
-    ("pre_norm_block", lambda x, block: x + block.attention(block.attention_residual.norm(x)), "TypeError"),
     ("parameters_of_block", lambda d_model, d_ff: 4 * d_model**2 + 2 * d_model * d_ff, "norms and all biases"),
     ("parameters_of_block", lambda d, f: 4 * (d * d + d) + d * f + f + f * d + d, "two norms are missing"),
     ("parameters_of_block", lambda d, f: 3 * (d * d + d) + d * f + f + f * d + d + 4 * d, "fourth matrix"),
