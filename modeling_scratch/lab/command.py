@@ -16,6 +16,8 @@ from ..sharing.run_record import environment, without_paths
 from ..utils.errors import DataError
 from ..utils.files import remove, write_json
 from ..utils.options import option
+from .breaks import BREAKS
+from .digits import chosen, run_breaks
 from .report import CURVES, MARKDOWN, PAGE, RECORD, Results, shown, size_note, write_report
 from .runs import in_process, plan, read_json, train
 from .tasks import EVALUATIONS, NEEDED, TASKS, Experiment, find_task
@@ -25,15 +27,17 @@ PLAN = "plan"
 # What the lab decides for each run.
 OURS = ("seed", "output_dir", "config_overrides", "max_steps", "overwrite", "resume_from_checkpoint", "data_dir")
 SHOWN = "accuracy", "bleu", "loss", "perplexity"  # after each run
-NOT_OF_COMMAND = ("output_dir", "overwrite", "score", "seeds")  # they change no run
+OF_BREAKS = ("broken", "seeds", "max_steps")
+NOT_OF_COMMAND = ("output_dir", "overwrite", "score", "seeds", "broken")  # they change no run
 
 
 @dataclass
 class LabArguments:
     """What to train, what to vary, and how often."""
 
-    task: str = field(
-        metadata={"help": f"{', '.join(TASKS)}, a folder of labelled texts, or text to write like (.txt)."}
+    task: str | None = option(
+        None,
+        f"{', '.join(TASKS)}, a folder of labelled texts, or text to write like (.txt).",
     )
     vary: list[str] = field(
         default_factory=list,
@@ -42,6 +46,11 @@ class LabArguments:
             "help": "A field of the configuration and its values, the first of which is the base: "
             "norm_position=pre,post. Repeat the option for further fields.",
         },
+    )
+    broken: str | None = option(
+        None,
+        f"In place of a task: train a small model whole and with a part broken: {', '.join(BREAKS)}, several with "
+        "commas, or all. Other options: --seeds, --max_steps.",
     )
     seeds: int = option(3, "The number of seeds of each variant, from 0 on.")
     data_dir: str | None = option(None, "; ".join(f"{name}: {what}" for name, what in NEEDED.items()) + ".")
@@ -67,6 +76,10 @@ class LabArguments:
             raise DataError(f"--seeds {self.seeds}: must be at least 1")
         if self.max_steps is not None and self.max_steps < EVALUATIONS:
             raise DataError(f"--max_steps {self.max_steps}: must be at least {EVALUATIONS}, one for each evaluation")
+        if self.broken is None and self.task is None:
+            raise DataError("--task is missing: name what to train; or give --broken, which has a task of its own")
+        if self.broken is not None and (others := [name for name in self.given() if name not in OF_BREAKS]):
+            raise DataError(f"--{others[0]}: not with --broken, whose models and task are its own")
         try:
             shlex.split(self.options)
         except ValueError as error:
@@ -75,6 +88,11 @@ class LabArguments:
         if refused := [name for name in OURS if name in given]:
             raise DataError(f"--options: the lab itself sets --{refused[0]}; give it as an option of the lab, or not")
 
+    def given(self) -> list[str]:
+        """Return the options that differ from their defaults."""
+        defaults: dict[str, Any] = {each.name: [] if each.name == "vary" else each.default for each in fields(self)}
+        return [name for name, value in vars(self).items() if value != defaults[name]]
+
     def command(self) -> dict[str, Any]:
         """Return what decides on the runs, without local paths, to recognise the same command."""
         return {name: without_paths(value) for name, value in vars(self).items() if name not in NOT_OF_COMMAND}
@@ -82,6 +100,9 @@ class LabArguments:
 
 def run_lab(arguments: LabArguments) -> None:
     """Plan, train what is not finished, and report. Input errors are raised before the first run."""
+    if arguments.broken is not None:
+        return run_breaks(chosen(arguments.broken), arguments.seeds, arguments.max_steps)
+    assert arguments.task
     factors = parse_factors(arguments.vary)
     task, of_data = find_task(arguments.task, arguments.data_dir)
     options = [*task.options, *of_data, *shlex.split(arguments.options)]
@@ -199,11 +220,10 @@ def conditions(
 def repeated(arguments: LabArguments) -> list[str]:
     """Return the command line, with the last component of absolute paths."""
     words = []
-    for each in fields(arguments):
-        value = getattr(arguments, each.name)
-        if each.name != "overwrite" and value != each.default:
-            for one in value if isinstance(value, list) else [value]:
-                words += [f"--{each.name}", str(without_paths(one))]
+    for name in arguments.given():
+        value = getattr(arguments, name)
+        for one in [] if name == "overwrite" else value if isinstance(value, list) else [value]:
+            words += [f"--{name}", str(without_paths(one))]
     return words
 
 

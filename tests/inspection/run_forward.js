@@ -9,7 +9,7 @@ for (const name of ["unpack.js", "forward.js", "contributions.js"]) vm.runInThis
 async function main() {
   const answers = [];
   for (const { model, inputs, off, names, contributions } of JSON.parse(fs.readFileSync(0, "utf8"))) {
-    const switched = { ...off, heads: new Map(off.heads), layers: new Set(off.layers) };
+    const switched = { ...off, heads: new Map(off.heads), layers: new Set(off.layers), broken: new Set(off.broken) };
     const unpacked = await unpackModel(model), tensors = forward(unpacked, inputs, switched);
     if (contributions) {
       answers.push(contributionsOf(unpacked, tensors, inputs.input_ids, contributions, contributions.index));

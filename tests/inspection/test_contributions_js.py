@@ -20,7 +20,7 @@ NOTHING_OFF: dict[str, Any] = {"heads": [], "layers": []}
 SWITCHED_OFF = (
     {"heads": [["model.stack.layers.0.attention", [0, 1]]], "layers": []},
     {"heads": [], "layers": ["model.stack.layers.0"]},
-    {"heads": [], "layers": ["model.stack.layers.0", "model.stack.layers.1"], "positions": True},
+    {"heads": [], "layers": ["model.stack.layers.0", "model.stack.layers.1"], "broken": ["positions"]},
 )
 
 

@@ -22,6 +22,7 @@ from transformers import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWa
 
 from modeling_scratch import fast, presets
 from modeling_scratch.inspection import weights
+from modeling_scratch.lab.breaks import broken
 from modeling_scratch.layers import ACTIVATIONS
 from modeling_scratch.stack import Block
 
@@ -38,27 +39,23 @@ SMALL: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Run:
-    """A model, what it reads, and what is switched off: heads by their attention, blocks, positions."""
+    """A model, what it reads, and what is switched off: heads by their attention, blocks, parts of the architecture."""
 
     model: Any
     inputs: dict[str, Tensor]
     heads: dict[str, list[int]] = field(default_factory=dict)
     layers: tuple[str, ...] = ()
-    without_positions: Any = None  # the same weights in a model that has no positions
+    broken: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         inputs = {name: ids[0].tolist() for name, ids in self.inputs.items()}
-        off = {
-            "heads": list(self.heads.items()),
-            "layers": self.layers,
-            "positions": self.without_positions is not None,
-        }
+        off = {"heads": list(self.heads.items()), "layers": self.layers, "broken": self.broken}
         return {"model": weights.packed_model(self.model, 24), "inputs": inputs, "off": off}
 
     def expected(self) -> Tensor:
         """The logits, or the hidden states of a base model, by PyTorch with hooks."""
         with torch.no_grad(), fast.disabled(), switched_off(self):
-            output = (self.without_positions or self.model)(**self.inputs)
+            output = self.model(**self.inputs)
         if "start_logits" in output:
             return torch.stack((output.start_logits, output.end_logits), -1)[0]
         return output[0][0]  # the first field: logits or hidden states
@@ -84,6 +81,8 @@ def switched_off(run: Run) -> Iterator[None]:
         for name in run.layers:
             block = run.model.get_submodule(name)
             hooks.enter_context(block.register_forward_hook(lambda module, inputs, output: inputs[0]))
+        for name in run.broken:
+            hooks.enter_context(broken(run.model, name))
         yield
 
 
@@ -168,12 +167,19 @@ def test_what_is_switched_off_counts_as_zero_in_pytorch() -> None:
     assert_same(runs)
 
 
-@pytest.mark.parametrize("kind", ["learned", "sinusoidal", "rotary", "alibi", "relative"])
-def test_positions_switched_off_are_a_model_without_them(kind: str) -> None:
-    case = model_cases.TEXTS
-    model, without = case.model(position_type=kind), case.model(position_type="none")
-    without.load_state_dict(model.state_dict(), strict=False)
-    assert_same([Run(model, inputs_of(case), without_positions=without)])
+def test_broken_parts_are_those_that_the_lab_breaks() -> None:
+    """One by one and together, of models with every switch. Without norms, numbers are large, and rounding is, too."""
+    runs: list[Run] = []
+    halves = ("scaling", "residual", "softmax_axis"), ("mask", "norm", "positions")
+    cases = model_cases.CAUSAL_LM, model_cases.CAUSAL_LM, model_cases.SEQ2SEQ_LM, model_cases.SEQ2SEQ_LM
+    for switches, case, names in zip(SWITCHES.values(), cycle(cases), cycle(halves)):
+        model, inputs = case.model(**switches), inputs_of(case)
+        runs += [Run(model, inputs, broken=(name,)) for name in names]
+        runs.append(Run(model, inputs, broken=("mask", "scaling", "softmax_axis", "positions")))
+    for kind in ("learned", "sinusoidal", "alibi", "relative"):
+        model = model_cases.TEXTS.model(position_type=kind)
+        runs.append(Run(model, inputs_of(model_cases.TEXTS), broken=("positions",)))
+    assert_same(runs, tolerance=1e-4)
 
 
 def test_token_types_count_as_in_pytorch() -> None:

@@ -22,6 +22,7 @@ from modeling_scratch import (
 )
 from modeling_scratch.inspection.page import page as write_page
 from modeling_scratch.inspection.page import rendered
+from modeling_scratch.lab.breaks import broken
 from modeling_scratch.utils.errors import DataError
 
 pytestmark = pytest.mark.browser
@@ -201,6 +202,23 @@ def test_a_head_is_switched_off_and_on_again(page: Any, folder: Path) -> None:
     assert page.get_attribute('[aria-label="Layer 2: Head 3"]', "aria-checked") == "true"
 
 
+def test_parts_are_broken_and_mended(page: Any, folder: Path, classifier: Any) -> None:
+    """The logits are those of PyTorch with the same part broken."""
+    opened(page, folder / "classifier.html")
+    before, ids = shown_logits(page), [int(text) for text in page.locator("#change .tokens .id").all_inner_texts()]
+    for name in ("scaling", "residual", "norm", "softmax_axis"):
+        switch = page.locator("#change [role=switch]", has_text=name.partition("_")[0])
+        switch.click()
+        with broken(classifier, name):
+            assert shown_logits(page) == pytest.approx(logits_of(classifier, input_ids=ids), rel=1e-3, abs=1e-4)
+        assert "→" in page.inner_text(".change-bar")
+        switch.click()
+        assert shown_logits(page) == before
+    assert page.locator("#change [role=switch]", has_text="Causal mask").count() == 0
+    opened(page, folder / "decoder.html")
+    assert page.locator("#change [role=switch]", has_text="Causal mask").count() == 1
+
+
 def test_a_token_is_swapped_added_and_removed(page: Any, folder: Path, classifier: Any) -> None:
     opened(page, folder / "classifier.html")
     ids = [int(text) for text in page.locator("#change .tokens .id").all_inner_texts()]
@@ -307,7 +325,8 @@ def test_each_token_of_an_output_has_its_words(page: Any, folder: Path, name: st
 def test_the_training_step_is_there_for_each_label(page: Any, folder: Path) -> None:
     opened(page, folder / "classifier.html")
     first = page.inner_text("#backward .facts")
-    page.click("#backward [role=radio] >> nth=1")
+    assert page.get_attribute("#backward [role=radio] >> nth=1", "aria-checked") == "true"  # of which it learns most
+    page.click("#backward [role=radio] >> nth=0")
     assert page.inner_text("#backward .facts") != first
 
 

@@ -3,6 +3,7 @@
 //
 // A tensor is {shape, data}, row by row in a Float32Array; sums are float64. T tokens, S tokens that are attended to,
 // H heads, D head size. A pass is {model, off, tensors}: the model, what is switched off, and every result by its name.
+// off.broken names parts of the architecture: breaks.py of the lab breaks the same ones in PyTorch.
 
 /** @typedef {{shape: number[], data: Float32Array}} Tensor */
 
@@ -26,6 +27,7 @@ function record(pass, name, x) {
   return x;
 }
 
+const isBroken = (pass, part) => pass.off?.broken.has(part);
 const has = (pass, name) => pass.model.weights.has(`${name}.weight`);
 const weight = (pass, name) => pass.model.weights.get(`${name}.weight`);
 const bias = (pass, name) => pass.model.weights.get(`${name}.bias`);
@@ -58,7 +60,7 @@ function lookUp(pass, name, ids) {
 
 /** (x - mean) / sqrt(variance + eps) * weight + bias, or x / sqrt(mean(x^2) + eps) * weight. */
 function norm(pass, name, x) {
-  if (!has(pass, name)) return x;
+  if (!has(pass, name) || isBroken(pass, "norm")) return x;
   const { norm_type: kind, norm_eps: eps } = pass.model.config;
   const size = width(x), scale = weight(pass, name).data, shift = bias(pass, name);
   const y = tensor(...x.shape);
@@ -119,7 +121,7 @@ function after(pass, name, residual, update) {
   const position = pass.model.config.norm_position;
   if (position === "output") update = norm(pass, `${name}.norm`, update);
   if (position === "sandwich") update = norm(pass, `${name}.output_norm`, update);
-  const sum = add(residual, update);
+  const sum = isBroken(pass, "residual") ? update : add(residual, update);
   return record(pass, `${name}.after`, position === "post" ? norm(pass, `${name}.norm`, sum) : sum);
 }
 
@@ -171,24 +173,26 @@ function layerType(pass, name) {
   return types?.[Number(/layers\.(\d+)/.exec(name)[1])] ?? (window === null ? "full_attention" : "sliding_attention");
 }
 
-/** Whether a query may look at a key: both in one window, and the key not later in a causal stack. */
+/** Whether query t of a text may look at key s: both in one window, and the key not later in a causal stack. */
 function mayLook(pass, name, isCausal) {
   const window = layerType(pass, name) === "sliding_attention" ? pass.model.config.sliding_window : Infinity;
-  return isCausal ? (t, s) => s <= t && t - s < window : (t, s) => Math.abs(t - s) <= window;
+  if (!isCausal) return (t, s) => Math.abs(t - s) <= window;
+  if (isBroken(pass, "mask")) return () => true;
+  return (t, s) => s <= t && t - s < window;
 }
 
 /** What positions add to the score of head h, query t and key s; 0 where they add nothing. */
 function positionBias(pass, name) {
   const table = pass.model.weights.get(`tables.${name.split(".layers.")[0]}.position_bias`);
-  if (!table || pass.off.positions) return () => 0;
+  if (!table || isBroken(pass, "positions")) return () => 0;
   const size = width(table), middle = (size - 1) / 2;
   return (h, t, s) => table.data[h * size + middle + s - t];
 }
 
-/** Q K^T / sqrt(D) + bias, -infinity where a query may not look: (H, T, D), (K, S, D) -> (H, T, S). */
-function attentionScores(query, key, looks, bias) {
+/** scaling Q K^T + bias, -infinity where a query may not look: (H, T, D), (K, S, D) -> (H, T, S). */
+function attentionScores(query, key, scaling, looks, bias) {
   const [heads, length, size] = query.shape, [groups, seen] = key.shape;
-  const y = tensor(heads, length, seen), scaling = size ** -0.5;
+  const y = tensor(heads, length, seen);
   for (let h = 0; h < heads; h++) {
     const group = Math.floor((h * groups) / heads);
     for (let t = 0; t < length; t++) {
@@ -215,6 +219,16 @@ function softmax(x) {
   return y;
 }
 
+/** The last two axes of a tensor, exchanged. */
+function transposed(x) {
+  const [count, rows, columns] = x.shape, y = tensor(count, columns, rows);
+  x.data.forEach((value, i) => {
+    const row = Math.floor(i / columns) % rows, first = Math.floor(i / (rows * columns)) * rows * columns;
+    y.data[first + (i % columns) * rows + row] = value;
+  });
+  return y;
+}
+
 /** Each head's mean of the values by its weights, side by side: (H, T, S), (K, S, D) -> (T, H * D). */
 function weightedValues(weights, value) {
   const [heads, length, seen] = weights.shape, [groups, , size] = value.shape;
@@ -238,7 +252,7 @@ function weightedValues(weights, value) {
 function attention(pass, name, x, isCausal, encoded = null) {
   const project = (part, input) => record(pass, `${name}.${part}`, linear(pass, `${name}.${part}`, input));
   const source = encoded ?? x;
-  const isTurned = !encoded && pass.model.config.position_type === "rotary" && !pass.off.positions;
+  const isTurned = !encoded && pass.model.config.position_type === "rotary" && !isBroken(pass, "positions");
   const turned = (part, y) => {
     if (!isTurned) return y;
     return record(pass, `${name}.${part}_rotated`, rotated(pass, y, layerType(pass, name)));
@@ -254,8 +268,10 @@ function attention(pass, name, x, isCausal, encoded = null) {
   const value = record(pass, `${name}.value`, splitHeads(pass, project("v_proj", source)));
   const looks = encoded ? () => true : mayLook(pass, name, isCausal);
   const bias = encoded ? () => 0 : positionBias(pass, name);
-  const scores = record(pass, `${name}.scores`, attentionScores(query, key, looks, bias));
-  const weights = record(pass, `${name}.weights`, softmax(scores));
+  const scaling = isBroken(pass, "scaling") ? 1 : width(query) ** -0.5;
+  const scores = record(pass, `${name}.scores`, attentionScores(query, key, scaling, looks, bias));
+  const shares = isBroken(pass, "softmax_axis") ? transposed(softmax(transposed(scores))) : softmax(scores);
+  const weights = record(pass, `${name}.weights`, shares);
   const heads = record(pass, `${name}.heads`, weightedValues(weights, value));
   for (const head of pass.off.heads.get(name) ?? []) silence(heads, head, width(value));
   return record(pass, `${name}.o_proj`, linear(pass, `${name}.o_proj`, heads));
@@ -272,7 +288,7 @@ function silence(heads, head, size) {
 
 /** What is added for positions 0, 1, 2, ...: learned rows or sinusoids; null where there is none. */
 function positionsOf(pass, name, length) {
-  if (pass.off.positions) return null;
+  if (isBroken(pass, "positions")) return null;
   const sinusoid = pass.model.weights.get("tables.sinusoid");
   if (sinusoid) return { shape: [length, width(sinusoid)], data: sinusoid.data.subarray(0, length * width(sinusoid)) };
   if (!has(pass, `${name}.positions`)) return null;
@@ -399,14 +415,15 @@ function headOf(model, hiddenStates) {
   return HEADS[model.class]({ model, off: NOTHING_OFF, tensors: new Map() }, hiddenStates);
 }
 
-const NOTHING_OFF = Object.freeze({ heads: new Map(), layers: new Set(), positions: false });
+const NOTHING_OFF = Object.freeze({ heads: new Map(), layers: new Set(), broken: new Set() });
 
 /**
  * One text through the model.
  * @param {object} model from unpackModel()
  * @param {{input_ids: number[], token_type_ids?: number[], decoder_input_ids?: number[]}} inputs
- * @param {{heads?: Map<string, Iterable<number>>, layers?: Set<string>, positions?: boolean}} off
- *   heads: numbers by the name of their attention; layers: names of blocks; positions: true leaves them out
+ * @param {{heads?: Map<string, Iterable<number>>, layers?: Set<string>, broken?: Set<string>}} off
+ *   heads: numbers by the name of their attention; layers: names of blocks; broken: scaling, mask, residual, norm,
+ *   positions, softmax_axis
  * @returns {Map<string, Tensor>} every result in the order in which it was computed; "logits" is the last
  */
 function forward(model, inputs, off = {}) {

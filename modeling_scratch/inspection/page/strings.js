@@ -159,6 +159,7 @@ const STRINGS = {
     "contributions.intro":
       "Each part of the model adds a vector to the residual stream, which the head reads. With the norms fixed to the statistics of this text, the score is a sum with one term for each part. Plus speaks for the answer, minus against it. A term is not what changes when its part is switched off: later layers then read something else, and the norms divide by another spread.",
     "contributions.changed": "These numbers are those after your change.",
+    "contributions.broken": "Without residual connections or norms, the answer is not the sum of these parts.",
     "contributions.odds": "log-odds of {0}",
     "contributions.logit": "logit of {0} less the mean of the others",
     "contributions.number": "number of {0}",
@@ -196,6 +197,8 @@ const STRINGS = {
     "words.deletion": "The deletion test",
     "words.deletion.how":
       "Words are taken out, the most important first, and the probability of the answer is computed again. The dashed line and the band are the mean and the range of random orders: a curve well below them has found words that matter. If the text without words has the same answer, the test says little. In brackets: the area below the curve.",
+    "words.deletion.weak":
+      "Here no method finds the words much better than chance: do not believe their numbers for this text.",
     "words.outputs": "For one token of the output",
     "words.outputs.how":
       "Choose a token: the words show by how much its log-odds fall without each of them, after the same tokens before it.",
@@ -203,7 +206,7 @@ const STRINGS = {
 
     "change.title": "Try it yourself",
     "change.intro":
-      "Swap a word, take one out, switch off a head, a layer or the positions. Your browser computes the model again, with its real weights, and tensors and attention above show the new numbers.",
+      "Swap a word, take one out, switch off a head or a layer, break a part of the architecture. Your browser computes the model again, with its real weights, and tensors and attention above show the new numbers.",
     "unchangeable.title": "Try it yourself",
     "unchangeable.intro": "",
     "change.none":
@@ -220,7 +223,23 @@ const STRINGS = {
     "change.switches.how":
       "The numbers are heads. A head that is off gives zeros. A layer that is off passes on what it got.",
     "change.layer": "Layer",
+    "change.break": "Break the architecture",
+    "change.break.how":
+      "The weights were trained with these parts. One answer can stay right by luck: try other texts, too. To see what a model learns without a part, train it: modeling-scratch lab --broken all.",
+    "change.scaling": "Scaling by 1 / √d_k",
+    "change.scaling.why": "The scores are √d_k times as large: nearly all of a softmax goes to one token.",
+    "change.mask": "Causal mask",
+    "change.mask.why": "Every token reads those after it, which it never did in training.",
+    "change.residual": "Residual connections",
+    "change.residual.why": "A part's output replaces what it read: layer by layer, less is left of the text.",
+    "change.norm": "Norms",
+    "change.norm.why": "Layers and head read vectors of other lengths than in training.",
     "change.positions": "Positions ({0})",
+    "change.positions.why": "The order of the words is lost. Is it needed for this answer?",
+    "change.softmax_axis": "Softmax over the keys",
+    "change.softmax_axis.why":
+      "It runs over the queries: the weights of each key add up to 1, and a query may get more or less than one mean.",
+    "change.overflow": "The numbers are too large for an answer: infinity, or no number at all.",
     "change.outcome": "The answer",
     "change.outcome.at": "The answer for “{0}”",
     "change.moved": "How far each output moved",
@@ -235,7 +254,7 @@ const STRINGS = {
       "Training asks of every weight: which way would the loss fall? The gradient answers, and the optimizer takes a small step. This is one real step, on a copy.",
     "backward.given": "Label: {0} (given). Optimizer: {1}, learning rate {2}.",
     "backward.guessed": "Label: {0} (the model's own answer). Optimizer: {1}, learning rate {2}.",
-    "backward.chosen": "Label: {0} (your choice). Optimizer: {1}, learning rate {2}.",
+    "backward.chosen": "Label: {0}. Optimizer: {1}, learning rate {2}.",
     "backward.label": "Label of the step",
     "backward.target": "Target: {0}. Optimizer: {1}, learning rate {2}.",
     "backward.loss": "Loss",
@@ -427,6 +446,7 @@ const STRINGS = {
     "contributions.intro":
       "Jeder Teil des Modells addiert einen Vektor zum Residualstrom, den der Kopf liest. Hält man die Normierungen bei den Statistiken dieses Textes fest, ist der Score eine Summe mit einem Summanden je Teil. Plus spricht für die Antwort, minus dagegen. Ein Summand ist nicht die Änderung beim Abschalten seines Teils: Spätere Schichten lesen dann etwas anderes, und die Normierungen teilen durch eine andere Streuung.",
     "contributions.changed": "Diese Zahlen sind die nach Ihrer Änderung.",
+    "contributions.broken": "Ohne Residualverbindungen oder Normen ist die Antwort nicht die Summe dieser Teile.",
     "contributions.odds": "Log-Odds von {0}",
     "contributions.logit": "Logit von {0} abzüglich des Mittels der anderen",
     "contributions.number": "Zahl von {0}",
@@ -465,6 +485,8 @@ const STRINGS = {
     "words.deletion": "Der Löschtest",
     "words.deletion.how":
       "Wörter werden entfernt, die wichtigsten zuerst, und die Wahrscheinlichkeit der Antwort wird neu berechnet. Die gestrichelte Linie und das Band sind Mittel und Spanne zufälliger Reihenfolgen: Eine Kurve deutlich darunter hat Wörter gefunden, auf die es ankommt. Hat der Text ohne Wörter dieselbe Antwort, sagt der Test wenig. In Klammern: die Fläche unter der Kurve.",
+    "words.deletion.weak":
+      "Hier findet kein Verfahren die Wörter viel besser als der Zufall: Glauben Sie ihren Zahlen für diesen Text nicht.",
     "words.outputs": "Für ein Token der Ausgabe",
     "words.outputs.how":
       "Wählen Sie ein Token: Die Wörter zeigen, um wie viel seine Log-Odds ohne jedes von ihnen fallen, nach denselben Token davor.",
@@ -472,7 +494,7 @@ const STRINGS = {
 
     "change.title": "Selbst ausprobieren",
     "change.intro":
-      "Tauschen Sie ein Wort aus, nehmen Sie eines weg, schalten Sie einen Kopf, eine Schicht oder die Positionen ab. Ihr Browser berechnet das Modell mit seinen echten Gewichten neu, und Tensoren und Aufmerksamkeit darüber zeigen die neuen Zahlen.",
+      "Tauschen Sie ein Wort aus, nehmen Sie eines weg, schalten Sie einen Kopf oder eine Schicht ab, nehmen Sie der Architektur einen Teil. Ihr Browser berechnet das Modell mit seinen echten Gewichten neu, und Tensoren und Aufmerksamkeit darüber zeigen die neuen Zahlen.",
     "unchangeable.title": "Selbst ausprobieren",
     "unchangeable.intro": "",
     "change.none":
@@ -489,7 +511,24 @@ const STRINGS = {
     "change.switches.how":
       "Die Zahlen sind Köpfe. Ein abgeschalteter Kopf liefert Nullen. Eine abgeschaltete Schicht gibt weiter, was sie bekam.",
     "change.layer": "Schicht",
+    "change.break": "Die Architektur zerbrechen",
+    "change.break.how":
+      "Die Gewichte wurden mit diesen Teilen trainiert. Eine Antwort kann aus Glück richtig bleiben: Versuchen Sie auch andere Texte. Was ein Modell ohne einen Teil lernt, zeigt ein Training: modeling-scratch lab --broken all.",
+    "change.scaling": "Skalierung mit 1 / √d_k",
+    "change.scaling.why": "Die Scores sind √d_k-mal so groß: Ein Softmax geht fast ganz an ein einziges Token.",
+    "change.mask": "Kausale Maske",
+    "change.mask.why": "Jedes Token liest die nach ihm, wie es im Training nie geschah.",
+    "change.residual": "Residualverbindungen",
+    "change.residual.why":
+      "Die Ausgabe eines Teils ersetzt, was er gelesen hat: Schicht für Schicht bleibt weniger vom Text.",
+    "change.norm": "Normen",
+    "change.norm.why": "Schichten und Kopf lesen Vektoren anderer Länge als im Training.",
     "change.positions": "Positionen ({0})",
+    "change.positions.why": "Die Reihenfolge der Wörter geht verloren. Braucht diese Antwort sie?",
+    "change.softmax_axis": "Softmax über die Schlüssel",
+    "change.softmax_axis.why":
+      "Er läuft über die Anfragen: Die Gewichte jedes Schlüssels ergeben 1, und eine Anfrage bekommt mehr oder weniger als ein Mittel.",
+    "change.overflow": "Die Zahlen sind zu groß für eine Antwort: unendlich, oder gar keine Zahl.",
     "change.outcome": "Die Antwort",
     "change.outcome.at": "Die Antwort für „{0}“",
     "change.moved": "Wie weit sich jede Ausgabe bewegte",
@@ -504,7 +543,7 @@ const STRINGS = {
       "Das Training fragt jedes Gewicht: In welche Richtung sänke der Verlust? Der Gradient antwortet, und der Optimierer macht einen kleinen Schritt. Dies ist ein echter Schritt, an einer Kopie.",
     "backward.given": "Klasse: {0} (vorgegeben). Optimierer: {1}, Lernrate {2}.",
     "backward.guessed": "Klasse: {0} (die eigene Antwort des Modells). Optimierer: {1}, Lernrate {2}.",
-    "backward.chosen": "Klasse: {0} (Ihre Wahl). Optimierer: {1}, Lernrate {2}.",
+    "backward.chosen": "Klasse: {0}. Optimierer: {1}, Lernrate {2}.",
     "backward.label": "Klasse des Schritts",
     "backward.target": "Ziel: {0}. Optimierer: {1}, Lernrate {2}.",
     "backward.loss": "Verlust",

@@ -6,9 +6,11 @@ function partBackward() {
   if (!first) return null;
   const steps = [first, ...(text().other_steps ?? [])], place = el("div", { "aria-live": "polite" });
   const show = (i) => place.replaceChildren(...[oneStep(steps[i], i === 0)].flat(Infinity).filter(Boolean));
-  show(0);
+  const losses = steps.map((step) => step.loss_before);
+  const start = first.given ? 0 : Math.max(0, losses.indexOf(Math.max(...losses))); // what is right already teaches little
+  show(start);
   return part("backward",
-    steps.length > 1 && choices(t("backward.label"), steps.map(({ label }) => said(label)), 0, show), place);
+    steps.length > 1 && choices(t("backward.label"), steps.map(({ label }) => said(label)), start, show), place);
 }
 
 function oneStep(step, isFirst) {

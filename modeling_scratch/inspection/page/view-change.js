@@ -1,5 +1,5 @@
 // Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-// Change it: swap, remove or add a token, switch off heads, layers and positions; forward() computes all again.
+// Change it: swap, remove or add a token, switch off heads and layers, break a part; forward() computes all again.
 
 /** What the model read: tokens with the place in the recorded text that each came from. */
 function unchanged() {
@@ -10,7 +10,7 @@ function unchanged() {
     target: side(text().target_tokens),
     heads: new Map(),
     layers: new Set(),
-    positions: false,
+    broken: new Set(),
     get tokens() {
       return this.source.map(({ token }) => token);
     },
@@ -33,7 +33,7 @@ function isChanged(change) {
   const same = (side, original) =>
     !side || (side.length === original.ids.length
       && side.every(({ id }, i) => id === original.ids[i]));
-  return change.positions || change.layers.size > 0
+  return change.broken.size > 0 || change.layers.size > 0
     || [...change.heads.values()].some((heads) => heads.size)
     || !same(change.source, text().tokens) || !same(change.target, text().target_tokens);
 }
@@ -64,7 +64,7 @@ function partChange() {
   const fill = () =>
     section.querySelector(".controls").replaceChildren(
       ...editors.map(([side]) => tokenEditor(side, editors.length > 1)),
-      switches(),
+      ...[switches(), breaks()].filter(Boolean),
     );
   section.append(el("div", { class: "controls" }), el("div", { class: "outcome" }));
   fill();
@@ -174,7 +174,7 @@ function searchedIds(words, query, rows) {
   return ids.length || words.length || !/^\d+$/.test(wanted) || Number(wanted) >= rows ? ids : [Number(wanted)];
 }
 
-// ---- Heads, layers, positions ------------------------------------------------------------------------------------------------
+// ---- Heads, layers, parts of the architecture -----------------------------------------------------------------------
 
 const attentionsOf = () =>
   [...state.baseline.keys()].filter((name) => name.endsWith("attention.weights")).map((name) =>
@@ -197,16 +197,31 @@ function switches() {
     return el("div", { class: "switch-row", role: "group", "aria-label": label },
       el("span", { class: "layer-name" }, label), roving([...buttons, whole].filter(Boolean)));
   });
-  const kind = state.model.config.position_type;
-  const words = t("change.positions", kind);
-  const ofPositions = toggle(words, words, () => state.change.positions, (isOff) => {
-    state.change.positions = isOff;
+  if (!rows.length) return null;
+  return el("div", {}, el("h3", {}, t("change.switches")), note(t("change.switches.how")),
+    el("div", { class: "switches" }, rows));
+}
+
+/** Which parts of the architecture the model has. */
+function breakable() {
+  const { config } = state.model, kind = config.position_type, hasBlocks = attentionsOf().length > 0;
+  const isBias = [...state.model.weights.keys()].some((name) => name.endsWith(".position_bias"));
+  const parts = { scaling: hasBlocks, mask: hasBlocks && config.model_type !== "scratch_encoder", residual: hasBlocks,
+    norm: true, positions: kind !== "none" && (hasBlocks || !(kind === "rotary" || isBias)), softmax_axis: hasBlocks };
+  return Object.keys(parts).filter((name) => parts[name]); // rotary positions and biases are read by blocks alone
+}
+
+/** A switch for each part of the architecture, and what one should expect without it. */
+function breaks() {
+  const { broken } = state.change;
+  const rows = breakable().map((name) => {
+    const words = t(`change.${name}`, state.model.config.position_type);
+    const set = (isOff) => (isOff ? broken.add(name) : broken.delete(name));
+    return el("div", { class: "switch-row" }, toggle(words, words, () => broken.has(name), set),
+      note(t(`change.${name}.why`)));
   });
-  const isBias = Object.keys(state.model.tensors).some((name) => name.endsWith(".position_bias"));
-  const ofScores = kind === "rotary" || isBias; // which blocks alone read
-  const hasPositions = kind !== "none" && (rows.length > 0 || !ofScores);
-  return el("div", {}, el("h3", {}, t("change.switches")), rows.length > 0 && note(t("change.switches.how")),
-    el("div", { class: "switches" }, rows, hasPositions && ofPositions));
+  return el("div", {}, el("h3", {}, t("change.break")), note(t("change.break.how")),
+    el("div", { class: "switches" }, rows));
 }
 
 function setOff(attention, head, isOff) {
@@ -249,7 +264,7 @@ function answerLogits(tensors, change) {
 /** Probabilities (or values) of each label or token that a pass answers with, or null. */
 function answerOf(tensors, change) {
   const logits = answerLogits(tensors, change);
-  if (!logits) return null;
+  if (!logits?.every(Number.isFinite)) return null;
   return task() === "regression" ? Array.from(logits) : task() === "multi-label" ? sigmoid(logits) : softmaxOf(logits);
 }
 
@@ -262,7 +277,7 @@ function outcome() {
     after = state.changed ? answerOf(state.changed, state.change) : before;
   const rows = [];
   if (!before) rows.push(note(t("change.hidden")));
-  else if (!after) rows.push(note(t("change.gone")));
+  else if (!after) rows.push(note(t(answerRow(state.change) < 0 ? "change.gone" : "change.overflow")));
   else rows.push(task() === "tagging" && changedTags(), el("h3", {}, outcomeTitle()), comparedBars(before, after));
   if (state.changed) {
     rows.push(el("p", {}, el("button", { type: "button", class: "action", click: resetChange }, t("change.reset"))),

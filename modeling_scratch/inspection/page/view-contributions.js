@@ -15,6 +15,7 @@ function partContributions() {
 /** The numbers of the text, or those after the reader's change, of the same score. */
 function shownContributions() {
   const recorded = text().contributions, { changed, change } = state;
+  if (["residual", "norm"].some((part) => change?.broken.has(part))) return [note(t("contributions.broken"))];
   const ids = change?.source.map(({ id }) => id);
   const now = changed ? contributionsOf(state.model, changed, ids, recorded, recorded.index) : recorded;
   const tokens = changed ? change.tokens : text().tokens.tokens;

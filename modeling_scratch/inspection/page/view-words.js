@@ -60,6 +60,12 @@ function wordsBy(attributions, method) {
       number(found.baseline, 4)))].filter(Boolean);
 }
 
+/** Whether the curve of a method is, on the whole, below the lowest of the random orders. */
+function isBelowChance({ areas, random_low: low }) {
+  const lowest = low.slice(1).reduce((sum, value, i) => sum + (value + low[i]) / 2, 0) / Math.max(low.length - 1, 1);
+  return METHODS.some((name) => areas[name] < lowest);
+}
+
 /** Curves of the score as words are taken out, the most important first, beside random orders. */
 function deletionTest(deletion) {
   if (!deletion) return null;
@@ -73,5 +79,6 @@ function deletionTest(deletion) {
   const band = deletion.random_low ? { low: deletion.random_low, high: deletion.random_high } : null;
   const summary = lines.map(({ name }) => name).join(", ");
   return el("div", { class: "deletion" }, el("h3", {}, t("words.deletion")), el("p", {}, t("words.deletion.how")),
-    el("figure", {}, curves(`${t("words.deletion")}: ${summary}`, lines, band), legend(lines)));
+    el("figure", {}, curves(`${t("words.deletion")}: ${summary}`, lines, band), legend(lines)),
+    isBelowChance(deletion) ? null : note(t("words.deletion.weak")));
 }
