@@ -9,7 +9,7 @@ modeling-scratch lesson transformer-in-an-evening      # a notebook of the docum
 
 from collections.abc import Sequence
 
-from modeling_scratch.course.command import LessonArguments, write_lessons
+from modeling_scratch.course.lessons import LessonArguments, write_lessons
 from modeling_scratch.utils.command_line import quiet_libraries, run_program
 
 

@@ -484,7 +484,7 @@ COURSE = (
         "a student's notebook has the solutions",
     ),
     Fault(
-        "answers_replaced", "course/command", "write_lessons",
+        "answers_replaced", "course/lessons", "write_lessons",
         "path.exists() and not arguments.overwrite", "path.is_dir()",
         "opening a lesson again replaces the notebook with the student's answers",
     ),
@@ -548,5 +548,5 @@ FIRST = {
     "run/layout": ("push_to_hub", "every_task"),
     "course/comparing": ("checks",),
     "course/building": ("lessons",),
-    "course/command": ("lessons",),
+    "course/lessons": ("lessons",),
 }

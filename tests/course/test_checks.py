@@ -31,6 +31,12 @@ def test_a_mistake_is_named(name: str, answer: Any, hint: str, capsys: pytest.Ca
     assert hint in printed
 
 
+PATHS = [
+    pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if number == 6 else [])  # which trains two classifiers
+    for number, path in sources().items()
+]
+
+
 def test_a_wrong_name_is_corrected(capsys: pytest.CaptureFixture[str]) -> None:
     course.check("atention", None)
     assert capsys.readouterr().out == "atention: no such exercise; did you mean attention?\n"
@@ -42,14 +48,31 @@ def test_each_check_is_tried_on_three_mistakes() -> None:
     assert min(tried.values()) >= 3
 
 
-@pytest.mark.parametrize("path", sources().values(), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", PATHS)
 def test_a_lesson_runs_and_its_solutions_are_right(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
+    monkeypatch.setenv("NOTEBOOK_STEPS", "2")
     runpy.run_path(str(path))
     exercises = [cell.role.partition(" ")[2] for cell in read_lesson(path) if cell.role.startswith("exercise")]
     printed = capsys.readouterr().out
     assert [name for name in exercises if f"{name} is right. " not in printed] == []
     assert "is not right yet" not in printed
+
+
+@pytest.mark.slow
+def test_trainings_show_what_the_lessons_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    block, training, own_data = (runpy.run_path(str(sources()[number])) for number in (4, 5, 6))
+    assert block["accuracies"][0] > 0.9
+    assert block["accuracies"][1] < 0.3
+    held_out = training["held_out"]
+    assert training["loss_and_accuracy"](training["model"], held_out)[1] > 0.95
+    loss, accuracy = training["loss_and_accuracy"](training["memoriser"], held_out)
+    assert loss > training["math"].log(10)
+    assert accuracy < 0.7
+    for report in own_data["report"], own_data["tuned"]:
+        assert report.scores["accuracy"] > 0.8 > 0.7 > max(row["accuracy"] for row in report.scores["baselines"])
