@@ -21,7 +21,7 @@ from draw_explain import opened_browser
 
 import modeling_scratch
 from modeling_scratch.course.building import read_lesson, sources
-from modeling_scratch.course.command import LessonArguments, write_lessons
+from modeling_scratch.course.lessons import LessonArguments, write_lessons
 from modeling_scratch.inspection.explanation import explain
 from modeling_scratch.inspection.page import page
 from modeling_scratch.inspection.program import load_explained
