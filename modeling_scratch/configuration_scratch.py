@@ -51,6 +51,8 @@ class ScratchConfig(PreTrainedConfig):
     first_norm: bool = True  # around the first attention; ModernBERT lacks it
     # T5's activations overflow float16: W_down and the residual stream are in float32, sums clamped.
     float16_guards: bool = False
+    # Gemma in half precision: weights of norms are in float32, the embedding_scale is rounded.
+    float32_norms: bool = False
 
     # Positions.
     position_type: Literal[
@@ -188,6 +190,7 @@ class ScratchEncoderConfig(ScratchConfig):
     classifier_activation: Literal["tanh", "relu", "gelu"] | None = None
     classifier_norm: bool = False  # normalise a text's vector
     classifier_dropout: float | int | None = None  # before the last layer; None: hidden_dropout
+    qa_dropout: float | int = 0.0  # before the last layer of an answer head (DistilBERT)
     # With labels, only labelled tokens go through the masked-language-model head, whose work
     # outweighs the stack's in small models; its logits are then (labelled tokens, V).
     sparse_prediction: bool = False

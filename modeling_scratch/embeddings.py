@@ -4,6 +4,7 @@
 Shapes: B batch, T length, E embedding size, hidden the width of the stack.
 """
 
+import torch
 from torch import Tensor, nn
 from transformers.utils import is_tracing
 
@@ -25,6 +26,7 @@ class Embeddings(nn.Module):
         size = config.hidden_size if self.projects_first else config.embedding_size
         self.tokens = nn.Embedding(vocab_size, config.embedding_size)
         self.scale = config.hidden_size**0.5 if config.embedding_scale else 1.0
+        self.rounds_scale = config.float32_norms  # to half precision, as Gemma does
         self.offset = config.position_offset
         self.positions = self.token_types = None
         if config.position_type == "learned":
@@ -54,8 +56,16 @@ class Embeddings(nn.Module):
             embeddings = look_up(self.tokens, input_ids, "input_ids")
         if self.projects_first:
             embeddings = self.projection(embeddings)  # (B, T, hidden)
-        if self.scale != 1.0:
+        if self.rounds_scale:
+            embeddings = embeddings * torch.tensor(self.scale, dtype=embeddings.dtype)
+        elif self.scale != 1.0:
             embeddings = embeddings * self.scale
+        if self.token_types is not None:
+            if token_type_ids is None:
+                token_type_ids = position_ids.new_zeros(1)  # type 0, broadcast to all tokens
+            embeddings = embeddings + look_up(
+                self.token_types, token_type_ids, "token_type_ids"
+            )
         if self.positions is not None:
             self.check_length(position_ids, longest)
             rows = position_ids + self.offset
@@ -63,12 +73,6 @@ class Embeddings(nn.Module):
         if self.sinusoid is not None:
             sinusoid = self.sinusoid(position_ids, embeddings.shape[-1])
             embeddings = embeddings + sinusoid.to(embeddings.dtype)
-        if self.token_types is not None:
-            if token_type_ids is None:
-                token_type_ids = position_ids.new_zeros(1)  # type 0, broadcast to all tokens
-            embeddings = embeddings + look_up(
-                self.token_types, token_type_ids, "token_type_ids"
-            )
         embeddings = self.dropout(self.norm(embeddings))
         if self.projects_first:
             return embeddings

@@ -75,7 +75,10 @@ class Inputs:
         """Raises ValueError, or TypeError for what is no tensor."""
         ids, embeds = f"{self.prefix}input_ids", f"{self.prefix}inputs_embeds"
         if (self.input_ids is None) == (self.inputs_embeds is None):
-            raise ValueError(f"Give either {ids} or {embeds}, exactly one of them.")
+            raise ValueError(
+                f"Give either {ids} or {embeds}, exactly one of them"
+                f"{self.prefix and '; guidance_scale, which gives neither, is for decoders'}."
+            )
         if self.inputs_embeds is None:
             check_shape(self.input_ids, ids, ("texts", "tokens"))
         else:
@@ -146,6 +149,11 @@ class Inputs:
         mask = self.attention_mask if config.counted_tokens == "real" else None
         positions = positions_from_mask(mask, self.shape, self.read.device, self.past)
         return positions.expand(self.shape)
+
+
+def cached_tokens(cache: Cache | None) -> Tensor | int:
+    """How many tokens a cache holds; a tensor, if it is a static one."""
+    return 0 if cache is None else cache.get_seq_length()
 
 
 def is_padding_mask(attention_mask: Any) -> bool:
@@ -235,7 +243,12 @@ def cross_attention_mask(
     """
     if encoder_hidden_states is None:
         return None
-    check_mask(attention_mask, encoder_hidden_states, "attention_mask")
+    check_mask(
+        attention_mask,
+        encoder_hidden_states,
+        "attention_mask",
+        axes="tokens of the source; prefill_chunk_size, which cuts it, is for decoders",
+    )
     check_mask_of_scores(config, attention_mask)
     return create_bidirectional_mask(
         config, shape_only(inputs), attention_mask, encoder_hidden_states
@@ -264,7 +277,9 @@ def check_shape(states: Any, name: str, axes: tuple[str, ...]) -> None:
         raise ValueError(f"{message}, none of them 0; leave empty texts out.")
 
 
-def check_mask(mask: Any, states: Tensor, name: str, past: Any = 0) -> None:
+def check_mask(
+    mask: Any, states: Tensor, name: str, past: Any = 0, axes: str = "cached and new tokens"
+) -> None:
     """states (B, T, ...): what is masked, after past cached tokens; traced graphs are not checked."""
     if isinstance(mask, dict):  # by type of layer, of generate_batch
         mask = mask.get("full_attention", mask)
@@ -275,9 +290,7 @@ def check_mask(mask: Any, states: Tensor, name: str, past: Any = 0) -> None:
     check_shape(mask, name, ("texts", "tokens"))
     expected = len(states), past + states.shape[1]
     if isinstance(past, int) and mask.shape != expected:  # a static cache counts on its device
-        raise ValueError(
-            f"{name} {tuple(mask.shape)}: has to be {expected}, (texts, cached and new tokens)."
-        )
+        raise ValueError(f"{name} {tuple(mask.shape)}: has to be {expected}, (texts, {axes}).")
     if mask.is_floating_point() and (mask < 0).any():
         raise ValueError(
             f"{name} has negative values: has to be 1 at real tokens and 0 at padding; "

@@ -25,8 +25,9 @@ class RMSNorm(nn.Module):
 
     def forward(self, hidden_states: Tensor) -> Tensor:
         normed = F.rms_norm(hidden_states.float(), self.weight.shape, eps=self.eps)
-        is_half = self.weight.dtype.itemsize == 2  # float16_guards: the stream is in float32
-        return self.weight * normed.to(self.weight.dtype if is_half else hidden_states.dtype)
+        if self.weight.dtype.itemsize == 2:  # float16_guards: the stream is in float32
+            return self.weight * normed.to(self.weight.dtype)
+        return (self.weight * normed).to(hidden_states.dtype)  # float32_norms
 
 
 NORMS = {"layer_norm": nn.LayerNorm, "rms_norm": RMSNorm}

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch.nn.functional as F
 from torch import Tensor, nn
+from transformers import Cache
 from transformers.modeling_outputs import (
     MaskedLMOutput,
     QuestionAnsweringModelOutput,
@@ -19,7 +20,7 @@ from transformers.utils import can_return_tuple
 
 from .configuration_scratch import ScratchEncoderConfig
 from .heads import classification_loss, cross_entropy, labelled_tokens, pooled_output, span_loss
-from .inputs import Inputs
+from .inputs import Inputs, cached_tokens
 from .layers import ACTIVATIONS, make_norm
 from .modeling_base import MaybeTensor
 from .question_answering import ENCODER_PIPELINES
@@ -145,6 +146,7 @@ class ScratchEncoderForSequenceClassification(ScratchEncoderPreTrainedModel):
         inputs_embeds: MaybeTensor = None,
         labels: MaybeTensor = None,
         num_items_in_batch: Tensor | int | None = None,
+        past_key_values: Cache | None = None,
         **kwargs: Any,
     ) -> SequenceClassifierOutput:
         """labels (B,) of class numbers, (B, C) of 0.0 and 1.0, or (B,) of numbers where C is 1; logits (B, C).
@@ -158,11 +160,13 @@ class ScratchEncoderForSequenceClassification(ScratchEncoderPreTrainedModel):
             position_ids,
             token_type_ids,
             kwargs.get("cu_seq_lens_q"),
+            cached_tokens(past_key_values),
         )
         pooling = self.config.classifier_pooling
         # Native classes, which do not count real tokens, read the first one with or without a mask.
         by_mask = pooling != "first" or self.config.counted_tokens == "real"
         real = inputs.real_tokens(by_mask=by_mask)
+        kwargs |= {"past_key_values": past_key_values}
         pooled, outputs = pooled_output(self.model, inputs, real, pooling, **kwargs)
         logits = self.classifier(pooled)
         loss = classification_loss(self.config, logits, labels, num_items_in_batch)
@@ -215,6 +219,7 @@ class ScratchEncoderForQuestionAnswering(ScratchEncoderPreTrainedModel):
     def __init__(self, config: ScratchEncoderConfig) -> None:
         super().__init__(config)
         self.model = ScratchEncoderModel(config, add_pooling_layer=False)
+        self.dropout = nn.Dropout(config.qa_dropout)
         self.qa_outputs = nn.Linear(config.hidden_size, 2)
         self.post_init()
 
@@ -241,7 +246,8 @@ class ScratchEncoderForQuestionAnswering(ScratchEncoderPreTrainedModel):
             return_dict=True,
             **kwargs,
         )
-        start_logits, end_logits = self.qa_outputs(outputs.last_hidden_state).unbind(-1)
+        hidden_states = self.dropout(outputs.last_hidden_state)
+        start_logits, end_logits = self.qa_outputs(hidden_states).unbind(-1)  # (B, T) each
         loss = span_loss(
             start_logits,
             end_logits,

@@ -30,6 +30,7 @@ from .embeddings import Embeddings
 from .heads import Pooler, pooled_tokens
 from .inputs import (
     Inputs,
+    cached_tokens,
     cross_attention_mask,
     eager_config,
     self_attention_mask,
@@ -140,8 +141,10 @@ class Stack(nn.Module):
         self.layers = nn.ModuleList(
             block(config, i, is_causal, cross_attention) for i in range(num_layers)
         )
-        # Transformers loads these as float32 where the others are float16.
+        # Transformers loads these as float32 where the others are float16, or of half precision.
         self._keep_in_fp32_modules = {"down_proj"} if config.float16_guards else None
+        norms = {"norm", "output_norm", "q_norm", "k_norm"}
+        self._keep_in_fp32_modules_strict = norms if config.float32_norms else None
         self.attention_types = config.attention_types(num_layers)
         self.position_bias = bias(config, is_causal) if bias else None
         has_norm = config.final_norm
@@ -318,6 +321,7 @@ class ScratchEncoderModel(StackModel, ScratchEncoderPreTrainedModel):
         token_type_ids: MaybeTensor = None,
         position_ids: MaybeTensor = None,
         inputs_embeds: MaybeTensor = None,
+        past_key_values: Cache | None = None,
         inputs: Inputs | None = None,
         **kwargs: Any,
     ) -> BaseModelOutput | BaseModelOutputWithPooling:
@@ -325,9 +329,11 @@ class ScratchEncoderModel(StackModel, ScratchEncoderPreTrainedModel):
         -> (B, T, hidden).
 
         Without position_ids, positions count real tokens, so that padding on either side changes
-        nothing. inputs: all of these, as heads hand them on. token_indices (M,), rising: which of
-        the B * T hidden states are read; the values of others are undefined.
+        nothing. past_key_values: a prefix that all tokens see (prefix tuning, Li and Liang 2021),
+        which attention_mask covers. inputs: all of these, as heads hand them on. token_indices
+        (M,), rising: which of the B * T hidden states are read; the values of others are undefined.
         """
+        kwargs |= {"past_key_values": past_key_values}
         if inputs is None:
             inputs = Inputs(
                 input_ids,
@@ -336,6 +342,7 @@ class ScratchEncoderModel(StackModel, ScratchEncoderPreTrainedModel):
                 position_ids,
                 token_type_ids,
                 kwargs.get("cu_seq_lens_q"),
+                cached_tokens(past_key_values),
             )
         if self.pooler is None:
             return BaseModelOutput(self.engine(inputs, **kwargs))
@@ -401,7 +408,6 @@ class ScratchDecoderModel(StackModel, ScratchDecoderPreTrainedModel):
                 "encoder_hidden_states go to the decoder of an encoder-decoder, and to no other."
             )
         if inputs is None:
-            past = 0 if past_key_values is None else past_key_values.get_seq_length()
             inputs = Inputs(
                 input_ids,
                 inputs_embeds,
@@ -409,7 +415,7 @@ class ScratchDecoderModel(StackModel, ScratchDecoderPreTrainedModel):
                 position_ids,
                 token_type_ids,
                 kwargs.get("cu_seq_lens_q"),
-                past,
+                cached_tokens(past_key_values),
                 self.prefix,
             )
         cache = self._cache(past_key_values, inputs, use_cache)

@@ -2,6 +2,7 @@
 """Small models of every native family and head that has a bridge, all parameters drawn anew."""
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import torch
@@ -11,7 +12,9 @@ from conftest import redraw
 from torch import Tensor
 from transformers import PreTrainedModel
 
+from modeling_scratch import convert_config, convert_state_dict
 from modeling_scratch.bridges.configs import FAMILIES
+from modeling_scratch.bridges.conversion import MODELS
 
 VOCAB, LIMIT, PAD = 50, 16, 1
 _ENCODER: dict[str, Any] = {
@@ -126,4 +129,18 @@ class Native:
         return f"{self.model_type}-{self.head.removeprefix('Scratch')}"
 
 
-NATIVES = [Native(*pair) for pair in PAIRS]
+NATIVES = [Native(*names) for names in PAIRS]
+GENERATORS = [native for native in NATIVES if native.head.endswith(("ForCausalLM", "ForConditionalGeneration"))]
+
+
+def converted(native: Native, reference: PreTrainedModel) -> Any:
+    model = MODELS[native.head](convert_config(reference.config)).eval()
+    model.load_state_dict(convert_state_dict(reference.state_dict(), reference.config, type(model)))
+    return model
+
+
+@cache
+def pair(native: Native) -> tuple[Any, Any]:
+    """The native model and ours, which all tests of a process share: copy what is changed."""
+    reference = native.model()
+    return reference, converted(native, reference)

@@ -91,7 +91,7 @@ def load_pretrained(
     slots = Slots(model)
     places, left_out = map_weights(files.files, family, head, slots, where)
     new = _missing(slots, places, family, head, own, where)
-    for theirs, name, tensor in renamed(places, files.read, native, dtype, model._keep_in_fp32_modules):
+    for theirs, name, tensor in renamed(places, files.read, native, model, dtype):
         if ignore_mismatched_sizes and _is_of_head(name, head) and not slots.fits(name, tensor.shape):
             new.append(name)
         else:
@@ -206,7 +206,7 @@ def convert_state_dict(
     slots = Slots(empty_model(model_class, convert_config(native)))
     places, _ = map_weights(weights, family, head, slots, type(native).__name__)
     _missing(slots, places, family, head, head, type(native).__name__)
-    for theirs, ours, tensor in renamed(places, weights.__getitem__, native):
+    for theirs, ours, tensor in renamed(places, weights.__getitem__, native, slots.model):
         slots.put(ours, tensor, theirs)
     _finish(slots, family, ())
     return slots.model.state_dict()

@@ -164,6 +164,7 @@ GEMMA3 = replace(
     fixed={
         **LLAMA.fixed, "norm_position": "sandwich", "embedding_scale": True, "mlp_bias": False, "query_key_norm": True,
     },
+    free={**LLAMA.free, "float32_norms": True},
     requires={"final_logit_softcapping": None, "attn_logit_softcapping": None, "use_bidirectional_attention": False},
     unused=(),
     activations={"gelu_pytorch_tanh": "geglu_tanh", **GATED},

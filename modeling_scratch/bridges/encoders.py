@@ -47,7 +47,7 @@ BERT = Family(
         "embedding_norm": True, "embedding_scale": False, "attention_bias": True, "mlp_bias": True,
         "classifier_pooling": "first", "classifier_activation": "tanh", "classifier_norm": False,
     },
-    free={"activation_dropout": 0.0, "sparse_prediction": False, "counted_tokens": "all"},
+    free={"activation_dropout": 0.0, "qa_dropout": 0.0, "sparse_prediction": False, "counted_tokens": "all"},
     requires={"is_decoder": False, "add_cross_attention": False, "position_embedding_type": "absolute"},
     unused=("use_cache",),
     activations=ACTIVATION_NAMES,
@@ -121,11 +121,11 @@ DISTILBERT = replace(
         "tie_word_embeddings"),
         "n_layers": "num_hidden_layers", "n_heads": "num_attention_heads", "dim": "hidden_size",
         "hidden_dim": "intermediate_size", "activation": "hidden_act", "dropout": "hidden_dropout",
-        "seq_classif_dropout": "classifier_dropout",
+        "seq_classif_dropout": "classifier_dropout", "qa_dropout": "qa_dropout",
     },
     fixed={**BERT.fixed, "norm_eps": 1e-12, "type_vocab_size": 0, "classifier_activation": "relu", "pooler": False},
     requires={},
-    unused=("qa_dropout", "sinusoidal_pos_embds"),  # sinusoidal positions are stored, too
+    unused=("sinusoidal_pos_embds",),  # sinusoidal positions are stored, too
     rows=rows("""
         embeddings.word_embeddings embeddings.tokens
         embeddings.position_embeddings embeddings.positions

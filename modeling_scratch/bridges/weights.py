@@ -159,19 +159,22 @@ def renamed(
     places: WeightMap,
     read: Callable[[str], Tensor],
     native: Any,
+    model: Any,
     dtype: torch.dtype | None = None,
-    in_float32: Collection[str] = (),
 ) -> Iterator[tuple[str, str, Tensor]]:
     """Yield the native name, our name and the tensor of each weight.
 
-    - native: the config; dtype: of the tensors; None: as stored. Constants are folded in before it is rounded to.
-    - in_float32: modules whose weights are float32 where the others are float16.
+    - native: the config; dtype: of the tensors; None: as stored. Constants are folded into what is rounded to it.
+    - model: ours, which keeps some weights in float32 where the others are of half precision.
     """
+    strict: set[str] = model._keep_in_fp32_modules_strict
+    in_float32 = {torch.bfloat16: strict, torch.float16: strict | model._keep_in_fp32_modules}
     for theirs, (row, names) in places.items():
         tensor = read(theirs)
         wanted = dtype or tensor.dtype
-        for ours, part in zip(names, _to_ours(row, tensor.double() if row.fold else tensor, len(names), native)):
-            is_kept = wanted == torch.float16 and not set(in_float32).isdisjoint(ours.split("."))
+        rounded = tensor.to(wanted).double() if row.fold else tensor
+        for ours, part in zip(names, _to_ours(row, rounded, len(names), native)):
+            is_kept = not in_float32.get(wanted, set()).isdisjoint(ours.split("."))
             yield theirs, ours, part.to(torch.float32 if is_kept else wanted)
 
 

@@ -49,6 +49,7 @@ LIBRARY_ATTRIBUTES = {
     "_can_record_outputs": "page Tracing model intermediate outputs",
     "_forward": "page Adding a new pipeline",
     "_keep_in_fp32_modules": "page Model structure rules, TRF005",
+    "_keep_in_fp32_modules_strict": "page Model structure rules, TRF005",
     "_no_split_modules": "page Model structure rules, TRF005",
     "_sanitize_parameters": "page Adding a new pipeline",
     "_supports_attention_backend": "page Building a compatible model backend",

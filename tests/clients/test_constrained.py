@@ -107,5 +107,5 @@ def test_an_encoder_decoder_takes_neither_guidance_nor_chunks(options: dict[str,
     """`guidance_scale` and `prefill_chunk_size` of encoder-decoders"""
     models = pair("bart", TRANSLATE)
     batch = models.tokenizer(TEXTS[:2], padding=True, return_tensors="pt")
-    with pytest.raises(ValueError, match=r"decoder_input_ids|has to be"):
+    with pytest.raises(ValueError, match=next(iter(options))):
         models.ours.generate(batch["input_ids"], attention_mask=batch["attention_mask"], max_new_tokens=4, **options)

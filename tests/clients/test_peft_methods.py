@@ -32,6 +32,10 @@ FAMILIES = [
     pytest.param("bart", TRANSLATE, "SEQ_2_SEQ_LM", id="BART"),
     pytest.param("bert", "ScratchEncoderForTokenClassification", "TOKEN_CLS", id="BERT"),
 ]
+ENCODER_HEADS = {
+    LABEL: "SEQ_CLS", "ScratchEncoderForTokenClassification": "TOKEN_CLS",
+    "ScratchEncoderForQuestionAnswering": "QUESTION_ANS",
+}  # fmt: skip
 # Methods that make the same vectors for both, drawn in the same order.
 PROMPTS = {"prefix tuning": PrefixTuningConfig, "prompt tuning": PromptTuningConfig}
 
@@ -118,12 +122,48 @@ def test_prompts_are_read(model_type: str, head: str, task: str, method: str) ->
     assert_same(found[1], found[0])
 
 
-@client("peft", "BERT", "refused: an encoder keeps no keys and values (as DistilBERT)")
-def test_an_encoder_takes_no_prefix() -> None:
-    """Prefix tuning of an encoder"""
-    tuned = adapted(pair("bert", LABEL).ours, PrefixTuningConfig(task_type="SEQ_CLS", num_virtual_tokens=3))
-    with pytest.raises(ValueError, match="does not support past key values"):
-        tuned(input_ids=torch.tensor([[5, 6]]))
+@client("peft", "BERT")
+@pytest.mark.parametrize("head", ENCODER_HEADS)
+def test_an_encoder_reads_a_prefix(head: str, tmp_path: Path) -> None:
+    """Prefix tuning of an encoder: losses of three steps and logits after them, also of the adapter that was saved"""
+    models = pair("bert", head)
+    found = []
+    for model in models:
+        tuned = adapted(model, PrefixTuningConfig(task_type=ENCODER_HEADS[head], num_virtual_tokens=3)).train()
+        for name, weight in tuned.named_parameters():
+            weight.requires_grad_(
+                weight.requires_grad and "dense" not in name
+            )  # there the pooler, which is not trained
+        optimizer = torch.optim.SGD([weight for weight in tuned.parameters() if weight.requires_grad], 0.5)
+        given, losses = batch(models), []
+        for _ in range(3):
+            losses.append(tuned(**given, **labels(head, given)).loss)
+            losses[-1].backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        tuned.save_pretrained(tmp_path)
+        loaded = PeftModel.from_pretrained(copy.deepcopy(model), tmp_path)
+        with torch.no_grad():
+            answers = [first(one.eval()(**given), given) for one in (tuned, loaded, model)]
+        assert_same(answers[1], answers[0])
+        assert not torch.allclose(answers[2], answers[0], atol=1e-2)
+        found.append((torch.stack(losses).detach(), answers[0]))
+    assert_same(found[1], found[0])
+
+
+def labels(head: str, given: dict[str, Tensor]) -> dict[str, Tensor]:
+    if head.endswith("QuestionAnswering"):
+        return {"start_positions": torch.tensor([1, 1, 2, 0]), "end_positions": torch.tensor([2, 3, 2, 1])}
+    if head.endswith("ForTokenClassification"):
+        return {"labels": (given["input_ids"] % 2).masked_fill(given["attention_mask"] == 0, -100)}
+    return {"labels": torch.tensor([0, 1, 1, 0])}
+
+
+def first(outputs: Any, given: dict[str, Tensor]) -> Tensor:
+    """Logits of texts, or of real tokens."""
+    logits = outputs.logits if "logits" in outputs else outputs.start_logits
+    mask = given["attention_mask"].bool()
+    return logits[mask] if logits.shape[:2] == mask.shape else logits
 
 
 MERGED = {

@@ -1,13 +1,15 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Libraries that quantise weights."""
 
+import copy
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from client_pairs import LABEL, TEXTS, TRANSLATE, WRITE, Pair, assert_same, client, pair
+from client_pairs import LABEL, TEXTS, TRANSLATE, WRITE, Pair, assert_same, client, folders, pair
 from torch import Tensor
 
 from modeling_scratch import fast
@@ -122,3 +124,22 @@ def test_dynamic_quantisation_of_torch(model_type: str, head: str) -> None:
         theirs, ours = (logits(quantise(model), models, 1) for model in models)
     assert not torch.equal(ours, logits(models.ours, models, 1))
     assert_same(ours, theirs, atol=1e-4)
+
+
+@client("llmcompressor", "Llama", "quantised alike, to 1 % of the mean error: the sequential pipeline fails")
+def test_gptq(tmp_path: Path) -> None:
+    """`oneshot` with GPTQModifier (W4A16) and `pipeline="basic"`: mean error of logits"""
+    models = pair("llama", WRITE, hidden_size=128, intermediate_size=256, num_key_value_heads=4, head_dim=32)
+    rows = import_module("datasets").Dataset.from_dict(dict(models.tokenizer(TEXTS * 2)))
+    gptq = import_module("llmcompressor.modifiers.gptq").GPTQModifier(
+        targets="Linear", scheme="W4A16", ignore=["lm_head"]
+    )
+    errors = []
+    for model, folder in zip(models, folders(models, tmp_path)):
+        small = type(model).from_pretrained(folder)
+        import_module("llmcompressor").oneshot(
+            model=small, processor=models.tokenizer, dataset=rows, recipe=copy.deepcopy(gptq), pipeline="basic"
+        )
+        errors.append(float((logits(small, models) - logits(model, models)).abs().mean()))
+    assert errors[1] == pytest.approx(errors[0], rel=0.01)
+    assert errors[1] > 0
