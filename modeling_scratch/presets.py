@@ -54,6 +54,7 @@ def distilbert(**overrides: Any) -> ScratchEncoderConfig:
         "type_vocab_size": 0,
         "classifier_activation": "relu",
         "classifier_dropout": 0.2,
+        "qa_dropout": 0.1,
     }
     return bert(**{**switches, **overrides})
 
