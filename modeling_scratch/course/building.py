@@ -108,7 +108,10 @@ def encoded(picture: str) -> str:
 def placeholder(solution: re.Match[str]) -> str:
     """What stands in the student's notebook for a solution; the names that it sets outside of functions stay."""
     names = re.findall(r"^(\w+) = ", solution[2], re.MULTILINE)
-    lines = [f"{name} = ...  # your code here" for name in names] or [f"{solution[1]}...  # your code here"]
+    lines = [f"{name} = ...  # your code here" for name in names]
+    has_calls = re.search(r"^[\w.]+\(", solution[2], re.MULTILINE)  # which set no name
+    if has_calls or not names:
+        lines.append(f"{solution[1]}...  # your code here")
     return "\n".join(lines) + "\n"
 
 

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import torch
@@ -86,7 +87,7 @@ def same(found: Any, wanted: Any, tolerance: float) -> bool:
         return is_sequence and all(same(*pair, tolerance) for pair in zip(found, wanted))
     if isinstance(wanted, int | float) and not isinstance(wanted, bool):
         number = found.item() if isinstance(found, Tensor) and found.numel() == 1 else found
-        return isinstance(number, int | float) and math.isclose(number, wanted, rel_tol=tolerance, abs_tol=tolerance)
+        return isinstance(number, Real) and math.isclose(number, wanted, rel_tol=tolerance, abs_tol=tolerance)
     return type(found) is type(wanted) and found == wanted
 
 
@@ -98,6 +99,10 @@ def difference(found: Any, wanted: Any, tolerance: float) -> str:
         where = (~torch.isclose(found.double(), wanted.double(), tolerance, tolerance)).nonzero()[0].tolist()
         place = f" at {where}" if where else ""
         return f"the value{place} is {number(found[tuple(where)])}, expected {number(wanted[tuple(where)])}."
+    if isinstance(wanted, list | tuple) and len(found) == len(wanted):
+        unequal = (n for n, pair in enumerate(zip(found, wanted), 1) if not same(*pair, tolerance))
+        n = next(unequal)
+        return f"of item {n}, {difference(found[n - 1], wanted[n - 1], tolerance)}"
     return f"the result is {short(found)}, expected {short(wanted)}."
 
 
@@ -107,7 +112,9 @@ def unlike(found: Any, wanted: Any) -> str | None:
         return "the result is None: is a `return` missing, or does `...` still stand there?"
     if found is ...:
         return "`...` still stands there: replace it by your code."
-    if isinstance(wanted, int | float) and isinstance(found, int | float):
+    if isinstance(wanted, int | float) and isinstance(found, Real):  # NumPy's numbers, too
+        return None
+    if isinstance(wanted, list | tuple) and isinstance(found, list | tuple):
         return None
     if type(found) is not type(wanted):
         return f"the result is {article(found)}, expected {article(wanted)}."

@@ -44,10 +44,10 @@ def every_source() -> dict[str, Path]:
 
 
 def write_lessons(arguments: LessonArguments) -> None:
-    folder = Path(arguments.output_dir)
+    folder, every = Path(arguments.output_dir), every_source()
     folder.mkdir(parents=True, exist_ok=True)
     for name in arguments.names or map(str, sources()):
-        source = every_source()[name]
+        source = every[name]
         cells = read_lesson(source) if source.suffix == ".py" else read_notebook(source)
         student = folder / f"{source.stem}.ipynb"
         for path in (student, folder / f"{source.stem}_teacher.ipynb")[: 1 + arguments.teacher]:

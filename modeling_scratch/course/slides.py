@@ -15,7 +15,8 @@ from markdown_it import MarkdownIt
 from .building import PICTURE, Cell, encoded
 
 TEMPLATE = Path(__file__).with_name("slides.html")
-BROWSERS = "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"
+MAC = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
+BROWSERS = "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", MAC
 FORMULA = re.compile(r"\$\$(.+?)\$\$|\$([^$\n]+)\$", re.DOTALL)
 MARK = "\ue000{}\ue001"  # stands for a formula while Markdown is rendered: no letter of any text
 SIZE = 10  # points; formulas are scaled by the size of the text around them
@@ -79,4 +80,9 @@ def write_pdf(page: Path, path: Path) -> bool:
     with TemporaryDirectory() as profile:
         options = ["--headless", "--no-sandbox", "--no-pdf-header-footer", f"--user-data-dir={profile}"]
         command = [browser, *options, f"--print-to-pdf={path.resolve()}", page.resolve().as_uri()]
-        return subprocess.run(command, capture_output=True, timeout=120, check=False).returncode == 0 and path.exists()
+        path.unlink(missing_ok=True)
+        try:
+            printed = subprocess.run(command, capture_output=True, timeout=120, check=False)
+        except subprocess.TimeoutExpired:
+            return False
+    return printed.returncode == 0 and path.exists()

@@ -2,12 +2,11 @@
 """Run the tests that Transformers has for all its models on the models of this package.
 
 python scripts/maintenance/common_tests.py                          # those of the installed version, by pip
-python scripts/maintenance/common_tests.py transformers-5.23.0.tar.gz -k "generate and Decoder"
+python scripts/maintenance/common_tests.py --archive transformers-5.23.0.tar.gz -k "generate and Decoder"
 
 They need `pip install parameterized`, and come with the source distribution of Transformers, which stays in a
-temporary folder. It has no tests of
-generation and export; a .tar.gz of the repository has. tests/common_families.py says what is tested, and which tests
-fail for a reason. The exit status is 1 for any other failure.
+temporary folder. It has no tests of generation and export; a .tar.gz of the repository has. tests/common_families.py
+says what is tested, and which tests fail for a reason. The exit status is 1 for any other failure.
 """
 
 import os
@@ -69,7 +68,7 @@ def run(folder: Path, options: Sequence[str]) -> ElementTree.Element:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = ArgumentParser(description=__doc__.split("\n")[0], allow_abbrev=False)
-    parser.add_argument("archive", nargs="?", type=Path, help="A source distribution; by default pip downloads it.")
+    parser.add_argument("--archive", type=Path, help="A source distribution; by default pip downloads it.")
     given, options = parser.parse_known_args(arguments)
     with TemporaryDirectory() as name:
         folder = Path(name)

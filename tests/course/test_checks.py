@@ -66,6 +66,7 @@ def test_a_lesson_runs_and_its_solutions_are_right(
 def test_trainings_show_what_the_lessons_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
+    monkeypatch.delenv("NOTEBOOK_STEPS", raising=False)
     block, training, own_data = (runpy.run_path(str(sources()[number])) for number in (4, 5, 6))
     assert block["accuracies"][0] > 0.9
     assert block["accuracies"][1] < 0.3

@@ -130,7 +130,7 @@ def test_a_notebook_runs(source: Path, is_teacher: bool, tmp_path: Path, monkeyp
         made["cells"] = [cell for cell in made["cells"] if any(part in cell["source"] for part in used)]
     path = tmp_path / "lesson.ipynb"
     path.write_text(json.dumps(made), encoding="utf-8")
-    ran = executed(path)
+    ran = executed(path, tmp_path)
     printed = "".join(output.get("text", "") for cell in ran.cells for output in cell.get("outputs", ()))
     checks = text_of(made).count("course.check(")
     assert printed.count(" is right. ") == checks * is_teacher
