@@ -207,7 +207,7 @@ def span_loss(
         return None
     real = torch.ones_like(start_logits, dtype=torch.bool)
     if is_padding_mask(attention_mask):
-        real = attention_mask.bool()
+        real = attention_mask[:, -start_logits.shape[1] :].bool()  # without cached tokens
     columns, losses = torch.arange(real.shape[1], device=real.device), []
     for logits, positions in (start_logits, starts), (end_logits, ends):
         is_answer = real & (columns == positions.view(-1, 1))  # (B, T)

@@ -468,7 +468,7 @@ TASKS = (
         "overwriting_leaves_translations", "run/layout", "ENTRIES",
         'Entry(TRANSLATIONS.format("*"), "translations")',
         'Entry(TRANSLATIONS, "translations")',
-        "the translations of a run that is replaced stay in the folder, and are pushed",
+        "the translations of a run that is replaced stay in the folder",
     ),
 )  # fmt: skip
 

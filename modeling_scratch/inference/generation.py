@@ -235,8 +235,9 @@ def check_texts(rows: Sequence[NumberedText], generator: TextGenerator, argument
     """
     limit, unknown = generator.limit, generator.tokenizer.unk_token_id
     cut, unseen = list[int](), list[int]()
-    texts = [] if limit is unknown is None else [text for _, text in rows]
-    for (row, _), tokens in zip(rows, generator.encode_all(texts)):
+    if limit is None and unknown is None:
+        return
+    for (row, _), tokens in zip(rows, generator.encode_all([text for _, text in rows])):
         if limit is not None and len(tokens) > limit:
             if not arguments.truncate:
                 advice = "split it or use --truncate" if isinstance(generator, Translator) else "shorten it"

@@ -122,10 +122,6 @@ def compared(name: str, seed: int, steps: int | None = None) -> tuple[Score, Sco
     return scores[0], scores[1]
 
 
-def percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
-
-
 def chosen(given: str) -> list[str]:
     """Return the parts of --broken. Raises `DataError` for an unknown one."""
     names = [*BREAKS] if given == "all" else [name.strip() for name in given.split(",")]
@@ -136,15 +132,25 @@ def chosen(given: str) -> list[str]:
 
 def run_breaks(names: Sequence[str], seeds: int, steps: int | None) -> None:
     """Print what one should expect of each break, the scores of each seed, and a table of their means."""
+    threads = torch.get_num_threads()
     torch.set_num_threads(1)  # of models so small, several threads wait for each other
-    rows = []
-    for name in names:
-        print(f"{name}: {DEMONSTRATIONS[name].expected}", flush=True)
-        found = []
-        for seed in range(seeds):
-            whole, damaged = compared(name, seed, steps)
-            shares = whole.writing, damaged.writing, damaged.reading
-            found.append(shares)
-            print(f"  seed {seed}: {percent(shares[0])} of the digits right, broken {percent(shares[1])}", flush=True)
-        rows.append([name, *(percent(fmean(each)) for each in zip(*found))])
+    try:
+        rows = [[name, *map(shown, means(name, seeds, steps))] for name in names]
+    finally:
+        torch.set_num_threads(threads)
     print("", table(["part", "whole", "broken", "broken, reading the answer"], rows), sep="\n")
+
+
+def means(name: str, seeds: int, steps: int | None) -> list[float]:
+    """The means over seeds: written by the whole model, written by the broken one, and read by it."""
+    print(f"{name}: {DEMONSTRATIONS[name].expected}", flush=True)
+    found = []
+    for seed in range(seeds):
+        whole, damaged = compared(name, seed, steps)
+        found.append((whole.writing, damaged.writing, damaged.reading))
+        print(f"  seed {seed}: {shown(whole.writing)} of the digits right, broken {shown(damaged.writing)}", flush=True)
+    return [fmean(each) for each in zip(*found)]
+
+
+def shown(share: float) -> str:
+    return f"{100 * share:.1f} %"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import huggingface_hub
+from huggingface_hub import CommitInfo
 from transformers import Trainer
 from transformers.trainer_utils import HubStrategy
 from transformers.utils.hub import PushInProgress, hf_api
@@ -69,7 +70,8 @@ class Sharing(Trainer):
             return None
         self.create_model_card(**{"tags": getattr(self.model, "model_tags", None), **card})
         repository = self._repository(token, revision, private)
-        upload, message = upload_of_model(Path(self.args.output_dir or ""), repository.token), commit_message or ""
+        upload = upload_of_model(Path(self.args.output_dir or ""), repository.token)
+        message = commit_message or "End of training"
         return repository.commit(upload, message) if blocking else commit_later(repository, upload, message)
 
     def _repository(
@@ -103,17 +105,18 @@ class Sharing(Trainer):
 def commit_later(repository: Repository, upload: Upload, message: str) -> Future:
     """Commit behind those that were asked for earlier, while training goes on."""
 
-    def commit() -> None:
+    def commit() -> CommitInfo | None:
         try:
-            repository.commit(upload, message)
+            return repository.commit(upload, message)
         except DataError as error:
             warn(message, error)
+            return None
 
     return hf_api().run_as_future(commit)
 
 
 def warn(message: str, error: DataError) -> None:
-    """Print that a commit has failed. Training goes on, and the push at its end reports it again."""
+    """Print that a commit has failed. Training goes on, and the push at its end has the model again."""
     print(f"WARNING: not pushed ({message}): {error}", file=sys.stderr)
 
 

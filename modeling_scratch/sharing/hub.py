@@ -53,7 +53,7 @@ class Repository:
                 f"{url} already exists and is public; nothing was uploaded; make it private in its settings"
             )
         where = {"repo_id": url.repo_id, "revision": self.revision, **kind}
-        if self.revision is not None:
+        if self.revision is not None and not self.revision.startswith("refs/"):  # a pull request exists
             hub.create_branch(url.repo_id, branch=self.revision, exist_ok=True, **kind)
         there = set(hub.list_repo_files(**where))
         stale = sorted(name for name in there - upload.files.keys() if upload.is_stale(name))
@@ -95,6 +95,7 @@ def clean_logs(token: str) -> Iterator[None]:
 
 def without_secrets(text: str, token: str) -> str:
     """Return the text in one line, with secrets masked."""
-    for secret in re.compile(re.escape(token)), TOKEN, SIGNATURE:
+    own = [re.compile(re.escape(token))] if token else []
+    for secret in (*own, TOKEN, SIGNATURE):
         text = secret.sub("***", text)
     return " ".join(text.split())

@@ -24,7 +24,7 @@ SECRETS = {
     "an access token of npm or PyPI": re.compile(r"\bnpm_[A-Za-z0-9]{36}|\bpypi-AgE[\w-]{50,}"),
     "a private key": re.compile("-----BEGIN [A-Z ]*PRIVATE KEY"),
 }
-BINARY = (".bin", ".pt", ".pth")
+BINARY = (".bin", ".pt", ".pth", ".distcp")  # of checkpoints, which may have many gigabytes
 ESCAPED = re.compile(r"\\u00([2-7][0-9a-fA-F])")  # an ASCII character in JSON
 LONGEST_HEADER = 100_000_000  # bytes, as safetensors reads it
 

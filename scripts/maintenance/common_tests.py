@@ -78,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     left_out = [found.get("type") for case in cases if (found := case.find("skipped")) is not None]
     failed = [case for case in cases if case.find("failure") is not None or case.find("error") is not None]
     known, passed = left_out.count("pytest.xfail"), len(cases) - len(failed) - len(left_out)
-    print(f"{passed} passed, {len(left_out) - known} skipped, {known} failed for a reason, {len(failed)} for none")
+    print(f"{passed} passed, {len(left_out) - known} skipped, {known} failed as expected, {len(failed)} failed")
     for case in failed:
         print(f"failed: {case.get('classname', '').rpartition('.')[2]}.{case.get('name')}")
     return int(bool(failed) or not cases)

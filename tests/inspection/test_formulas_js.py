@@ -57,14 +57,14 @@ def test_formulas_follow_the_switches() -> None:
     assert local[f"{LAYER}.attention_residual.after"][1] == [both]
     first = f"{LAYER[:-1]}0.attention_residual.after"
     assert local[first][1] == ["X+MultiHead(X)+FFN(X)"]
-    assert learned["model.embeddings.norm"][1] == ["LayerNorm(E[xt]+P[t]+S[st])"]
+    assert learned["model.embeddings.norm"][1] == ["LayerNorm(E[xt]+S[st]+P[t])"]
 
 
 def test_every_class_and_switch_has_its_formulas() -> None:
     models = list(zip(CASES, cycle(SWITCHES.values())))
     for (case, switches), found in zip(models, formulas(*models), strict=True):
-        lines = {name: line for name, (own, marked) in found.items() for line in (*own, *marked)}
-        assert not {name for name, line in lines.items() if any(bad in line for bad in ("undefined", "null", "NaN"))}
+        lines = [(name, line) for name, (own, marked) in found.items() for line in (*own, *marked)]
+        assert not {name for name, line in lines if any(bad in line for bad in ("undefined", "null", "NaN"))}
         assert found[f"{LAYER}.attention_residual.after"][1], switches
         assert found["logits"][0] or case.model_class.__name__.endswith("Model")
     untied, bert, texts = formulas((CAUSAL_LM, SWITCHES["untied-wide_heads"]), (MASKED_LM, {}), (TEXTS, {}))

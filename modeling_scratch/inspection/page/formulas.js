@@ -155,8 +155,8 @@ function embeddingSum(c) {
   const isSinusoid = /^sinusoidal/.test(config.position_type);
   return [config.embedding_scale && squareRoot("d_model"), named("tokens", rowOfTable("E", "x_t")),
     config.positions_after_projection && isProjected(c) && named("projection", "W"),
-    (isLearned || isSinusoid) && ["+", named("positions", isLearned ? rowOfTable("P", "t") : call("PE", "t"))],
-    plus(config.type_vocab_size > 0, named("token_types", rowOfTable("S", "s_t")))];
+    plus(config.type_vocab_size > 0, named("token_types", rowOfTable("S", "s_t"))),
+    (isLearned || isSinusoid) && ["+", named("positions", isLearned ? rowOfTable("P", "t") : call("PE", "t"))]];
 }
 
 const isProjected = ({ config }) => config.embedding_size !== config.hidden_size;

@@ -296,7 +296,7 @@ function positionsOf(pass, name, length) {
   return lookUp(pass, `${name}.positions`, Array.from({ length }, (_, t) => t + offset));
 }
 
-/** norm(scale * E[token] + P[position] + S[token type]) W; W comes first with positions_after_projection. */
+/** norm(scale * E[token] + S[token type] + P[position]) W; W comes first with positions_after_projection. */
 function embed(pass, name, ids, types = null) {
   const config = pass.model.config, part = (last, x) => record(pass, `${name}.${last}`, x);
   const project = (x) => (has(pass, `${name}.projection`)
@@ -305,11 +305,11 @@ function embed(pass, name, ids, types = null) {
   let x = part("tokens", lookUp(pass, `${name}.tokens`, ids));
   if (config.positions_after_projection) x = project(x);
   if (config.embedding_scale) x = mapped(x, (value) => value * Math.sqrt(config.hidden_size));
-  const positions = positionsOf(pass, name, ids.length);
-  if (positions) x = add(x, part("positions", positions));
   if (has(pass, `${name}.token_types`)) {
     x = add(x, part("token_types", lookUp(pass, `${name}.token_types`, types ?? ids.map(() => 0))));
   }
+  const positions = positionsOf(pass, name, ids.length);
+  if (positions) x = add(x, part("positions", positions));
   if (has(pass, `${name}.norm`)) x = part("norm", norm(pass, `${name}.norm`, x));
   return record(pass, name, config.positions_after_projection ? x : project(x));
 }

@@ -17,9 +17,9 @@ async function* writtenOn(start) {
     await nextTask();
     const pass = { model, off: { ...NOTHING_OFF, ...change }, tensors: new Map() };
     const { data } = headOf(model, row(lastHiddenStates(pass, "model.", { input_ids: ids }), ids.length - 1));
-    const { id } = drawnFrom(sampledDistribution(data, ...sampling));
-    if (ends.includes(id)) return;
-    ids.push(id);
+    const drawn = drawnFrom(sampledDistribution(data, ...sampling)); // none of numbers that a break made infinite
+    if (!drawn || ends.includes(drawn.id)) return;
+    ids.push(drawn.id);
     yield ids;
   }
 }
@@ -31,12 +31,15 @@ function writingLine() {
   const write = async () => {
     button.disabled = true;
     place.setAttribute("aria-busy", "true"); // screen readers wait for the whole
-    for await (const ids of writtenOn(state.change.source.map(({ id }) => id))) {
-      if (!place.isConnected) return;
-      place.textContent = `→ ${joined(ids)}`;
+    try {
+      for await (const ids of writtenOn(state.change.source.map(({ id }) => id))) {
+        if (!place.isConnected) return;
+        place.textContent = `→ ${joined(ids)}`;
+      }
+    } finally {
+      place.removeAttribute("aria-busy");
+      button.disabled = false;
     }
-    place.removeAttribute("aria-busy");
-    button.disabled = false;
   };
   const button = el("button", { type: "button", class: "action", click: write }, t("typed.write"));
   return el("div", { class: "writing" }, button, place);
