@@ -112,7 +112,8 @@ course.check("adamw_step", adamw_step)
 # - **Warm-up**: from 0 to the peak in the first steps, until m and v are estimates of many batches.
 # - **Decay**: back to 0, so that the last steps refine what the first ones found.
 #
-# Linear in both, it is the default of `Trainer` and of many papers. Vaswani et al. 2017 let it fall with 1 / √step.
+# Linear in both is common; the default of `Trainer` is linear decay, without warm-up. Vaswani et al. 2017 let it fall
+# with 1 / √step.
 # %% [markdown] slide
 # ![Schedules: linear, inverse square root and cosine, each after its warm-up](../pictures/figures-learning-rates.png)
 

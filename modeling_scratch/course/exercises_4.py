@@ -75,7 +75,7 @@ CHECKS = {
         "eps stands outside of the root: add it to the mean square.":
             lambda x, w, eps: x / (x.pow(2).mean(-1, keepdim=True).sqrt() + eps) * w,
         "the weight is missing.": lambda x, w, eps: rms_norm(x, torch.ones_like(w), eps),
-    }), "It is RMSNorm of layers.py: each token has the mean square 1, whatever the others are."),
+    }), "It is RMSNorm of layers.py: before the weight, each token has the mean square 1, whatever the others are."),
     "pre_norm": Check(same_as(pre_norm, lambda: [(random(2, 3, 8), nn.LayerNorm(8), torch.tanh)], {
         "this is post-norm: it normalises the stream, after the sum.": lambda x, norm, part: norm(x + part(x)),
         "x is gone: without `x +` there is no residual connection.": lambda x, norm, part: part(norm(x)),
@@ -113,5 +113,5 @@ CHECKS = {
         "the norms and all biases are missing.": lambda d, f: counted(d, f) - 9 * d - f,
         "attention has a fourth matrix: W_O projects the heads back.": lambda d, f: counted(d, f) - d * d - d,
         "the feed-forward layer has two matrices: up and down.": lambda d, f: counted(d, f) - d * f - d,
-    }), "So many has the Block of stack.py."),
+    }), "The Block of stack.py has the same number."),
 }  # fmt: skip
