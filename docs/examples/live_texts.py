@@ -9,8 +9,8 @@ No pair is in both splits, and no English sentence twice. A line of reviews.txt 
 """
 
 import random
-import sys
-from collections.abc import Iterator
+from argparse import ArgumentParser
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -192,7 +192,7 @@ def lines_of_reviews(count: int) -> Iterator[str]:
         yield from (" ".join(texts[i : i + REVIEWS_A_LINE]) for i in range(0, len(texts), REVIEWS_A_LINE))
 
 
-def main(folder: Path) -> None:
+def write(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     pairs = Translated(seed=0).different()
     for split, count in PAIRS.items():
@@ -203,5 +203,11 @@ def main(folder: Path) -> None:
     (folder / "reviews.txt").write_text("".join(f"{line}\n" for line in lines_of_reviews(REVIEWS)), encoding="utf-8")
 
 
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = ArgumentParser(description=__doc__.split("\n")[0], allow_abbrev=False)
+    parser.add_argument("folder", type=Path, help="Where the texts go.")
+    write(parser.parse_args(arguments).folder)
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main()

@@ -8,13 +8,15 @@ python scripts/maintenance/build_site.py build/site --picture docs/pictures/site
 """
 
 import html
+import json
 import re
 import shutil
+import sys
 from argparse import ArgumentParser
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from draw_explain import opened_browser
@@ -22,9 +24,11 @@ from draw_explain import opened_browser
 import modeling_scratch
 from modeling_scratch.course.building import read_lesson, sources
 from modeling_scratch.course.lessons import LessonArguments, write_lessons
+from modeling_scratch.data.text_pairs import pair_columns
 from modeling_scratch.inspection.explanation import explain
-from modeling_scratch.inspection.page import page
+from modeling_scratch.inspection.page import FOLDER, LEAST_POSITIONS, page
 from modeling_scratch.inspection.program import load_explained
+from modeling_scratch.inspection.weights import MOST_WEIGHTS, ROWS, packed_model
 from modeling_scratch.sharing.card_run import Run
 from modeling_scratch.sharing.card_summary import read_summary
 from modeling_scratch.utils.command_line import quiet_libraries
@@ -34,6 +38,7 @@ from modeling_scratch.utils.files import write_text
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATE = ROOT / "docs" / "site" / "index.html"
 MOST_TRIED = 3
+NEUTRAL = "This is a text."  # on the live page of a model without texts to try
 WINDOW = {"width": 1200, "height": 910}
 SQUARES, SOURCE = 6, 3  # tokens in the picture of a card, and those of them that an encoder has read
 
@@ -74,20 +79,71 @@ LIVE = (
 
 
 def described(live: Live, folder: str) -> Live:
-    """With what a model of other data was trained on. Raises `DataError` where its folder has no text to try."""
+    """With what a model of other data was trained on, and texts that may be published, if there are any.
+
+    Raises `DataError` for a model of pairs.
+    """
     if folder == live.folder:
         return live
-    title, _, examples = read_summary(folder)
+    title, _, examples = read_summary(folder, is_public=True)
     tries = [texts[0] for texts in examples if len(texts) == 1][:MOST_TRIED]
+    if pair_columns(folder) or (examples and not tries):
+        raise DataError(f"--{live.name} {folder}: reads pairs of texts; choose a model of single texts")
     if not tries:
-        raise DataError(f"--{live.name} {folder}: no text to try; list some as `widget` in its README.md")
+        remedy = "list some as `widget` in its README.md"
+        print(f"--{live.name} {folder}: no texts to try that may be published; {remedy}", file=sys.stderr)
     return live._replace(folder=folder, data=title, tries=tries)
 
 
+def missing_part(rules: dict[str, Any] | None) -> str | None:
+    """The part of a tokenizer that its page does not know, as missingPart in tokenize.js finds it."""
+    if rules is None:
+        return "no fast tokenizer"
+    script = (FOLDER / "tokenize.js").read_text(encoding="utf-8")
+    steps = {"NORMALIZERS": rules["normalizer"], "PRE_TOKENIZERS": rules["pre_tokenizer"], "MODELS": [rules["model"]]}
+    for table, used in steps.items():
+        if odd := [step["type"] for step in used if step["type"] not in keys_of(script, table)]:
+            return odd[0]
+    for step in rules["pre_tokenizer"]:
+        is_known = step.get("pattern", {}).get("Regex") in keys_of(script, "PATTERNS")
+        if step["type"] == "Split" and not (is_known and step["behavior"] in ("Removed", "Isolated")):
+            return "Split"
+    odd = [each["content"] for each in rules["special"] if each["single_word"] or each["normalized"]]
+    is_whole = any("part" in entry for entry in rules["template"])
+    return next(iter([*rules["added"], *odd, *([] if is_whole else ["template"])]), None)
+
+
+def keys_of(script: str, table: str) -> list[str]:
+    """The keys of a table of a script."""
+    rows = re.search(rf"^const {table} = (\{{.*?\}});$", script, re.DOTALL | re.MULTILINE)
+    found = re.findall(r'[{,]\s+("(?:[^"\\]|\\.)*"|\w+): ', rows[1] if rows else "")
+    return [json.loads(key) if key.startswith('"') else key for key in found]
+
+
+def uncomputed(model: Any, rules: dict[str, Any] | None) -> str | None:
+    """Why a page cannot compute what is typed; None where it can."""
+    if packed_model(model, LEAST_POSITIONS) is None:
+        values = {axis: getattr(model.config, axis) for axis in ROWS if hasattr(model.config, axis)}
+        odd = next((f"{axis} {value}" for axis, value in values.items() if value not in ROWS[axis]), None)
+        return f"a page does not compute {odd}" if odd else f"a page computes with up to {MOST_WEIGHTS:,} weights"
+    part = missing_part(rules)
+    return part and f"a page does not know a part of its tokenizer ({part})"
+
+
 def write_live_page(live: Live, path: Path) -> str:
-    """Write the page of the first text to try; return parameters, size and a score, that on test if there is one."""
+    """Write the page of the first text to try; return parameters, size and a score, that on test if there is one.
+
+    Raises `DataError` for a model with which a page does not compute.
+    """
+    option = f"--{live.name} {live.folder}"
     model, tokenizers = load_explained(live.folder)
-    content = {**explain(model, tokenizers, live.tries[0]).to_dict(), "home": "../index.html"}
+    try:
+        explanation = explain(model, tokenizers, live.tries[0] if live.tries else NEUTRAL)
+    except DataError as error:
+        raise DataError(f"{option}: {error}; list texts to try as `widget` in its README.md") from error
+    content = {**explanation.to_dict(), "home": "../index.html"}
+    if reason := uncomputed(model, content["tokenizer"]["rules"]):
+        raise DataError(f"{option}: {reason}; choose another model")
     page(content, model, path)
     facts = [f"{content['model']['parameters']:,} parameters", f"{path.stat().st_size / 1e6:.1f} MB"]
     with suppress(OSError, ValueError, LookupError, AttributeError, TypeError):  # a folder of no run of ours
@@ -108,13 +164,13 @@ def squares(name: str) -> str:
 
 def card(live: Live, facts: str) -> str:
     address, texts = f"live/{live.name}.html", [(quote(text), html.escape(text)) for text in live.tries]
-    links = "".join(f'<li><a href="{address}?text={part}">{text}</a></li>' for part, text in texts)
+    links = "".join(f'<li><a href="{address}#text={part}">{text}</a></li>' for part, text in texts)
     return f"""<article class="card">
 <h2>{squares(live.name)}<span>A {live.name}<small>{html.escape(live.data)}</small></span></h2>
 <p>{live.about}</p>
-<form action="{address}"><input name="text" required autocomplete="off" aria-label="A text for the {live.name}"
+<form data-page="{address}"><input required autocomplete="off" aria-label="A text for the {live.name}"
 placeholder="Type a text"><button>{live.button}</button></form>
-<ul>{links}</ul>
+{f"<ul>{links}</ul>" if links else ""}
 <p class="facts">{html.escape(facts)}</p>
 </article>"""
 
@@ -126,9 +182,8 @@ def write_course(folder: Path) -> str:
     for source in sources().values():
         title = html.escape(read_lesson(source)[0].source.partition("\n")[0].lstrip("# "))
         slides, notebook = (f"course/{source.stem}{ending}" for ending in ("_slides.html", ".ipynb"))
-        links.append(
-            f'<div><h3>{title}</h3><p><a href="{slides}">slides</a> · <a href="{notebook}">notebook</a></p></div>'
-        )
+        both = f'<a href="{slides}">slides</a> · <a href="{notebook}" download>notebook</a>'
+        links.append(f"<div><h3>{title}</h3><p>{both}</p></div>")
     return "\n".join(links)
 
 

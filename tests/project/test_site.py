@@ -1,9 +1,14 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The site as a visitor opens it, from its files; and the sentence pairs that its translator learns."""
 
+import base64
+import gzip
+import json
+import re
 from itertools import islice
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import build_site
 import live_texts
@@ -14,9 +19,13 @@ from demos import SAVE
 from transformers import AutoTokenizer
 
 from modeling_scratch import ScratchDecoderForCausalLM, fast
+from modeling_scratch.inspection.page import FOLDER
+from modeling_scratch.inspection.weights import ROWS
+from modeling_scratch.utils.files import write_text
 
 CARD = "---\nwidget:\n- text: {}\n- text: {}\n---\n# Toys <of> mine\n"
 TEXTS = {"classifier": ("a good film", "not good"), "translator": ("word1 word2", "word3"), "writer": ("abc", "de")}
+SECRET = "a film that nobody else has seen"
 MODELS = {"classifier": "labels", "translator": "translator", "writer": "writer"}
 
 
@@ -34,10 +43,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def ask(page: Any, site: Path, name: str, text: str) -> None:
     """Type a text on the start page, which leads to the live page."""
     page.goto((site / "index.html").as_uri())
-    page.fill(f"form[action='live/{name}.html'] input", text)
+    page.fill(f"form[data-page='live/{name}.html'] input", text)
     page.keyboard.press("Enter")
     page.wait_for_selector("html[data-ready]")
     assert page.inner_text("h1") == text
+    assert urlsplit(page.url).query == ""  # which a server would be sent
 
 
 @pytest.mark.browser
@@ -50,6 +60,14 @@ def test_the_classifier_answers_what_is_typed(page: Any, site: Path) -> None:
     page.click("text=not good")
     page.wait_for_selector("html[data-ready]")
     assert page.inner_text("h1") == "not good"
+    page.click("nav a >> nth=1")
+    assert page.inner_text("h1") == "not good"
+    page.evaluate("location.hash = 'text=a%20%2B%20film'")
+    page.wait_for_selector("h1:text-is('a + film')")
+    page.goto((site / "live" / "classifier.html").as_uri() + "#tokens")
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+    assert page.inner_text("h1") == "a good film"
 
 
 @pytest.mark.browser
@@ -89,11 +107,66 @@ def test_the_start_page_fits_and_is_accessible(page: Any, site: Path) -> None:
     assert violations(page) == []
 
 
-def test_a_model_without_texts_to_try_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = SAVE["writer"](tmp_path / "mute")
+def private(folder: Path, **training: Any) -> Path:
+    """The folder of a model, with the results of a run on texts of a user."""
+    write_text(folder / "run_config.json", json.dumps({"program": "scripts/train_classifier.py", "training": training}))
+    rows = [{"text": f"{SECRET} {number}", "label": "bad", "predicted": "good"} for number in range(4)]
+    write_text(folder / "evaluation.json", json.dumps({"examples": rows}))
+    write_text(folder / "examples.jsonl", "".join(f"{json.dumps(row)}\n" for row in rows))
+    return folder
+
+
+@pytest.mark.parametrize("allowed", [False, True])
+def test_texts_of_a_run_are_there_only_if_it_allows_them(
+    tmp_path: Path, allowed: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = private(SAVE["labels"](tmp_path / "mine"), texts_in_card=allowed)
+    build_site.build(tmp_path / "site", [described(LIVE[0], str(folder))], "")
+    live, start = (tmp_path / "site" / name for name in ("live/classifier.html", "index.html"))
+    packed = re.search('id="explanation"[^>]*>([^<]+)<', live.read_text(encoding="utf-8"))
+    explanation = gzip.decompress(base64.b64decode(packed[1] if packed else "")).decode()
+    assert [SECRET in text for text in (start.read_text(encoding="utf-8"), explanation)] == [allowed] * 2
+    assert (f"--classifier {folder}: no texts to try" in capsys.readouterr().err) != allowed
+
+
+@pytest.mark.parametrize("name", ["pairs", "large", "row", "tokenizer"])
+def test_a_model_whose_page_does_not_compute_is_refused(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = SAVE["pairs" if name == "pairs" else "labels"](tmp_path / name)
+    reasons = {
+        "pairs": "pairs of texts",
+        "large": "2,500,000 weights",
+        "row": "hidden_act gelu",
+        "tokenizer": "(Strip)",
+    }
+    if name == "large":
+        monkeypatch.setattr("modeling_scratch.inspection.weights.MOST_WEIGHTS", 10)
+    if name == "row":
+        monkeypatch.setitem(ROWS, "hidden_act", {"relu"})
+    if name == "tokenizer":
+        parts = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
+        parts["normalizer"] = {"type": "Strip", "strip_left": True, "strip_right": True}
+        write_text(folder / "tokenizer.json", json.dumps(parts))
     with pytest.raises(SystemExit):
-        build_site.main([str(tmp_path / "site"), "--writer", str(folder)])
-    assert f"--writer {folder}: no text to try" in capsys.readouterr().err
+        build_site.main([str(tmp_path / "site"), "--classifier", str(folder)])
+    message = capsys.readouterr().err
+    assert f"--classifier {folder}: " in message
+    assert reasons[name] in message
+
+
+def test_parts_of_tokenizers_are_those_of_the_page() -> None:
+    script = (FOLDER / "tokenize.js").read_text(encoding="utf-8")
+    assert build_site.keys_of(script, "MODELS") == ["BPE", "WordLevel", "WordPiece"]
+    assert {"NFC", "Lowercase", "BertNormalizer"} < set(build_site.keys_of(script, "NORMALIZERS"))
+    assert {"Whitespace", "ByteLevel", "Split"} < set(build_site.keys_of(script, "PRE_TOKENIZERS"))
+    assert {r"[\s\S]", "</?[a-zA-Z][^<>]*>"} < set(build_site.keys_of(script, "PATTERNS"))
+
+
+def test_the_texts_need_a_folder(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        live_texts.main([])
+    assert "folder" in capsys.readouterr().err
 
 
 # Of subjects and objects, and of objects alone.

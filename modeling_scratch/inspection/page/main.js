@@ -171,6 +171,7 @@ async function openPage() {
   if (state.difference > TOLERANCE) state.model = null; // the code that ran is not what this page computes
   render();
   await showAsked();
+  window.addEventListener("hashchange", showAsked);
   document.documentElement.dataset.difference = String(state.difference ?? "");
   document.documentElement.dataset.ready = "true";
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => announce("theme"));

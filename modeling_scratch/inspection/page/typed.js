@@ -68,10 +68,11 @@ async function showTyped(parts) {
   return null;
 }
 
-/** The texts that the address gives: ?text=..., and once more for a pair. */
+/** The texts that the address gives: #text=..., and &text=... for a pair. No server is sent what follows a #. */
 async function showAsked() {
-  const asked = new URLSearchParams(location.search).getAll("text");
-  if (!asked.length || !state.model || state.untyped !== null) return;
+  const asked = new URLSearchParams(location.hash.slice(1)).getAll("text"), isNew = asked.join("\n") !== state.asked;
+  if (!asked.length || !isNew || !state.model || state.untyped !== null) return;
+  state.asked = asked.join("\n");
   const problem = await showTyped(asked);
   if (problem) document.querySelector(".typing .problem").textContent = problem;
 }
