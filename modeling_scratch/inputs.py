@@ -21,7 +21,7 @@ Shapes: B batch, T length, S keys, E embedding size, N segments.
 
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from typing import Any
 
 import torch
@@ -51,8 +51,8 @@ class Inputs:
     - (B, 1, T, past + T), true where a query sees a key, causality and window included
     - the same shape in floats, which are added to the scores
     - a dictionary of these by type of layer, from generate_batch
-    past is the number of cached tokens, a tensor where a static cache counts on its device; prefix
-    that of arguments in errors: "decoder_" or "".
+    past is the number of tokens in past_key_values, a tensor where a static cache counts on its
+    device. prefix is that of arguments in errors: "decoder_" or "".
 
     A row may hold several texts, segments that do not see each other, in Hugging Face's form
     (DataCollatorWithFlattening): without attention_mask, and with position_ids that restart, or
@@ -66,13 +66,16 @@ class Inputs:
     position_ids: Tensor | None = None
     token_type_ids: Tensor | None = None
     cu_seq_lens: Tensor | None = None
-    past: Tensor | int = 0
+    past_key_values: InitVar[Cache | None] = None
     prefix: str = ""
+    past: Tensor | int = field(init=False, default=0)
     # (N,), adding up to B * T; None: each row is one text, or a graph is traced, which cannot look.
     segment_lengths: Tensor | None = field(init=False, default=None)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, past_key_values: Cache | None) -> None:
         """Raises ValueError, or TypeError for what is no tensor."""
+        if past_key_values is not None:
+            self.past = past_key_values.get_seq_length()
         ids, embeds = f"{self.prefix}input_ids", f"{self.prefix}inputs_embeds"
         if (self.input_ids is None) == (self.inputs_embeds is None):
             raise ValueError(
@@ -149,11 +152,6 @@ class Inputs:
         mask = self.attention_mask if config.counted_tokens == "real" else None
         positions = positions_from_mask(mask, self.shape, self.read.device, self.past)
         return positions.expand(self.shape)
-
-
-def cached_tokens(cache: Cache | None) -> Tensor | int:
-    """How many tokens a cache holds; a tensor, if it is a static one."""
-    return 0 if cache is None else cache.get_seq_length()
 
 
 def is_padding_mask(attention_mask: Any) -> bool:

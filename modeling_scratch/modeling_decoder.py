@@ -17,7 +17,7 @@ from transformers.utils import can_return_tuple
 
 from .configuration_scratch import ScratchDecoderConfig
 from .heads import classification_loss, cross_entropy, pooled_output
-from .inputs import Inputs, cached_tokens
+from .inputs import Inputs
 from .layers import make_projection
 from .modeling_base import MaybeTensor, ScratchGenerationMixin
 from .stack import ScratchDecoderModel, ScratchDecoderPreTrainedModel
@@ -86,7 +86,7 @@ class ScratchDecoderForCausalLM(ScratchDecoderPreTrainedModel, ScratchGeneration
             position_ids,
             token_type_ids,
             kwargs.get("cu_seq_lens_q"),
-            cached_tokens(past_key_values),
+            past_key_values,
         )
         kwargs |= {"past_key_values": past_key_values, "use_cache": use_cache}
         outputs = self.model(inputs=inputs, return_dict=True, **kwargs)
@@ -144,7 +144,7 @@ class ScratchDecoderForSequenceClassification(ScratchDecoderPreTrainedModel):
             position_ids,
             token_type_ids,
             kwargs.get("cu_seq_lens_q"),
-            cached_tokens(past_key_values),
+            past_key_values,
         )
         kwargs |= {"past_key_values": past_key_values, "use_cache": use_cache}
         # Native classes look for pad_token_id, with or without a mask.

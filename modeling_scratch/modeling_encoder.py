@@ -20,7 +20,7 @@ from transformers.utils import can_return_tuple
 
 from .configuration_scratch import ScratchEncoderConfig
 from .heads import classification_loss, cross_entropy, labelled_tokens, pooled_output, span_loss
-from .inputs import Inputs, cached_tokens
+from .inputs import Inputs
 from .layers import ACTIVATIONS, make_norm
 from .modeling_base import MaybeTensor
 from .question_answering import ENCODER_PIPELINES
@@ -160,7 +160,7 @@ class ScratchEncoderForSequenceClassification(ScratchEncoderPreTrainedModel):
             position_ids,
             token_type_ids,
             kwargs.get("cu_seq_lens_q"),
-            cached_tokens(past_key_values),
+            past_key_values,
         )
         pooling = self.config.classifier_pooling
         # Native classes, which do not count real tokens, read the first one with or without a mask.

@@ -30,7 +30,6 @@ from .embeddings import Embeddings
 from .heads import Pooler, pooled_tokens
 from .inputs import (
     Inputs,
-    cached_tokens,
     cross_attention_mask,
     eager_config,
     self_attention_mask,
@@ -342,7 +341,7 @@ class ScratchEncoderModel(StackModel, ScratchEncoderPreTrainedModel):
                 position_ids,
                 token_type_ids,
                 kwargs.get("cu_seq_lens_q"),
-                cached_tokens(past_key_values),
+                past_key_values,
             )
         if self.pooler is None:
             return BaseModelOutput(self.engine(inputs, **kwargs))
@@ -415,7 +414,7 @@ class ScratchDecoderModel(StackModel, ScratchDecoderPreTrainedModel):
                 position_ids,
                 token_type_ids,
                 kwargs.get("cu_seq_lens_q"),
-                cached_tokens(past_key_values),
+                past_key_values,
                 self.prefix,
             )
         cache = self._cache(past_key_values, inputs, use_cache)
