@@ -7,7 +7,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from draw_explain import BROWSERS, chromium, opened_browser
+from draw_explain import opened_browser
+
+from modeling_scratch.utils.browser import BROWSERS, chromium
 
 LOCAL_SCHEMES = {"file", "data", "blob", "about"}
 RULES = "{runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']}"

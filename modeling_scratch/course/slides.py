@@ -3,7 +3,6 @@
 
 import html
 import re
-import shutil
 import subprocess
 from base64 import b64encode
 from io import BytesIO
@@ -12,11 +11,10 @@ from tempfile import TemporaryDirectory
 
 from markdown_it import MarkdownIt
 
+from ..utils.browser import chromium
 from .building import PICTURE, Cell, encoded
 
 TEMPLATE = Path(__file__).with_name("slides.html")
-MAC = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
-BROWSERS = "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", MAC
 FORMULA = re.compile(r"\$\$(.+?)\$\$|\$([^$\n]+)\$", re.DOTALL)
 MARK = "\ue000{}\ue001"  # stands for a formula while Markdown is rendered: no letter of any text
 SIZE = 10  # points; formulas are scaled by the size of the text around them
@@ -74,7 +72,7 @@ def formula(tex: str) -> str:
 
 def write_pdf(page: Path, path: Path) -> bool:
     """Print a page by a browser. Return whether there is one that could."""
-    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    browser = chromium()
     if browser is None:
         return False
     with TemporaryDirectory() as profile:

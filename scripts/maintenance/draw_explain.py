@@ -4,21 +4,16 @@
 python scripts/maintenance/draw_explain.py explain.html docs/pictures
 """
 
-import shutil
 from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-BROWSERS = "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"
+from modeling_scratch.utils.browser import chromium
+
 PARTS = "tokens", "pass", "attention", "lens", "answer", "contributions", "words", "change", "backward", "pairs"
 SIZE = {"width": 1000, "height": 700}  # of the window
-
-
-def chromium() -> str | None:
-    """The path of Chromium or Chrome, None where there is neither."""
-    return next((path for name in BROWSERS if (path := shutil.which(name))), None)
 
 
 @contextmanager
