@@ -4,7 +4,7 @@
 import importlib.util
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from ..utils.errors import DataError
@@ -19,12 +19,10 @@ PROGRAMS = "jupyterlab", "notebook"  # that show notebooks
 class LessonArguments:
     """Which lessons to write, for whom, and where to."""
 
-    names: list[str] | None = field(
-        default=None,
-        metadata={
-            "help": "Lessons by their numbers, from 1, or notebooks of the documentation by their names, to write them "
-            "without solutions; by default all lessons."
-        },
+    names: list[str] | None = option(
+        None,
+        "Lessons by their numbers, from 1, or notebooks of the documentation by their names, to write them without "
+        "solutions; by default all lessons.",
     )
     teacher: bool = option(False, "Also write the teacher's notebook, with solutions and notes.")
     slides: bool = option(False, "Also write the slides: HTML, and PDF where Chromium or Chrome is installed.")

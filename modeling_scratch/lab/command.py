@@ -5,7 +5,7 @@ import re
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from datetime import date
 from math import isfinite
 from pathlib import Path
@@ -35,17 +35,12 @@ NOT_OF_COMMAND = ("output_dir", "overwrite", "score", "seeds", "broken")  # they
 class LabArguments:
     """What to train, what to vary, and how often."""
 
-    task: str | None = option(
-        None,
-        f"{', '.join(TASKS)}, a folder of labelled texts, or text to write like (.txt).",
-    )
-    vary: list[str] = field(
-        default_factory=list,
-        metadata={
-            "action": "extend",
-            "help": "A field of the configuration and its values, the first of which is the base: "
-            "norm_position=pre,post. Repeat the option for further fields.",
-        },
+    task: str | None = option(None, f"{', '.join(TASKS)}, a folder of labelled texts, or text to write like (.txt).")
+    vary: list[str] = option(
+        [],
+        "A field of the configuration and its values, the first of which is the base: norm_position=pre,post. Repeat "
+        "the option for further fields.",
+        action="extend",
     )
     broken: str | None = option(
         None,
