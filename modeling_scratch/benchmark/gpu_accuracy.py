@@ -18,7 +18,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from ..configuration_scratch import ScratchEncoderConfig
-from ..fast.captured import captured_forward, captured_step, set_rate
+from ..fast.captured import captured_forward, captured_step
 from ..fast.static_shapes import Size, choose_sizes, fill
 from ..modeling_encoder import ScratchEncoderForMaskedLM, ScratchEncoderForSequenceClassification
 from ..utils.files import replacing
@@ -149,6 +149,11 @@ def pretraining_batches(tokens: Tokens, recipe: Recipe) -> Iterator[Batch]:
         yield pin(flat_batch(chosen, None, [size], tokens.special[0]), recipe.device)
 
 
+def _set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+    for group in optimizer.param_groups:
+        group["lr"] = rate
+
+
 def pretrain(tokens: Tokens, recipe: Recipe, tell: Callable[[str], None]) -> tuple[dict[str, Tensor], Row]:
     """Train for recipe.seconds; return the weights and what was measured."""
     torch.manual_seed(0)
@@ -163,7 +168,7 @@ def pretrain(tokens: Tokens, recipe: Recipe, tell: Callable[[str], None]) -> tup
         """Take the steps from first to last of a schedule of total steps; return the seconds."""
         start = time.perf_counter()
         for number in range(first, last):
-            set_rate(optimizer, recipe.rate * schedule(number, total, recipe.warm_up))
+            _set_rate(optimizer, recipe.rate * schedule(number, total, recipe.warm_up))
             losses.append(step(next(batches)))
             if (number + 1) % TOLD == 0:
                 tell(f"step {number + 1:,}: loss {_mean(losses):.3f}")
@@ -225,7 +230,7 @@ def fine_tune(
         for order in orders for start in range(0, len(order), recipe.batch_size)
     ]  # fmt: skip
     for number, batch in enumerate(batches):
-        set_rate(optimizer, rate * schedule(number, len(batches), len(batches) // 10))
+        _set_rate(optimizer, rate * schedule(number, len(batches), len(batches) // 10))
         read = [texts.text(int(place)) for place in batch]
         step(pin(flat_batch(read, texts.labels[batch], sizes, tokens.special[0]), recipe.device))
     return model

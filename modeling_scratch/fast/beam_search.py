@@ -37,9 +37,9 @@ def beam_search(
     running = Beams.start(input_ids, texts, config)
     finished, is_open = running.nothing_yet(), torch.ones(texts, 1, dtype=torch.bool, device=input_ids.device)
     read = model.prepare_inputs_for_generation(input_ids, is_first_iteration=True, **inputs)
-    length, buffer = prompt, None
+    length, buffer, forward = prompt, None, model
     while True:
-        outputs = model(**read, return_dict=True)
+        outputs = forward(**read, return_dict=True)
         length += 1
         inputs = _one_token_more(inputs, outputs, model.config.is_encoder_decoder)
         logits = outputs.logits[:, -1].to(input_ids.device, torch.float32)
@@ -58,6 +58,8 @@ def beam_search(
         if is_done:
             return _without_nan(logits, finished.answers(config.num_return_sequences, prompt))
         _reorder(inputs.get("past_key_values"), parents.gather(1, chosen).flatten())
+        if config.compile_config is not None and config.cache_implementation == "static":
+            forward = model.get_compiled_call(config.compile_config)  # for all tokens but the prompt
         last = 1 if inputs["use_cache"] else None  # the last token (B * k, 1), or all where nothing is cached
         read = model.prepare_inputs_for_generation(running.tokens(length), next_sequence_length=last, **inputs)
 

@@ -142,8 +142,7 @@ def captured_step(
     """Return a training step, batch -> loss: forward, backward, clipping to max_norm, optimizer step.
 
     Dropout draws new numbers at each replay. dtype: of autocast. compiled: torch.compile on each block, on CUDA. A step
-    begins without gradients, whoever made them, and leaves none. Schedulers and `set_rate` change the learning rate
-    between steps.
+    begins without gradients, whoever made them, and leaves none. Schedulers change the learning rate between steps.
 
     Raises ValueError for what cannot be captured on a CUDA device: the optimizer, float16 (which needs a gradient
     scaler), or gradient checkpointing (which copies the state of random numbers).
@@ -208,12 +207,6 @@ def autocast(device: torch.device, dtype: torch.dtype | None) -> AbstractContext
     return nullcontext() if dtype is None else torch.autocast(device.type, dtype=dtype, cache_enabled=False)
 
 
-def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
-    """Set the learning rate of all groups."""
-    for group in optimizer.param_groups:
-        group["lr"] = rate
-
-
 class DeviceRates:
     """The learning rates of an optimizer as tensors on its device, which replays read; others see numbers.
 
@@ -250,11 +243,6 @@ class DeviceRates:
         finally:
             for group, (rate, capturable) in zip(groups, before):
                 group.update(lr=rate, capturable=capturable)
-
-
-def copy_all(targets: list[Tensor], sources: list[Tensor]) -> None:
-    """Copy tensors of one device by few kernels; torch has no public name for it."""
-    torch._foreach_copy_(targets, sources)
 
 
 def compile_blocks(model: nn.Module) -> None:

@@ -24,6 +24,7 @@ from .onednn import has_gradient, linear, onednn_linear, suits_onednn
 MANY_ROWS = 256  # from this many rows per call, the default product is equally fast
 WORTH_A_COPY = 8  # calls after which a copy of the weights pays off
 PACKED_FOR = 16  # rows; the layout is the same for any other number than 1
+DENSE = "eager", "sdpa"  # attention backends that take a mask of booleans
 # torch has no public name for packing a weight in advance; without this one, weights are not packed.
 CAN_PACK = hasattr(torch.ops.mkldnn, "_reorder_linear_weight")
 
@@ -64,6 +65,9 @@ def masks_for_generate(
         return attention_mask
     read = {"inputs_embeds": inputs_embeds, "attention_mask": attention_mask, "past_key_values": past_key_values}
     kinds = dict.fromkeys(config.attention_types(config.num_hidden_layers))
+    if inputs_embeds.shape[1] == 1 and "sliding_attention" not in kinds and config._attn_implementation in DENSE:
+        room = past_key_values.get_mask_sizes(1, 0)[0] - attention_mask.shape[1]
+        return F.pad(attention_mask, (0, room))[:, None, None].bool()  # the last token sees all before it
     masks = {kind: MASKS[kind == "sliding_attention", True](config, **read) for kind in kinds}
     return masks if len(masks) > 1 else next(iter(masks.values()), attention_mask)
 

@@ -25,6 +25,7 @@ from ..data.translation_pairs import NESTED, nested
 from ..utils.errors import DataError, quoted
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, check_inputs, check_output, open_output
 from ..utils.options import REQUIRED, option
+from .compiled import COMPILE_HELP, compile_generation
 from .loading import load_generating, loading_errors, move
 from .text_generators import DEFAULT_NEW_TOKENS, Continuer, Generated, TextGenerator, Translator
 
@@ -83,12 +84,15 @@ def load_generator(
     device: str | None,
     trust_remote_code: bool,
     allow_special_tokens: bool = False,
+    compiles: bool = False,
 ) -> TextGenerator:
     """Load a text generator. Raises `DataError` for a checkpoint without trained generation head or tokenizer."""
     with loading_errors("--model_name_or_path", name):
         model, tokenizers = load_generating(name, trust_remote_code)
     read_special_tokens(tokenizers[0], allow_special_tokens or None)
     move(model.eval(), device)
+    if compiles:
+        compile_generation(model)
     generator: TextGenerator
     if model.config.is_encoder_decoder:
         generator = Translator(model, *tokenizers, batch_size=batch_size, **search.given())
@@ -140,6 +144,7 @@ class GenerateArguments:
     batch_size: int = option(32, "Texts per batch.")
     seed: int | None = option(None, "The sampling seed; results are reproducible for equal seed, input and batch size.")
     device: str | None = option(None, "cpu, cuda, cuda:1, ...; by default an available accelerator.")
+    compile: bool = option(False, COMPILE_HELP)
     allow_special_tokens: bool = option(False, ALLOW_SPECIAL_TOKENS)
     trust_remote_code: bool = option(False, "Allow the checkpoint's own code to run.")
     no_progress: bool = option(False, "Disable the progress bar, which is shown only on a terminal.")
@@ -188,6 +193,7 @@ def generate(arguments: GenerateArguments, search: SearchArguments) -> None:
         arguments.device,
         arguments.trust_remote_code,
         arguments.allow_special_tokens,
+        arguments.compile,
     )
     generator.stop = tuple(arguments.stop or ())
     if arguments.truncate and not isinstance(generator, Translator):

@@ -158,8 +158,8 @@ def rehearse(trainer: Any) -> None:
     trainer.rehearse_saving()
 
 
-def summary(trainer: Trainer, checkpoint: str | None) -> str:
-    """Summarise the steps of this process. checkpoint: the one that the run resumed from."""
+def summary(trainer: Any, checkpoint: str | None) -> str:
+    """Summarise the steps of this process, by a `RunTrainer`. checkpoint: the one that the run resumed from."""
     state, output = trainer.state, Path(trainer.args.output_dir or "")
     steps = state.global_step - step_of(checkpoint)
     seconds = next(entry["train_runtime"] for entry in reversed(state.log_history) if "train_runtime" in entry)
@@ -167,7 +167,8 @@ def summary(trainer: Trainer, checkpoint: str | None) -> str:
     since = f" since step {step_of(checkpoint):,}" if checkpoint else ""
     weights = sum(weight.numel() for weight in whole_model(trainer).parameters())
     return (
-        f"{steps:,} steps{since} in {duration(seconds)}{rate}, evaluations and checkpoints included; "
+        f"{steps:,} steps{since} in {duration(seconds)}{rate}, evaluations and checkpoints included, "
+        f"{trainer.seconds_for_data / seconds:.1%} of it waiting for data; "
         f"{times(state.epoch or 0, 'epoch')}, {weights:,} parameters\n"
         f"saved in {output}: the model and its tokenizer, {', '.join(_files_in(output))}"
     )

@@ -5,6 +5,7 @@ It overrides five private methods of Trainer, each with its reason, and `Capture
 """
 
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -58,6 +59,7 @@ from .resuming import (
 )
 
 WHAT_TO_TRY = "try a lower --learning_rate, more --warmup_steps, --max_grad_norm 1, or neither --fp16 nor --bf16"
+DATA_SHARE = "train_data_share"  # of the time of a training, in which it waited for batches
 Change = Callable[[optim.Optimizer, nn.Module], None]  # of a fresh optimizer
 
 
@@ -116,10 +118,12 @@ class RunTrainer(Sharing, CapturedTrainer):
             check_best(Path(self.args.output_dir or ""), Path(resume_from_checkpoint))
         stops = self.args.world_size == 1 and self.keeps_checkpoints
         handlers = self.stop_signals.installed() if stops else nullcontext()
-        self.has_begun = False
+        self.has_begun, self.seconds_for_data = False, 0.0
         resuming = resuming_from(resume_from_checkpoint or None, lambda: self.has_begun)
         with handlers, reporting_lost_processes(self.args), self._expected_messages(), resuming:
-            return super().train(resume_from_checkpoint, *args, **kwargs)
+            result = super().train(resume_from_checkpoint, *args, **kwargs)
+        result.metrics[DATA_SHARE] = self.seconds_for_data / result.metrics["train_runtime"]
+        return result
 
     @contextmanager
     def _expected_messages(self) -> Iterator[None]:
@@ -161,8 +165,10 @@ class RunTrainer(Sharing, CapturedTrainer):
         return (loss, outputs) if return_outputs else loss
 
     def get_batch_samples(self, epoch_iterator: Any, num_batches: int, device: torch.device) -> tuple[list, Any]:
-        """Count what the loss is divided by, if the loss has a `count` of its own."""
+        """Measure how long the batches of a step take; count what the loss is divided by, if it has its own `count`."""
+        start = time.perf_counter()
         batches, items = super().get_batch_samples(epoch_iterator, num_batches, device)
+        self.seconds_for_data += time.perf_counter() - start
         count = getattr(self.compute_loss_func, "count", None)
         return batches, count(batches, device) if count and batches else items
 

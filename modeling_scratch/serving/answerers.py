@@ -9,6 +9,7 @@ from transformers import AutoConfig
 from ..bridges.model_sources import load_checkpoint, read_special_tokens, token_limit
 from ..data.text_pairs import pair_columns
 from ..inference.arguments import PredictArguments
+from ..inference.compiled import compile_generation
 from ..inference.loading import loading_errors
 from ..tasks import action_of, named
 from ..tasks.answerer import Answerer
@@ -46,13 +47,21 @@ def load_answerer(
     max_beams: int = MOST_BEAMS,
     max_new_tokens: int = MOST_NEW_TOKENS,
     allow_special_tokens: bool = False,
+    compiles: bool = False,
 ) -> Answerer:
-    """Load a checkpoint. Raises `DataError` for architectures that answer no texts and for untrained heads."""
+    """Load a checkpoint. Raises `DataError` for architectures that answer no texts and for untrained heads.
+
+    compiles: the pass of a token, before the first request.
+    """
     arguments = PredictArguments(model=name, device=device, trust_remote_code=trust_remote_code)
     arguments.text_column = list(pair_columns(name)) or None  # there is no table to have them
     with task_of(arguments, "does not classify, tag, translate or answer", is_served=True) as task:
         answerer = task.load(arguments, {"num_beams": max_beams, "max_new_tokens": max_new_tokens})
         read_special_tokens(answerer.pipe.tokenizer, allow_special_tokens or None)
+        if compiles and "max_new_tokens" not in answerer.options:
+            raise DataError("--compile: the model writes no texts token by token; leave it out")
+        if compiles:
+            compile_generation(answerer.pipe.model)
         return _ready(answerer)
 
 
@@ -60,5 +69,6 @@ def _ready(answerer: Answerer) -> Answerer:
     """Let the tokenizer truncate where the model has to, and warm up the model."""
     answerer.pipe.tokenizer.model_max_length = token_limit(answerer.pipe.tokenizer, answerer.pipe.model.config)
     jobs = answerer.encode(answerer.samples, {"max_new_tokens": 2} if "max_new_tokens" in answerer.options else {})
-    answerer.run([job for job in jobs if job])
+    for batch in [job for job in jobs if job], [job for job in jobs if job][:1]:  # which have graphs of their own
+        answerer.run(batch)
     return answerer

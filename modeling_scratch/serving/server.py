@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 
 import uvicorn
 
+from ..inference.compiled import COMPILE_HELP
 from ..tasks.answerer import Answerer
 from ..utils.errors import DataError
 from ..utils.options import REQUIRED, option
@@ -24,6 +25,7 @@ class ServeArguments(Address):
         REQUIRED,
         "A folder or a name on the Hub: a classifier, a tagger, a translator, or a model that answers questions.",
     )
+    compile: bool = option(False, f"For a translator. {COMPILE_HELP}")
     max_connections: int = option(512, "The maximum number of open connections; more get status 503.")
     max_batch_tokens: int = option(4096, "The maximum number of tokens per batch, with padding.")
     max_waiting: int = option(1024, "The maximum number of queued texts; further requests get status 503.")
@@ -70,6 +72,7 @@ def serve(arguments: ServeArguments) -> None:
             arguments.max_beams,
             arguments.max_new_tokens,
             arguments.allow_special_tokens,
+            arguments.compile,
         )
         Server(configuration(task, arguments)).run(sockets=[listener])
 

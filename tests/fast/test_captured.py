@@ -12,7 +12,7 @@ from test_static_shapes import PAD, SIZES, flat, model_and_batch
 from torch import Tensor, nn
 
 from modeling_scratch.benchmark.data import on_device as moved
-from modeling_scratch.fast.captured import captured_forward, captured_step, set_rate
+from modeling_scratch.fast.captured import captured_forward, captured_step
 from modeling_scratch.fast.static_shapes import MOST_SIZES, Size, fill
 
 pytestmark = pytest.mark.usefixtures("exact_products")
@@ -136,7 +136,7 @@ def test_a_restored_optimizer_goes_on(device: str) -> None:
     model.load_state_dict(weights)
     optimizer.load_state_dict(state)
     assert [step(batch).item() for batch in BATCHES[4:]] == pytest.approx(first, rel=1e-5)
-    set_rate(optimizer, 0.0)
+    optimizer.param_groups[0]["lr"] = 0.0
     before = copy.deepcopy(model.state_dict())
     step(BATCHES[0])
     torch.testing.assert_close(model.state_dict(), before)

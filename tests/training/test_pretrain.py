@@ -136,6 +136,9 @@ def test_a_sample_is_printed(decoder: Path, texts: Path) -> None:
     assert printed.partition("a sample:\n")[2].startswith(text[int(0.9 * len(text)) :][:7])
     *_, steps, saved = printed.strip().splitlines()
     assert steps.startswith("40 steps in ")
+    share = json.loads((decoder / "train_results.json").read_text())["train_data_share"]
+    assert f"{share:.1%} of it waiting for data" in steps
+    assert 0 < share < 1
     files = "README.md (card), results.md (scores), run_config.json (arguments)"
     assert saved == f"saved in {decoder}: the model and its tokenizer, {files}"
 

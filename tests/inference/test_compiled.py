@@ -1,0 +1,90 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""--compile: the same texts by a compiled pass of a token, which one graph of single texts and one of batches run."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import generate
+import pytest
+import torch
+import writers
+from model_cases import padded
+from serving import save_classifier, save_translator
+from torch import Tensor
+
+from modeling_scratch.inference.compiled import COMPILING, compile_generation
+from modeling_scratch.serving.answerers import load_answerer
+from modeling_scratch.utils.errors import DataError
+
+needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler")
+PROMPTS = [torch.tensor(tokens) for tokens in ([5, 6], [4, 5, 6, 7, 4], [6])]
+
+
+def models() -> dict[str, Any]:
+    words = writers.words()
+    return {"left": writers.decoder(writers.characters()), "right": writers.translator(words, words)}
+
+
+def written(model: Any, rows: list[Tensor], side: str, **options: Any) -> Tensor:
+    torch.manual_seed(0)
+    return model.generate(**padded(rows, side, max(map(len, rows))), **options)
+
+
+@pytest.mark.slow
+@needs_compiler
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_a_compiled_pass_writes_the_same_and_fits_other_batches(side: str) -> None:
+    """Once a single text and a batch were written, other numbers of texts and other lengths are, without compiling."""
+    torch.compiler.reset()
+    calls = [
+        (rows, {"max_new_tokens": new, **search})
+        for rows, new in ((PROMPTS[:1], 6), (PROMPTS, 6), (PROMPTS[:2], 9), (PROMPTS[1:2], 12), (PROMPTS * 2, 4))
+        for search in ({"do_sample": False}, {"do_sample": True, "top_k": 5}, {"num_beams": 3, "do_sample": False})
+    ]
+    model = models()[side]
+    expected = [written(model, rows, side, **options) for rows, options in calls]
+    compile_generation(model)
+    for (rows, options), text in zip(calls[:6], expected):
+        assert torch.equal(written(model, rows, side, **options), text)
+    with torch.compiler.set_stance("fail_on_recompile"):
+        for (rows, options), text in zip(calls, expected):
+            assert torch.equal(written(model, rows, side, **options), text)
+    assert len({tuple(row) for row in expected[1].tolist() + expected[4].tolist()}) > 1
+
+
+@pytest.mark.slow
+@needs_compiler
+def test_the_program_says_that_it_compiles(tmp_path: Path, capfd: Any) -> None:
+    characters = writers.characters()
+    model = writers.save(tmp_path / "model", writers.decoder(characters), characters)
+    (tmp_path / "in.txt").write_text("abc\nh\na b c d\n")
+    lines = []
+    for option in (), ("--compile",):
+        options = ("--model_name_or_path", str(model), "--input_file", str(tmp_path / "in.txt"), "--device", "cpu")
+        generate.main([*options, "--max_new_tokens", "8", *option])
+        lines.append(capfd.readouterr())
+    assert lines[0].out == lines[1].out
+    assert [COMPILING in each.err for each in lines] == [False, True]
+
+
+@pytest.mark.slow
+@needs_compiler
+@pytest.mark.parametrize("beams", [1, 3])
+def test_a_compiled_server_answers_the_same(beams: int, tmp_path: Path) -> None:
+    folder = save_translator(tmp_path)
+    answers = []
+    for compiled in False, True:
+        answerer = load_answerer(str(folder), compiles=compiled)
+        jobs = answerer.encode([writers.text_of(length) for length in (3, 9, 5)], {"num_beams": beams})
+        answers.append(answerer.run([job for job in jobs if job]))
+    assert answers[0] == answers[1]
+
+
+def test_what_cannot_be_compiled_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    classifier = save_classifier(tmp_path / "classifier")
+    with pytest.raises(DataError, match="--compile: the model writes no texts"):
+        load_answerer(str(classifier), compiles=True)
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    with pytest.raises(DataError, match=r"--compile: requires a C\+\+ compiler"):
+        compile_generation(models()["left"])
