@@ -9,6 +9,7 @@ from transformers import pipeline
 
 from ..data.tables import read_rows
 from ..fast import SortingTextClassificationPipeline
+from ..inference.compiled import compile_generation
 from ..modeling_base import ScratchPreTrainedModel
 from ..utils.errors import DataError
 from .data import TEXTS, draw_texts, on_device, train_tokenizer
@@ -85,8 +86,13 @@ def _check_answers(both: Sequence[Any], settings: Settings) -> str:
 
 
 def generate(settings: Settings) -> Iterator[dict[str, Any]]:
-    """Compare greedy generation for one prompt, and for a batch of eight prompts of different length."""
+    """Compare greedy generation for one prompt, and for a batch of eight prompts of different length.
+
+    With --compile, each side compiles the pass of a token over a static cache: the peer as Transformers does.
+    """
     models = make_pair(DECODER, settings)
+    for model in models if settings.compile else ():
+        compile_generation(model)
     for count in (1, 8):
         yield measure(_generation("generate-gpt2", "sst2", count, models, settings, num_beams=1), settings)
 
@@ -119,6 +125,8 @@ def _generation(
     amounts = [float(count * new)] * settings.rounds
     ours, peer = (Side(lambda _, model=model: answer(model), amounts) for model in models)  # type: ignore[misc]
     setting = f"batch {count}, {source}, {new} new tokens, " + (f"beam {num_beams}" if num_beams > 1 else "greedy")
+    if models[0].generation_config.cache_implementation:
+        setting += ", compiled, static cache"
     return Comparison(workload, setting, ours, peer, agreement)
 
 

@@ -56,7 +56,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--peak_tflops", type=float, help="The device's peak rate, to report utilisation.")
     parser.add_argument("--attention", default="sdpa", help="The attention backend of both sides.")
     parser.add_argument("--batch_size", type=int, help="Overrides the workload's texts per training step.")
-    parser.add_argument("--compile", action="store_true", help="Use torch.compile for training on both sides.")
+    parser.add_argument("--compile", action="store_true", help="Use torch.compile for training and generation.")
     parser.add_argument("--dropout", type=float, default=0.1, help="The dropout of hidden states in training.")
     parser.add_argument("--attention_dropout", type=float, default=0.1, help="That of attention weights.")
     parser.add_argument("--seed", type=int, default=0, help="The seed of weights, texts and their order.")

@@ -44,7 +44,7 @@ class Settings:
     peak_tflops: float | None = None
     seed: int = 0
     model: str | None = None  # a trained classifier
-    compile: bool = False  # training steps of both sides
+    compile: bool = False  # training steps, and the generation of GPT-2, of both sides
     batch_size: int | None = None  # overrides the workload's texts per training step
 
     @property

@@ -8,8 +8,7 @@ layers read weights in oneDNN's own layout, and no token checks again that the m
 import os
 import shutil
 import sys
-from collections.abc import Callable
-from functools import partial
+from types import FunctionType
 from typing import Any
 
 import torch
@@ -56,8 +55,8 @@ class PackedLinear(FastForward):
 def compile_generation(model: Any) -> None:
     """Let model.generate keep a static cache and compile the pass of a token, at the first one that it meets.
 
-    The model has to be in evaluation mode, and its weights and modules must not change afterwards. Raises `DataError`
-    on a CPU without a C++ compiler.
+    The model has to be in evaluation mode, its weights and modules must not change afterwards, and there is no
+    autocast. Raises `DataError` on a CPU without a C++ compiler.
     """
     settings = model.generation_config
     settings.cache_implementation = "static"
@@ -67,24 +66,18 @@ def compile_generation(model: Any) -> None:
     if shutil.which(compiler) is None:
         raise DataError(f"--compile: requires a C++ compiler, and there is no {compiler}; leave it out, or set CXX")
     print(COMPILING, file=sys.stderr)
-    settings.compile_config = CompileConfig(mode="default", dynamic=True)
+    settings.compile_config = CompileConfig(mode="default")
     settings.compile_config._compile_all_devices = True  # as on accelerators; without a public name
     if isinstance(model, ScratchPreTrainedModel):
-        model.get_compiled_call = partial(_compiled_call, model, _compiled())
+        options: Any = {"guard_filter_fn": torch.compiler.skip_guard_on_all_nn_modules_unsafe}
+        # Graphs are kept with code: a copy of its own, as no guard would tell another model from this one.
+        forward = FunctionType(_forward.__code__.replace(), globals())
+        compiled = torch.compile(forward, dynamic=True, fullgraph=True, options=options)
+        vars(model)["get_compiled_call"] = lambda config: lambda **inputs: compiled(model, inputs)
         for layer in model.modules() if CAN_PACK and model.dtype == torch.float32 else ():
             if is_plain_linear(layer):
                 vars(layer)["forward"] = PackedLinear(layer)
 
 
-def _compiled() -> Callable:
-    options: Any = {"guard_filter_fn": torch.compiler.skip_guard_on_all_nn_modules_unsafe}
-    return torch.compile(_forward, dynamic=True, options=options)
-
-
 def _forward(model: Any, inputs: dict[str, Any]) -> Any:
     return type(model).forward(model, **inputs)
-
-
-def _compiled_call(model: Any, compiled: Callable, config: CompileConfig) -> Callable:
-    """What generate calls for each token but the first. config: as compile_generation has set it."""
-    return lambda **inputs: compiled(model, inputs)

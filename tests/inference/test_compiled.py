@@ -55,6 +55,19 @@ def test_a_compiled_pass_writes_the_same_and_fits_other_batches(side: str) -> No
 
 @pytest.mark.slow
 @needs_compiler
+def test_models_of_one_shape_have_graphs_of_their_own() -> None:
+    characters = writers.characters()
+    both = [writers.decoder(characters, hidden_act=activation) for activation in ("gelu", "relu")]
+    expected = [written(model, PROMPTS, "left", max_new_tokens=12) for model in both]
+    assert not torch.equal(*expected)
+    for model in both:
+        compile_generation(model)
+    for model, text in zip(both, expected):
+        assert torch.equal(written(model, PROMPTS, "left", max_new_tokens=12), text)
+
+
+@pytest.mark.slow
+@needs_compiler
 def test_the_program_says_that_it_compiles(tmp_path: Path, capfd: Any) -> None:
     characters = writers.characters()
     model = writers.save(tmp_path / "model", writers.decoder(characters), characters)
