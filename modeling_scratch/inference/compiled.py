@@ -23,7 +23,7 @@ from ..utils.errors import DataError
 
 COMPILE_HELP = (
     "Compile the pass of a token, over a static cache. On a CPU, it takes 10 seconds or more once, another copy of the "
-    "weights, and a fifth to a third less time a token: it pays after some thousand tokens."
+    "weights, and a tenth to a third less time a token: it pays after some thousand tokens."
 )
 COMPILING = "compiling the pass of a token: the first text, and the first batch, take about 10 seconds more"
 
