@@ -96,10 +96,11 @@ def pooled_output(
     indices = pooled_tokens(inputs, real, pooling)
     outputs = model(inputs=inputs, token_indices=indices, return_dict=True, **kwargs)
     hidden_states, lengths = outputs.last_hidden_state, inputs.segment_lengths
-    if lengths is not None and indices is not None:
-        hidden_states = hidden_states.flatten(0, 1).index_select(0, indices)[:, None]
-        real = lengths[:, None] > 0  # (N, 1), of hidden states (N, 1, hidden)
-    elif lengths is not None:
+    if indices is not None:
+        pooled = hidden_states.flatten(0, 1).index_select(0, indices.to(hidden_states.device))
+        has_tokens = real.any(-1) if lengths is None else lengths > 0  # (B,) or (N,)
+        return pooled.masked_fill(~has_tokens[:, None].to(pooled.device), 0), outputs
+    if lengths is not None:
         longest = kwargs.get("max_length_q")
         hidden_states, real = one_segment_a_row(hidden_states, lengths, longest)
     return pool(hidden_states, real, pooling), outputs

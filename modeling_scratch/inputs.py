@@ -100,17 +100,17 @@ class Inputs:
         """(B, T)."""
         return self.read.shape[:2]
 
-    def real_tokens(self, pad_token_id: int | None = None, by_mask: bool = True) -> Tensor:
-        """(B, T), true at real tokens; all are, where a mask of scores does not tell.
-
-        pad_token_id: the padding where there is no mask, or it does not count (by_mask).
-        """
-        if by_mask and is_padding_mask(self.attention_mask):
+    def real_tokens(self) -> Tensor:
+        """(B, T), true at real tokens by the mask; everywhere, where no mask tells what is padding."""
+        if is_padding_mask(self.attention_mask):
             return self.attention_mask[:, -self.shape[1] :].bool()  # without cached tokens
-        is_told = self.input_ids is not None and pad_token_id is not None
-        if is_told and not (by_mask and self.attention_mask is not None):
-            return self.input_ids != pad_token_id
-        return torch.ones(self.shape, dtype=torch.bool, device=self.read.device)
+        return self.tokens_except(None)
+
+    def tokens_except(self, pad_token_id: int | None) -> Tensor:
+        """(B, T), true where input_ids is another token; everywhere, for None and for embeddings."""
+        if self.input_ids is None or pad_token_id is None:
+            return torch.ones(self.shape, dtype=torch.bool, device=self.read.device)
+        return self.input_ids != pad_token_id
 
     def _find_segments(self) -> Tensor | None:
         if self.cu_seq_lens is not None:

@@ -147,9 +147,9 @@ class ScratchDecoderForSequenceClassification(ScratchDecoderPreTrainedModel):
             past_key_values,
         )
         kwargs |= {"past_key_values": past_key_values, "use_cache": use_cache}
-        # Native classes look for pad_token_id, with or without a mask.
-        by_mask = self.config.counted_tokens == "real"
-        real = inputs.real_tokens(self.config.pad_token_id, by_mask)  # (B, T)
+        real = inputs.real_tokens()
+        if attention_mask is None or self.config.counted_tokens != "real":
+            real = inputs.tokens_except(self.config.pad_token_id)  # as native classes do
         pooled, outputs = pooled_output(self.model, inputs, real, "last", **kwargs)
         logits = self.score(pooled)
         loss = classification_loss(self.config, logits, labels, num_items_in_batch)

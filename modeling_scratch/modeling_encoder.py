@@ -163,9 +163,9 @@ class ScratchEncoderForSequenceClassification(ScratchEncoderPreTrainedModel):
             past_key_values,
         )
         pooling = self.config.classifier_pooling
-        # Native classes, which do not count real tokens, read the first one with or without a mask.
-        by_mask = pooling != "first" or self.config.counted_tokens == "real"
-        real = inputs.real_tokens(by_mask=by_mask)
+        real = inputs.real_tokens()
+        if pooling == "first" and self.config.counted_tokens != "real":
+            real = inputs.tokens_except(None)  # as native classes, which read column 0
         kwargs |= {"past_key_values": past_key_values}
         pooled, outputs = pooled_output(self.model, inputs, real, pooling, **kwargs)
         logits = self.classifier(pooled)

@@ -346,7 +346,9 @@ class ScratchEncoderModel(StackModel, ScratchEncoderPreTrainedModel):
         if self.pooler is None:
             return BaseModelOutput(self.engine(inputs, **kwargs))
         hidden_states = self.engine(inputs, **{**kwargs, "token_indices": None})
-        real = inputs.real_tokens(by_mask=self.config.counted_tokens == "real")
+        real = inputs.real_tokens()
+        if self.config.counted_tokens != "real":
+            real = inputs.tokens_except(None)  # as native classes, which read column 0
         first = pooled_tokens(inputs, real, "first")
         pooled = self.pooler(hidden_states.flatten(0, 1)[first])  # (B, hidden)
         return BaseModelOutputWithPooling(hidden_states, pooled)
