@@ -78,9 +78,10 @@ def one_segment_a_row(
     if longest is None or lengths.device.type == "cpu":
         longest = int(lengths.max())
     states, lengths = hidden_states.flatten(0, 1), lengths.to(hidden_states.device)[:, None]
+    starts = lengths.cumsum(0) - lengths  # (N, 1), in the flattened batch
     columns = torch.arange(longest, device=states.device)
-    indices, mask = lengths.cumsum(0) - lengths + columns, columns < lengths  # (N, longest)
-    indices = indices.clamp(max=len(states) - 1).flatten()
+    mask = columns < lengths  # (N, longest)
+    indices = (starts + columns).clamp(max=len(states) - 1).flatten()
     # The gradient of index_select is index_add; that of states[indices] sorts the indices first.
     read = states.index_select(0, indices)
     return read.view(*mask.shape, -1).masked_fill(~mask[..., None], 0), mask
