@@ -22,7 +22,7 @@ from ..utils.markdown import escaped, excerpt, table
 from ..utils.options import REQUIRED, option
 from .metrics import METRICS, ScoreMetrics, first_mean, macro_of_means, of_each_class
 from .predictions import ONE_CLASS, TAGS, Predictions
-from .significance import SIGNIFICANCE_LEVEL, Score, mcnemar, scores_table, shown_verdict, verdict
+from .significance import SIGNIFICANCE_LEVEL, Score, mcnemar, scores_table, shown_verdict, verdict, with_intervals
 from .tag_scores import TAG_METRICS, tag_counts
 from .verdicts import one_hot
 
@@ -252,7 +252,7 @@ def scores_of(runs: Mapping[str, Predictions], by_macro_f1: bool = False) -> dic
     metrics = OF_SCORES[first.problem_type]
     if by_macro_f1 and first.problem_type == ONE_CLASS:
         metrics = replace(metrics, decisive="f1_macro")
-    found = metrics.with_intervals({name: _read_by_scores(run) for name, run in runs.items()}, first.references)
+    found = with_intervals(metrics.scores, {name: _read_by_scores(run) for name, run in runs.items()}, first.references)
     differences = []
     for name, run in others:
         scores = {key: _negated(value) for key, value in found["differences"][name].items()}
