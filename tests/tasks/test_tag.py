@@ -264,7 +264,8 @@ def test_predict_labels_the_words_of_texts_with_a_tagger_of_classes(tmp_path: Pa
     for split in ROWS:
         (tmp_path / f"{split}.conll").write_text("\n\n".join(["\n".join(lines)] * 60) + "\n")
     run = tmp_path / "run"
-    options = f"{COMMON} --config_overrides {sizes} --vocab_size 270 --num_train_epochs 30"
+    without = "--eval_strategy no --save_strategy no"
+    options = f"{COMMON} --config_overrides {sizes} --vocab_size 270 --num_train_epochs 30 {without}"
     train(tmp_path, run, options)
     (tmp_path / "in.txt").write_text("the  film ends unexpectedly .\n\nthe film ends .\n")
     asked = ["--model", str(run), "--input", str(tmp_path / "in.txt"), "--output"]
