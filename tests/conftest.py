@@ -38,6 +38,14 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.freeze()  # Trainer collects garbage at each run: leave out all that imports and collection made
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _frozen() -> Iterator[None]:
+    """Nor does Trainer look again at what the tests of earlier files have left."""
+    yield
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(params=["fast", "textbook"])
 def engine(request: pytest.FixtureRequest) -> Iterator[str]:
     """The engine that scratch models compute with, each in turn."""
