@@ -16,7 +16,7 @@ from torch import Tensor
 from ..modeling_decoder import ScratchDecoderForCausalLM
 from ..presets import gpt2
 from ..utils.errors import DataError
-from ..utils.markdown import table
+from ..utils.markdown import percent, table
 from .breaks import BREAKS, broken
 
 EQUALS = 10
@@ -151,7 +151,3 @@ def means(name: str, seeds: int, steps: int | None) -> list[float]:
         of_whole, of_broken = percent(whole.writing), percent(damaged.writing)
         print(f"  seed {seed}: {of_whole} of the digits right, broken {of_broken}", flush=True)
     return [fmean(each) for each in zip(*found)]
-
-
-def percent(share: float) -> str:
-    return f"{100 * share:.1f} %"

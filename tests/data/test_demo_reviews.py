@@ -84,7 +84,7 @@ OPINION = re.compile(r"\b(" + "|".join(sorted(OPPOSITE, key=len, reverse=True)) 
 
 @pytest.fixture(scope="module")
 def splits():
-    return demo_splits(train_size=14_000)
+    return demo_splits(train_size=20_000)
 
 
 @cache
