@@ -33,9 +33,9 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ign
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    fork_before_tests(session)
     gc.enable()
     gc.freeze()  # Trainer collects garbage at each run: leave out all that imports and collection made
+    fork_before_tests(session)
 
 
 @pytest.fixture(scope="module", autouse=True)
