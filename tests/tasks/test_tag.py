@@ -227,7 +227,10 @@ def test_words_have_the_label_that_was_scored_also_if_only_first_tokens_are_trai
         assert labels_of_parts(text, spans) == line["prediction"]
 
 
-@pytest.mark.parametrize("options", ["", "--max_length 8", "--no_label_all_tokens"])
+# Without options is what both others are in part: without windows, and with labels on all tokens.
+@pytest.mark.parametrize(
+    "options", [pytest.param("", marks=pytest.mark.slow), "--max_length 8", "--no_label_all_tokens"]
+)
 def test_the_f1_of_the_report_is_that_of_the_spans_of_predict(tmp_path: Path, options: str) -> None:
     """Also of words with hyphens and full stops, and of sentences that are read in windows."""
     given: list[set[tuple[int, int, str]]] = []
