@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ..attention import eager_attention
-from .comparing import Check, equal_to, random, same_as
+from .comparing import Check, EqualTo, SameAs, random
 
 UNGROUPED: Any = SimpleNamespace(num_key_value_groups=1)  # all that the book's function reads of its layer
 ROWS = "the rows do not sum to 1: softmax over the wrong axis? Each row, the weights of one query, is dim=-1."
@@ -107,11 +107,11 @@ SELF_ATTENTION = {
 
 CHECKS = {
     "by_hand": Check(
-        equal_to(10 * first_of_two(2), BY_HAND, tolerance=5e-3),
+        EqualTo(10 * first_of_two(2), BY_HAND, tolerance=5e-3),
         "A better match has the larger weight, and the output is a mean of the values.",
     ),
     "softmax": Check(
-        same_as(
+        SameAs(
             lambda scores: scores.softmax(-1),
             lambda: [(random(4, 4),), (random(2, 3, 3),), (torch.tensor([[0.0, 1000.0], [-1000.0, 0.0]]),)],
             SOFTMAX,
@@ -119,18 +119,18 @@ CHECKS = {
         "Each row is positive and sums to 1, whatever the scores are.",
     ),
     "scores": Check(
-        same_as(scaled, lambda: [heads()[:2], (random(5, 9), random(5, 9, seed=1))], SCORES),
+        SameAs(scaled, lambda: [heads()[:2], (random(5, 9), random(5, 9, seed=1))], SCORES),
         "There is one number for each pair of a query and a key.",
     ),
     "spread": Check(
-        equal_to(8, SPREAD), "So the division by sqrt(d_k) brings the scores back to a standard deviation of 1."
+        EqualTo(8, SPREAD), "So the division by sqrt(d_k) brings the scores back to a standard deviation of 1."
     ),
     "attention": Check(
-        same_as(attention, lambda: [heads(), heads(5, 7), heads(7, 5)], ATTENTION),
+        SameAs(attention, lambda: [heads(), heads(5, 7), heads(7, 5)], ATTENTION),
         "It is eager_attention of modeling_scratch/attention.py, for any number of texts and heads.",
     ),
     "self_attention": Check(
-        same_as(
+        SameAs(
             self_attention,
             lambda: [(random(2, 5, 12), *(random(12, 4, seed=seed) for seed in (1, 2, 3)))],
             SELF_ATTENTION,

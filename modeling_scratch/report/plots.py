@@ -185,4 +185,4 @@ def finish_panel(axes: "Axes") -> None:
 
 def write_png(figure: "Figure", path: str | Path) -> None:
     with replacing(Path(path)) as temporary:
-        figure.savefig(temporary, format="png", dpi=150, bbox_inches="tight", pad_inches=0.15)
+        figure.savefig(temporary, format="png", dpi=150)

@@ -38,7 +38,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if split in HELD_OUT:
             path.write_text(f"{path.read_text()}{HELD_OUT[split]},1\n")
     copies = [text for text in HELD_OUT.values() for text in (text, text.upper(), text.replace(" ", "  \t"))]
-    write(folder / "unsupervised.csv", {"text": [*copies, *(f"a quiet film {number}" for number in range(900))]})
+    write(folder / "unsupervised.csv", {"text": [*copies, *(f"a quiet film {number}" for number in range(240))]})
     (folder.parent / "more.txt").write_text("\n".join([*copies, "a loud film", "a loud story"]))
     return folder
 
@@ -89,7 +89,7 @@ def test_never_pretrains_on_texts_of_validation_and_test(data: Path, finished: P
     arguments = DataArguments(data_dir=str(data))
     corpus = load_corpus(load_splits(arguments), arguments, [str(data.parent / "more.txt")])
     assert not [text for text in corpus.texts if "zebra" in text.lower() or "okapi" in text.lower()]
-    assert len(corpus.texts) == 60 + 900 + 2
+    assert len(corpus.texts) == 60 + 240 + 2
 
 
 def test_a_text_that_is_held_out_of_train_is_not_pretrained_on(tmp_path: Path) -> None:
