@@ -54,7 +54,8 @@ class SameAs:
         for hint, wrong in self.mistakes.items():
             if same(given, self.results(wrong), self.tolerance):
                 return hint
-        if hint := self.otherwise(answer):
+        has_right_form = all(unlike(*pair) is None for pair in zip(given, expected))
+        if has_right_form and (hint := self.otherwise(answer)):
             return hint
         cases = zip(self.tries(), given, expected)
         arguments, found, wanted = next(case for case in cases if not same(*case[1:], self.tolerance))
@@ -103,7 +104,7 @@ def difference(found: Any, wanted: Any, tolerance: float) -> str:
         where = (~torch.isclose(found.double(), wanted.double(), tolerance, tolerance)).nonzero()[0].tolist()
         place = f" at {where}" if where else ""
         return f"the value{place} is {number(found[tuple(where)])}, expected {number(wanted[tuple(where)])}."
-    if isinstance(wanted, list | tuple) and len(found) == len(wanted):
+    if isinstance(wanted, list | tuple):
         unequal = (n for n, pair in enumerate(zip(found, wanted), 1) if not same(*pair, tolerance))
         n = next(unequal)
         return f"of item {n}, {difference(found[n - 1], wanted[n - 1], tolerance)}"
@@ -119,14 +120,21 @@ def unlike(found: Any, wanted: Any) -> str | None:
     if isinstance(wanted, int | float) and isinstance(found, Real):  # NumPy's numbers, too
         return None
     if isinstance(wanted, list | tuple) and isinstance(found, list | tuple):
-        return None
+        return None if len(found) == len(wanted) else f"it has {len(found)} items, expected {len(wanted)}."
     if type(found) is not type(wanted):
         return f"the result is {article(found)}, expected {article(wanted)}."
     if isinstance(wanted, Tensor) and found.shape != wanted.shape:
         return f"its shape is {tuple(found.shape)}, expected {tuple(wanted.shape)}."
-    if isinstance(wanted, Tensor) and (found.dtype == torch.bool) != (wanted.dtype == torch.bool):
+    if isinstance(wanted, Tensor) and numeric_type(found) != numeric_type(wanted):
         return f"it is a tensor of {found.dtype}, expected {wanted.dtype}."
     return None
+
+
+def numeric_type(tensor: Tensor) -> str:
+    """Whether a tensor has truth values, integers or real numbers."""
+    if tensor.dtype == torch.bool:
+        return "bool"
+    return "real" if tensor.is_floating_point() else "integer"
 
 
 def described(function: Any, arguments: Sequence[Any]) -> str:

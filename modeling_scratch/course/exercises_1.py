@@ -130,7 +130,11 @@ CHECKS = {
         "A batch is one table of ids, and the mask says which of them are tokens.",
     ),
     "embedded": Check(
-        SameAs(lambda ids, e: e[ids], lambda: [(torch.tensor([[3, 1, 3], [0, 2, 2]]), random(5, 5))], EMBEDDED),
+        SameAs(
+            lambda ids, e: e[ids],
+            lambda: [(torch.tensor([[3, 1, 3], [0, 2, 2]]), random(5, size)) for size in (5, 6)],
+            EMBEDDED,
+        ),
         "Looking up a row is a product with a one-hot vector, so the table has a gradient like any matrix.",
     ),
     # An id is also the number of a position, so that positions[ids] raises no error.

@@ -74,6 +74,12 @@ BY_HAND = {
 SOFTMAX = {
     ROWS: lambda s: s.softmax(-2),
     "the sum runs over all scores; each row has its own.": lambda s: s.flatten().softmax(0).view(s.shape),
+    "the sum runs over all of them; each row has its own: sum(-1, keepdim=True).": lambda s: (
+        (s - s.amax(-1, keepdim=True)).exp() / (s - s.amax(-1, keepdim=True)).exp().sum()
+    ),
+    "one maximum for all rows: small rows become 0 / 0. Take amax(-1, keepdim=True).": lambda s: not_stable(
+        s - s.max()
+    ),
     "large scores give nan, as exp(1000) is infinite: subtract the maximum of each row first.": not_stable,
     "the row is not divided by its sum.": lambda s: (s - s.amax(-1, keepdim=True)).exp(),
     "these are the scores as shares; take exp() first.": lambda s: s / s.sum(-1, keepdim=True),

@@ -99,6 +99,9 @@ CAUSAL = {
     "True and False are asked for: dtype=torch.bool.": lambda n: torch.ones(n, n).tril(),
 }
 MASKED_ATTENTION = {
+    "nothing is hidden: masked_fill returns a new tensor, so keep what it returns.": lambda q, k, v, s: weighted(
+        scaled(q, k), v
+    ),
     "the rows do not sum to 1: the mask comes before the softmax.": lambda q, k, v, s: (
         (scaled(q, k).softmax(-1) * s) @ v
     ),
@@ -125,6 +128,9 @@ VISIBLE = {
 SINUSOIDAL = {
     "sines first, then cosines; they alternate: sin, cos, sin, cos.": lambda n, d: torch.cat(clocks(n, d), -1),
     "the exponent is 2i / d; the 2 is missing.": lambda n, d: alternating(*clocks(n, d, exponent=1)),
+    "the 2 is there twice: torch.arange(0, size, 2) is 2i already.": lambda n, d: alternating(
+        *clocks(n, d, exponent=4)
+    ),
     "sine and cosine are exchanged: the sine stands first.": lambda n, d: alternating(*clocks(n, d)[::-1]),
     "multiplied by 10000^(2i / d): divide by it.": lambda n, d: alternating(*clocks(n, d, exponent=-2)),
     "the first position is 0, not 1.": lambda n, d: alternating(*clocks(n, d, first=1)),

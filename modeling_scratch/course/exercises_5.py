@@ -54,7 +54,8 @@ def steps() -> list[tuple[Any, ...]]:
     weight, gradient, mean, square = random(4, 6)
     return [
         (weight, gradient, torch.zeros(6), torch.zeros(6), 1, 0.01, 0.1),
-        (weight, gradient, 0.1 * mean, 0.5 * square**2, 5, 0.02, 0.5),
+        # Copies: an answer may change its arguments.
+        (weight.clone(), gradient.clone(), 0.1 * mean, 0.5 * square**2, 5, 0.02, 0.5),
     ]
 
 
@@ -113,7 +114,7 @@ CHECKS = {
     }, tolerance=1e-9), "It is the linear schedule of Transformers, the default of Trainer."),
     "best_checkpoint": Check(SameAs(
         lambda training, validation: validation.index(min(validation)),
-        lambda: [([2.3, 1.1, 0.5, 0.2], [2.3, 1.4, 1.2, 1.9]), ([0.9, 0.4, 0.3, 0.35], [0.8, 1.0, 1.5, 1.4])], {
+        lambda: [([2.3, 1.1, 0.5, 0.2], [2.3, 1.4, 1.2, 1.9]), ([0.9, 0.5, 0.3, 0.4], [0.8, 1.0, 1.5, 1.6])], {
         "chosen by the training loss: it falls as long as the model learns by heart.":
             lambda training, validation: training.index(min(training)),
         "this is the last one, whatever the validation loss says.": lambda training, validation: len(training) - 1,

@@ -111,7 +111,7 @@ CHECKS = {
         "reshaped, not transposed: reshape keeps the order of the numbers.": lambda weight: weight.view(12, 4).chunk(3),
     }), "It is the row h.{}.attn.c_attn of bridges/decoders.py: transposed, one name for three."),
     "parity": Check(SameAs(lambda ours, theirs, mask: (ours - theirs).abs()[mask.bool()].max(), padded_states, {
-        "padding counts: its states mean nothing, leave them out by the mask.":
+        "padding counts: leave it out by the mask, as mask.bool(); integers would pick rows by their number.":
             lambda ours, theirs, mask: (ours - theirs).abs().max(),
         "a negative difference is lost: take abs() before max().":
             lambda ours, theirs, mask: (ours - theirs)[mask.bool()].max(),
