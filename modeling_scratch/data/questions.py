@@ -53,6 +53,11 @@ class Question(NamedTuple):
         """The two texts, as a tokenizer reads them."""
         return TextPair(self.question, self.context)
 
+    @property
+    def right(self) -> tuple[str, ...]:
+        """The texts of the right answers."""
+        return tuple(answer.text for answer in self.answers)
+
 
 def question_rows(rows: Iterable[Row]) -> Iterator[Row]:
     """Stream the row of each question: the rows of a table, or those in the paragraphs of SQuAD's articles.

@@ -4,8 +4,9 @@
 import csv
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,9 @@ from ..utils.errors import DataError
 from ..utils.files import check_output, write_json
 from ..utils.markdown import escaped, excerpt, table
 from ..utils.options import REQUIRED, option
+from .answer_scores import ANSWER_METRICS, answer_scores
 from .metrics import METRICS, ScoreMetrics, first_mean, macro_of_means, of_each_class
-from .predictions import ONE_CLASS, TAGS, Predictions
+from .predictions import ANSWERS, ONE_CLASS, TAGS, Predictions
 from .significance import SIGNIFICANCE_LEVEL, Score, mcnemar, scores_table, shown_verdict, verdict
 from .tag_scores import TAG_METRICS, tag_counts
 from .verdicts import one_hot
@@ -49,7 +51,13 @@ CLASS_METRICS = ScoreMetrics(
     ),
     "accuracy",
 )
-OF_SCORES = {ONE_CLASS: CLASS_METRICS, **METRICS, **TAG_METRICS}  # by problem type
+OF_SCORES = {ONE_CLASS: CLASS_METRICS, **METRICS, **TAG_METRICS, ANSWERS: ANSWER_METRICS}  # by problem type
+# What the scores read of a run; of other problem types, its predictions.
+READ_BY_SCORES: dict[str, Callable[[Predictions], Any]] = {
+    ONE_CLASS: lambda run: run,
+    **dict.fromkeys(TAGS, tag_counts),
+    ANSWERS: answer_scores,
+}
 Key = tuple[str, int]  # the digest of a text, and which of the rows with this text
 
 
@@ -252,7 +260,8 @@ def scores_of(runs: Mapping[str, Predictions], by_macro_f1: bool = False) -> dic
     metrics = OF_SCORES[first.problem_type]
     if by_macro_f1 and first.problem_type == ONE_CLASS:
         metrics = replace(metrics, decisive="f1_macro")
-    found = metrics.with_intervals({name: _read_by_scores(run) for name, run in runs.items()}, first.references)
+    read = READ_BY_SCORES.get(first.problem_type, attrgetter("predicted"))
+    found = metrics.with_intervals({name: read(run) for name, run in runs.items()}, first.references)
     differences = []
     for name, run in others:
         scores = {key: _negated(value) for key, value in found["differences"][name].items()}
@@ -265,10 +274,6 @@ def scores_of(runs: Mapping[str, Predictions], by_macro_f1: bool = False) -> dic
         about = {"run": name, "compared_with": first_name, "scores": scores, "score": metrics.decisive, **more}
         differences.append({**about, "verdict": shown_verdict(word, len(first.ids))})
     return {"runs": [{"name": name, "scores": found["models"][name]} for name in runs], "differences": differences}
-
-
-def _read_by_scores(run: Predictions) -> Any:
-    return run if run.problem_type == ONE_CLASS else tag_counts(run) if run.problem_type in TAGS else run.predicted
 
 
 def _negated(difference: Mapping[str, Any]) -> dict[str, Any]:

@@ -69,11 +69,12 @@ def evaluate_answers(data: QuestionData, split: str, found: Sequence[str]) -> di
     from ..report.answer_scores import baseline_answers, mean_scores, score_answers, summarise
 
     questions = data.splits[split]
-    values = score_answers(questions, found)
+    right = [question.right for question in questions]
+    values = score_answers(right, found)
     others = baseline_answers(data.splits["train"], questions)
-    baselines = [{"name": name, **summarise(score_answers(questions, answers))} for name, answers in others.items()]
+    baselines = [{"name": name, **summarise(score_answers(right, answers))} for name, answers in others.items()]
     scores = {**summarise(values), "baselines": baselines}
-    has_answer = np.array([bool(question.answers) for question in questions])
+    has_answer = np.array([*map(bool, right)])
     kinds = {"with": values[has_answer], "without": values[~has_answer]}
     constant = f"gives {'the same' if found[0] else 'no'} answer to every question"
     return {
@@ -97,7 +98,7 @@ def _example(question: Question, found: str) -> dict[str, Any]:
     return {
         "question": excerpt(question.question),
         "context": excerpt(question.context, LONGEST_CONTEXT),
-        "answers": list(dict.fromkeys(excerpt(answer.text) for answer in question.answers)),
+        "answers": list(dict.fromkeys(map(excerpt, question.right))),
         "answer": excerpt(found),
     }
 
@@ -129,6 +130,7 @@ class QuestionAnswering(Task):
     )  # fmt: skip
     space = Space(PIPELINE, ANSWERED)
     reads = "It reads a long context in windows. An answer that no window holds cannot be found."
+    keeps_predictions = True
     keys = rb'"(qas|paragraphs|answers)"\s*:'
     unit, fields, refusal = "questions", FIELDS, "the model answers questions"
     read = staticmethod(load_questions)
@@ -164,8 +166,15 @@ class QuestionAnswering(Task):
         return AnswerMetrics(training.answerer, training.data.splits[split], training.encoded[split].parts)
 
     def evaluate(self, training: Training, split: str, predicted: Any) -> dict[str, Any]:
-        found = self.metrics(training, split).answers(predicted.predictions)
-        evaluation = evaluate_answers(training.data, split, found)
+        from ..report.predictions import ANSWERS, Predictions
+
+        data, found = training.data, self.metrics(training, split).answers(predicted.predictions)
+        evaluation = evaluate_answers(data, split, found)
+        about = ANSWERS, split, str(data.digests()[split]), [], data.texts(split)
+        right = [question.right for question in data.splits[split]]
+        Predictions.of_lists(*about, right, [[text] if text else [] for text in found]).save(
+            Path(training.arguments.output_dir)
+        )
         if lost := training.encoded[split].lost:
             evaluation["notes"] = [f"{lost:,} answers are in no window (--max_length), and so cannot be found."]
         return evaluation

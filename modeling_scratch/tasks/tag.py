@@ -307,12 +307,12 @@ class Tagging(Task):
 
     def evaluate(self, training: Training, split: str, predicted: Any) -> dict[str, Any]:
         """Score the entities that `predict` finds in the sentences, or the labels of words."""
-        from ..report.predictions import Predictions
+        from ..report.predictions import TAGS, Predictions
 
         data, encoded, baseline = training.data, training.encoded[split], FrequentLabels(training.data.splits["train"])
         labels = read_labels(training, split, predicted.predictions)
-        about = data.are_entities, split, str(data.digests()[split]), data.label_names, data.texts(split)
-        kept = Predictions.of_tags(*about, given_labels(data, split), labels)
+        about = TAGS[not data.are_entities], split, str(data.digests()[split]), data.label_names, data.texts(split)
+        kept = Predictions.of_lists(*about, given_labels(data, split), labels)
         kept.save(Path(training.arguments.output_dir))
         other = given_labels(data, split, baseline.predict(data.splits[split]))
         evaluation = evaluate_tagging(data, split, labels, other)
