@@ -2,7 +2,7 @@
 """What every kind of tokenizer needs before its training and after it: checks, normalisation and special tokens."""
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Literal
 
@@ -56,6 +56,8 @@ def make_normalizer(normalization: Normalization | None, lowercase: bool) -> nor
 def checked_texts(texts: Iterable[str], length: int | None, show_progress: bool) -> Iterator[str]:
     if isinstance(texts, str):
         raise TypeError("texts is a str, but has to be an iterable of them; a single text is given as [text].")
+    if isinstance(texts, Mapping) or hasattr(texts, "columns"):  # whose items are the names of the columns
+        raise TypeError(f"texts is a {type(texts).__name__}, but has to be an iterable of str; give one column of it.")
     shown = tqdm(texts, total=length, desc="Reading texts", unit=" texts", disable=not show_progress)
     for index, text in enumerate(shown):
         if not isinstance(text, str):

@@ -57,7 +57,7 @@ class PredictArguments:
         None, "Add this many of the most likely classes with their probabilities; all: every class."
     )
     threshold: float | None = option(
-        None, "The lowest probability at which a text gets a label. By default, every text gets one."
+        None, "The lowest probability of a label. By default, a text gets one label, or of several those above 0.5."
     )
     explain: bool = option(
         False, f"Add how much each of the first {MOST_WORDS} words contributes, at the cost of a forward pass a word."

@@ -13,6 +13,7 @@ from collections import Counter
 from functools import partial
 from itertools import pairwise
 
+import pandas as pd
 import pytest
 import regex
 from transformers import AutoTokenizer
@@ -382,6 +383,8 @@ FAULTS = [
     ({"texts": ["", ""]}, ValueError, "no words"),
     ({"texts": "one text"}, TypeError, r"texts is a str.*\[text\]"),
     ({"texts": ["a", None]}, TypeError, r"texts\[1\] is of type NoneType"),
+    ({"texts": {"text": ["a"]}}, TypeError, r"texts is a dict.*one column"),
+    ({"texts": pd.DataFrame({"text": ["a"]})}, TypeError, r"texts is a DataFrame.*one column"),
     ({"texts": [["a"]]}, TypeError, r"texts\[0\] is of type list"),
     ({"texts": ["a", "half \ud83d"]}, ValueError, r"texts\[1\].*character 5"),
     ({"texts": Failing()}, OSError, "disk gone"),
