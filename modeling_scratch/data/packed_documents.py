@@ -1,6 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Tokenise documents into rows: packed end to end without padding, or in pieces, in memory or streamed."""
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,8 +17,9 @@ from transformers import PreTrainedTokenizerBase
 from ..utils.errors import DataError
 from ..utils.markdown import percent
 
-LONG_TEXT = 100_000  # characters to tokenise at once; longer documents are cut at line ends
+LONG_TEXT = 100_000  # characters to tokenise at once; longer documents are cut at line ends, or between words
 TEXTS_AT_ONCE = 1_000
+BETWEEN_WORDS = re.compile(r"(?<=\S)\s(?=\S)")
 
 Frame = tuple[list[int], list[int]]  # the special tokens before and after a document
 
@@ -76,9 +78,18 @@ def _pieces(text: str) -> Iterator[tuple[str, bool, bool]]:
     """Yield (part, is_first, is_last) for the parts of a text."""
     start = end = 0
     while start == 0 or end < len(text):
-        end = text.find("\n", start + LONG_TEXT) + 1 or len(text)
+        end = _end_of_piece(text, start)
         yield text[start:end], start == 0, end == len(text)
         start = max(end, 1)
+
+
+def _end_of_piece(text: str, start: int) -> int:
+    """Return the end of a line, or without one the place before a blank between words, or else the end of the text."""
+    line = text.find("\n", start + LONG_TEXT, start + 2 * LONG_TEXT)
+    if line >= 0:
+        return line + 1
+    blank = BETWEEN_WORDS.search(text, start + LONG_TEXT)
+    return blank.start() if blank else len(text)
 
 
 def template_frame(tokenizer: PreTrainedTokenizerBase) -> Frame:

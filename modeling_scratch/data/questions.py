@@ -13,10 +13,11 @@ from ..utils.errors import DataError, counted
 from ..utils.files import rows_digest
 from ..utils.markdown import excerpt
 from ..utils.options import option
-from .columns import is_missing, normalised, read_lines
+from .columns import is_missing, normalised, read_lines, too_long
 from .held_out import complete_splits, missing_splits, overlap_notes, sampled
 from .splits import SplitArguments, open_splits
-from .tables import READERS, Row, TableForm, json_object, objects, parse_json, read_rows, select
+from .tables import READERS, Row, TableArguments, TableForm, json_object, objects, parse_json, read_rows, select
+from .text_files import MAX_FIELD_CHARACTERS
 from .text_pairs import TextPair
 
 FIELDS = "question", "context", "answers"
@@ -101,6 +102,8 @@ def _typed_rows(form: TableForm) -> Iterator[Row]:
 def _check_text(text: Any, where: str) -> None:
     if not isinstance(text, str) or is_missing(text):
         raise DataError(f"{where}: {str(text)[:SHOWN]!r} is empty or not text")
+    if len(text) > MAX_FIELD_CHARACTERS:
+        raise DataError(f"{where}: {too_long(text)}")
 
 
 def asked(row: Row, may_be_missing: bool = False) -> Question:
@@ -182,7 +185,7 @@ def _proposed(text: str, context: str) -> str:
 
 
 @dataclass
-class QuestionDataArguments(SplitArguments):
+class QuestionDataArguments(TableArguments, SplitArguments):
     """The source of questions with their contexts and answers."""
 
     data_dir: str | None = option(None, f"A folder with train.*, validation.* and test.* ({', '.join(READERS)}).")
@@ -229,7 +232,7 @@ def load_questions(arguments: QuestionDataArguments) -> QuestionData:
 
     Missing splits are held out of train. All questions on a context share a split.
     """
-    sources, notes = open_splits(arguments)
+    sources, notes = open_splits(arguments, arguments.form)
     splits = {split: _read(split, source.rows(), arguments, notes) for split, source in sources.items()}
     splits = complete_splits(splits, missing_splits(splits), _context_of, arguments, "questions", notes)
     splits = sampled(splits, arguments, "questions", notes)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..data.labels import is_imbalanced
-from ..data.tables import MAX_FIELD_CHARACTERS
+from ..data.text_files import MAX_FIELD_CHARACTERS
 from ..data.text_pairs import from_fields
 from ..run.layout import EVALUATION, MISCLASSIFIED, PREDICTIONS, RECORD
 from ..tasks import trained_by

@@ -131,6 +131,13 @@ def test_a_word_is_learned_from_in_parts(kind):
     assert tokenizer.decode(tokenizer(word)["input_ids"], skip_special_tokens=True) == word
 
 
+@pytest.mark.parametrize("kind", ["byte_level", "end_of_word"])
+def test_a_long_text_is_learned_from_in_parts_that_begin_at_blanks(kind):
+    text = " ".join(CORPUS * 50)
+    assert len(text) > 200_000
+    assert learned(train(kind, [text], 600)) == learned(train(kind, regex.split(r"(?<=\S)(?= \S)", text), 600))
+
+
 def toy_texts(seed, letters):
     """A corpus of few short words and small counts, so that most choices are ties."""
     generator = random.Random(seed)
