@@ -60,13 +60,13 @@ def answer_scores(run: Predictions) -> np.ndarray:
     return score_answers([*run.references], ["".join(found) for found in run.predicted])
 
 
-# They read the scores of each answer, in place of the predictions.
 ANSWER_METRICS = ScoreMetrics(
     (
         Score("exact_match", "exact match", lambda values, _: values[:, [0]], first_mean),
         Score("f1", "F1", lambda values, _: values[:, [1]], first_mean),
     ),
     "f1",
+    read=answer_scores,
 )
 
 

@@ -4,9 +4,8 @@
 import csv
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +20,11 @@ from ..utils.errors import DataError
 from ..utils.files import check_output, write_json
 from ..utils.markdown import escaped, excerpt, table
 from ..utils.options import REQUIRED, option
-from .answer_scores import ANSWER_METRICS, answer_scores
+from .answer_scores import ANSWER_METRICS
 from .metrics import METRICS, ScoreMetrics, first_mean, macro_of_means, of_each_class
 from .predictions import ANSWERS, ONE_CLASS, TAGS, Predictions
 from .significance import SIGNIFICANCE_LEVEL, Score, mcnemar, scores_table, shown_verdict, verdict
-from .tag_scores import TAG_METRICS, tag_counts
+from .tag_scores import TAG_METRICS
 from .verdicts import one_hot
 
 MOST_ROWS = 5  # of texts with other labels, in an error
@@ -50,14 +49,9 @@ CLASS_METRICS = ScoreMetrics(
         Score("negative_log_likelihood", "negative log likelihood", _log_likelihoods, first_mean, False, False),
     ),
     "accuracy",
+    read=lambda run: run,
 )
 OF_SCORES = {ONE_CLASS: CLASS_METRICS, **METRICS, **TAG_METRICS, ANSWERS: ANSWER_METRICS}  # by problem type
-# What the scores read of a run; of other problem types, its predictions.
-READ_BY_SCORES: dict[str, Callable[[Predictions], Any]] = {
-    ONE_CLASS: lambda run: run,
-    **dict.fromkeys(TAGS, tag_counts),
-    ANSWERS: answer_scores,
-}
 Key = tuple[str, int]  # the digest of a text, and which of the rows with this text
 
 
@@ -260,8 +254,7 @@ def scores_of(runs: Mapping[str, Predictions], by_macro_f1: bool = False) -> dic
     metrics = OF_SCORES[first.problem_type]
     if by_macro_f1 and first.problem_type == ONE_CLASS:
         metrics = replace(metrics, decisive="f1_macro")
-    read = READ_BY_SCORES.get(first.problem_type, attrgetter("predicted"))
-    found = metrics.with_intervals({name: read(run) for name, run in runs.items()}, first.references)
+    found = metrics.with_intervals({name: metrics.read(run) for name, run in runs.items()}, first.references)
     differences = []
     for name, run in others:
         scores = {key: _negated(value) for key, value in found["differences"][name].items()}

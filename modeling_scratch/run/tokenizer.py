@@ -22,6 +22,7 @@ from ..utils.errors import DataError, counted, one_line
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, flush, remove
 from ..utils.markdown import percent
 from ..utils.options import REQUIRED, option
+from ..utils.terminal import told
 
 TOKENIZER_FILES = {"tokenizer.json", "tokenizer_config.json"}
 UNFINISHED = ".new-"  # begins the name of the folder that a tokenizer is saved into first
@@ -157,7 +158,8 @@ def run(texts: TextArguments, arguments: TokenizerArguments) -> None:
     check_tokenizer_folder(folder, arguments.overwrite)
     start, stream = time.perf_counter(), stream_texts(texts)
     first = list(islice(stream, SAMPLE_TEXTS))
-    tokenizer = train(chain(first, stream), arguments)
+    with told("learning from the texts"):
+        tokenizer = train(chain(first, stream), arguments)
     seconds = time.perf_counter() - start
     save(tokenizer, folder)
     print(summarize_tokenizer(tokenizer, first))
