@@ -1,7 +1,8 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Tokenise many texts, or pairs of texts, into a data set."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 from datasets import Dataset, concatenate_datasets
 from transformers import PreTrainedTokenizerBase
@@ -10,7 +11,26 @@ from ..utils.errors import DataError, counted, one_line
 from .text_pairs import text_lists, texts_of
 
 SLICE = 1_000  # texts
+# Texts are sorted by length within a chunk. Its size is a compromise between padding and memory.
+CHUNK_TEXTS = 8_192
+CHUNK_CHARACTERS = 2_000_000
 WORDS_OF_TOKENS = 2  # of a text that is cut; a mark-up tag can be words of no token
+
+AnyRow = TypeVar("AnyRow", bound=tuple[Any, ...])
+
+
+def in_chunks(rows: Iterable[AnyRow]) -> Iterator[list[AnyRow]]:
+    """Yield chunks of rows (number, text, ...), limited in their number and their total characters."""
+    chunk: list[AnyRow] = []
+    characters = 0
+    for row in rows:
+        chunk.append(row)
+        characters += len(row[1])
+        if len(chunk) == CHUNK_TEXTS or characters >= CHUNK_CHARACTERS:
+            yield chunk
+            chunk, characters = [], 0
+    if chunk:
+        yield chunk
 
 
 def first_words(text: str, words: int) -> str:

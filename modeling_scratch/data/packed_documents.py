@@ -16,9 +16,9 @@ from transformers import PreTrainedTokenizerBase
 
 from ..utils.errors import DataError
 from ..utils.markdown import percent
+from .encoded_texts import in_chunks
 
 LONG_TEXT = 100_000  # characters to tokenise at once; longer documents are cut at line ends, or between words
-TEXTS_AT_ONCE = 1_000
 BETWEEN_WORDS = re.compile(r"(?<=\S)\s(?=\S)")
 
 Frame = tuple[list[int], list[int]]  # the special tokens before and after a document
@@ -45,17 +45,16 @@ class DocumentTokenizer:
 
     def __call__(self, documents: Iterable[str]) -> Iterator[Tokens]:
         """Yield each document's tokens, long documents in several parts. Raises `DataError` if there are no tokens."""
-        pieces = chain.from_iterable(map(_pieces, documents))
         has_tokens = False
-        while batch := list(islice(pieces, TEXTS_AT_ONCE)):
+        for batch in in_chunks(chain.from_iterable(map(_pieces, documents))):
             encoded = self.tokenizer(
-                [text for text, _, _ in batch],
+                [text for _, text, _ in batch],
                 add_special_tokens=False, split_special_tokens=True, return_attention_mask=False, verbose=False,
             )  # fmt: skip
             has_tokens = has_tokens or any(encoded["input_ids"])
             if self.whole_words and not encoded.encodings:
                 raise DataError("--whole_word requires a fast tokenizer, which reports word boundaries")
-            for number, (_, is_first, is_last) in enumerate(batch):
+            for number, (is_first, _, is_last) in enumerate(batch):
                 words = encoded.word_ids(number) if self.whole_words else None
                 yield self._framed(encoded["input_ids"][number], words, is_first, is_last)
         if not has_tokens:
@@ -74,12 +73,12 @@ class DocumentTokenizer:
         return Tokens(framed, documents, starts)
 
 
-def _pieces(text: str) -> Iterator[tuple[str, bool, bool]]:
-    """Yield (part, is_first, is_last) for the parts of a text."""
+def _pieces(text: str) -> Iterator[tuple[bool, str, bool]]:
+    """Yield (is_first, part, is_last) for the parts of a text."""
     start = end = 0
     while start == 0 or end < len(text):
         end = _end_of_piece(text, start)
-        yield text[start:end], start == 0, end == len(text)
+        yield start == 0, text[start:end], end == len(text)
         start = max(end, 1)
 
 

@@ -12,7 +12,7 @@ from transformers import AutoModelForSequenceClassification, DataCollatorWithPad
 
 from ..bridges.model_limits import NO_LIMIT
 from ..data.columns import is_missing
-from ..data.encoded_texts import shortened_lists
+from ..data.encoded_texts import in_chunks, shortened_lists
 from ..data.text_pairs import parts_of, text_lists
 from ..fast.text_classification import batches_by_length
 from ..utils.errors import DataError
@@ -20,7 +20,6 @@ from .answers import ALL, PLAIN, Choice, to_answers
 from .arguments import PredictArguments
 from .explanations import contributions, with_and_without
 from .loading import load_head, set_length
-from .rows import in_chunks
 
 
 def is_empty(text: str) -> bool:

@@ -15,8 +15,9 @@ from typing import Any, ClassVar, NamedTuple, TextIO
 from tqdm import tqdm
 from transformers import DataCollatorWithPadding
 
+from ..data.encoded_texts import in_chunks
 from ..inference.arguments import PredictArguments, refuse
-from ..inference.rows import check_input, in_chunks, read_input, row_writer, tell
+from ..inference.rows import check_input, read_input, row_writer, tell
 from ..tasks import PROGRAMS
 from ..utils.errors import DataError
 from ..utils.files import open_output
