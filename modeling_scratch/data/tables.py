@@ -83,6 +83,11 @@ class TableForm:
             raise DataError(f"--delimiter {given!r}: must be one character, such as ';', or the word tab")
 
     @property
+    def says_header(self) -> bool:
+        """Whether the header, or that there is none, is given, and not found."""
+        return self.no_header or self.header_row is not None
+
+    @property
     def codec(self) -> str | None:
         """The encoding; None for UTF-8, which is read with or without a byte order mark."""
         is_utf8 = self.encoding is None or codecs.lookup(self.encoding).name == "utf-8"
@@ -291,7 +296,7 @@ def _rows(records: Iterator[Record], path: Path, form: TableForm) -> Numbered:
     first = next(records, Record("", []))
     sample = [*islice(records, SAMPLE_RECORDS)]
     header, others = [name.strip() for name in first.fields], chain(sample, records)
-    if form.no_header or (not form.header_row and is_a_row(header, [record.fields for record in sample])):
+    if form.no_header or (not form.says_header and is_a_row(header, [record.fields for record in sample])):
         header, others = [f"{UNNAMED}{number}" for number in range(1, len(header) + 1)], chain([first], others)
     _refuse_duplicates(header, path)
     for number, (line, fields) in enumerate(others, 1):
@@ -323,7 +328,7 @@ def lacks_header(columns: Iterable[str], form: TableForm) -> bool:
 
 def header_note(columns: Iterable[str], form: TableForm) -> list[str]:
     """Return a note on a table without a header, and on each column whose name could be a text."""
-    if form.no_header or form.header_row:
+    if form.says_header:
         return []
     if lacks_header(columns, form):
         return [

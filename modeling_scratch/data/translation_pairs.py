@@ -196,8 +196,7 @@ def _open_files(split: str, paths: list[Path], form: TableForm) -> Source | Line
 
 def _with_first_pair(source: Source | LinePairs, notes: list[str]) -> Source | LinePairs:
     """Return the source, read without a header if both names of its columns are sentences, which is noted."""
-    is_headed = isinstance(source, FileSource) and format_of(source.paths[0]) in HEADED
-    if not is_headed or source.form.no_header or source.form.header_row:
+    if not isinstance(source, FileSource) or format_of(source.paths[0]) not in HEADED or source.form.says_header:
         return source
     names = list(next(iter(source.rows())).values)
     if len(names) != 2 or not all(END.search(name) or THREE_WORDS.search(name) for name in names):

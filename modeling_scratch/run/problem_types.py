@@ -41,7 +41,7 @@ def unit_of(data: ReviewData) -> float:
 
 
 def weights_of(data: ReviewData) -> list[float]:
-    return balanced_weights(data.labels("train"), len(data.label_names))
+    return balanced_weights(data.labels("train").tolist(), len(data.label_names))
 
 
 def weighted_loss(data: ReviewData, arguments: Any) -> WeightedCrossEntropy | None:

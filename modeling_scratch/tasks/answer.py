@@ -170,11 +170,10 @@ class QuestionAnswering(Task):
 
         data, found = training.data, self.metrics(training, split).answers(predicted.predictions)
         evaluation = evaluate_answers(data, split, found)
-        about = ANSWERS, split, str(data.digests()[split]), [], data.texts(split)
-        right = [question.right for question in data.splits[split]]
-        Predictions.of_lists(*about, right, [[text] if text else [] for text in found]).save(
-            Path(training.arguments.output_dir)
-        )
+        digest, right = str(data.digests()[split]), [question.right for question in data.splits[split]]
+        answers = [[text] if text else [] for text in found]
+        kept = Predictions.of_lists(ANSWERS, split, digest, [], data.texts(split), right, answers)
+        kept.save(Path(training.arguments.output_dir))
         if lost := training.encoded[split].lost:
             evaluation["notes"] = [f"{lost:,} answers are in no window (--max_length), and so cannot be found."]
         return evaluation
