@@ -15,7 +15,6 @@ from ..data.labels import is_imbalanced
 from ..data.text_files import MAX_FIELD_CHARACTERS
 from ..data.text_pairs import from_fields
 from ..run.layout import EVALUATION, MISCLASSIFIED, PREDICTIONS, RECORD
-from ..tasks import trained_by
 from ..utils.errors import DataError
 from ..utils.files import check_output, write_json
 from ..utils.markdown import escaped, excerpt, table
@@ -28,7 +27,6 @@ from .tag_scores import TAG_METRICS
 from .verdicts import one_hot
 
 MOST_ROWS = 5  # of texts with other labels, in an error
-CLASSIFIER = "train_classifier"
 
 
 def _classes(run: Predictions, references: np.ndarray) -> np.ndarray:
@@ -125,12 +123,11 @@ def read_run(folder: str) -> Predictions:
         raise DataError(f"{folder}: folder not found")
     if not any((run / name).exists() for name in (PREDICTIONS, RECORD, "config.json")):
         raise DataError(f"{folder}: not the folder of a run")
-    program = Path(str(_recorded(run / RECORD, "program") or CLASSIFIER)).stem
-    task = trained_by(program)
-    if not (run / PREDICTIONS).is_file() and not (task and task.keeps_predictions):
+    if not (run / PREDICTIONS).is_file():
+        program = Path(str(_recorded(run / RECORD, "program") or "unknown_program")).stem.replace("_", "-")
         raise DataError(
-            f"{folder}: a run of {program.replace('_', '-')}, which keeps no predictions to compare; compare the "
-            "scores in the results.md of the runs"
+            f"{folder}: a run of {program} without {PREDICTIONS}, which classifiers, taggers and models for questions "
+            "write at their end, from version 0.2.0; compare the scores in the results.md of others"
         )
     return Predictions.load(run)
 

@@ -168,10 +168,8 @@ class Predictions:
 
     @classmethod
     def load(cls, run: Path) -> "Predictions":
-        """Read the file in the folder of a run. Raises `DataError` if it is missing or damaged."""
+        """Read the file in the folder of a run. Raises `DataError` if it is damaged."""
         path = run / PREDICTIONS
-        if not path.is_file():
-            raise DataError(f"{path}: file not found; training writes it at its end, from version 0.2.0")
         try:
             head, *rows = map(json.loads, path.read_text(encoding="utf-8").removesuffix("\n").split("\n"))
             names = list(head["labels"])

@@ -130,7 +130,6 @@ class QuestionAnswering(Task):
     )  # fmt: skip
     space = Space(PIPELINE, ANSWERED)
     reads = "It reads a long context in windows. An answer that no window holds cannot be found."
-    keeps_predictions = True
     keys = rb'"(qas|paragraphs|answers)"\s*:'
     unit, fields, refusal = "questions", FIELDS, "the model answers questions"
     read = staticmethod(load_questions)

@@ -243,12 +243,11 @@ class Task:
     lab: ClassVar[Comparison | None] = None
 
     # purpose, use: of the card; purpose is a format of the record's entries. space: the app. reads: what the card says
-    # of long texts; None: the limit. keeps_predictions: whether runs can be compared.
+    # of long texts; None: the limit.
     purpose: ClassVar[str]
     use: ClassVar[Use]
     space: ClassVar[Space]
     reads: ClassVar[str | None] = None
-    keeps_predictions: ClassVar[bool] = False
 
     # files: formats of training files that are no tables. keys: a pattern at the start of others, such as JSON.
     files: ClassVar[frozenset[str]] = frozenset()

@@ -250,7 +250,6 @@ class Tagging(Task):
         {"aggregation_strategy": "simple"},
     )  # fmt: skip
     space = Space(PIPELINE, '{"text": text, "entities": pipe(text)}')
-    keeps_predictions = True
     files = frozenset(CONLL) - {".txt", ".tsv"}  # formats of no table
     keys = rb'"(tokens|words)"\s*:\s*\['
     refusal, read = "the model labels words", staticmethod(load_tagged)
