@@ -61,13 +61,14 @@ def parse_text(value: object, column: str, where: str, remedy: str = TEXT_REMEDY
         return ""
     if not isinstance(value, str):
         raise DataError(f"{where}, column {column!r}: {type(value).__name__} {value!r:.40} is not text{remedy}")
-    if len(value) > MAX_FIELD_CHARACTERS:
-        raise DataError(f"{where}, column {column!r}: {too_long(value)}")
+    check_length(value, f"{where}, column {column!r}")
     return value
 
 
-def too_long(text: str) -> str:
-    return f"a text of {len(text):,} characters, of which at most {MAX_FIELD_CHARACTERS:,} are read; divide it"
+def check_length(text: str, where: str) -> None:
+    if len(text) > MAX_FIELD_CHARACTERS:
+        most = f"of which at most {MAX_FIELD_CHARACTERS:,} are read; divide it"
+        raise DataError(f"{where}: a text of {len(text):,} characters, {most}")
 
 
 def parse_texts(values: Values, columns: Sequence[str], where: str) -> str:

@@ -19,7 +19,7 @@ from ..utils.markdown import percent
 from .encoded_texts import in_chunks
 
 LONG_TEXT = 100_000  # characters to tokenise at once; longer documents are cut at line ends, or between words
-BETWEEN_WORDS = re.compile(r"(?<=\S)\s(?=\S)")
+END_OF_PIECE = re.compile(r"(?<=\n)|(?<=\S) (?=\S)")  # the blank is that of the next word
 
 Frame = tuple[list[int], list[int]]  # the special tokens before and after a document
 
@@ -77,18 +77,10 @@ def _pieces(text: str) -> Iterator[tuple[bool, str, bool]]:
     """Yield (is_first, part, is_last) for the parts of a text."""
     start = end = 0
     while start == 0 or end < len(text):
-        end = _end_of_piece(text, start)
+        found = END_OF_PIECE.search(text, start + LONG_TEXT)
+        end = found.start() if found else len(text)
         yield start == 0, text[start:end], end == len(text)
         start = max(end, 1)
-
-
-def _end_of_piece(text: str, start: int) -> int:
-    """Return the end of a line, or without one the place before a blank between words, or else the end of the text."""
-    line = text.find("\n", start + LONG_TEXT, start + 2 * LONG_TEXT)
-    if line >= 0:
-        return line + 1
-    blank = BETWEEN_WORDS.search(text, start + LONG_TEXT)
-    return blank.start() if blank else len(text)
 
 
 def template_frame(tokenizer: PreTrainedTokenizerBase) -> Frame:

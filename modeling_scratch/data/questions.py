@@ -13,11 +13,10 @@ from ..utils.errors import DataError, counted
 from ..utils.files import rows_digest
 from ..utils.markdown import excerpt
 from ..utils.options import option
-from .columns import is_missing, normalised, read_lines, too_long
+from .columns import check_length, is_missing, normalised, read_lines
 from .held_out import complete_splits, missing_splits, overlap_notes, sampled
 from .splits import SplitArguments, open_splits
 from .tables import READERS, Row, TableArguments, TableForm, json_object, objects, parse_json, read_rows, select
-from .text_files import MAX_FIELD_CHARACTERS
 from .text_pairs import TextPair
 
 FIELDS = "question", "context", "answers"
@@ -102,8 +101,7 @@ def _typed_rows(form: TableForm) -> Iterator[Row]:
 def _check_text(text: Any, where: str) -> None:
     if not isinstance(text, str) or is_missing(text):
         raise DataError(f"{where}: {str(text)[:SHOWN]!r} is empty or not text")
-    if len(text) > MAX_FIELD_CHARACTERS:
-        raise DataError(f"{where}: {too_long(text)}")
+    check_length(text, where)
 
 
 def asked(row: Row, may_be_missing: bool = False) -> Question:

@@ -136,7 +136,7 @@ def test_report_and_card_first_say_that_a_model_is_no_use(
 ) -> None:
     for file in folder.glob("*.*"):
         (tmp_path / file.name).write_bytes(file.read_bytes())
-    (tmp_path / "new.csv").write_text("text\ngreat warm film\nunheard\n")
+    (tmp_path / "new.csv").write_text("text\ngreat warm film 7 story\nunheard\n")
     run = train(tmp_path, name, "--max_steps 1 --learning_rate 1e-6 --eval_strategy no --save_strategy no")
     printed = capfd.readouterr()
     assert "%|" not in printed.out + printed.err, "progress bars are for terminals"
@@ -181,8 +181,8 @@ def test_files_are_answered(sets: Path, numbers: Path, tmp_path: Path) -> None:
             f"--model {run} --input {tmp_path / 'new.csv'} --output {tmp_path / run.name}.jsonl".split()
         )
     found = [json.loads(line) for line in (tmp_path / "sets.jsonl").read_text().splitlines()]
-    assert found[1]["label"] == ["acting", "music", "plot"]
-    assert [score > 0.5 for score in found[1]["score"]] == [False, False, True]
+    assert found[1]["label"] == ["plot"]
+    assert found[1]["score"][0] > 0.5
     found = [json.loads(line) for line in (tmp_path / "numbers.jsonl").read_text().splitlines()]
     assert [row["label"] for row in found] == ["stars", "stars"]
     assert found[0]["score"] > found[1]["score"]
