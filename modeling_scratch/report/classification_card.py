@@ -111,7 +111,7 @@ def of_scores(evaluation: Evaluation) -> Results:
     """Report the scores of sets of classes or of numbers, and the first texts with their labels and answers."""
     text = [
         scores_text(evaluation, "this model"),
-        f"![Predictions]({evaluation['picture']})",
+        *([f"![Predictions]({picture})"] if (picture := evaluation["picture"]) else []),
         *_examples(f"The first texts of the {evaluation['split']} split:", evaluation),
     ]
     metrics = [
