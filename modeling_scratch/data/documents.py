@@ -32,16 +32,20 @@ class TextSource:
     """The source of unlabelled text: exactly one of `train_file`, `data_dir` and `dataset_name`."""
 
     train_file: list[str] | None = option(None, "Training files: txt, csv, tsv, jsonl or parquet.")
-    validation_file: list[str] | None = option(None, "Validation files.")
     data_dir: str | None = option(None, "A folder with train.* and optionally validation.*; test.* is not opened.")
     dataset_name: str | None = option(None, "A data set on the Hub; its test split is not opened.")
     dataset_config_name: str | None = option(None, "The configuration of that data set.")
+
+    def __post_init__(self) -> None:
+        if [self.train_file, self.data_dir, self.dataset_name].count(None) != 2:
+            raise DataError("give exactly one of --train_file, --data_dir and --dataset_name")
 
 
 @dataclass
 class DocumentArguments(TableArguments, TextSource):
     """The texts to pretrain on."""
 
+    validation_file: list[str] | None = option(None, "Validation files.")
     text_column: str | None = option(None, "The text column; inferred by default.")
     document: DocumentKind = option("file", "The unit of a document in txt files; blank lines separate paragraphs.")
     validation_fraction: float = option(0.1, "The fraction of train to hold out if there is no validation split.")
@@ -53,8 +57,7 @@ class DocumentArguments(TableArguments, TextSource):
     streaming: bool = option(False, "Stream the training data, for data larger than memory; requires --max_steps.")
 
     def __post_init__(self) -> None:
-        if [self.train_file, self.data_dir, self.dataset_name].count(None) != 2:
-            raise DataError("give exactly one of --train_file, --data_dir and --dataset_name")
+        super().__post_init__()
         if self.validation_file and not self.train_file:
             raise DataError("--validation_file requires --train_file")
         if not 0 < self.validation_fraction < 1:

@@ -14,7 +14,7 @@ from transformers import PreTrainedTokenizerFast
 from tokenization import KINDS, STYLES
 
 from ..data.columns import read_texts
-from ..data.documents import read_column, read_plain_text
+from ..data.documents import TextSource, read_column, read_plain_text
 from ..data.splits import check_sources, find_splits, open_hub
 from ..data.tables import TableArguments, TableForm
 from ..data.text_files import format_of
@@ -30,25 +30,16 @@ SAMPLE_TEXTS, LONGEST_SAMPLE = 1_000, 100_000  # characters
 
 
 @dataclass
-class TokenizerSource:
-    """The source of the texts: exactly one of `train_file`, `data_dir` and `dataset_name`."""
+class TextArguments(TableArguments, TextSource):
+    """The texts to learn from."""
 
     train_file: list[str] | None = option(None, "Training files: txt (one text per line), csv, tsv, jsonl or parquet.")
     data_dir: str | None = option(None, "A folder with train.csv, .tsv, .jsonl or .parquet.")
-    dataset_name: str | None = option(None, "A data set on the Hub; its train split is used.")
-    dataset_config_name: str | None = option(None, "The configuration of that data set.")
-
-
-@dataclass
-class TextArguments(TableArguments, TokenizerSource):
-    """The texts to learn from."""
-
     text_column: list[str] | None = option(None, "The text columns; inferred if there is only one.")
     max_file_size: float = option(MAX_FILE_SIZE, MAX_FILE_SIZE_HELP)
 
     def __post_init__(self) -> None:
-        if [self.train_file, self.data_dir, self.dataset_name].count(None) != 2:
-            raise DataError("give exactly one of --train_file, --data_dir and --dataset_name")
+        super().__post_init__()
         check_sources(self.data_dir, self.max_file_size, self.train_file)
 
 
