@@ -246,7 +246,7 @@ EVALUATION = (
     ),
     Fault(
         "interval_of_ninety", "report/significance", "percentile_interval",
-        "tail = (1 - level) / 2", "tail = 1 - level",
+        "[0.025, 0.975]", "[0.05, 0.95]",
         "an interval of 95 % covers 90 %",
     ),
     Fault(

@@ -352,10 +352,10 @@ def _conflicts(splits: Splits) -> list[dict[Any, str]]:
     return [labels for labels in places.values() if len(labels) > 1]
 
 
-def _conflict_warnings(conflicts: Sequence[Mapping[Any, str]], most: int = 3) -> list[str]:
-    """Return a warning on texts that occur with different labels, with the first `most` of them."""
+def _conflict_warnings(conflicts: Sequence[Mapping[Any, str]]) -> list[str]:
+    """Return a warning on texts that occur with different labels, with the first three of them."""
     if not conflicts:
         return []
-    first = ["; ".join(f"{where}: {quoted(label)}" for label, where in labels.items()) for labels in conflicts[:most]]
-    more = ["..."] if len(conflicts) > most else []
+    first = ["; ".join(f"{where}: {quoted(label)}" for label, where in labels.items()) for labels in conflicts[:3]]
+    more = ["..."] if len(conflicts) > 3 else []
     return [f"{counted(len(conflicts), 'text')} with different labels, all kept: {' | '.join([*first, *more])}"]

@@ -13,7 +13,7 @@ import numpy as np
 from ..data.questions import Question
 from .metrics import ScoreMetrics, first_mean
 from .predictions import Predictions
-from .significance import Score
+from .significance import Score, with_intervals
 
 WORD = re.compile(r"\w+")
 SENTENCE = re.compile(r"[^.!?]+[.!?]*|.", re.DOTALL)
@@ -76,7 +76,7 @@ def mean_scores(values: np.ndarray) -> dict[str, float]:
 
 def summarise(values: np.ndarray) -> dict[str, Any]:
     """Return the mean scores (questions, 2) -> 2, and their 95 % percentile-bootstrap intervals over questions."""
-    found = ANSWER_METRICS.with_intervals({"": values}, values)["models"][""]
+    found = with_intervals(ANSWER_METRICS.scores, {"": values}, values)["models"][""]
     return {**mean_scores(values), "intervals_95": {name: each["interval_95"] for name, each in found.items()}}
 
 

@@ -22,7 +22,7 @@ from ..utils.options import REQUIRED, option
 from .answer_scores import ANSWER_METRICS
 from .metrics import METRICS, ScoreMetrics, first_mean, macro_of_means, of_each_class
 from .predictions import ANSWERS, ONE_CLASS, TAGS, Predictions
-from .significance import SIGNIFICANCE_LEVEL, Score, mcnemar, scores_table, shown_verdict, verdict
+from .significance import SIGNIFICANCE_LEVEL, Score, mcnemar, scores_table, shown_verdict, verdict, with_intervals
 from .tag_scores import TAG_METRICS
 from .verdicts import one_hot
 
@@ -251,7 +251,8 @@ def scores_of(runs: Mapping[str, Predictions], by_macro_f1: bool = False) -> dic
     metrics = OF_SCORES[first.problem_type]
     if by_macro_f1 and first.problem_type == ONE_CLASS:
         metrics = replace(metrics, decisive="f1_macro")
-    found = metrics.with_intervals({name: metrics.read(run) for name, run in runs.items()}, first.references)
+    read = {name: metrics.read(run) for name, run in runs.items()}
+    found = with_intervals(metrics.scores, read, first.references)
     differences = []
     for name, run in others:
         scores = {key: _negated(value) for key, value in found["differences"][name].items()}

@@ -5,7 +5,7 @@ metrics = ClassificationMetrics(["negative", "positive"])
 Trainer(..., compute_metrics=metrics)
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
@@ -18,7 +18,7 @@ from transformers import EvalPrediction
 
 from ..data.labels import is_imbalanced
 from ..utils.errors import DivergedError
-from .significance import ROUNDING, Score, ratio, with_intervals
+from .significance import ROUNDING, Score, ratio
 
 
 def check_converged(logits: np.ndarray) -> None:
@@ -128,9 +128,6 @@ class ScoreMetrics:
     def compute(self, predictions: Any, references: Any) -> dict[str, float]:
         parts = ((score, score.parts(predictions, references)) for score in self.scores)
         return {score.name: float(score.of_means(part.mean(0))) for score, part in parts}
-
-    def with_intervals(self, predictions: Mapping[str, Any], references: Any) -> dict[str, dict[str, dict[str, Any]]]:
-        return with_intervals(self.scores, predictions, references)
 
 
 def f1_of_means(means: np.ndarray) -> np.ndarray:
