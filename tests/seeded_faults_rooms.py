@@ -63,7 +63,7 @@ DATA = (
     ),
     Fault(
         "longer_side_cut", "data/translation_pairs", "LinePairs.rows",
-        "enumerate(zip_longest(*map(FOUND.lines, self.paths)), 1)", "enumerate(zip(*map(FOUND.lines, self.paths)), 1)",
+        "enumerate(zip_longest(*map(self.form.lines, ", "enumerate(zip(*map(self.form.lines, ",
         "of two files of unequal length the end of the longer one is left out in silence",
     ),
     Fault(

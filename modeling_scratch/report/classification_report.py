@@ -25,7 +25,7 @@ from .metrics import (
     class_scores,
     macro_f1_decides,
 )
-from .plots import class_f1_png, confusion_matrix_png, predicted_against_true_png
+from .plots import confusion_matrix_png, predicted_against_true_png
 from .predictions import ONE_CLASS, Predictions
 from .quoted_texts import class_words_text, examples, find_misclassified, misclassified_text, save_misclassified
 from .report_files import blocks_text, evaluated_split, quotes_texts, write_report
@@ -234,7 +234,7 @@ class ScoreReport(ClassifierReport):
     """The report of a model whose scores are `ScoreMetrics`."""
 
     metrics: ScoreMetrics
-    picture: ClassVar[str]
+    picture: ClassVar[str | None] = None
     uncalibrated: ClassVar[str]  # why the probabilities are not calibrated
 
     @abstractmethod
@@ -281,7 +281,6 @@ class ClassSetReport(ScoreReport):
     problem_type = "multi_label_classification"
     metrics = CLASS_SETS
     curve = Curve("loss", "eval_f1_micro", "micro F1")
-    picture = "f1_of_classes.png"
     uncalibrated = "one temperature divides the logits of a text with one class, and here each class has its own logit"
 
     def train_baselines(self, train_texts: list[str], seed: int) -> list[BaselineResult]:
@@ -299,7 +298,7 @@ class ClassSetReport(ScoreReport):
         return {"threshold": 0.5, "classes": class_scores(self.data.label_names, self.labels, predicted)}
 
     def draw(self, predicted: np.ndarray, evaluation: Mapping[str, Any], folder: Path) -> None:
-        class_f1_png(evaluation["classes"], folder / self.picture)
+        """Draw nothing: the table of the classes has all numbers."""
 
     def shown(self, answer: Any) -> str:
         return ", ".join(self.data.label_names[index] for index in np.flatnonzero(answer)) or "(none)"

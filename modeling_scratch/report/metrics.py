@@ -5,8 +5,9 @@ metrics = ClassificationMetrics(["negative", "positive"])
 Trainer(..., compute_metrics=metrics)
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,6 @@ from transformers import EvalPrediction
 
 from ..data.labels import is_imbalanced
 from ..utils.errors import DivergedError
-from ..utils.markdown import percent, table
 from .significance import ROUNDING, Score, ratio
 
 
@@ -100,25 +100,20 @@ def macro_f1_decides(train_labels: Sequence[int] | np.ndarray, is_weighted: bool
     return is_weighted or is_imbalanced(train_labels)
 
 
-def class_table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return the scores of each class as Markdown."""
-    cells = [
-        [row["label"], *(percent(row[name]) for name in ("precision", "recall", "f1")), f"{row['support']:,}"]
-        for row in rows
-    ]
-    return table(["class", "precision", "recall", "F1", "support"], cells)
-
-
 # Several classes, or a number, for each text
 
 
 @dataclass(frozen=True)
 class ScoreMetrics:
-    """Scores with intervals. decisive: the name of the one that a verdict is about. answers: logits to predictions."""
+    """Scores with intervals. decisive: the name of the one that a verdict is about. answers: logits to predictions.
+
+    read: what the scores read of the `Predictions` of a run.
+    """
 
     scores: tuple[Score, ...]
     decisive: str
     answers: Callable[[np.ndarray], np.ndarray] = np.asarray
+    read: Callable[[Any], Any] = attrgetter("predicted")
 
     @property
     def score(self) -> Score:

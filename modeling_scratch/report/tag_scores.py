@@ -112,8 +112,11 @@ TAG_METRICS = {
             ACCURACY,
         ),
         "f1",
+        read=tag_counts,
     ),
     WORD_CLASSES: ScoreMetrics(
-        (ACCURACY, Score("f1", "macro F1", lambda rows, _: rows[:, 2:], macro_of_means)), "accuracy"
+        (ACCURACY, Score("f1", "macro F1", lambda rows, _: rows[:, 2:], macro_of_means)),
+        "accuracy",
+        read=tag_counts,
     ),
 }

@@ -41,7 +41,7 @@ def unit_of(data: ReviewData) -> float:
 
 
 def weights_of(data: ReviewData) -> list[float]:
-    return balanced_weights(data.splits["train"]["label"], len(data.label_names))
+    return balanced_weights(data.labels("train").tolist(), len(data.label_names))
 
 
 def weighted_loss(data: ReviewData, arguments: Any) -> WeightedCrossEntropy | None:
@@ -82,7 +82,7 @@ def check_options(data: ReviewData, arguments: Any) -> None:
 def best_score(data: ReviewData, arguments: Any) -> tuple[str, bool]:
     """Return the score that chooses the best epoch, and whether greater is better: of rare classes, macro F1."""
     is_weighted = bool(arguments.class_weights)
-    if data.problem_type == ONE_CLASS and macro_f1_decides(data.splits["train"]["label"], is_weighted):
+    if data.problem_type == ONE_CLASS and macro_f1_decides(data.labels("train"), is_weighted):
         return "f1_macro", True
     return PROBLEMS[data.problem_type].best_by
 

@@ -47,9 +47,7 @@ def test_sets_of_classes_and_numbers(tmp_path: Path) -> None:
     sets = np.column_stack([np.equal(drawn, 0), np.equal(drawn, 1), np.zeros(90)])
     model, names = one_versus_rest(train_texts, sets, TEXTS), ["a", "b", "c"]
     model.weights.save(tmp_path / "sets", model.name, "multi_label_classification", names, has_pairs=False)
-    found = [
-        [name in answer["label"] for name in names] for answer in answers(tmp_path / "sets", TEXTS, "--threshold 0.5")
-    ]
+    found = [[name in answer["label"] for name in names] for answer in answers(tmp_path / "sets", TEXTS)]
     assert found == model.predictions.tolist()
     model = ridge(train_texts, np.array(drawn) * 1.5, TEXTS)
     model.weights.save(tmp_path / "numbers", model.name, "regression", ["stars"], has_pairs=False)

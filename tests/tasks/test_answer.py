@@ -20,6 +20,7 @@ from transformers import pipeline
 
 from modeling_scratch.data.questions import Answer, Question, QuestionData, QuestionDataArguments, load_questions
 from modeling_scratch.report.answer_scores import score_answers
+from modeling_scratch.run.layout import PREDICTIONS
 from modeling_scratch.serving.answerers import load_answerer
 from modeling_scratch.tasks.answer import evaluate_answers
 
@@ -83,10 +84,13 @@ def test_the_pipeline_gives_the_answers_that_were_scored(
     run: Path, questions: list[Question], answers: list[dict[str, Any]]
 ) -> None:
     evaluation = json.loads((run / "evaluation.json").read_text())
-    exact, f1 = score_answers(questions, [answer["answer"] for answer in answers]).mean(0)
+    exact, f1 = score_answers([one.right for one in questions], [answer["answer"] for answer in answers]).mean(0)
     assert (evaluation["exact_match"], evaluation["f1"]) == pytest.approx((exact, f1))
     examples = [json.loads(line) for line in (run / "examples.jsonl").read_text().splitlines()]
     assert [row["answer"] for row in examples] == [answer["answer"] for answer in answers[:5]]
+    _, *kept = map(json.loads, (run / PREDICTIONS).read_text().splitlines())
+    assert [line["label"] for line in kept] == [[each.text for each in one.answers] for one in questions]
+    assert ["".join(line["prediction"]) for line in kept] == [answer["answer"] for answer in answers]
 
 
 def test_the_server_gives_the_answers_of_the_pipeline(
