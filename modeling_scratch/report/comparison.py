@@ -169,9 +169,9 @@ def matched(
     dropped: the labels whose texts are left out. Raises `DataError` for other texts (without `common`), and for other
     classes and labels (without `labels_of`).
     """
-    first_name, judge = next(iter(runs)), runs[labels_of or next(iter(runs))]
+    first_name, labelled = next(iter(runs)), runs[labels_of or next(iter(runs))]
     _check_kinds(runs, dropped, labels_of)
-    names = list(dict.fromkeys(name for run in (judge, *runs.values()) for name in run.label_names))
+    names = list(dict.fromkeys(name for run in (labelled, *runs.values()) for name in run.label_names))
     runs = {name: run.with_labels(names) for name, run in runs.items()}
     runs = _without(runs, dropped, labels_of or first_name) if dropped else runs
     keys = [keys_of(run) for run in runs.values()]
@@ -213,9 +213,9 @@ def _check_kinds(runs: Mapping[str, Predictions], dropped: Sequence[str], labels
         raise DataError(f"--drop_labels {unknown[0]}: no run has this class; classes: {_listed(first.label_names)}")
 
 
-def _without(runs: Mapping[str, Predictions], dropped: Sequence[str], judge: str) -> dict[str, Predictions]:
-    """Return the runs without the texts that have one of the labels by the run that judges, or else by their own."""
-    labels = {key: runs[judge].references[row] for key, row in keys_of(runs[judge]).items()}
+def _without(runs: Mapping[str, Predictions], dropped: Sequence[str], labels_of: str) -> dict[str, Predictions]:
+    """Return the runs without the texts that have one of the labels by the run `labels_of`, or else by their own."""
+    labels = {key: runs[labels_of].references[row] for key, row in keys_of(runs[labels_of]).items()}
     kept = {}
     for name, run in runs.items():
         left_out = {run.label_names.index(label) for label in dropped}

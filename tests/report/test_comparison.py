@@ -307,13 +307,13 @@ def test_corrected_labels_are_those_of_the_run_that_is_chosen(
 ) -> None:
     labels = np.where(np.arange(len(TEXTS)) < 7, (LABELS + 1) % 3, LABELS)
     corrected = save_run(tmp_path / "corrected", 2, labels=labels)
-    for judge in (runs[0], corrected):
-        report, true = compared(runs[0], corrected, "--labels_of", judge), columns(judge)[0]
+    for labelled in (runs[0], corrected):
+        report, true = compared(runs[0], corrected, "--labels_of", labelled), columns(labelled)[0]
         expected = [accuracy_score(true, columns(folder)[1]) for folder in (runs[0], corrected)]
         assert [run["scores"]["accuracy"]["value"] for run in report["runs"]] == pytest.approx(expected)
         ((name, ids),) = report["relabelled"].items()
-        assert (name != judge.name, [int(each.partition("-")[0]) for each in ids]) == (True, [*range(1, 8)])
-        assert f"7 texts; those of {judge.name} count" in capsys.readouterr().out
+        assert (name != labelled.name, [int(each.partition("-")[0]) for each in ids]) == (True, [*range(1, 8)])
+        assert f"7 texts; those of {labelled.name} count" in capsys.readouterr().out
 
 
 def test_runs_of_other_classes_are_compared_by_their_names(runs: list[Path], tmp_path: Path, capfd) -> None:
