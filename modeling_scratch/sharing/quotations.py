@@ -10,7 +10,7 @@ from typing import Any
 from ..report.report_files import examples_of
 from ..run.layout import EVALUATION, RESULTS, VERIFICATION
 from .run_record import read_run
-from .verification_record import TEXTS, RecordError, read_record
+from .verification import TEXTS, read_record
 
 QUOTING = (EVALUATION, RESULTS, VERIFICATION)
 
@@ -27,7 +27,7 @@ def may_quote(record: Mapping[str, Any]) -> bool:
 def quoting_files(folder: Path) -> list[str]:
     """Return the names of results that quote texts which the run may not quote, as earlier versions wrote them.
 
-    Raises `DataError` if the record of the run is damaged.
+    Raises `DataError` if run_config.json or verify.json is damaged.
     """
     if may_quote(read_run(folder)):
         return []
@@ -35,7 +35,5 @@ def quoting_files(folder: Path) -> list[str]:
     with suppress(OSError, ValueError, AttributeError, RecursionError):
         evaluation = json.loads((folder / EVALUATION).read_text(encoding="utf-8"))
         found += [EVALUATION, RESULTS] if examples_of(evaluation) else []
-    with suppress(OSError, RecordError):
-        texts = {entry["text"] for entry in read_record(folder / VERIFICATION)["inputs"]}
-        found += [VERIFICATION] if texts - {None, *TEXTS} else []
-    return found
+    texts = {entry["text"] for entry in read_record(folder).get("inputs", ())}
+    return [*found, VERIFICATION] if texts - {None, *TEXTS} else found

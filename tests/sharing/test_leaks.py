@@ -19,7 +19,7 @@ from transformers import TrainingArguments
 
 from modeling_scratch.run.trainer import RunTrainer
 from modeling_scratch.sharing.leaks import check_contents
-from modeling_scratch.sharing.verification_record import write_verification
+from modeling_scratch.sharing.verification import write_verification
 from modeling_scratch.utils.errors import DataError
 
 # Of no account: each is made of the prefix that its service gives, and of letters and digits of ours.
@@ -144,7 +144,7 @@ def test_what_no_run_wrote_is_left_out_and_named(folder: Path, capfd: pytest.Cap
     assert (found, sorted(left_out)) == (written, sorted(strange))
     with (folder / "heads.py").open("a") as code:
         code.write("import nowhere\n")
-    check(folder, capfd, f"WARNING: {folder}/verify.json does not describe these files (heads.py changed)")
+    check(folder, capfd, f"WARNING: {folder}/verify.json does not describe these files: heads.py (changed)")
     (folder / "verify.json").unlink()
     assert check(folder, capfd)[0] == [name for name in written if name != "verify.json"]
 

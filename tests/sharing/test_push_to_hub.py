@@ -17,12 +17,14 @@ from datasets import Dataset
 from hub_server import SIGNATURE, File, HubServer, hub_of_this_process
 from model_cases import SEQ2SEQ_LM, TEXTS, TINY
 from processes import in_child
+from records import findings, is_as_recorded
 from toy_text import toy_tokenizer
 from transformers import TrainingArguments
 
+from modeling_scratch.doctor.diagnosis import folder_of
 from modeling_scratch.run.trainer import RunTrainer
-from modeling_scratch.sharing.verification import Verdict, main
-from modeling_scratch.sharing.verification_record import write_verification
+from modeling_scratch.sharing.verification import write_verification
+from modeling_scratch.utils.errors import DataError
 
 TOKEN = "hf_" + "t" * 34
 WRONG = "hf_" + "w" * 34
@@ -62,7 +64,6 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     TEXTS.model().save_pretrained(folder)
     toy_tokenizer().save_pretrained(folder)
     (folder / "README.md").write_text("---\nlicense: mit\n---\n\n# Mine\n")
-    (folder / "verify.json").write_text("{}\n")
     (folder / "learning_curve.png").write_bytes(b"\x89PNG\0")
     for name in NOT_UPLOADED:
         (folder / name).parent.mkdir(exist_ok=True)
@@ -216,16 +217,14 @@ def test_a_copy_on_the_hub_is_verified(hub, folder, capfd):
     for branch, more in {"main": others, "harmed": planted}.items():
         repository.commit(branch, "more", {name: File(content) for name, content in {**files, **more}.items()})
     seen = len(hub.requests)
-    assert main(["user/name"]) == Verdict.SAME
+    assert is_as_recorded(folder_of("user/name", None))
     fetched = {request.rpartition("/resolve/")[2].partition("/")[2] for request in hub.requests[seen:]}
-    assert {"model.safetensors", "target_tokenizer/source.spm"} < fetched
+    assert {"model.safetensors", "verify.json", "target_tokenizer/source.spm"} < fetched
     assert not fetched & others.keys()
-    capfd.readouterr()
-    assert main(["user/name", "--revision", "harmed", "--dtype", "bfloat16"]) == Verdict.DIFFERENT
-    shown = capfd.readouterr().out
-    assert re.search(r"stack.py +changed [(]7 bytes, recorded", shown)
-    assert re.search("custom_generate/generate.py +extra", shown)
-    assert main(["user/none"]) == Verdict.CANNOT_TELL
+    found = findings(folder_of("user/name", "harmed"))["recorded_files"]
+    assert "custom_generate/generate.py (not recorded), stack.py (changed)" in found.what
+    with pytest.raises(DataError, match="user/none: neither a folder nor a repository"):
+        folder_of("user/none", None)
 
 
 @pytest.mark.parametrize("training", [{}, {"texts_in_card": "no"}, "damaged"])
