@@ -27,8 +27,7 @@ from ..sharing.model_files import all_files, named_code
 from ..sharing.saved_model import load_model
 from ..utils.errors import DataError, one_line
 from . import files
-from .checks import CHECKS
-from .examination import chosen
+from .examination import CHECKS, chosen
 from .findings import LONGEST, Check, Diagnosis, DoesNotApply, Finding, Verdict, check
 from .subject import Subject
 

@@ -34,8 +34,9 @@ from modeling_scratch import (
     doctor,
 )
 from modeling_scratch.doctor import Verdict
-from modeling_scratch.doctor.checks import CHECKS
+from modeling_scratch.doctor.examination import CHECKS
 from modeling_scratch.doctor.findings import Finding
+from modeling_scratch.doctor.folders import examine_folder
 from modeling_scratch.doctor.testing import ModelChecks
 from modeling_scratch.utils.errors import DataError
 from modeling_scratch.utils.markdown import table
@@ -222,13 +223,14 @@ def test_files_are_read_and_not_run(folder: Path) -> None:
     config |= {"architectures": ["Model"], "transformers_version": "5.999.0"}
     config["auto_map"] |= {"AutoModel": "lost.Model", "AutoModelForSequenceClassification": "extra.Model"}
     (folder / "config.json").write_text(json.dumps(config))
-    diagnosis = doctor.check_folder(folder, only=[*STATIC, "repeats"])
-    assert cried(diagnosis) == set(STATIC)
-    assert "lost.Model" in diagnosis["code_is_there"].what
-    assert "extra.py, line 1" in diagnosis["flat_code"].what
-    assert "torch._dynamo" in diagnosis["public_names"].what
-    assert diagnosis["repeats"].verdict is Verdict.DOES_NOT_APPLY
-    assert "--trust_remote_code" in diagnosis["repeats"].what
+    job = {"folder": str(folder), "is_trusted": False, "tokenizer": None, "checks": [*STATIC, "repeats"]}
+    found = {each.check: each for each in examine_folder(job)}  # which the doctor runs in a process of its own
+    assert {name for name, each in found.items() if each.verdict is Verdict.FALLS_SHORT} == set(STATIC)
+    assert "lost.Model" in found["code_is_there"].what
+    assert "extra.py, line 1" in found["flat_code"].what
+    assert "torch._dynamo" in found["public_names"].what
+    assert found["loading"].verdict is Verdict.DOES_NOT_APPLY
+    assert "--trust_remote_code" in found["loading"].what
     assert not marker.exists()
 
 
