@@ -14,7 +14,6 @@ import modeling_scratch
 
 from ..bridges.configs import FAMILIES
 from ..bridges.model_sources import check_loaded, load_checkpoint, load_tokenizers, read_special_tokens
-from ..data.text_pairs import pair_columns
 from ..fast import disabled
 from ..utils.errors import DataError, one_line
 from ..utils.files import complete_folder
@@ -52,7 +51,7 @@ def export(arguments: ExportArguments) -> None:
         else:
             graphs = graphs_for(name, model)
             lines = list(write_graphs(graphs, name, folder, model.config))
-            write_companions(model, tokenizers, graphs, folder, name, lines, bool(pair_columns(arguments.model)))
+            write_companions(model, tokenizers, graphs, folder, name, lines)
     print("\n".join([*lines, f"saved {output}"]))
 
 
