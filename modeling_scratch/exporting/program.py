@@ -98,6 +98,6 @@ def write_graphs(graphs: tuple[Graph, ...], name: str, folder: Path, config: Any
                 kind.write(trace(graph, limit if kind.longest else None), graph, path)
         except Exception as error:  # exporters raise types of their own
             raise DataError(f"{path.name} cannot be written: {one_line(error)[:300]}") from error
-        difference = largest_difference(graph, kind.load(path, None), kind.tolerance, limit, window)
+        difference = largest_difference(graph, kind.load(path), kind.tolerance, limit, window)
         size = sum(file.stat().st_size for file in folder.glob(f"{graph.name}.*"))  # OpenVINO's weights are beside
         yield f"{path.name}: {difference:.1e} from PyTorch, {size / 1e6:.2f} MB"

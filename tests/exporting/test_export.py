@@ -134,7 +134,7 @@ def test_every_class_in_onnxruntime(case: Case, settings: dict[str, Any], tmp_pa
     for graph in graphs_of(model):
         path = tmp_path / f"{graph.name}.onnx"
         kind.write(trace(graph), graph, path)
-        assert largest_difference(graph, kind.load(path, 1), 1e-5, TINY["max_position_embeddings"]) < 1e-5
+        assert largest_difference(graph, kind.load(path), 1e-5, TINY["max_position_embeddings"]) < 1e-5
 
 
 @slow(EXECUTORCH)
@@ -163,7 +163,7 @@ def test_a_window_slides_over_the_cache(kind: str, settings: dict[str, Any], tmp
     model = CAUSAL_LM.model(**{**rotary, **settings}, attn_implementation="eager")
     (graph,) = graphs_of(model)
     assert list(write_graphs((graph,), kind, tmp_path, model.config))
-    run = FORMATS[kind].load(tmp_path / f"model{FORMATS[kind].suffix}", 1)
+    run = FORMATS[kind].load(tmp_path / f"model{FORMATS[kind].suffix}")
     ids, mask = draw_ids(), MASK.clone()
     mask[1] = 1  # texts padded on the left, or not at all
     with torch.no_grad():
