@@ -170,9 +170,9 @@ def run_parts(
     os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # asks without CUDA, which a forked process could not use then
     if not rehearses and not torch.cuda.is_available():
         raise DataError(NO_DEVICE)
+    results = read_results(folder)
     tokens = demo_tokens() if rehearses else read_tokens(tokens_file)
     folder.mkdir(parents=True, exist_ok=True)
-    results = read_results(folder)
     if anew:
         results = {name: rows for name, rows in results.items() if name not in names}
         write_json(folder / RESULTS, results)

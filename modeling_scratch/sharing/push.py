@@ -23,10 +23,9 @@ from .hub import LOG_IN, Repository
 from .leaks import check_contents
 from .model_card import CARD_FILE, write_card
 from .model_files import MODEL_FILES, code_files, is_one_of
-from .quotations import quoting_files
 from .saved_model import load_model
 from .space import MODEL_FOLDER, space_files
-from .uploads import Upload, files_to_upload, left_out, upload_of_model
+from .uploads import Upload, files_to_upload, left_out, quoting_files, upload_of_model
 from .verification import differing_files
 
 

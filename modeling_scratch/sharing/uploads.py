@@ -1,20 +1,23 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The files of a folder that leave it with a push: of a model, or of a checkpoint, checked for secrets and links."""
 
+import json
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from ..pipelines import TARGET_FOLDER
-from ..run.layout import SHARED
+from ..report.report_files import examples_of
+from ..run.layout import EVALUATION, RESULTS, SHARED, VERIFICATION
 from ..utils.errors import DataError
 from ..utils.files import check_regular
 from .leaks import check_contents, check_links_inside
 from .model_files import MODEL_FILES, SAVED, SAVED_WEIGHTS, all_files, code_files, is_one_of
-from .quotations import QUOTING, may_quote, quoting_files
-from .run_record import read_run
-from .verification import read_record
+from .run_record import may_quote, read_run
+from .verification import TEXTS, read_record
 
+QUOTING = (EVALUATION, RESULTS, VERIFICATION)  # what may quote texts of the data
 VOCABULARIES = ("tokenizer.json", "vocab.*", "*.spm", "*.model")
 
 
@@ -70,6 +73,21 @@ def files_to_upload(folder: Path) -> list[str]:
     for name in kept:
         check_regular(folder / name)
     return [name for name in names if name in kept.difference(quoting_files(folder))]
+
+
+def quoting_files(folder: Path) -> list[str]:
+    """Return the names of results that quote texts which the run may not quote, as earlier versions wrote them.
+
+    Raises `DataError` if run_config.json or verify.json is damaged.
+    """
+    if may_quote(read_run(folder)):
+        return []
+    found: list[str] = []
+    with suppress(OSError, ValueError, AttributeError, RecursionError):
+        evaluation = json.loads((folder / EVALUATION).read_text(encoding="utf-8"))
+        found += [EVALUATION, RESULTS] if examples_of(evaluation) else []
+    texts = {entry["text"] for entry in read_record(folder).get("inputs", ())}
+    return [*found, VERIFICATION] if texts - {None, *TEXTS} else found
 
 
 def left_out(folder: Path, names: Collection[str]) -> list[str]:

@@ -2,15 +2,12 @@
 """A push takes what a run wrote, and nothing behind links, and no secret of anybody."""
 
 import json
-import os
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import push_to_hub
 import pytest
 import torch
-from conftest import refused
 from datasets import Dataset
 from model_cases import TEXTS
 from safetensors.torch import save_file
@@ -94,42 +91,6 @@ def test_texts_that_resemble_secrets_go(tmp_path: Path) -> None:
         f"{digest}\nrisk-{long}\nsk-learn-{'a' * 40}\n{'sk-' * 100_000}\nAKIA\nghp_short\nBEGIN PRIVATE KEY\n"
     )
     check_contents(tmp_path, ["README.md"])
-
-
-def put_secret(path: Path) -> None:
-    path.write_text(SECRETS["GitHub"])
-
-
-def link_out(path: Path) -> None:
-    path.unlink(missing_ok=True)
-    path.parent.mkdir(exist_ok=True)
-    path.symlink_to(__file__)
-
-
-def make_pipe(path: Path) -> None:
-    path.unlink()
-    os.mkfifo(path)
-
-
-@pytest.mark.parametrize(
-    ("change", "name", "message"),
-    [
-        (put_secret, "evaluation.json", "contains an access token of GitHub in line 1"),
-        (make_pipe, "README.md", "not a regular file"),
-        (link_out, "README.md", f"a link to {__file__}, out of the folder"),
-        (link_out, "custom_generate/generate.py", f"a link to {__file__}, out of the folder"),
-    ],
-)
-def test_a_push_is_refused(
-    change: Callable[[Path], None], name: str, message: str, folder: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    change(folder / name)
-    refused(
-        capfd,
-        push_to_hub.main,
-        ["--folder", folder, "--repo_id", "user/name", "--dry_run"],
-        f"{folder / name}: {message}",
-    )
 
 
 def test_what_no_run_wrote_is_left_out_and_named(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:

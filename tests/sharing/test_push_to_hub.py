@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import push_to_hub
@@ -276,31 +276,42 @@ def test_a_push_of_the_trainer_leaves_predictions_behind(hub, tmp_path, capfd):
     assert hub.repositories["user/trained"].private
 
 
-FAULTS = {
-    "no config": ("config.json", None, "no config found"),
-    "no weights": ("model.safetensors", None, "no weights found"),
-    "no tokenizer": ("tokenizer.json", None, "no tokenizer found"),
-    "no code": ("attention.py", None, "the code lacks attention.py"),
-    "damaged weights": ("model.safetensors", "{", "do not load"),
-    "another's model": (
-        "config.json",
-        '{"architectures": ["Mine"], "model_type": "bert"}',
-        "a model class that is not known here",
-    ),
-    "code that is none": ("stack.py", "def", "do not load: "),
-    "the token in a card": ("README.md", f"Use {TOKEN}.", "README.md: contains an access token"),
+def write(text: str) -> Callable[[Path], object]:
+    return lambda path: path.write_text(text)
+
+
+def link_out(path: Path) -> None:
+    path.symlink_to(__file__)
+
+
+OUT = f"a link to {__file__}, out of the folder"
+OTHERS_CONFIG = '{"architectures": ["Mine"], "model_type": "bert"}'
+# The file, what is put in its place, and what is said of it.
+FAULTS: dict[str, tuple[str, Callable[[Path], object], str]] = {
+    "no config": ("config.json", str, "no config found"),
+    "no weights": ("model.safetensors", str, "no weights found"),
+    "no tokenizer": ("tokenizer.json", str, "no tokenizer found"),
+    "no code": ("attention.py", str, "the code lacks attention.py"),
+    "damaged weights": ("model.safetensors", write("{"), "do not load"),
+    "damaged record": ("verify.json", write("{}"), "verify.json is damaged"),
+    "another's model": ("config.json", write(OTHERS_CONFIG), "a model class that is not known here"),
+    "code that is none": ("stack.py", write("def"), "do not load: "),
+    "the token in a card": ("README.md", write(f"Use {TOKEN}."), "README.md: contains an access token"),
+    "another token": ("evaluation.json", write("ghp_" + "a1B2" * 9), "an access token of GitHub in line 1"),
+    "a pipe": ("README.md", os.mkfifo, "README.md: not a regular file"),
+    "a link": ("README.md", link_out, OUT),
+    "a link to code": ("custom_generate/generate.py", link_out, OUT),
 }
 
 
-def test_what_is_wrong_in_a_folder_never_leaves_it(hub, folder, capfd):
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_is_wrong_in_a_folder_never_leaves_it(fault, hub, folder, capfd):
+    name, harm, part = FAULTS[fault]
     seen = len(hub.requests)
-    for name, content, part in FAULTS.values():
-        before = (folder / name).read_bytes()
-        (folder / name).unlink()
-        if content is not None:
-            (folder / name).write_text(content)
-        not_pushed(capfd, options(folder, "user/faulty"), str(folder), part)
-        (folder / name).write_bytes(before)
+    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).unlink(missing_ok=True)
+    harm(folder / name)
+    not_pushed(capfd, options(folder, "user/faulty"), str(folder), part)
     assert len(hub.requests) == seen
 
 
