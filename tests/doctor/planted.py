@@ -6,58 +6,26 @@ Each is a change of what a model of the library reads (`before`) or returns (`af
 
 import copy
 from collections.abc import Callable
-from functools import wraps
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from toys import SIZES, Toy, decoder_config, subclass
+from toys import SIZES, After, Toy, changed, decoder_config, made, subclass
 from transformers import (
     BertConfig,
     BertForQuestionAnswering,
     BertForSequenceClassification,
     LlamaConfig,
+    LlamaForCausalLM,
+    ModernBertForMaskedLM,
     ModernBertForTokenClassification,
     T5Config,
     T5ForConditionalGeneration,
 )
-from transformers import (
-    LlamaForCausalLM as Llama,
-)
-from transformers import (
-    ModernBertForMaskedLM as ModernBert,
-)
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
-Change = Callable[[Any, dict[str, Any]], None]
-After = Callable[[Any, Any, dict[str, Any]], Any]
-
-
-def changed(name: str, base: Any, before: Change | None = None, after: After | None = None, **members: Any) -> Any:
-    """A class whose forward pass changes its arguments before, or its outputs after."""
-
-    @wraps(base.forward)
-    def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if before:
-            before(self, kwargs)
-        if after is None:
-            return base.forward(self, *args, **kwargs)
-        is_tuple = kwargs.pop("return_dict", None) is False
-        outputs = after(self, base.forward(self, *args, return_dict=True, **kwargs), kwargs)
-        return outputs.to_tuple() if is_tuple else outputs
-
-    return subclass(name, base, forward=forward, **members)
-
-
-def made(name: str, base: Any, change: Callable[[Any], None], **members: Any) -> Any:
-    """A class that is changed after it is made."""
-
-    def start(self: Any, config: Any) -> None:
-        base.__init__(self, config)
-        change(self)
-
-    return subclass(name, base, __init__=start, **members)
+Llama, ModernBert = LlamaForCausalLM, ModernBertForMaskedLM
 
 
 def past(kwargs: dict[str, Any]) -> int:
