@@ -3,7 +3,7 @@
 
     modeling-scratch benchmark train-sst2
     modeling-scratch benchmark all --data_folder data --json benchmark.json
-    modeling-scratch benchmark train-imdb --device cuda --dtype bfloat16 --peak_tflops 989
+    modeling-scratch benchmark train-imdb --device cuda --dtype bfloat16
 
 Both sides have equal weights, sizes, dropout, attention backend, threads and texts, and their outputs are compared
 before timing. They run in turns; a ratio is the median over pairs. A training step consists of forward, backward,

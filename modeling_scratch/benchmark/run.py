@@ -49,6 +49,8 @@ class BenchmarkArguments:
     RETIRED: ClassVar[Mapping[str, str]] = {
         "--workload precision": "time `predict --precision` on texts with labels",
         "--model": "time `predict --precision` on texts with labels",
+        "--compile": "use scripts/gpu.py, which compiles both sides",
+        "--peak_tflops": "use scripts/gpu.py, which tells TFLOP/s",
     }
 
     def __post_init__(self) -> None:
@@ -102,14 +104,12 @@ def _check_machine(settings: Settings) -> None:
 
 ResultRow = dict[str, Any]
 
-HEADER = """| workload | setting | ours | peer | ratio | middle half | of the peak |
-| --- | --- | ---: | ---: | ---: | ---: | ---: |"""
+HEADER = """| workload | setting | ours | peer | ratio | middle half |
+| --- | --- | ---: | ---: | ---: | ---: |"""
 
 
 def table_row(row: ResultRow) -> str:
-    """Format a table row. Of the peak: the rate of the architecture's operations, with --peak_tflops."""
     sides = [f"{row[side]:,.0f} {row['unit']}" for side in ("ours", "peer")]
     low, high = row["ratio_range"]
-    of_peak = f"{row['mfu']:.2f}" if "mfu" in row else ""
-    cells = [row["workload"], row["setting"], *sides, f"{row['ratio']:.2f}", f"{low:.2f}–{high:.2f}", of_peak]
+    cells = [row["workload"], row["setting"], *sides, f"{row['ratio']:.2f}", f"{low:.2f}–{high:.2f}"]
     return f"| {' | '.join(cells)} |"

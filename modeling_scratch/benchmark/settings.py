@@ -3,7 +3,6 @@
 
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from math import inf
 from pathlib import Path
 from typing import Literal
 
@@ -43,10 +42,8 @@ class Settings:
     data_folder: Path | None = option(None, "Holds sst2/, imdb/, multi30k/; synthetic texts by default.")
     device: str = option("cpu", "cpu, or cuda, which uses BERT base sizes and packed batches.")
     dtype: Literal["float32", "bfloat16", "float16"] = option("float32", "The precision.")
-    peak_tflops: float | None = option(None, "The device's peak rate, to report utilisation.")
     attention: str = option("sdpa", "The attention backend of both sides.")
     batch_size: int | None = option(None, "Overrides the workload's texts per training step.")
-    compile: bool = option(False, "Use torch.compile for training on both sides.")
     dropout: float = option(0.1, "The dropout of hidden states in training.")
     attention_dropout: float = option(0.1, "That of attention weights.")
     seed: int = option(0, "The seed of weights, texts and their order.")
@@ -62,8 +59,6 @@ class Settings:
         for name in ("dropout", "attention_dropout"):
             if not 0 <= (rate := getattr(self, name)) < 1:
                 raise DataError(f"--{name} {rate}: must be at least 0 and below 1")
-        if self.peak_tflops is not None and not 0 < self.peak_tflops < inf:
-            raise DataError(f"--peak_tflops {self.peak_tflops}: must be above 0")
 
     @property
     def shape(self) -> Shape:

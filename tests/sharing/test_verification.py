@@ -77,10 +77,9 @@ def test_a_model_in_training_is_left_alone(tmp_path: Path) -> None:
     model.save_pretrained(tmp_path)
     tokenizer = toy_tokenizer()
     tokenizer.save_pretrained(tmp_path)
-    before, state = {k: v.clone() for k, v in model.state_dict().items()}, torch.get_rng_state()
+    state = torch.get_rng_state()
     write_verification(model, tokenizer, tmp_path)
     assert all(module.training for module in model.modules())
-    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
     assert torch.equal(torch.get_rng_state(), state)
     tokenizer.save_pretrained(tmp_path)  # as a push does
     assert is_as_recorded(tmp_path)
@@ -89,17 +88,6 @@ def test_a_model_in_training_is_left_alone(tmp_path: Path) -> None:
 def swap_words(tokenizer: Any) -> None:
     words = tokenizer["model"]["vocab"]
     words["good"], words["bad"] = words["bad"], words["good"]
-
-
-def test_a_folder_of_another_model_or_tokenizer_is_not_recorded(copy: Path) -> None:
-    record, model = (copy / RECORD).read_bytes(), TEXTS.model(pad_token_id=0)
-    torch.nn.init.zeros_(model.get_input_embeddings().weight[3, 3])
-    with pytest.raises(ValueError, match="holds another model than this one"):
-        write_verification(model, None, copy)
-    change_json(copy / "tokenizer.json", swap_words)
-    with pytest.raises(ValueError, match="does not make this tokenizer"):
-        write_verification(TEXTS.model(pad_token_id=0), toy_tokenizer(), copy)
-    assert (copy / RECORD).read_bytes() == record
 
 
 def answer_otherwise(record: Any) -> None:
