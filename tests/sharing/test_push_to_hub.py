@@ -276,6 +276,25 @@ def test_a_push_of_the_trainer_leaves_predictions_behind(hub, tmp_path, capfd):
     assert hub.repositories["user/trained"].private
 
 
+def test_what_no_run_wrote_is_left_out_and_named(hub, folder, capfd):
+    def uploaded() -> set[str]:
+        return set(re.findall(r" bytes  (\S+)", push(capfd, folder, "user/strange", "--dry_run")))
+
+    write_verification(TEXTS.model_class.from_pretrained(folder), toy_tokenizer(), folder)
+    written = uploaded()
+    strange = {"private.py", "old.model", "screenshot.png", "custom_generate/generate.py", "1_Pooling/config.json"}
+    for name in {*strange, "notes.txt", "sub/code.py"}:
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text("{}")
+    assert uploaded() == written
+    assert strange <= set(re.findall(r"left out  (\S+)", push(capfd, folder, "user/strange", "--dry_run")))
+    (folder / "heads.py").write_text("import nowhere\n")
+    push_to_hub.main(options(folder, "user/strange", "--dry_run"))
+    assert "WARNING" in (told := capfd.readouterr().err)
+    assert "verify.json does not describe these files: " in told
+    assert "heads.py (changed)" in told
+
+
 def write(text: str) -> Callable[[Path], object]:
     return lambda path: path.write_text(text)
 
