@@ -6,6 +6,7 @@ Each is a change of what a model of the library reads (`before`) or returns (`af
 
 import copy
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -44,10 +45,6 @@ def t5_config(**changes: Any) -> T5Config:
 
 def bert_config(**changes: Any) -> BertConfig:
     return BertConfig(**{**SIZES, "num_labels": 3, **changes})
-
-
-def pairs_config() -> BertConfig:
-    return bert_config(num_labels=2)
 
 
 T5 = subclass("SoundT5ForConditionalGeneration", T5ForConditionalGeneration, accepts_loss_kwargs=False)
@@ -347,14 +344,6 @@ class Swallowing(LlamaConfig):
         self.width = extra_width
 
 
-def swallowing_config() -> Any:
-    return Swallowing(**{**SIZES, "num_key_value_heads": 2, "extra_width": 12})
-
-
-def tie_alone(**changes: Any) -> Any:
-    return decoder_config(tie_word_embeddings=True)
-
-
 def wide(self: Any) -> None:
     self.adapter = nn.Linear(self.config.hidden_size, self.config.width)
     self.model.layers[0].mlp.register_forward_hook(lambda _, inputs, output: output * self.config.width)
@@ -363,6 +352,9 @@ def wide(self: Any) -> None:
 
 COUNTLESS = subclass("CountlessForCausalLM", Llama, accepts_loss_kwargs=False)
 SIZED = made("SizedForCausalLM", COUNTLESS, vocabulary_as_made)
+PAIRS = partial(bert_config, num_labels=2)
+TIED = partial(decoder_config, tie_word_embeddings=True)
+SWALLOWING = partial(Swallowing, **SIZES, num_key_value_heads=2, extra_width=12)
 UNSHIFTED = {"prepare_decoder_input_ids_from_labels": lambda self, labels: labels.clamp(min=0)}
 
 PLANTED = (
@@ -386,7 +378,7 @@ PLANTED = (
     Toy(changed("TrainsUnmaskedForMaskedLM", ModernBert, mask_in_evaluation_alone), "training_mode"),
     Toy(made("DetachesHalfForCausalLM", Llama, detach_half), "right_gradients", decoder_config),
     Toy(made("CutsTheGraphForMaskedLM", ModernBert, frozen_is_cut), "frozen_parts"),
-    Toy(changed("OutOfBoundsForQuestionAnswering", ASKED, unchecked_places), "answers_outside", pairs_config),
+    Toy(changed("OutOfBoundsForQuestionAnswering", ASKED, unchecked_places), "answers_outside", PAIRS),
     Toy(changed("IgnoresPlacesForCausalLM", Llama, no_places), "positions", decoder_config),
     Toy(changed("IgnoresTypesForSequenceClassification", BERT, no_types), "token_types", bert_config),
     Toy(changed("InvertsTheMaskForMaskedLM", ModernBert, inverted), "mask_dtypes"),
@@ -423,8 +415,8 @@ PLANTED = (
         decoder_config,
     ),
     Toy(changed("ChangesConfigForMaskedLM", ModernBert, changes_config), "stateless"),
-    Toy(made("SwallowsForCausalLM", Llama, wide, config_class=Swallowing), "config_fields", swallowing_config),
-    Toy(subclass("SaysThatItIsTiedForCausalLM", Llama, _tied_weights_keys={}), "ties", tie_alone),
+    Toy(made("SwallowsForCausalLM", Llama, wide, config_class=Swallowing), "config_fields", SWALLOWING),
+    Toy(subclass("SaysThatItIsTiedForCausalLM", Llama, _tied_weights_keys={}), "ties", TIED),
 )
 
 
