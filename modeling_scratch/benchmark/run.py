@@ -102,13 +102,11 @@ def _check_machine(settings: Settings) -> None:
             raise DataError(f"--{option_name} {getattr(settings, option_name)}: {reason}") from error
 
 
-ResultRow = dict[str, Any]
-
 HEADER = """| workload | setting | ours | peer | ratio | middle half |
 | --- | --- | ---: | ---: | ---: | ---: |"""
 
 
-def table_row(row: ResultRow) -> str:
+def table_row(row: dict[str, Any]) -> str:
     sides = [f"{row[side]:,.0f} {row['unit']}" for side in ("ours", "peer")]
     low, high = row["ratio_range"]
     cells = [row["workload"], row["setting"], *sides, f"{row['ratio']:.2f}", f"{low:.2f}–{high:.2f}"]

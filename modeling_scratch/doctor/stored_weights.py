@@ -113,7 +113,7 @@ def recorded_answers(subject: Subject) -> None:
     texts = differing_texts(record, subject.tokenizer) if subject.tokenizer is not None else []
     require(not texts, f"The tokenizer reads other tokens than recorded in {listed(list(map(repr, texts)))}.")
     apart = largest_difference(record, subject.model)
-    made_with = ", ".join(f"{name} {version}" for name, version in record["versions"].items())
+    made_with = ", ".join(map(" ".join, record["versions"].items()))
     what = f"The answers are {apart:.2g} away from the recorded ones, which were made with {made_with}."
     require(apart < TOLERANCE[record["dtype"]], what)
 

@@ -36,8 +36,6 @@ TEXTS = (
     'Zwei kleine Mädchen spielen am Ufer; the naïve café owner said: "Don\'t!"',
 )
 
-Ids = dict[str, list[int]]
-
 
 # Writing
 
@@ -73,7 +71,7 @@ def write_verification(
     return folder / VERIFICATION
 
 
-def _random_ids(model: PreTrainedModel, length: int, seed: int) -> Ids:
+def _random_ids(model: PreTrainedModel, length: int, seed: int) -> dict[str, list[int]]:
     """Draw random ids without padding."""
     config: Any = model.config
     if model.main_input_name != "input_ids":
@@ -90,7 +88,7 @@ def _random_ids(model: PreTrainedModel, length: int, seed: int) -> Ids:
     }
 
 
-def _answered(model: PreTrainedModel, ids: Ids) -> dict[str, Any]:
+def _answered(model: PreTrainedModel, ids: dict[str, list[int]]) -> dict[str, Any]:
     outputs = _outputs_of(model, ids)
     for name, values in outputs.items():
         if not values.isfinite().all():
