@@ -17,7 +17,7 @@ from ..report.report_files import without_texts
 from ..run.layout import RECORD
 from ..tasks import trained_by
 from ..tasks.base import Results, Task, Use
-from .quotations import may_quote
+from .run_record import may_quote
 
 TEXT, PAIR = "This is an example.", TextPair("What is this?", "This is an example.")  # where no text is quoted
 DEMO = "demo-reviews"  # without a data source

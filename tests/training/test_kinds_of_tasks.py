@@ -10,10 +10,9 @@ import predict as predict_program
 import pytest
 import train_classifier
 from processes import refusal
+from records import is_as_recorded
 from transformers import pipeline
 from uploads import uploaded_texts
-
-from modeling_scratch.sharing.verification import Verdict, verify
 
 FAST = "--learning_rate 2e-2 --per_device_train_batch_size 16 --report_to none --use_cpu --seed 0"
 SMALL = f"{FAST} --config_overrides hidden_size=16,intermediate_size=32,num_hidden_layers=1,hidden_dropout=0.1"
@@ -91,7 +90,7 @@ def check_report(run: Path, problem_type: str, scores: set[str]) -> dict:
     assert report.startswith("\n**Use ")
     assert "**The" not in report + card
     assert not uploaded_texts(run), "texts are quoted only if asked to"
-    assert verify(run).verdict == Verdict.SAME
+    assert is_as_recorded(run)
     return evaluation
 
 
@@ -165,7 +164,7 @@ def test_every_kind_is_fine_tuned_after_pretraining(folder: Path, tmp_path: Path
     assert f"validation {score} " in evaluation["stages"][-1]["result"]
     assert "| fine-tuning |" in (run / "README.md").read_text(encoding="utf-8")
     assert content(run, "config.json")["problem_type"] == evaluation["problem_type"]
-    assert verify(run).verdict == Verdict.SAME
+    assert is_as_recorded(run)
 
 
 def test_checkpoints_predict_in_the_unit_too(numbers: Path) -> None:

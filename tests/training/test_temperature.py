@@ -15,6 +15,7 @@ import torch
 import train_classifier
 from datasets import Dataset
 from native_models import VOCAB, Native
+from records import is_as_recorded
 from safetensors.torch import load_file
 from sklearn.metrics import log_loss
 from torch import Tensor, nn
@@ -32,7 +33,6 @@ from transformers import (
 from modeling_scratch.bridges.conversion import export_pretrained, load_pretrained
 from modeling_scratch.report.calibration import fit_temperature
 from modeling_scratch.run.temperature import calibrate
-from modeling_scratch.sharing.verification import Verdict, verify
 
 SMALL = (
     "--preset bert --config_overrides hidden_size=16,intermediate_size=32,num_hidden_layers=1,num_attention_heads=2 "
@@ -150,7 +150,7 @@ def test_a_resumed_run_has_the_same_weights(run: Path, data: Path, tmp_path: Pat
 def test_evaluation_in_16_bits_does_not_round_the_saved_weights(data: Path, tmp_path: Path) -> None:
     output = train(data, tmp_path / "run", "--bf16_full_eval")
     assert {weight.dtype for weight in load_file(output / "model.safetensors").values()} == {torch.float32}
-    assert verify(output).verdict is Verdict.SAME
+    assert is_as_recorded(output)
 
 
 def test_without_a_test_split_the_error_is_cross_fitted(tmp_path: Path) -> None:

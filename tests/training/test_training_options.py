@@ -331,7 +331,7 @@ def test_accumulated_batches_of_a_native_class_are_one_batch(tmp_path: Path) -> 
     torch.testing.assert_close(*weights, atol=1e-6, rtol=1e-4)
 
 
-@pytest.mark.parametrize("option", ["--flat_batches False", "--r_drop 1", "--class_weights balanced"])
+@pytest.mark.parametrize("option", ["--flat_batches False", "--class_weights balanced"])
 def test_captured_steps_exclude_what_reads_the_padding(
     option: str, reviews: Path, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
