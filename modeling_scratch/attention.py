@@ -89,7 +89,7 @@ class Attention(nn.Module):
         attention_type = config.attention_types(layer_idx + 1)[layer_idx]
         if attention_type == "sliding_attention" and not is_cross:
             # Flash kernels count the token itself; the window of a bidirectional layer does not.
-            self.sliding_window = config.sliding_window + (not is_causal)
+            self.sliding_window = config.sliding_window + (0 if is_causal else 1)
         self.scaling = config.head_dim**-0.5
         self.num_key_value_groups = config.num_attention_heads // config.num_key_value_heads
         query_size = config.num_attention_heads * config.head_dim

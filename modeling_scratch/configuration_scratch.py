@@ -45,7 +45,7 @@ class ScratchConfig(PreTrainedConfig):
     norm_position: Literal["pre", "post", "output", "sandwich"] = "post"
     norm_eps: float | int = 1e-5
     query_key_norm: bool = False  # normalise each head's queries and keys
-    # "parallel": attention and feed-forward read the same.
+    # "parallel": x + attention(norm(x)) + f(norm(x)).
     block_type: Literal["sequential", "parallel"] = "sequential"
     final_norm: bool | None = None  # after the last block; None: unless norm_position is "post"
     first_norm: bool = True  # around the first attention; ModernBERT lacks it
@@ -61,21 +61,21 @@ class ScratchConfig(PreTrainedConfig):
     relative_attention_num_buckets: int = 32  # of "relative" positions (T5)
     relative_attention_max_distance: int = 128
     position_offset: int = 0  # the row of "learned" positions where they start
-    max_position_embeddings: int = 512  # a limit of "learned" positions alone
-    # Which tokens positions count: by the mask the "real" ones, so that padding shifts nothing; or, as
-    # native classes do, "all", or those that are "not_pad_token_id" (RoBERTa).
+    max_position_embeddings: int = 512  # of "learned"; "dynamic" rope scales beyond it
+    # Which tokens advance positions: "real" ones, by the mask; "all", padding too; or those that are
+    # "not_pad_token_id" (RoBERTa).
     counted_tokens: Literal["real", "all", "not_pad_token_id"] = "real"
     rope_parameters: dict[str, Any] | None = None  # of "rotary"; None: theta 10000, unscaled
 
     # Windows: a causal token sees this many, itself included; others, as many on each side.
     sliding_window: int | None = None
-    layer_types: list[LayerType] | None = None  # which layers have it; None: all
+    layer_types: list[LayerType] | None = None  # one a layer; None: all have the window
     local_rope_theta: float | int | None = None  # of layers with a window; None: as the others
 
     # Embeddings.
     embedding_size: int | None = None  # of tokens, factorised (ALBERT, ELECTRA); None: d_model
     output_embedding_size: int | None = None  # of a language-model head; None: embedding_size
-    positions_after_projection: bool = False  # added to embeddings of d_model features
+    positions_after_projection: bool = False  # which widens the tokens alone, then
     embedding_norm: bool = False  # normalise their sum
     embedding_scale: bool = False  # multiply them by sqrt(d_model)
     type_vocab_size: int = 0  # token types (BERT); 0: none

@@ -14,10 +14,10 @@ from .positions import SINUSOIDS
 
 
 class Embeddings(nn.Module):
-    """norm(scale * E[token] + S[token type] + P[position]) W (Vaswani et al. 2017, 3.4; Devlin et al. 2019).
+    """norm(scale * tokens[id] + token_types[type] + positions[p]) W (Vaswani et al. 2017, 3.4; Devlin et al. 2019).
 
     W is there where the sizes differ (factorised embeddings, Lan et al. 2020); with
-    positions_after_projection it widens the tokens alone: norm(scale * E[token] W + S + P).
+    positions_after_projection it widens the tokens alone: norm(scale * tokens[id] W + the others).
     """
 
     def __init__(self, config: ScratchConfig, vocab_size: int) -> None:

@@ -78,9 +78,10 @@ def one_segment_a_row(
     if longest is None or lengths.device.type == "cpu":
         longest = int(lengths.max())
     states, lengths = hidden_states.flatten(0, 1), lengths.to(hidden_states.device)[:, None]
+    starts = lengths.cumsum(0) - lengths  # (N, 1), in the flattened batch
     columns = torch.arange(longest, device=states.device)
-    indices, mask = lengths.cumsum(0) - lengths + columns, columns < lengths  # (N, longest)
-    indices = indices.clamp(max=len(states) - 1).flatten()
+    mask = columns < lengths  # (N, longest)
+    indices = (starts + columns).clamp(max=len(states) - 1).flatten()
     # The gradient of index_select is index_add; that of states[indices] sorts the indices first.
     read = states.index_select(0, indices)
     return read.view(*mask.shape, -1).masked_fill(~mask[..., None], 0), mask
@@ -96,10 +97,11 @@ def pooled_output(
     indices = pooled_tokens(inputs, real, pooling)
     outputs = model(inputs=inputs, token_indices=indices, return_dict=True, **kwargs)
     hidden_states, lengths = outputs.last_hidden_state, inputs.segment_lengths
-    if lengths is not None and indices is not None:
-        hidden_states = hidden_states.flatten(0, 1).index_select(0, indices)[:, None]
-        real = lengths[:, None] > 0  # (N, 1), of hidden states (N, 1, hidden)
-    elif lengths is not None:
+    if indices is not None:
+        pooled = hidden_states.flatten(0, 1).index_select(0, indices.to(hidden_states.device))
+        has_tokens = real.any(-1) if lengths is None else lengths > 0  # (B,) or (N,)
+        return pooled.masked_fill(~has_tokens[:, None].to(pooled.device), 0), outputs
+    if lengths is not None:
         longest = kwargs.get("max_length_q")
         hidden_states, real = one_segment_a_row(hidden_states, lengths, longest)
     return pool(hidden_states, real, pooling), outputs

@@ -78,10 +78,8 @@ class Inputs:
             self.past = past_key_values.get_seq_length()
         ids, embeds = f"{self.prefix}input_ids", f"{self.prefix}inputs_embeds"
         if (self.input_ids is None) == (self.inputs_embeds is None):
-            raise ValueError(
-                f"Give either {ids} or {embeds}, exactly one of them"
-                f"{self.prefix and '; guidance_scale, which gives neither, is for decoders'}."
-            )
+            hint = self.prefix and "; guidance_scale, which gives neither, is for decoders"
+            raise ValueError(f"Give either {ids} or {embeds}, exactly one of them{hint}.")
         if self.inputs_embeds is None:
             check_shape(self.input_ids, ids, ("texts", "tokens"))
         else:
@@ -100,17 +98,21 @@ class Inputs:
         """(B, T)."""
         return self.read.shape[:2]
 
-    def real_tokens(self, pad_token_id: int | None = None, by_mask: bool = True) -> Tensor:
-        """(B, T), true at real tokens; all are, where a mask of scores does not tell.
-
-        pad_token_id: the padding where there is no mask, or it does not count (by_mask).
-        """
-        if by_mask and is_padding_mask(self.attention_mask):
+    def real_tokens(self) -> Tensor:
+        """(B, T), true at real tokens by the mask; everywhere, where no mask tells what is padding."""
+        if is_padding_mask(self.attention_mask):
             return self.attention_mask[:, -self.shape[1] :].bool()  # without cached tokens
-        is_told = self.input_ids is not None and pad_token_id is not None
-        if is_told and not (by_mask and self.attention_mask is not None):
-            return self.input_ids != pad_token_id
+        return self.all_tokens()
+
+    def all_tokens(self) -> Tensor:
+        """(B, T), true everywhere."""
         return torch.ones(self.shape, dtype=torch.bool, device=self.read.device)
+
+    def tokens_except(self, pad_token_id: int | None) -> Tensor:
+        """(B, T), true where input_ids is another token; everywhere, for None and for embeddings."""
+        if self.input_ids is None or pad_token_id is None:
+            return self.all_tokens()
+        return self.input_ids != pad_token_id
 
     def _find_segments(self) -> Tensor | None:
         if self.cu_seq_lens is not None:
@@ -245,7 +247,8 @@ def cross_attention_mask(
         attention_mask,
         encoder_hidden_states,
         "attention_mask",
-        axes="tokens of the source; prefill_chunk_size, which cuts it, is for decoders",
+        axes="tokens of the source",
+        hint="; prefill_chunk_size, which cuts it, is for decoders",
     )
     check_mask_of_scores(config, attention_mask)
     return create_bidirectional_mask(
@@ -276,7 +279,12 @@ def check_shape(states: Any, name: str, axes: tuple[str, ...]) -> None:
 
 
 def check_mask(
-    mask: Any, states: Tensor, name: str, past: Any = 0, axes: str = "cached and new tokens"
+    mask: Any,
+    states: Tensor,
+    name: str,
+    past: Any = 0,
+    axes: str = "cached and new tokens",
+    hint: str = "",
 ) -> None:
     """states (B, T, ...): what is masked, after past cached tokens; traced graphs are not checked."""
     if isinstance(mask, dict):  # by type of layer, of generate_batch
@@ -288,7 +296,9 @@ def check_mask(
     check_shape(mask, name, ("texts", "tokens"))
     expected = len(states), past + states.shape[1]
     if isinstance(past, int) and mask.shape != expected:  # a static cache counts on its device
-        raise ValueError(f"{name} {tuple(mask.shape)}: has to be {expected}, (texts, {axes}).")
+        raise ValueError(
+            f"{name} {tuple(mask.shape)}: has to be {expected}, (texts, {axes}){hint}."
+        )
     if mask.is_floating_point() and (mask < 0).any():
         raise ValueError(
             f"{name} has negative values: has to be 1 at real tokens and 0 at padding; "

@@ -25,9 +25,9 @@ class RMSNorm(nn.Module):
 
     def forward(self, hidden_states: Tensor) -> Tensor:
         normed = F.rms_norm(hidden_states.float(), self.weight.shape, eps=self.eps)
-        if self.weight.dtype.itemsize == 2:  # of a stream in float32, too: float16_guards
+        if self.weight.dtype.itemsize == 2:  # as Llama and T5: rounded before the product
             return self.weight * normed.to(self.weight.dtype)
-        return (self.weight * normed).to(hidden_states.dtype)  # half precision: float32_norms
+        return (self.weight * normed).to(hidden_states.dtype)  # float32_norms: rounded after it
 
 
 NORMS = {"layer_norm": nn.LayerNorm, "rms_norm": RMSNorm}

@@ -80,13 +80,13 @@ class ScratchDecoderForCausalLM(ScratchDecoderPreTrainedModel, ScratchGeneration
         if use_cache is None and labels is not None:
             use_cache = False
         inputs = Inputs(
-            input_ids,
-            inputs_embeds,
-            attention_mask,
-            position_ids,
-            token_type_ids,
-            kwargs.get("cu_seq_lens_q"),
-            past_key_values,
+            input_ids=input_ids,
+            inputs_embeds=inputs_embeds,
+            attention_mask=attention_mask,
+            position_ids=position_ids,
+            token_type_ids=token_type_ids,
+            cu_seq_lens=kwargs.get("cu_seq_lens_q"),
+            past_key_values=past_key_values,
         )
         kwargs |= {"past_key_values": past_key_values, "use_cache": use_cache}
         outputs = self.model(inputs=inputs, return_dict=True, **kwargs)
@@ -132,24 +132,24 @@ class ScratchDecoderForSequenceClassification(ScratchDecoderPreTrainedModel):
         """labels (B,) of class numbers, (B, C) of 0.0 and 1.0, or (B,) of numbers where C is 1; logits (B, C).
 
         Without attention_mask, the last token that is no pad_token_id is read; padding on the left needs a mask, as
-        attention sees it. Where sequences stand one after another (see Inputs), each is a text: labels and logits have
-        one row a sequence.
+        attention sees it. Where segments stand one after another (see Inputs), each is a text: labels and logits have
+        one row a segment.
         """
         if use_cache is None and labels is not None:
             use_cache = False
         inputs = Inputs(
-            input_ids,
-            inputs_embeds,
-            attention_mask,
-            position_ids,
-            token_type_ids,
-            kwargs.get("cu_seq_lens_q"),
-            past_key_values,
+            input_ids=input_ids,
+            inputs_embeds=inputs_embeds,
+            attention_mask=attention_mask,
+            position_ids=position_ids,
+            token_type_ids=token_type_ids,
+            cu_seq_lens=kwargs.get("cu_seq_lens_q"),
+            past_key_values=past_key_values,
         )
         kwargs |= {"past_key_values": past_key_values, "use_cache": use_cache}
-        # Native classes look for pad_token_id, with or without a mask.
-        by_mask = self.config.counted_tokens == "real"
-        real = inputs.real_tokens(self.config.pad_token_id, by_mask)  # (B, T)
+        real = inputs.real_tokens()
+        if attention_mask is None or self.config.counted_tokens != "real":
+            real = inputs.tokens_except(self.config.pad_token_id)  # as native classes do
         pooled, outputs = pooled_output(self.model, inputs, real, "last", **kwargs)
         logits = self.score(pooled)
         loss = classification_loss(self.config, logits, labels, num_items_in_batch)

@@ -151,21 +151,21 @@ class ScratchEncoderForSequenceClassification(ScratchEncoderPreTrainedModel):
     ) -> SequenceClassifierOutput:
         """labels (B,) of class numbers, (B, C) of 0.0 and 1.0, or (B,) of numbers where C is 1; logits (B, C).
 
-        Where sequences stand one after another (see Inputs), each is a text: one row a sequence.
+        Where segments stand one after another (see Inputs), each is a text: one row a segment.
         """
         inputs = Inputs(
-            input_ids,
-            inputs_embeds,
-            attention_mask,
-            position_ids,
-            token_type_ids,
-            kwargs.get("cu_seq_lens_q"),
-            past_key_values,
+            input_ids=input_ids,
+            inputs_embeds=inputs_embeds,
+            attention_mask=attention_mask,
+            position_ids=position_ids,
+            token_type_ids=token_type_ids,
+            cu_seq_lens=kwargs.get("cu_seq_lens_q"),
+            past_key_values=past_key_values,
         )
         pooling = self.config.classifier_pooling
-        # Native classes, which do not count real tokens, read the first one with or without a mask.
-        by_mask = pooling != "first" or self.config.counted_tokens == "real"
-        real = inputs.real_tokens(by_mask=by_mask)
+        real = inputs.real_tokens()
+        if pooling == "first" and self.config.counted_tokens != "real":
+            real = inputs.all_tokens()  # native classes read column 0, even where it is padding
         kwargs |= {"past_key_values": past_key_values}
         pooled, outputs = pooled_output(self.model, inputs, real, pooling, **kwargs)
         logits = self.classifier(pooled)

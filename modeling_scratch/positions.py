@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from .configuration_scratch import ScratchConfig
-from .rope_scaling import SCALED_FREQUENCIES, Rope, yarn_temperature
+from .rope_scaling import SCALED_FREQUENCIES, Rope, yarn_attention_factor
 
 
 def _angles(position_ids: Tensor, size: int) -> Tensor:
@@ -59,11 +59,11 @@ def rotary(
     frequencies = scale(frequencies, rope=rope, size=rotated, length=length, limit=limit)
     angles = position_ids[..., None, None].float() * frequencies  # (B, T, 1, R / 2)
     angles = torch.cat((angles, angles), dim=-1)  # (B, T, 1, R)
-    temperature = yarn_temperature(rope)
-    return (angles.cos() * temperature).to(dtype), (angles.sin() * temperature).to(dtype)
+    factor = yarn_attention_factor(rope)
+    return (angles.cos() * factor).to(dtype), (angles.sin() * factor).to(dtype)
 
 
-def rotary_angles(
+def rotary_cos_sin(
     config: ScratchConfig,
     position_ids: Tensor,
     dtype: torch.dtype,
@@ -80,7 +80,10 @@ def rotary_angles(
 
 
 def rotate(states: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """x cos + (-x_2, x_1) sin, x_1 and x_2 the halves of the first R features (eq. 34, permuted). (B, T, H, D)."""
+    """(x_1 cos - x_2 sin, x_2 cos + x_1 sin), x_1 and x_2 the halves of the first R features. (B, T, H, D).
+
+    Su et al. (2021, eq. 34) rotate neighbours instead, an order of features that training cannot tell from this.
+    """
     rotated, rest = states[..., : cos.shape[-1]], states[..., cos.shape[-1] :]
     first, second = rotated.chunk(2, dim=-1)  # (B, T, H, R / 2) each
     rotated = rotated * cos + torch.cat((-second, first), dim=-1) * sin  # (B, T, H, R)
@@ -90,9 +93,9 @@ def rotate(states: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 
 class Alibi(nn.Module):
-    """bias = -m_h |j - i|, m_h = 2^(-8h/H) for head h of H (Press et al. 2022, 3). (T, S) -> (H, T, S).
+    """bias = -m_h |j - i|, m_h: see alibi_slopes (Press et al. 2022, 3). (T, S) -> (H, T, S).
 
-    It is the same for encoders and decoders: is_causal is for the other row of POSITION_BIASES.
+    It is the same for encoders and decoders, which is_causal tells apart in RelativePositions.
     """
 
     def __init__(self, config: ScratchConfig, is_causal: bool) -> None:
@@ -105,7 +108,7 @@ class Alibi(nn.Module):
 
 
 def alibi_slopes(heads: int, device: torch.device | None = None) -> Tensor:
-    """2^(-8h/n) for h = 1 to n, n the last power of two up to H, then for h = 0.5, 1.5, ...: (H,)."""
+    """m_h = 2^(-8h/n), h = 1 to n, n the largest power of two up to H; the other heads have h = 0.5, 1.5, ...: (H,)."""
     n = 2 ** (heads.bit_length() - 1)
     ranks = torch.arange(1, n + 1, device=device), torch.arange(heads - n, device=device) + 0.5
     return torch.exp2(torch.cat(ranks) * (-8 / n))
@@ -119,34 +122,36 @@ class RelativePositions(nn.Module):
 
     def __init__(self, config: ScratchConfig, is_causal: bool) -> None:
         super().__init__()
-        self.is_causal, self.furthest = is_causal, config.relative_attention_max_distance
+        self.is_causal, self.max_distance = is_causal, config.relative_attention_max_distance
         self.table = nn.Embedding(
             config.relative_attention_num_buckets, config.num_attention_heads
         )
 
     def forward(self, distances: Tensor) -> Tensor:
         count = self.table.num_embeddings
-        buckets = relative_buckets(distances, count, self.furthest, self.is_causal)
+        buckets = relative_buckets(distances, count, self.max_distance, self.is_causal)
         return self.table(buckets).permute(2, 0, 1)  # (T, S, H) -> (H, T, S)
 
 
-def relative_buckets(distances: Tensor, count: int, furthest: int, is_causal: bool) -> Tensor:
+def relative_buckets(
+    distances: Tensor, count: int, max_distance: int, is_causal: bool
+) -> Tensor:
     """The bucket of each distance j - i, (T, S) -> (T, S).
 
     With 32 buckets, a causal stack has one for each distance 0 to 15 back, and 16 that grow with
-    log(distance) up to the furthest. A bidirectional stack has half of the buckets for each side:
+    log(distance) up to max_distance. A bidirectional stack has half of the buckets for each side:
     one for each distance 0 to 7, and 8 that grow.
     """
-    side = torch.zeros_like(distances)  # the first bucket of this side
+    first_bucket = torch.zeros_like(distances)  # of this side
     steps = (-distances).clamp(min=0)
     if not is_causal:
         count = count // 2
-        side, steps = (distances > 0) * count, distances.abs()
+        first_bucket, steps = (distances > 0) * count, distances.abs()
     exact = count // 2
-    # From 0 to 1 in the buckets that grow.
-    share = (steps.clamp(min=1) / exact).log() / math.log(furthest / exact)
-    grown = exact + (share * (count - exact)).long()
-    return side + torch.where(steps < exact, steps, grown.clamp(max=count - 1))
+    # From 0 at distance exact to 1 at max_distance.
+    progress = (steps.clamp(min=1) / exact).log() / math.log(max_distance / exact)
+    growing = exact + (progress * (count - exact)).long()
+    return first_bucket + torch.where(steps < exact, steps, growing.clamp(max=count - 1))
 
 
 POSITION_BIASES: dict[str, Any] = {"alibi": Alibi, "relative": RelativePositions}

@@ -73,8 +73,8 @@ SCALED_FREQUENCIES: dict[str, Callable[..., Tensor]] = {
 }
 
 
-def yarn_temperature(rope: Rope) -> float:
-    """YaRN's factor of cosines and sines, 0.1 log(factor) + 1 (Peng et al. 2023, 3.4); 1.0 for other types."""
+def yarn_attention_factor(rope: Rope) -> float:
+    """YaRN multiplies cosines and sines by 0.1 log(factor) + 1 (Peng et al. 2023, 3.4); 1.0 for other types."""
     if rope["rope_type"] != "yarn":
         return 1.0
     if (given := rope.get("attention_factor")) is not None:

@@ -5,7 +5,7 @@ Shapes: B batch, T length, S length of what the encoder read, E embedding size, 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import cycle, islice
+from itertools import islice
 from typing import Any
 
 import torch
@@ -37,7 +37,7 @@ from .inputs import (
 )
 from .layers import NORM_POSITIONS, FeedForward, make_norm
 from .modeling_base import MaybeTensor, ScratchPreTrainedModel
-from .positions import POSITION_BIASES, rotary_angles
+from .positions import POSITION_BIASES, rotary_cos_sin
 
 
 class Block(GradientCheckpointingLayer):
@@ -122,7 +122,6 @@ class ParallelBlock(Block):
 
 
 BLOCKS: dict[str, type[Block]] = {"sequential": Block, "parallel": ParallelBlock}
-UNMASKED = dict.fromkeys(("full_attention", "sliding_attention"), (None, None, None))
 
 
 class Stack(nn.Module):
@@ -140,7 +139,8 @@ class Stack(nn.Module):
         self.layers = nn.ModuleList(
             block(config, i, is_causal, cross_attention) for i in range(num_layers)
         )
-        # Transformers loads these as float32 where the others are float16, or of half precision.
+        # post_init collects these names from all modules: they stay float32 where other weights are
+        # loaded in float16 or, if strict, in bfloat16.
         self._keep_in_fp32_modules = {"down_proj"} if config.float16_guards else None
         norms = {"norm", "output_norm", "q_norm", "k_norm"}
         self._keep_in_fp32_modules_strict = norms if config.float32_norms else None
@@ -154,7 +154,7 @@ class Stack(nn.Module):
     def forward(
         self,
         hidden_states: Tensor,
-        by_type: Mapping[str, tuple] = UNMASKED,
+        by_type: Mapping[str, tuple],
         encoder_hidden_states: Tensor | None = None,
         encoder_attention_mask: Any = None,
         num_layers: int | None = None,
@@ -165,9 +165,9 @@ class Stack(nn.Module):
         by_type: for "full_attention" and "sliding_attention", the mask as the backend takes it, the
         position_bias (B, H, T, S), and cos and sin of rotary positions, (B, T, 1, R).
         """
-        types = cycle(self.attention_types)  # they recur where PEFT replicates layers
-        for layer, attention_type in islice(zip(self.layers, types), num_layers):
-            mask, bias, rotary = by_type[attention_type]
+        for i, layer in enumerate(islice(self.layers, num_layers)):
+            # PEFT may replicate layers; the types recur then.
+            mask, bias, rotary = by_type[self.attention_types[i % len(self.attention_types)]]
             hidden_states = layer(
                 hidden_states,
                 mask,
@@ -186,10 +186,10 @@ class Stack(nn.Module):
 def choose_attention(
     config: ScratchConfig, attention_fn: Callable | None, kwargs: Mapping[str, Any]
 ) -> tuple[ScratchConfig, Callable | None]:
-    """The config by which masks are made, and the attention function; None: the config's own.
+    """(config, function): the config to make masks by, and what computes attention; None: what the config names.
 
-    A function without a mask format of its own (transformers.AttentionMaskInterface) gets the
-    masks of eager attention, causality included.
+    A function whose mask format Transformers does not know (AttentionMaskInterface) gets the masks of
+    eager attention, causality included.
     """
     # 1. A function of the caller, or recorded weights: the masks of eager attention.
     if attention_fn is None and kwargs.get("output_attentions", config.output_attentions):
@@ -211,25 +211,25 @@ def choose_attention(
 def score_bias(
     stack: Any,
     shape: Sequence[int],
-    like: Tensor,
+    hidden_states: Tensor,
     cache: Cache | None = None,
     layer_type: str = "full_attention",
 ) -> Tensor | None:
     """What is added to the scores (B, H, T, S) where positions are a bias, a function of j - i.
 
-    shape: (B, T). like: has the device and the dtype of the scores. Distances count columns, not
-    real tokens.
+    shape: (B, T). hidden_states have the device and the dtype of the scores. Distances count
+    columns, not real tokens.
     """
     if stack.position_bias is None:
         return None
-    queries = keys = torch.arange(shape[1], device=like.device)
+    queries = keys = torch.arange(shape[1], device=hidden_states.device)
     if cache is not None:
         # A cache keeps the tokens of a window alone, or has room for more than came so far.
         cache, layer = self_attention_cache(cache), stack.attention_types.index(layer_type)
-        count, first = cache.get_mask_sizes(shape[1], layer)  # of keys; the first one's column
+        key_count, first_key = cache.get_mask_sizes(shape[1], layer)  # first_key: its column
         queries = queries + cache.get_seq_length(layer)
-        keys = torch.arange(count, device=like.device) + first
-    bias = stack.position_bias(keys - queries[:, None]).to(like.dtype)  # (H, T, S)
+        keys = torch.arange(key_count, device=hidden_states.device) + first_key
+    bias = stack.position_bias(keys - queries[:, None]).to(hidden_states.dtype)  # (H, T, S)
     return bias.expand(shape[0], -1, -1, -1)
 
 
@@ -277,7 +277,7 @@ class StackModel:
             by_type[kind] = (
                 self_attention_mask(config, inputs, self.is_causal, past_key_values, kind),
                 score_bias(self.stack, inputs.shape, hidden_states, past_key_values, kind),
-                rotary_angles(config, position_ids, hidden_states.dtype, kind),
+                rotary_cos_sin(config, position_ids, hidden_states.dtype, kind),
             )
         encoder_mask = cross_attention_mask(
             config, inputs, encoder_hidden_states, encoder_attention_mask
@@ -335,18 +335,20 @@ class ScratchEncoderModel(StackModel, ScratchEncoderPreTrainedModel):
         kwargs |= {"past_key_values": past_key_values}
         if inputs is None:
             inputs = Inputs(
-                input_ids,
-                inputs_embeds,
-                attention_mask,
-                position_ids,
-                token_type_ids,
-                kwargs.get("cu_seq_lens_q"),
-                past_key_values,
+                input_ids=input_ids,
+                inputs_embeds=inputs_embeds,
+                attention_mask=attention_mask,
+                position_ids=position_ids,
+                token_type_ids=token_type_ids,
+                cu_seq_lens=kwargs.get("cu_seq_lens_q"),
+                past_key_values=past_key_values,
             )
         if self.pooler is None:
             return BaseModelOutput(self.engine(inputs, **kwargs))
         hidden_states = self.engine(inputs, **{**kwargs, "token_indices": None})
-        real = inputs.real_tokens(by_mask=self.config.counted_tokens == "real")
+        real = inputs.real_tokens()
+        if self.config.counted_tokens != "real":
+            real = inputs.all_tokens()  # native classes read column 0, even where it is padding
         first = pooled_tokens(inputs, real, "first")
         pooled = self.pooler(hidden_states.flatten(0, 1)[first])  # (B, hidden)
         return BaseModelOutputWithPooling(hidden_states, pooled)
@@ -408,14 +410,14 @@ class ScratchDecoderModel(StackModel, ScratchDecoderPreTrainedModel):
             )
         if inputs is None:
             inputs = Inputs(
-                input_ids,
-                inputs_embeds,
-                attention_mask,
-                position_ids,
-                token_type_ids,
-                kwargs.get("cu_seq_lens_q"),
-                past_key_values,
-                self.prefix,
+                input_ids=input_ids,
+                inputs_embeds=inputs_embeds,
+                attention_mask=attention_mask,
+                position_ids=position_ids,
+                token_type_ids=token_type_ids,
+                cu_seq_lens=kwargs.get("cu_seq_lens_q"),
+                past_key_values=past_key_values,
+                prefix=self.prefix,
             )
         cache = self._cache(past_key_values, inputs, use_cache)
         hidden_states = self.engine(
@@ -423,7 +425,8 @@ class ScratchDecoderModel(StackModel, ScratchDecoderPreTrainedModel):
             past_key_values=cache,
             encoder_hidden_states=encoder_hidden_states,
             encoder_attention_mask=encoder_attention_mask,
-            num_layers=self.config.decoder_layers,  # fewer: generate(assistant_early_exit=n) drafts
+            # Read at each call: generate(assistant_early_exit=n) lowers it while it drafts.
+            num_layers=self.config.decoder_layers,
             **kwargs,
         )
         return BaseModelOutputWithPastAndCrossAttentions(hidden_states, cache)

@@ -1,15 +1,32 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""`python -m modeling_scratch.verify runs/demo`, the command that cards of saved models name."""
+"""Names of earlier versions, which the cards of saved models have: the doctor verifies copies."""
 
+import os
 import sys
+from typing import TYPE_CHECKING
 
-from transformers.utils import logging
+from .sharing.verification import write_verification
 
-from .sharing.verification import main, verify, write_verification
+if TYPE_CHECKING:
+    from .doctor import Diagnosis
 
 __all__ = ["main", "verify", "write_verification"]
 
+CHECKS = "recorded_files", "recorded_answers"
+
+
+def verify(folder: str | os.PathLike, trust_remote_code: bool = False) -> "Diagnosis":
+    """Compare a folder with its verify.json, by two checks of the doctor."""
+    from .doctor import check_folder
+
+    return check_folder(os.fspath(folder), trust_remote_code, only=CHECKS)
+
+
+def main() -> int:
+    name = next((each for each in sys.argv[1:] if not each.startswith("-")), "FOLDER")
+    print(f"verify is retired: use modeling-scratch doctor {name} --checks {' '.join(CHECKS)}", file=sys.stderr)
+    return 2
+
+
 if __name__ == "__main__":
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
     sys.exit(main())

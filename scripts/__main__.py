@@ -41,12 +41,14 @@ PROGRAMS = {
     "demo": "demo",
     "convert": "convert_checkpoint",
     "export": "export",
-    "verify": "verify",
     "doctor": "doctor",
     "push": "push_to_hub",
     "benchmark": "benchmark",
 }
-RETIRED = {"load-test": "start `modeling-scratch serve`, and use hey, wrk or locust"}
+RETIRED = {
+    "load-test": "start `modeling-scratch serve`, and use hey, wrk or locust",
+    "verify": "use `modeling-scratch doctor FOLDER --checks recorded_files recorded_answers`",
+}
 # The modules that each extra installs.
 EXTRAS = {
     "train": ("accelerate", "datasets", "evaluate", "matplotlib", "sacrebleu", "seqeval", "sklearn"),

@@ -4,8 +4,8 @@
     modeling-scratch compare runs/a runs/b
     modeling-scratch compare runs/a runs/b runs/c --output comparison.json
 
-The folders are those of `modeling-scratch train-classifier` or `train-tokens`, each with its predictions.jsonl. They
-may also be named by --runs.
+The folders are those of `modeling-scratch train-classifier`, `train-tokens` or `train-answers`, each with its
+predictions.jsonl. They may also be named by --runs.
 """
 
 from collections.abc import Sequence

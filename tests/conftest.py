@@ -22,6 +22,7 @@ from processes import refusal
 from modeling_scratch import fast
 from modeling_scratch.fast import engine as fast_engine
 
+gc.disable()  # until all is collected: what is imported stays
 fast_engine.LEAST_TOKENS = 0  # tiny batches are planned, too: tests have no others
 if os.environ.get("SCRATCH_ENGINE") == "textbook":  # `make test-textbook`: every model test without the engine
     _whole_session = fast.disabled()
@@ -32,8 +33,17 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ign
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    fork_before_tests(session)
+    gc.enable()
     gc.freeze()  # Trainer collects garbage at each run: leave out all that imports and collection made
+    fork_before_tests(session)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _frozen() -> Iterator[None]:
+    """Nor does Trainer look again at what the tests of earlier files have left."""
+    yield
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(params=["fast", "textbook"])

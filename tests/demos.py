@@ -1,8 +1,9 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Tiny saved models of every kind that a demo shows, each made once."""
+"""Tiny saved models of every kind that a demo shows, each made once, and their demos."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -64,3 +65,12 @@ SAVE = {
     "writer": save_writer,
     "translator": save_translator,
 }
+
+
+@contextmanager
+def demo_of(folder: Path, **options: Any) -> Iterator[tuple[str, str | None]]:
+    """The local and the public address of a demo. Gradio takes seconds to import: where a test needs it, not before."""
+    from modeling_scratch.demo.app import DemoArguments, running
+
+    with running(DemoArguments(model=str(folder), port=0, **options)) as addresses:
+        yield addresses

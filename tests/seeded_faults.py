@@ -59,7 +59,7 @@ TEXTBOOK = (
         "a segment whose positions go on beyond those of the one before joins it",
     ),
     Fault(
-        "yarn_divided_the_other_way", "rope_scaling", "yarn_temperature",
+        "yarn_divided_the_other_way", "rope_scaling", "yarn_attention_factor",
         "return above / below", "return below / above",
         "YaRN: the quotient of the two temperatures upside down",
     ),

@@ -2,7 +2,8 @@
 """What every kind of tokenizer needs before its training and after it: checks, normalisation and special tokens."""
 
 import logging
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Literal
 
@@ -19,6 +20,8 @@ NORMALIZERS = {"NFC": normalizers.NFC, "NFKC": normalizers.NFKC}
 
 # The trainer reserves memory for so many tokens from the start, and where there is none, the process dies.
 MAX_VOCAB_SIZE = 2**24
+LONG_TEXT = 100_000  # characters
+BLANK = re.compile(r"(?<=\S) (?=\S)")
 
 
 def check_options(vocab_size: int, min_frequency: int, padding_side: str) -> None:
@@ -56,6 +59,8 @@ def make_normalizer(normalization: Normalization | None, lowercase: bool) -> nor
 def checked_texts(texts: Iterable[str], length: int | None, show_progress: bool) -> Iterator[str]:
     if isinstance(texts, str):
         raise TypeError("texts is a str, but has to be an iterable of them; a single text is given as [text].")
+    if isinstance(texts, Mapping) or hasattr(texts, "columns"):  # whose items are the names of the columns
+        raise TypeError(f"texts is a {type(texts).__name__}, but has to be an iterable of str; give one column of it.")
     shown = tqdm(texts, total=length, desc="Reading texts", unit=" texts", disable=not show_progress)
     for index, text in enumerate(shown):
         if not isinstance(text, str):
@@ -67,7 +72,16 @@ def checked_texts(texts: Iterable[str], length: int | None, show_progress: bool)
                 f"texts[{index}] is no Unicode text: it has half a surrogate pair at character {error.start}; "
                 "decode its source again, or drop it: text.encode(errors='ignore').decode()."
             ) from None
-        yield text
+        yield from parts_of(text)
+
+
+def parts_of(text: str) -> Iterator[str]:
+    """Yield the parts of a long text, which are read on all threads. They begin at blanks, where all kinds divide."""
+    start = 0
+    while found := BLANK.search(text, start + LONG_TEXT):
+        yield text[start : found.start()]
+        start = found.start()
+    yield text[start:]
 
 
 @cache

@@ -145,7 +145,7 @@ course.check("padded", padded)
 # - The ids have no order: token 7 is not "between" 6 and 8. The vectors carry what the model knows.
 # - The table starts random. It is trained like every other weight.
 # %% exercise embedded
-# Look up rows by a product of matrices: F.one_hot(ids, V) has a 1 at the token's id, and 0 elsewhere.
+# Look up rows by a product of matrices: F.one_hot(ids, V), V the rows of the table, has a 1 at the token's id.
 def embedded(ids, table):
     """ids (B, T), table (V, d_model) -> (B, T, d_model)."""
     # solution
@@ -195,8 +195,8 @@ course.check("embeddings", embeddings)
 config = presets.vaswani(ScratchEncoderConfig, hidden_size=8, num_attention_heads=2)
 book = Embeddings(config, vocab_size=10).eval()
 positions = torch.arange(3)
-mine = math.sqrt(8) * book.tokens.weight[ids] + sinusoidal(positions, 8)
-print("largest difference:", (mine - book(ids, positions[None])).abs().max().item())
+mine = embeddings(ids, book.tokens.weight, sinusoidal(positions, 8))
+print(f"largest difference: {(mine - book(ids, positions[None])).abs().max():.0e}")
 
 
 # %% [markdown] slide
@@ -205,7 +205,7 @@ print("largest difference:", (mine - book(ids, positions[None])).abs().max().ite
 # Train a table to predict the word before and the word after each word, in 2,000 film reviews. Nothing tells it what
 # a word means.
 #
-# - "comedy" and "drama" stand in the same places, so they get similar vectors.
+# - "comedy" and "thriller" stand in the same places, so they get similar vectors.
 # - Similar means: a small angle between them,
 #
 # $$\cos(a, b) = \frac{a \cdot b}{|a|\,|b|}$$

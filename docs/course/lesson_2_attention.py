@@ -148,8 +148,8 @@ query, key, value = torch.randn(3, 2, 4, 6, 8)  # 2 texts, 4 heads, 6 tokens, 8 
 layer = SimpleNamespace(num_key_value_groups=1)
 theirs, weights = eager_attention(layer, query, key, value, attention_mask=None, scaling=8**-0.5)
 mine = attention(query, key, value)
-print("book: ", (mine - theirs.transpose(1, 2)).abs().max().item())
-print("torch:", (mine - F.scaled_dot_product_attention(query, key, value)).abs().max().item())
+print(f"book:  {(mine - theirs.transpose(1, 2)).abs().max():.0e}")
+print(f"torch: {(mine - F.scaled_dot_product_attention(query, key, value)).abs().max():.0e}")
 
 
 # %% [markdown] slide
@@ -180,7 +180,7 @@ config = ScratchEncoderConfig(hidden_size=8, num_attention_heads=1, attention_bi
 layer = Attention(config, layer_idx=0).eval()
 x = torch.randn(2, 5, 8)
 mine = self_attention(x, layer.q_proj.weight.T, layer.k_proj.weight.T, layer.v_proj.weight.T) @ layer.o_proj.weight.T
-print("largest difference:", (mine - layer(x)[0]).abs().max().item())
+print(f"largest difference: {(mine - layer(x)[0]).abs().max():.0e}")
 
 # %% [markdown] slide
 # ## A head made by hand

@@ -20,6 +20,7 @@
 # 15 minutes: 4 for heads, 6 for masks, 5 for positions. The masks need most of the time. Draw the triangle, and ask
 # who sees whom. If time is short, leave out the last exercise, *rotate*.
 # %%
+
 import torch
 from torch import nn
 
@@ -68,7 +69,7 @@ with torch.no_grad():
     query, key, value = (split_heads(project(x), H) for project in (layer.q_proj, layer.k_proj, layer.v_proj))
     mine = layer.o_proj(attention(query, key, value).transpose(1, 2).flatten(2))
     print(tuple(query.shape), "->", tuple(mine.shape))
-    print("largest difference:", (mine - layer(x)[0]).abs().max().item())
+    print(f"largest difference: {(mine - layer(x)[0]).abs().max():.0e}")
 
 
 # %% [markdown] slide
@@ -141,7 +142,7 @@ before = masked_attention(query, key, value, visible(mask))
 other_key, other_value = key.clone(), value.clone()
 other_key[1, :, 4:], other_value[1, :, 4:] = 7.0, 7.0
 after = masked_attention(query, other_key, other_value, visible(mask))
-print("real tokens change by", (after - before)[1, :, :4].abs().max().item())
+print(f"real tokens change by {(after - before)[1, :, :4].abs().max():.0e}")
 
 # %% [markdown] slide
 # ## Attention has no order
@@ -157,7 +158,7 @@ print("real tokens change by", (after - before)[1, :, :4].abs().max().item())
 # %%
 order = torch.tensor([3, 0, 5, 1, 4, 2])
 shuffled = attention(query[:, :, order], key[:, :, order], value[:, :, order])
-print("difference after shuffling:", (shuffled - attention(query, key, value)[:, :, order]).abs().max().item())
+print(f"difference after shuffling: {(shuffled - attention(query, key, value)[:, :, order]).abs().max():.0e}")
 
 
 # %% [markdown] slide

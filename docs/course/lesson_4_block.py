@@ -88,7 +88,8 @@ torch.manual_seed(0)
 config = ScratchEncoderConfig(hidden_size=32, num_attention_heads=4, intermediate_size=128, hidden_dropout=0.0)
 x, part = torch.randn(2, 6, 32), torch.tanh  # any part will do
 for residual in (PreNorm(config), PostNorm(config)):
-    print(type(residual).__name__, residual.after(x, part(residual.before(x))).std().item())
+    spread = residual.after(x, part(residual.before(x))).std()
+    print(f"{type(residual).__name__}: spread {spread:.2f}")
 print("all of them:", *NORM_POSITIONS)
 
 # %% [markdown] slide

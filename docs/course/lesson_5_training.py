@@ -253,7 +253,7 @@ course.check("attention_on", attention_on)
 mirrored = torch.arange(7, -1, -1)
 for name, trained in (("untrained", new_model()), ("trained", model), ("by heart", memoriser)):
     weights = trained(held_out, output_attentions=True).attentions[0].detach()  # (B, H, T, S)
-    on_mirror = weights[:, :, torch.arange(8), mirrored].mean((0, 2))
+    on_mirror = attention_on(weights.mean(0), mirrored)
     print(f"{name:10}", *(f"head {head + 1}: {share:.0%}" for head, share in enumerate(on_mirror)))
 
 # %% [markdown] slide

@@ -26,7 +26,7 @@ import os
 import random
 import re
 import tempfile
-from contextlib import redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 
 import torch
@@ -207,7 +207,7 @@ model = load_pretrained("redrawn")  # the same Block as in lesson 4
 batch = tokenizer(["the bed was cold", "the soup was awful, the towel perfect."], padding=True, return_tensors="pt")
 with torch.no_grad():
     ours, theirs = (each(**batch).last_hidden_state for each in (model, native))
-difference = (ours - theirs).abs()[batch["attention_mask"].bool()].max()
+difference = parity(ours, theirs, batch["attention_mask"])
 print(f"{type(native).__name__} and {type(model).__name__}: largest difference {difference:.0e}")
 assert difference < 1e-5 * theirs.abs().max()
 
@@ -259,7 +259,7 @@ for each in (of_words, tokenizer):
 # The last 300 rows are kept for a second question, so no model sees them before.
 # %%
 options = {"report_to": "none", "disable_tqdm": True, "overwrite": True, "ema_decay": 0, "max_steps": STEPS}
-with redirect_stdout(StringIO()):  # its own lines; it takes half a minute
+with redirect_stdout(StringIO()), redirect_stderr(StringIO()):  # its own lines; it takes half a minute
     report = train_classifier(
         rows[:-300], output_dir="runs/complaints", preset="demo", num_train_epochs=6, learning_rate=2e-3,
         per_device_train_batch_size=64, **options,
@@ -299,7 +299,7 @@ course.check("p_value", p_value)
 PRAISED = {"kitchen": "room", "room": "kitchen"}
 praise = [(text, PRAISED[label]) for text, label in rows]
 tables = {"train": praise[:100], "test": praise[-300:]}
-with redirect_stdout(StringIO()):
+with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
     tuned = train_classifier(
         tables, output_dir="runs/praise", model_name_or_path=str(report.folder), num_train_epochs=20,
         learning_rate=5e-4, per_device_train_batch_size=16, **options,
@@ -335,7 +335,8 @@ print(type(model).__name__, [model.config.id2label[label] for label in model(**b
 # %% [markdown] teacher
 # **Questions that come.**
 #
-# - *Why not 0 in place of 1e-7?* The order of additions differs from kernel to kernel, and float32 rounds each.
+# - *Is 0 suspicious?* No: both models call the same kernels in the same order here. With others, expect about 1e-7, as
+#   float32 rounds each addition.
 # - *My table has 200 rows.* Then the linear model is hard to beat from random weights; fine-tune a pretrained one.
 # - *The p-value is 0.3. Are they equal?* No: these texts cannot tell them apart. More test texts could.
 # - *May I try five settings and report the best?* On the validation texts, yes. On the test texts, no.

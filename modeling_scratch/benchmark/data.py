@@ -7,8 +7,15 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
 from torch import Tensor
-from transformers import DataCollatorForLanguageModeling, DataCollatorWithPadding, PreTrainedTokenizerBase
+from transformers import (
+    DataCollatorForLanguageModeling,
+    DataCollatorWithPadding,
+    PreTrainedTokenizerBase,
+    PreTrainedTokenizerFast,
+)
 
 from tokenization import train_wordlevel_tokenizer
 
@@ -90,10 +97,15 @@ def translated(tokenizer: PreTrainedTokenizerBase, rows: Rows) -> Batch:
     return batch
 
 
-def padded(tokenizer: PreTrainedTokenizerBase, rows: Rows) -> Batch:
-    """With two labels in turns; padded to the longest, as DataCollatorWithPadding does."""
+def padded(tokenizer: PreTrainedTokenizerBase, rows: Rows, multiple: int | None = None) -> Batch:
+    """With two labels in turns; padded to the longest, or to a multiple of that many tokens."""
     features = [{"input_ids": ids, "label": number % 2} for number, ids in enumerate(rows)]
-    return dict(DataCollatorWithPadding(tokenizer)(features))
+    return dict(DataCollatorWithPadding(tokenizer, pad_to_multiple_of=multiple)(features))
+
+
+def padding_tokenizer() -> PreTrainedTokenizerFast:
+    """A tokenizer that only pads."""
+    return PreTrainedTokenizerFast(tokenizer_object=Tokenizer(WordLevel({"[PAD]": 0}, "[PAD]")), pad_token="[PAD]")
 
 
 def packed(rows: Rows) -> Batch:

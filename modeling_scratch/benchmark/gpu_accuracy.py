@@ -24,6 +24,7 @@ from ..modeling_encoder import ScratchEncoderForMaskedLM, ScratchEncoderForSeque
 from ..utils.files import replacing
 from .gpu_speed import masked_loss, pin
 from .gpu_tokens import LONGEST, Texts, Tokens
+from .settings import Settings
 
 Batch = dict[str, Any]
 Row = dict[str, Any]
@@ -172,7 +173,7 @@ def pretrain(tokens: Tokens, recipe: Recipe, tell: Callable[[str], None]) -> tup
             losses.append(step(next(batches)))
             if (number + 1) % TOLD == 0:
                 tell(f"step {number + 1:,}: loss {_mean(losses):.3f}")
-        _wait(recipe)
+        Settings(device=recipe.device.type).wait()
         return time.perf_counter() - start
 
     unknown = 100 * recipe.warm_up  # the number of steps is not known before a step has been timed
@@ -202,11 +203,6 @@ def schedule(step: int, total: int, warm_up: int) -> float:
     """The share of the rate at a step: up in a line, then down to 0 in a line."""
     warm_up = min(warm_up, total // 4)
     return min((step + 1) / (warm_up + 1), (total - step) / max(total - warm_up, 1))
-
-
-def _wait(recipe: Recipe) -> None:
-    if recipe.device.type == "cuda":
-        torch.cuda.synchronize()
 
 
 # --- fine-tuning -----------------------------------------------------------------------------------------------------
@@ -296,7 +292,7 @@ def score_of(
     """Fine-tune the weights on some texts; the accuracy on others, and the seconds of the training."""
     start = time.perf_counter()
     model = fine_tune(weights, *train, rate, seed, tokens, recipe)
-    _wait(recipe)
+    Settings(device=recipe.device.type).wait()
     seconds = round(time.perf_counter() - start, 1)
     texts, chosen = evaluated
     found = accuracy(classify(model, *evaluated, tokens, recipe), texts.labels[chosen])

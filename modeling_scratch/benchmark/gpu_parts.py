@@ -64,10 +64,9 @@ class Session:
         before = self.done(part).get("conditions", now)
         if changed := [name for name in now if name != "date" and before.get(name) != now[name]]:
             raise DataError(f"{self.folder / RESULTS} has rows of another {changed[0]}: {before.get(changed[0])}")
-        dates = dict.fromkeys([*before.get("date", now["date"]).split(", "), now["date"]])
         if known := self.done(part).keys() - {"conditions", *ENDINGS}:
             tell(f"{part}: {len(known)} rows are known from earlier calls; --overwrite measures them again")
-        self.keep(part, "conditions", now | {"date": ", ".join(dates)})
+        self.keep(part, "conditions", now)
 
     def keep(self, part: str, key: str, row: Row) -> None:
         """Write a row at once: a session may end at any moment."""
@@ -171,9 +170,9 @@ def run_parts(
     os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # asks without CUDA, which a forked process could not use then
     if not rehearses and not torch.cuda.is_available():
         raise DataError(NO_DEVICE)
+    results = read_results(folder)
     tokens = demo_tokens() if rehearses else read_tokens(tokens_file)
     folder.mkdir(parents=True, exist_ok=True)
-    results = read_results(folder)
     if anew:
         results = {name: rows for name, rows in results.items() if name not in names}
         write_json(folder / RESULTS, results)

@@ -9,6 +9,7 @@ import gc
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from ..fast.captured import captured_forward, captured_step
 from ..fast.static_shapes import choose_sizes, fill
 from ..heads import cross_entropy
 from . import timing
-from .data import grouped_by_length, in_random_order, on_device, packed
+from .data import grouped_by_length, in_random_order, on_device, packed, padded, padding_tokenizer
 from .gpu_tokens import Tokens
 from .models import CLASSIFIER, DECODER, MASKED_LM, check_logits, make_pair, make_peer, training_step
 from .settings import Settings
@@ -36,6 +37,7 @@ OUR_SIDES = {"eager": "ours, eager", "captured": "ours, captured", "compiled": "
 COMPILED_PEER = "HF, layers compiled, random order"
 REPLAYED = "captured", "compiled"
 SIZES = 3  # static shapes of a comparison
+PADDED = partial(padded, padding_tokenizer(), multiple=8)  # the form of the peer's batches
 
 
 @dataclass(frozen=True)
@@ -86,15 +88,6 @@ def rows_of(tokens: Tokens, data: str, count: int, plan: Plan) -> list[list[int]
     chosen = np.random.default_rng(0).permutation(len(texts))[:count]
     longest = min(longest, shape.max_length)
     return [(texts.text(int(number), longest) % shape.vocab_size).tolist() for number in chosen]
-
-
-def padded(rows: Sequence[Sequence[int]]) -> Batch:
-    """As DataCollatorWithPadding does: to the longest text, the width a multiple of 8."""
-    width = -(-max(map(len, rows)) // 8) * 8
-    ids, mask = torch.zeros(len(rows), width, dtype=torch.long), torch.zeros(len(rows), width, dtype=torch.long)
-    for row, text in enumerate(rows):
-        ids[row, : len(text)], mask[row, : len(text)] = torch.tensor(text), 1
-    return {"input_ids": ids, "attention_mask": mask, "labels": torch.arange(len(rows)) % 2}
 
 
 def pinned(rounds: Sequence[Sequence[Batch]], plan: Plan) -> list[list[Batch]]:
@@ -199,7 +192,7 @@ def compare_classifiers(tokens: Tokens, plan: Plan, done: Mapping[str, Row]) -> 
         return
     ours, peer = make_pair(CLASSIFIER, plan.settings)
     first = rows_of(tokens, "SST-2", 16, plan)
-    both, own = (on_device(form(first), plan.settings.device) for form in (padded, packed))
+    both, own = (on_device(form(first), plan.settings.device) for form in (PADDED, packed))
     check_logits(ours, peer, both, own, plan.settings)
     models = {"eager": ours, "captured": copy.deepcopy(ours), "compiled": copy.deepcopy(ours)}
     for key, batch_size, what, data in wanted:
@@ -224,8 +217,8 @@ def _classifiers(models: dict[str, Any], peer: Any, rows: list[list[int]], batch
 
     peer_step, static = eager_step(peer, plan, trains), batches(random, lambda texts: fill(packed(texts), sizes, 0))
     sides = {
-        "random": Side(peer_step, batches(random, padded)),
-        "grouped": Side(peer_step, batches(grouped, padded)),
+        "random": Side(peer_step, batches(random, PADDED)),
+        "grouped": Side(peer_step, batches(grouped, PADDED)),
         "eager": Side(eager_step(models["eager"], plan, trains), batches(random, packed)),
         **{way: Side(replayed_step(models[way], plan, way, trains), static, is_static=True) for way in REPLAYED},
     }
@@ -313,7 +306,7 @@ def compare_compiled_peer(tokens: Tokens, plan: Plan, done: Mapping[str, Row]) -
     for key, data, batch_size in wanted:
         rows = rows_of(tokens, data, batch_size * plan.steps * plan.rounds, plan)
         rounds = in_random_order(rows, batch_size, plan.steps, plan.rounds, 0)
-        batches = pinned([[padded(texts) for texts in one] for one in rounds], plan)
+        batches = pinned([[PADDED(texts) for texts in one] for one in rounds], plan)
         yield key, cells(in_turns({"compiled": Side(step, batches)}, plan), {"compiled": COMPILED_PEER})
 
 

@@ -13,11 +13,8 @@ from itertools import pairwise
 from typing import Any
 
 import torch
-from tokenizers import Tokenizer
-from tokenizers.models import WordLevel
 from transformers import (
     DataCollatorWithPadding,
-    PreTrainedTokenizerFast,
     PrinterCallback,
     ProgressCallback,
     Trainer,
@@ -27,7 +24,7 @@ from transformers import (
 
 from ..fast.static_shapes import choose_sizes, fill
 from ..run.captured_trainer import SIZES, CapturedTrainer
-from .data import Rows, in_random_order, packed
+from .data import Rows, in_random_order, packed, padding_tokenizer
 from .gpu_speed import RATE, Plan, Row, Side, cells, free_memory, in_turns, pinned, ratio, replayed_step, rows_of
 from .gpu_tokens import Tokens
 from .models import CLASSIFIER, make_pair
@@ -98,17 +95,13 @@ def _train(make: Any, model: Any, rows: Rows, batch_size: int, plan: Plan, **opt
         dataset = [{"input_ids": text, "label": number % 2} for number, text in enumerate(rows)]
         trainer = make(
             model=model, args=arguments, train_dataset=dataset,
-            data_collator=DataCollatorWithPadding(_tokenizer(), pad_to_multiple_of=8), callbacks=[clock], **options,
+            data_collator=DataCollatorWithPadding(padding_tokenizer(), pad_to_multiple_of=8), callbacks=[clock],
+            **options,
         )  # fmt: skip
         trainer.remove_callback(ProgressCallback)
         trainer.remove_callback(PrinterCallback)
         trainer.train()
     return clock.milliseconds()
-
-
-def _tokenizer() -> PreTrainedTokenizerFast:
-    """A tokenizer that only pads."""
-    return PreTrainedTokenizerFast(tokenizer_object=Tokenizer(WordLevel({"[PAD]": 0}, "[PAD]")), pad_token="[PAD]")
 
 
 def _bare(model: Any, rows: Rows, batch_size: int, plan: Plan) -> list[float]:

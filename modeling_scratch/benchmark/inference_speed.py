@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Inference workloads: classification, generation, translation, and reduced precision."""
+"""Inference workloads: classification, generation and translation."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 from transformers import pipeline
 
-from ..data.tables import read_rows
 from ..fast import SortingTextClassificationPipeline
 from ..inference.compiled import compile_generation
 from ..modeling_base import ScratchPreTrainedModel
 from ..utils.errors import DataError
-from .data import TEXTS, draw_texts, on_device, train_tokenizer
+from .data import draw_texts, on_device, train_tokenizer
 from .models import CLASSIFIER, DECODER, TRANSLATOR, check_logits, difference, make_pair
 from .settings import Settings
 from .timing import Comparison, Side, measure
@@ -141,57 +140,3 @@ def _check_generation(models: tuple[Any, Any], inputs: dict, answers: list[torch
     if settings.dtype == "float32" and not torch.equal(*answers):
         raise DataError("the two sides generate different tokens; not timed")
     return f"{agreement}, the same tokens" if settings.dtype == "float32" else agreement
-
-
-NAME = "sst2"  # whose validation split it is
-
-
-def precisions(settings: Settings) -> Iterator[dict[str, Any]]:
-    """Compare each reduced precision with float32 on the given checkpoint; without one, measure nothing."""
-    from ..inference.arguments import PredictArguments
-    from ..inference.classification import load_classifier
-    from ..inference.loading import REDUCED, to_precision
-
-    if settings.model is None:
-        return
-    texts, labels = _labelled(settings)
-    texts, labels = texts[: settings.few(len(texts))], labels[: settings.few(len(texts))]
-    arguments = PredictArguments(model=settings.model, device=settings.device)
-    full = load_classifier(arguments)
-    tokens = [float(sum(map(len, full.tokenizer(texts, truncation=True)["input_ids"])))] * settings.rounds
-    expected = _classes(full, texts)
-    for precision in REDUCED:
-        if precision == "int8" and settings.device != "cpu":
-            continue
-        reduced = load_classifier(arguments)
-        reduced.model = to_precision(reduced.model, precision)
-        found = _classes(reduced, texts)
-        changed = sum(one != other for one, other in zip(found, expected))
-        costs = f"accuracy {_accuracy(found, labels)} for {_accuracy(expected, labels)}"
-        setting = f"{NAME} validation, {precision} beside float32: {costs}, {changed} of {len(texts)} answers differ"
-        ours, peer = (_classified(classifier, texts, tokens) for classifier in (reduced, full))
-        yield measure(Comparison("precision", setting, ours, peer, costs), settings)
-
-
-def _classified(classifier: "Classifier", texts: list[str], tokens: list[float]) -> Side:
-    return Side(lambda _: classifier.classify(texts, lambda _: None), tokens)
-
-
-def _labelled(settings: Settings) -> tuple[list[str], list[Any]]:
-    if settings.data_folder is None:
-        raise DataError(f"precision: requires --data_folder with {NAME}/validation.parquet")
-    columns = [TEXTS[NAME][0], "label"]
-    rows = [
-        [row.values[name] for name in columns]
-        for row in read_rows(settings.data_folder / NAME / "validation.parquet", columns)
-    ]
-    return [str(text) for text, _ in rows], [label for _, label in rows]
-
-
-def _classes(classifier: "Classifier", texts: list[str]) -> list[int]:
-    names: Any = classifier.model.config.label2id
-    return [names[label] for label, _ in classifier.classify(texts, lambda _: None)]
-
-
-def _accuracy(found: list[int], labels: list[Any]) -> str:
-    return f"{sum(one == other for one, other in zip(found, labels)) / len(labels):.2%}"

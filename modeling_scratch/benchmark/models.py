@@ -138,12 +138,11 @@ def training_step(model: Any, settings: Settings) -> Callable[[Batch], None]:
     """A training step as in Trainer, without its overhead: forward, backward, clipping at 1.0 and fused AdamW."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=True)
     model.train()
-    answer = torch.compile(model, dynamic=True) if settings.compile else model
     scaler = torch.amp.GradScaler(settings.device, enabled=settings.dtype == "float16")
 
     def step(batch: Batch) -> None:
         with settings.autocast():
-            loss = answer(**batch).loss
+            loss = model(**batch).loss
         scaler.scale(loss).backward()
         scaler.unscale_(optimizer)
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)

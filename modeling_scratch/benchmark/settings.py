@@ -4,8 +4,12 @@
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import torch
+
+from ..utils.errors import DataError
+from ..utils.options import option
 
 
 @dataclass(frozen=True)
@@ -31,21 +35,31 @@ BASE = Shape(layers=12, width=768, heads=12, vocab_size=30_522)  # BERT base
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of a benchmark run. quick: tiny sizes, as a smoke test."""
+    """The settings of a benchmark run."""
 
-    rounds: int = 7
-    quick: bool = False
-    data_folder: Path | None = None
-    device: str = "cpu"
-    dtype: str = "float32"
-    attention: str = "sdpa"
-    dropout: float = 0.1
-    attention_dropout: float = 0.1
-    peak_tflops: float | None = None
-    seed: int = 0
-    model: str | None = None  # a trained classifier
-    compile: bool = False  # training steps, and the generation of GPT-2, of both sides
-    batch_size: int | None = None  # overrides the workload's texts per training step
+    rounds: int = option(7, "The number of rounds per side; at most 2 with --quick.")
+    quick: bool = option(False, "Use tiny sizes, as a smoke test.")
+    data_folder: Path | None = option(None, "Holds sst2/, imdb/, multi30k/; synthetic texts by default.")
+    device: str = option("cpu", "cpu, or cuda, which uses BERT base sizes and packed batches.")
+    dtype: Literal["float32", "bfloat16", "float16"] = option("float32", "The precision.")
+    attention: str = option("sdpa", "The attention backend of both sides.")
+    batch_size: int | None = option(None, "Overrides the workload's texts per training step.")
+    dropout: float = option(0.1, "The dropout of hidden states in training.")
+    attention_dropout: float = option(0.1, "That of attention weights.")
+    compile: bool = option(False, "Compile the generation of both sides, over a static cache.")
+    seed: int = option(0, "The seed of weights, texts and their order.")
+
+    def __post_init__(self) -> None:
+        if self.quick:
+            object.__setattr__(self, "rounds", min(self.rounds, 2))
+        for name in ("rounds", "batch_size"):
+            if (number := getattr(self, name)) is not None and number < 1:
+                raise DataError(f"--{name} {number}: must be at least 1")
+        if not 0 <= self.seed < 2**32:
+            raise DataError(f"--seed {self.seed}: must be from 0 to {2**32 - 1:,}")
+        for name in ("dropout", "attention_dropout"):
+            if not 0 <= (rate := getattr(self, name)) < 1:
+                raise DataError(f"--{name} {rate}: must be at least 0 and below 1")
 
     @property
     def shape(self) -> Shape:

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Timing of two sides in turns: medians, pairwise ratios, and the rate of the architecture's operations."""
+"""Timing of two sides in turns: medians, pairwise ratios, and the operations of the architecture."""
 
 import statistics
 import time
@@ -37,7 +37,7 @@ class Side:
 class Comparison:
     """Our side and the peer. agreement: the difference of their outputs, checked before timing.
 
-    unit: tokens/s, of which more is better. operations: of each round of ours, where they are known.
+    unit: tokens/s, of which more is better.
     """
 
     workload: str
@@ -45,7 +45,6 @@ class Comparison:
     ours: Side
     peer: Side
     agreement: str = ""
-    operations: Sequence[float] = ()
 
 
 def measure(comparison: Comparison, settings: Settings) -> dict[str, Any]:
@@ -60,9 +59,6 @@ def measure(comparison: Comparison, settings: Settings) -> dict[str, Any]:
     row: dict[str, Any] = {"workload": comparison.workload, "setting": comparison.setting, "unit": "tokens/s"}
     row |= {name: statistics.median(found) for name, found in values.items()}
     row |= {"ratio": statistics.median(ratios), "ratio_range": _middle_half(ratios)}
-    if comparison.operations:
-        row["gflops"] = statistics.median(n / t for n, t in zip(comparison.operations, seconds["ours"])) / 1e9
-        row |= {"mfu": row["gflops"] / (settings.peak_tflops * 1e3)} if settings.peak_tflops else {}
     return row | {"agreement": comparison.agreement, "ratios": ratios, "seconds": seconds}
 
 

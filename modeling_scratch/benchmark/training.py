@@ -28,7 +28,7 @@ from .data import (
 )
 from .models import CLASSIFIER, MASKED_LM, TRANSLATOR, check_logits, make_ours, make_pair, make_peer, training_step
 from .settings import Settings
-from .timing import Comparison, Side, measure, run_rounds, training_operations
+from .timing import Comparison, Side, measure, run_rounds
 
 # Texts per batch, and batches per round.
 BATCHES = {"sst2": (64, 8), "imdb": (16, 4), "multi30k": (64, 4), "mlm": (8, 2)}
@@ -66,9 +66,8 @@ def train(name: str, settings: Settings) -> Iterator[dict[str, Any]]:
         own_batches = [[_own(tokenizer, batch, settings) for batch in batches] for batches in own]
         their_batches = [[_padded(tokenizer, batch, settings) for batch in batches] for batches in theirs]
         sides = _side(our_step, own_batches, own), _side(peer_step, their_batches, theirs)
-        operations = [training_operations(settings.shape, _lengths(batches)) for batches in own]
         where = f"batch {size}, {source}, {setting}"
-        yield measure(Comparison(f"train-{name}", where, *sides, agreement, operations), settings)
+        yield measure(Comparison(f"train-{name}", where, *sides, agreement), settings)
 
 
 def mlm(settings: Settings) -> Iterator[dict[str, Any]]:

@@ -30,13 +30,8 @@ def random(*shape: int, seed: int = 0) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
-def same_as(
-    right: Callable[..., Any],
-    tries: Callable[[], Iterable[tuple[Any, ...]]],
-    mistakes: Mapping[str, Callable[..., Any]],
-    otherwise: Find = lambda answer: None,
-    tolerance: float = 1e-5,
-) -> Find:
+@dataclass(frozen=True)
+class SameAs:
     """The answer is a function that returns what `right` returns, for the arguments of each of `tries`.
 
     mistakes: hint: a function that makes this mistake. The first that returns what the answer returns, names it.
@@ -44,36 +39,46 @@ def same_as(
     call, since an answer may change its own.
     """
 
-    def find(answer: Any) -> str | None:
+    right: Callable[..., Any]
+    tries: Callable[[], Iterable[tuple[Any, ...]]]
+    mistakes: Mapping[str, Callable[..., Any]]
+    otherwise: Find = lambda answer: None
+    tolerance: float = 1e-5
+
+    def __call__(self, answer: Any) -> str | None:
         if not callable(answer):
             return f"it is {article(answer)}: hand over the function itself, without parentheses after its name."
-        given = [answer(*arguments) for arguments in tries()]
-        expected = [right(*arguments) for arguments in tries()]
-        if same(given, expected, tolerance):
+        given, expected = self.results(answer), self.results(self.right)
+        if same(given, expected, self.tolerance):
             return None
-        for hint, wrong in mistakes.items():
-            if same(given, [wrong(*arguments) for arguments in tries()], tolerance):
+        for hint, wrong in self.mistakes.items():
+            if same(given, self.results(wrong), self.tolerance):
                 return hint
-        if hint := otherwise(answer):
+        has_right_form = all(unlike(*pair) is None for pair in zip(given, expected))
+        if has_right_form and (hint := self.otherwise(answer)):
             return hint
-        cases = zip(tries(), given, expected)
-        arguments, found, wanted = next(case for case in cases if not same(*case[1:], tolerance))
-        return f"{difference(found, wanted, tolerance)} It was called with {described(answer, arguments)}."
+        cases = zip(self.tries(), given, expected)
+        arguments, found, wanted = next(case for case in cases if not same(*case[1:], self.tolerance))
+        return f"{difference(found, wanted, self.tolerance)} It was called with {described(answer, arguments)}."
 
-    return find
+    def results(self, function: Callable[..., Any]) -> list[Any]:
+        return [function(*arguments) for arguments in self.tries()]
 
 
-def equal_to(right: Any, mistakes: Mapping[str, Any], tolerance: float = 1e-3) -> Find:
+@dataclass(frozen=True)
+class EqualTo:
     """The answer is a value. mistakes: hint: the value to which this mistake leads."""
 
-    def find(answer: Any) -> str | None:
-        if same(answer, right, tolerance):
-            return None
-        named = (hint for hint, wrong in mistakes.items() if same(answer, wrong, tolerance))
-        # The right value is not told: it is what the exercise asks for.
-        return next(named, "") or unlike(answer, right) or f"{short(answer)} is not the value."
+    right: Any
+    mistakes: Mapping[str, Any]
+    tolerance: float = 1e-3
 
-    return find
+    def __call__(self, answer: Any) -> str | None:
+        if same(answer, self.right, self.tolerance):
+            return None
+        named = (hint for hint, wrong in self.mistakes.items() if same(answer, wrong, self.tolerance))
+        # The right value is not told: it is what the exercise asks for.
+        return next(named, "") or unlike(answer, self.right) or f"{short(answer)} is not the value."
 
 
 def same(found: Any, wanted: Any, tolerance: float) -> bool:
@@ -99,7 +104,7 @@ def difference(found: Any, wanted: Any, tolerance: float) -> str:
         where = (~torch.isclose(found.double(), wanted.double(), tolerance, tolerance)).nonzero()[0].tolist()
         place = f" at {where}" if where else ""
         return f"the value{place} is {number(found[tuple(where)])}, expected {number(wanted[tuple(where)])}."
-    if isinstance(wanted, list | tuple) and len(found) == len(wanted):
+    if isinstance(wanted, list | tuple):
         unequal = (n for n, pair in enumerate(zip(found, wanted), 1) if not same(*pair, tolerance))
         n = next(unequal)
         return f"of item {n}, {difference(found[n - 1], wanted[n - 1], tolerance)}"
@@ -115,14 +120,21 @@ def unlike(found: Any, wanted: Any) -> str | None:
     if isinstance(wanted, int | float) and isinstance(found, Real):  # NumPy's numbers, too
         return None
     if isinstance(wanted, list | tuple) and isinstance(found, list | tuple):
-        return None
+        return None if len(found) == len(wanted) else f"it has {len(found)} items, expected {len(wanted)}."
     if type(found) is not type(wanted):
         return f"the result is {article(found)}, expected {article(wanted)}."
     if isinstance(wanted, Tensor) and found.shape != wanted.shape:
         return f"its shape is {tuple(found.shape)}, expected {tuple(wanted.shape)}."
-    if isinstance(wanted, Tensor) and (found.dtype == torch.bool) != (wanted.dtype == torch.bool):
+    if isinstance(wanted, Tensor) and numeric_type(found) != numeric_type(wanted):
         return f"it is a tensor of {found.dtype}, expected {wanted.dtype}."
     return None
+
+
+def numeric_type(tensor: Tensor) -> str:
+    """Whether a tensor has truth values, integers or real numbers."""
+    if tensor.dtype == torch.bool:
+        return "bool"
+    return "real" if tensor.is_floating_point() else "integer"
 
 
 def described(function: Any, arguments: Sequence[Any]) -> str:

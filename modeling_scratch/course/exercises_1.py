@@ -18,7 +18,7 @@ from .. import presets
 from ..configuration_scratch import ScratchEncoderConfig
 from ..embeddings import Embeddings
 from ..positions import sinusoidal
-from .comparing import Check, random, same_as
+from .comparing import Check, SameAs, random
 
 VOCABULARY = {"the": 0, "film": 1, "[UNK]": 2, "bores": 3}
 CORPORA = [
@@ -116,26 +116,30 @@ COSINE = {
 
 CHECKS = {
     "ids_of": Check(
-        same_as(ids_of, lambda: [(text, VOCABULARY) for text in ("The film bores", "the FILM  fizzles")], IDS_OF),
+        SameAs(ids_of, lambda: [(text, VOCABULARY) for text in ("The film bores", "the FILM  fizzles")], IDS_OF),
         "To a model, a word is the number of a row. All unknown words are the same number.",
     ),
     "commonest_pair": Check(
-        same_as(
+        SameAs(
             commonest(pairwise), lambda: [(Counter(map(tuple, corpus.split())),) for corpus in CORPORA], COMMONEST_PAIR
         ),
         "Byte-pair encoding repeats this step until the vocabulary is full.",
     ),
     "padded": Check(
-        same_as(padded, lambda: [([[5, 6, 7], [8], [9, 4]], 0), ([[0, 2], [3, 1, 0]], 1)], PADDED),
+        SameAs(padded, lambda: [([[5, 6, 7], [8], [9, 4]], 0), ([[0, 2], [3, 1, 0]], 1)], PADDED),
         "A batch is one table of ids, and the mask says which of them are tokens.",
     ),
     "embedded": Check(
-        same_as(lambda ids, e: e[ids], lambda: [(torch.tensor([[3, 1, 3], [0, 2, 2]]), random(5, 5))], EMBEDDED),
+        SameAs(
+            lambda ids, e: e[ids],
+            lambda: [(torch.tensor([[3, 1, 3], [0, 2, 2]]), random(5, size)) for size in (5, 6)],
+            EMBEDDED,
+        ),
         "Looking up a row is a product with a one-hot vector, so the table has a gradient like any matrix.",
     ),
     # An id is also the number of a position, so that positions[ids] raises no error.
     "embeddings": Check(
-        same_as(
+        SameAs(
             embeddings,
             lambda: [(torch.tensor([[3, 1, 3, 0], [2, 2, 1, 3]]), random(7, 16), sinusoidal(torch.arange(4), 16))],
             EMBEDDINGS,
@@ -143,7 +147,7 @@ CHECKS = {
         "It is what modeling_scratch/embeddings.py computes.",
     ),
     "cosine": Check(
-        same_as(F.cosine_similarity, lambda: [(3 * random(6), random(6, 6, seed=1))], COSINE),
+        SameAs(F.cosine_similarity, lambda: [(3 * random(6), random(6, 6, seed=1))], COSINE),
         "An angle says how alike two tokens are used, whatever the lengths of their vectors.",
     ),
 }

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ..attention import eager_attention
-from .comparing import Check, equal_to, random, same_as
+from .comparing import Check, EqualTo, SameAs, random
 
 UNGROUPED: Any = SimpleNamespace(num_key_value_groups=1)  # all that the book's function reads of its layer
 ROWS = "the rows do not sum to 1: softmax over the wrong axis? Each row, the weights of one query, is dim=-1."
@@ -74,6 +74,12 @@ BY_HAND = {
 SOFTMAX = {
     ROWS: lambda s: s.softmax(-2),
     "the sum runs over all scores; each row has its own.": lambda s: s.flatten().softmax(0).view(s.shape),
+    "the sum runs over all of them; each row has its own: sum(-1, keepdim=True).": lambda s: (
+        (s - s.amax(-1, keepdim=True)).exp() / (s - s.amax(-1, keepdim=True)).exp().sum()
+    ),
+    "one maximum for all rows: small rows become 0 / 0. Take amax(-1, keepdim=True).": lambda s: not_stable(
+        s - s.max()
+    ),
     "large scores give nan, as exp(1000) is infinite: subtract the maximum of each row first.": not_stable,
     "the row is not divided by its sum.": lambda s: (s - s.amax(-1, keepdim=True)).exp(),
     "these are the scores as shares; take exp() first.": lambda s: s / s.sum(-1, keepdim=True),
@@ -107,11 +113,11 @@ SELF_ATTENTION = {
 
 CHECKS = {
     "by_hand": Check(
-        equal_to(10 * first_of_two(2), BY_HAND, tolerance=5e-3),
+        EqualTo(10 * first_of_two(2), BY_HAND, tolerance=5e-3),
         "A better match has the larger weight, and the output is a mean of the values.",
     ),
     "softmax": Check(
-        same_as(
+        SameAs(
             lambda scores: scores.softmax(-1),
             lambda: [(random(4, 4),), (random(2, 3, 3),), (torch.tensor([[0.0, 1000.0], [-1000.0, 0.0]]),)],
             SOFTMAX,
@@ -119,18 +125,18 @@ CHECKS = {
         "Each row is positive and sums to 1, whatever the scores are.",
     ),
     "scores": Check(
-        same_as(scaled, lambda: [heads()[:2], (random(5, 9), random(5, 9, seed=1))], SCORES),
+        SameAs(scaled, lambda: [heads()[:2], (random(5, 9), random(5, 9, seed=1))], SCORES),
         "There is one number for each pair of a query and a key.",
     ),
     "spread": Check(
-        equal_to(8, SPREAD), "So the division by sqrt(d_k) brings the scores back to a standard deviation of 1."
+        EqualTo(8, SPREAD), "So the division by sqrt(d_k) brings the scores back to a standard deviation of 1."
     ),
     "attention": Check(
-        same_as(attention, lambda: [heads(), heads(5, 7), heads(7, 5)], ATTENTION),
+        SameAs(attention, lambda: [heads(), heads(5, 7), heads(7, 5)], ATTENTION),
         "It is eager_attention of modeling_scratch/attention.py, for any number of texts and heads.",
     ),
     "self_attention": Check(
-        same_as(
+        SameAs(
             self_attention,
             lambda: [(random(2, 5, 12), *(random(12, 4, seed=seed) for seed in (1, 2, 3)))],
             SELF_ATTENTION,

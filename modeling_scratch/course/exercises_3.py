@@ -14,7 +14,7 @@ from .. import positions
 from ..attention import additive, eager_attention
 from ..configuration_scratch import ScratchConfig
 from ..inputs import Inputs, eager_config, self_attention_mask
-from .comparing import Check, random, same_as
+from .comparing import Check, SameAs, random
 from .exercises_2 import ROWS, UNGROUPED, heads, products, scaled, weighted
 
 MASK = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
@@ -99,6 +99,9 @@ CAUSAL = {
     "True and False are asked for: dtype=torch.bool.": lambda n: torch.ones(n, n).tril(),
 }
 MASKED_ATTENTION = {
+    "nothing is hidden: masked_fill returns a new tensor, so keep what it returns.": lambda q, k, v, s: weighted(
+        scaled(q, k), v
+    ),
     "the rows do not sum to 1: the mask comes before the softmax.": lambda q, k, v, s: (
         (scaled(q, k).softmax(-1) * s) @ v
     ),
@@ -125,6 +128,9 @@ VISIBLE = {
 SINUSOIDAL = {
     "sines first, then cosines; they alternate: sin, cos, sin, cos.": lambda n, d: torch.cat(clocks(n, d), -1),
     "the exponent is 2i / d; the 2 is missing.": lambda n, d: alternating(*clocks(n, d, exponent=1)),
+    "the 2 is there twice: torch.arange(0, size, 2) is 2i already.": lambda n, d: alternating(
+        *clocks(n, d, exponent=4)
+    ),
     "sine and cosine are exchanged: the sine stands first.": lambda n, d: alternating(*clocks(n, d)[::-1]),
     "multiplied by 10000^(2i / d): divide by it.": lambda n, d: alternating(*clocks(n, d, exponent=-2)),
     "the first position is 0, not 1.": lambda n, d: alternating(*clocks(n, d, first=1)),
@@ -141,7 +147,7 @@ ROTATE = {
 
 CHECKS = {
     "split_heads": Check(
-        same_as(
+        SameAs(
             lambda x, n: cut(x, n).transpose(1, 2),
             lambda: [(random(2, 4, 12), 4), (random(2, 5, 12), 2)],
             SPLIT_HEADS,
@@ -149,24 +155,24 @@ CHECKS = {
         "A head is one more axis of the batch, so the attention of lesson 2 computes all heads at once.",
     ),
     "causal": Check(
-        same_as(causal, lambda: [(1,), (5,)], CAUSAL), "This triangle is all that separates a decoder from an encoder."
+        SameAs(causal, lambda: [(1,), (5,)], CAUSAL), "This triangle is all that separates a decoder from an encoder."
     ),
     "masked_attention": Check(
-        same_as(masked_attention, lambda: [(*heads(), causal(5).triu(-2))], MASKED_ATTENTION, otherwise=leak),
+        SameAs(masked_attention, lambda: [(*heads(), causal(5).triu(-2))], MASKED_ATTENTION, otherwise=leak),
         "Position i is computed from the tokens 0 to i alone.",
     ),
     "visible": Check(
-        same_as(visible_pairs, lambda: [(MASK.clone(),)], VISIBLE),
+        SameAs(visible_pairs, lambda: [(MASK.clone(),)], VISIBLE),
         "What a padded text computes is what it computes alone, and it never sees what comes later.",
     ),
     "sinusoidal": Check(
-        same_as(
+        SameAs(
             lambda n, d: positions.sinusoidal(torch.arange(n), d), lambda: [(7, 8), (3, 4)], SINUSOIDAL, tolerance=1e-4
         ),
         "It is sinusoidal of modeling_scratch/positions.py.",
     ),
     "rotate": Check(
-        same_as(rotated, lambda: [(random(2, 6, 8),)], ROTATE, tolerance=1e-4),
+        SameAs(rotated, lambda: [(random(2, 6, 8),)], ROTATE, tolerance=1e-4),
         "Scores of turned queries and keys depend on their distance alone.",
     ),
 }

@@ -11,7 +11,7 @@ from torch import Tensor
 from transformers import get_linear_schedule_with_warmup
 
 from ..heads import cross_entropy
-from .comparing import Check, random, same_as
+from .comparing import Check, SameAs, random
 
 
 def batches() -> list[tuple[Tensor, Tensor]]:
@@ -54,7 +54,8 @@ def steps() -> list[tuple[Any, ...]]:
     weight, gradient, mean, square = random(4, 6)
     return [
         (weight, gradient, torch.zeros(6), torch.zeros(6), 1, 0.01, 0.1),
-        (weight, gradient, 0.1 * mean, 0.5 * square**2, 5, 0.02, 0.5),
+        # Copies: an answer may change its arguments.
+        (weight.clone(), gradient.clone(), 0.1 * mean, 0.5 * square**2, 5, 0.02, 0.5),
     ]
 
 
@@ -69,7 +70,7 @@ def attention_on(weights: Tensor, keys: Tensor) -> Tensor:
 
 
 CHECKS = {
-    "cross_entropy": Check(same_as(cross_entropy, batches, {
+    "cross_entropy": Check(SameAs(cross_entropy, batches, {
         "labels of -100 count: leave their rows out of the mean, too.":
             lambda logits, labels: F.cross_entropy(logits, labels, reduction="none").mean(),
         "it is the sum: divide by the number of labels.":
@@ -82,13 +83,13 @@ CHECKS = {
         "exp overflows where a logit is 500: use log_softmax, which subtracts the largest.": lambda logits, labels:
             -chosen(logits.exp() / logits.exp().sum(-1, keepdim=True), labels).log().mean(),
     }), "It is cross_entropy of heads.py, by which every model of the book is trained."),
-    "loss_of_guessing": Check(same_as(math.log, lambda: [(2,), (10,), (30_522,)], {
+    "loss_of_guessing": Check(SameAs(math.log, lambda: [(2,), (10,), (30_522,)], {
         "this is the probability: the loss is -log of it.": lambda classes: 1 / classes,
         "this is log p: the loss is -log p.": lambda classes: -math.log(classes),
         "this is in bits: PyTorch's log is the natural one.": math.log2,
         "the logarithm is to the base 10: PyTorch's log is the natural one.": math.log10,
     }), "A training that starts with another loss has a mistake before its first step."),
-    "adamw_step": Check(same_as(adamw_step, steps, {
+    "adamw_step": Check(SameAs(adamw_step, steps, {
         "m and v are not corrected: divide by 1 - 0.9^t and 1 - 0.999^t.": partial(mistaken_step, corrects=False),
         "the decay passes through m and v: that is L2 in Adam; AdamW decays the weight itself.":
             partial(mistaken_step, couples=True),
@@ -100,7 +101,7 @@ CHECKS = {
         "the decay is not multiplied by the learning rate.":
             partial(mistaken_step, by_rate=False),
     }), "It is the step of torch.optim.AdamW."),
-    "learning_rate": Check(same_as(learning_rate, lambda: [(step, 0.1, 10, 50) for step in (0, 5, 9, 10, 30, 50)], {
+    "learning_rate": Check(SameAs(learning_rate, lambda: [(step, 0.1, 10, 50) for step in (0, 5, 9, 10, 30, 50)], {
         "there is no warm-up: it has to rise from 0 to the peak in the first `warmup` steps.":
             lambda step, peak, warmup, total: peak * (total - step) / total,
         "it stays at the peak after the warm-up: let it fall to 0 at step `total`.":
@@ -111,9 +112,9 @@ CHECKS = {
             lambda step, peak, warmup, total: peak * min(step / warmup, 1 - (step - warmup) / total),
         "it is a share of the peak: multiply by `peak`.": lambda step, peak, *ends: learning_rate(step, 1.0, *ends),
     }, tolerance=1e-9), "It is the linear schedule of Transformers, the default of Trainer."),
-    "best_checkpoint": Check(same_as(
+    "best_checkpoint": Check(SameAs(
         lambda training, validation: validation.index(min(validation)),
-        lambda: [([2.3, 1.1, 0.5, 0.2], [2.3, 1.4, 1.2, 1.9]), ([0.9, 0.3, 0.4], [0.8, 1.0, 1.5])], {
+        lambda: [([2.3, 1.1, 0.5, 0.2], [2.3, 1.4, 1.2, 1.9]), ([0.9, 0.5, 0.3, 0.4], [0.8, 1.0, 1.5, 1.6])], {
         "chosen by the training loss: it falls as long as the model learns by heart.":
             lambda training, validation: training.index(min(training)),
         "this is the last one, whatever the validation loss says.": lambda training, validation: len(training) - 1,
@@ -121,7 +122,7 @@ CHECKS = {
         "it counts from 1: the index counts from 0.": lambda _, validation: validation.index(min(validation)) + 1,
         "this is the loss, not the index of its checkpoint.": lambda training, validation: min(validation),
     }), "Trainer does it by load_best_model_at_end."),
-    "attention_on": Check(same_as(
+    "attention_on": Check(SameAs(
         attention_on,
         lambda: [(random(2, 4, 6).softmax(-1), torch.tensor(keys)) for keys in ([3, 2, 1, 0], [0, 0, 3, 1])], {
         "queries and keys are swapped: the second axis is the query, the third the key.":

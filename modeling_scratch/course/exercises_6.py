@@ -17,7 +17,7 @@ from .. import presets
 from ..bridges.encoders import BERT
 from ..bridges.weights import Names
 from ..report.significance import mcnemar
-from .comparing import Check, random, same_as, unlike
+from .comparing import Check, SameAs, random, unlike
 
 WHY_IN_BERT = {
     "norm_position": "BERT keeps the norm where it stood in 2017, after the sum",
@@ -90,7 +90,7 @@ def answers() -> list[tuple[list[bool], list[bool]]]:
 
 CHECKS = {
     "bert_switches": Check(find_bert, "They are those of presets.bert; what else it says are sizes."),
-    "our_name": Check(same_as(our_name, lambda: [(name, ROWS) for name in NAMES], {
+    "our_name": Check(SameAs(our_name, lambda: [(name, ROWS) for name in NAMES], {
         "`{}` is left over: format it with the number of the layer.":
             lambda name, rows: re.sub(r"layers\.\d+", "layers.{}", our_name(name, rows)),
         "the layer is 0 everywhere: take its number from the native name.":
@@ -102,7 +102,7 @@ CHECKS = {
         r"layers of two digits are lost: \d+ finds all digits.":
             lambda name, rows: None if "11" in name else our_name(name, rows),
     }), "The bridges convert each family like this: by tables, without code for any of them."),
-    "split_c_attn": Check(same_as(lambda weight: weight.T.chunk(3), lambda: [(random(4, 12),)], {
+    "split_c_attn": Check(SameAs(lambda weight: weight.T.chunk(3), lambda: [(random(4, 12),)], {
         "not transposed: nn.Linear has the outputs first, so this computes x W^T in place of x W.":
             lambda weight: weight.chunk(3, dim=1),
         "these rows are interleaved: all columns of the query come first, then those of the key.":
@@ -110,8 +110,8 @@ CHECKS = {
         "the order is query, key, value.": lambda weight: weight.T.chunk(3)[::-1],
         "reshaped, not transposed: reshape keeps the order of the numbers.": lambda weight: weight.view(12, 4).chunk(3),
     }), "It is the row h.{}.attn.c_attn of bridges/decoders.py: transposed, one name for three."),
-    "parity": Check(same_as(lambda ours, theirs, mask: (ours - theirs).abs()[mask.bool()].max(), padded_states, {
-        "padding counts: its states mean nothing, leave them out by the mask.":
+    "parity": Check(SameAs(lambda ours, theirs, mask: (ours - theirs).abs()[mask.bool()].max(), padded_states, {
+        "padding counts: leave it out by the mask, as mask.bool(); integers would pick rows by their number.":
             lambda ours, theirs, mask: (ours - theirs).abs().max(),
         "a negative difference is lost: take abs() before max().":
             lambda ours, theirs, mask: (ours - theirs)[mask.bool()].max(),
@@ -120,7 +120,7 @@ CHECKS = {
         "the mask is the wrong way round: this compares the padding.":
             lambda ours, theirs, mask: (ours - theirs).abs()[~mask.bool()].max(),
     }), "The tests of the bridges do it for each family, with all parameters drawn anew."),
-    "unknown_share": Check(same_as(lambda *given: flat_mean(is_unknown(*given)), tokenized, {
+    "unknown_share": Check(SameAs(lambda *given: flat_mean(is_unknown(*given)), tokenized, {
         "[CLS] and [SEP] count, which are always known: add_special_tokens=False.":
             lambda texts, tokenizer: flat_mean(is_unknown(texts, tokenizer, True)),
         "this is the share of the known tokens.": lambda *given: 1 - flat_mean(is_unknown(*given)),
@@ -131,7 +131,7 @@ CHECKS = {
         "this is the mean of each text's share: short texts then count too much.":
             lambda *given: flat_mean([[flat_mean([text]) for text in is_unknown(*given)]]),
     }), "A model cannot tell one unknown word from another, so predict and the pages name them."),
-    "p_value": Check(same_as(lambda first, second: mcnemar(np.array(first), np.array(second)).p_value, answers, {
+    "p_value": Check(SameAs(lambda first, second: mcnemar(np.array(first), np.array(second)).p_value, answers, {
         "texts that both get right or wrong count: leave them out of the number of tosses.":
             lambda first, second: binomtest(discordant(first, second)[0], len(first)).pvalue,
         "this compares the sums, as if the texts of both were different ones.":

@@ -11,7 +11,7 @@ from typing import IO, Any
 
 from ..utils.errors import DataError
 from .tables import FOUND, NUMBER, TableForm, Values, missing_column, read_rows
-from .text_files import text_lines
+from .text_files import MAX_FIELD_CHARACTERS, text_lines
 from .text_pairs import TextColumns, column_names, of_parts
 
 Label = int | str  # a class, as the files have it
@@ -61,7 +61,14 @@ def parse_text(value: object, column: str, where: str, remedy: str = TEXT_REMEDY
         return ""
     if not isinstance(value, str):
         raise DataError(f"{where}, column {column!r}: {type(value).__name__} {value!r:.40} is not text{remedy}")
+    check_length(value, f"{where}, column {column!r}")
     return value
+
+
+def check_length(text: str, where: str) -> None:
+    if len(text) > MAX_FIELD_CHARACTERS:
+        most = f"of which at most {MAX_FIELD_CHARACTERS:,} are read; divide it"
+        raise DataError(f"{where}: a text of {len(text):,} characters, {most}")
 
 
 def parse_texts(values: Values, columns: Sequence[str], where: str) -> str:
@@ -169,7 +176,8 @@ def _are_lists(values: Sequence[object]) -> bool:
 
 def read_lines(handle: IO[bytes], where: str, form: TableForm = FOUND) -> Iterator[NumberedText]:
     """Stream `(line, text)` from text with one text per line."""
-    yield from ((row, line.rstrip("\r\n")) for row, line in enumerate(text_lines(handle, where, form.codec), 1))
+    lines = text_lines(handle, where, form.codec, longest=MAX_FIELD_CHARACTERS)
+    yield from ((row, line.rstrip("\r\n")) for row, line in enumerate(lines, 1))
 
 
 def read_texts(path: Path, text_column: TextColumns = None, form: TableForm = FOUND) -> Iterator[NumberedText]:

@@ -65,6 +65,14 @@ def texts_in(data: Any, columns: Sequence[str], where: str) -> list[Any]:
     return texts[0] if len(texts) == 1 else list(zip(*texts))
 
 
+def strings_in(data: Any, where: str) -> list[str]:
+    """Return the texts of a container as `texts_in` does. Raises `DataError` for items that are no strings, too."""
+    texts = texts_in(data, (), where)
+    if others := [text for text in texts if not isinstance(text, str)]:
+        raise DataError(f"{where}: {others[0]!r:.40} is not a text")
+    return texts
+
+
 def _listed(values: Any, where: str = "data") -> list[Any]:
     """Return the items of a container. Raises `DataError` for what is none, and for bytes."""
     try:

@@ -15,10 +15,10 @@ from typing import Any, Literal
 from ..utils.errors import DataError, counted
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, file_digest, rows_digest
 from ..utils.options import option
-from .columns import is_missing, parse_text, read_texts
+from .columns import find_text_columns, is_missing, parse_text, read_texts
 from .held_out import overlap_notes
 from .splits import DatasetSource, Source, check_sources, named_files, open_splits
-from .tables import FOUND, READERS, TableForm, files_in
+from .tables import FOUND, READERS, TableArguments, TableForm, files_in, header_note
 from .text_files import format_of
 
 DocumentKind = Literal["file", "paragraph", "line"]
@@ -28,14 +28,24 @@ OWN_SPLIT = "the data set's own split"
 
 
 @dataclass
-class DocumentArguments:
+class TextSource:
     """The source of unlabelled text: exactly one of `train_file`, `data_dir` and `dataset_name`."""
 
     train_file: list[str] | None = option(None, "Training files: txt, csv, tsv, jsonl or parquet.")
-    validation_file: list[str] | None = option(None, "Validation files.")
     data_dir: str | None = option(None, "A folder with train.* and optionally validation.*; test.* is not opened.")
     dataset_name: str | None = option(None, "A data set on the Hub; its test split is not opened.")
     dataset_config_name: str | None = option(None, "The configuration of that data set.")
+
+    def __post_init__(self) -> None:
+        if [self.train_file, self.data_dir, self.dataset_name].count(None) != 2:
+            raise DataError("give exactly one of --train_file, --data_dir and --dataset_name")
+
+
+@dataclass
+class DocumentArguments(TableArguments, TextSource):
+    """The texts to pretrain on."""
+
+    validation_file: list[str] | None = option(None, "Validation files.")
     text_column: str | None = option(None, "The text column; inferred by default.")
     document: DocumentKind = option("file", "The unit of a document in txt files; blank lines separate paragraphs.")
     validation_fraction: float = option(0.1, "The fraction of train to hold out if there is no validation split.")
@@ -47,8 +57,7 @@ class DocumentArguments:
     streaming: bool = option(False, "Stream the training data, for data larger than memory; requires --max_steps.")
 
     def __post_init__(self) -> None:
-        if [self.train_file, self.data_dir, self.dataset_name].count(None) != 2:
-            raise DataError("give exactly one of --train_file, --data_dir and --dataset_name")
+        super().__post_init__()
         if self.validation_file and not self.train_file:
             raise DataError("--validation_file requires --train_file")
         if not 0 < self.validation_fraction < 1:
@@ -114,7 +123,7 @@ def _size(documents: Sequence[str]) -> str:
 def _open(arguments: DocumentArguments) -> Any:
     """Open the splits. Of a folder that only has other texts, the error tells how to read them."""
     try:
-        return open_splits(arguments, FOUND, (".txt", *READERS), ("train", "validation"), arguments.streaming)
+        return open_splits(arguments, arguments.form, (".txt", *READERS), ("train", "validation"), arguments.streaming)
     except DataError as error:
         if arguments.data_dir and not arguments.train_file and list(Path(arguments.data_dir).glob("*.txt")):
             raise DataError(
@@ -127,6 +136,7 @@ def load_documents(arguments: DocumentArguments) -> Documents:
     """Load and split the documents that `arguments` select. Raises `DataError` for invalid data."""
     sources, notes = _open(arguments)
     files = getattr(sources["train"], "paths", ())
+    notes += [note for path in files[:1] if not _is_plain_text(path) for note in _column_notes(path, arguments)]
     if arguments.streaming and arguments.document == "file" and any(map(_is_plain_text, files)):
         raise DataError("--streaming cannot read a whole txt file as one document: set --document to line or paragraph")
     train: Any = Stream(partial(read_documents, sources["train"], arguments), files)
@@ -148,6 +158,13 @@ def load_documents(arguments: DocumentArguments) -> Documents:
         )
     notes += ["test: never opened; pretraining reads only train and validation", f"validation: {what}"]
     return Documents(train, validation[: arguments.max_validation_documents], notes)
+
+
+def _column_notes(path: Path, arguments: DocumentArguments) -> list[str]:
+    """Return notes on the text column of a table, if it is not given, and on its header."""
+    found = arguments.text_column or find_text_columns(path, arguments.form)[0]
+    named = [] if arguments.text_column else [f"{path.name}: text column {found!r}"]
+    return [*header_note([found], arguments.form), *named]
 
 
 def _is_plain_text(path: Path) -> bool:

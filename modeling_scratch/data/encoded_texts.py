@@ -1,7 +1,8 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Tokenise many texts, or pairs of texts, into a data set."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 from datasets import Dataset, concatenate_datasets
 from transformers import PreTrainedTokenizerBase
@@ -10,6 +11,41 @@ from ..utils.errors import DataError, counted, one_line
 from .text_pairs import text_lists, texts_of
 
 SLICE = 1_000  # texts
+# Texts are sorted by length within a chunk. Its size is a compromise between padding and memory.
+CHUNK_TEXTS = 8_192
+CHUNK_CHARACTERS = 2_000_000
+WORDS_OF_TOKENS = 2  # of a text that is cut; a mark-up tag can be words of no token
+
+AnyRow = TypeVar("AnyRow", bound=tuple[Any, ...])
+
+
+def in_chunks(rows: Iterable[AnyRow]) -> Iterator[list[AnyRow]]:
+    """Yield chunks of rows (number, text, ...), limited in their number and their total characters."""
+    chunk: list[AnyRow] = []
+    characters = 0
+    for row in rows:
+        chunk.append(row)
+        characters += len(row[1])
+        if len(chunk) == CHUNK_TEXTS or characters >= CHUNK_CHARACTERS:
+            yield chunk
+            chunk, characters = [], 0
+    if chunk:
+        yield chunk
+
+
+def first_words(text: str, words: int) -> str:
+    parts = text.split(None, words)
+    return text[: -len(parts[-1])] if len(parts) > words else text
+
+
+def shortened_lists(texts: Sequence[str], tokenizer: PreTrainedTokenizerBase, limit: int) -> list[list[str]]:
+    """Return the arguments of a tokenizer that truncates to so many tokens, without most of what it leaves out.
+
+    It would make rows of what it leaves out, too: of a pair, of each part of one text with each part of the other.
+    """
+    if tokenizer.truncation_side == "left":
+        return text_lists(texts)
+    return [[first_words(text, WORDS_OF_TOKENS * limit) for text in each] for each in text_lists(texts)]
 
 
 def encode_texts(texts: Sequence[str], tokenizer: PreTrainedTokenizerBase) -> tuple[Dataset, int]:
@@ -17,7 +53,7 @@ def encode_texts(texts: Sequence[str], tokenizer: PreTrainedTokenizerBase) -> tu
 
     Texts are tokenised in slices, as the tokenizer's own objects take 200 bytes a token.
     """
-    lists, slices, truncated = text_lists(texts), [], 0
+    lists, slices, truncated = shortened_lists(texts, tokenizer, tokenizer.model_max_length), [], 0
     for start in range(0, max(1, len(texts)), SLICE):
         encoded = tokenizer(*(each[start : start + SLICE] for each in lists), truncation=True)
         truncated += sum(bool(encoding.overflowing) for encoding in encoded.encodings or ())
@@ -36,4 +72,4 @@ def encode_rows(rows: Dataset, split: str, tokenizer: PreTrainedTokenizerBase, l
     except Exception as error:  # of tokenizers: of no type of its own
         raise DataError(f"{split}: the tokenizer cannot read the texts: {one_line(error)}") from error
     notes = [f"{split}: truncated {counted(cut, 'text')} to {limit} tokens (--max_length)"] if cut else []
-    return columns.add_column("label", list(rows["label"])), notes
+    return columns.add_column("label", rows["label"][:]), notes

@@ -42,7 +42,7 @@ from .labels import (
     type_warnings,
 )
 from .splits import SPLITS, DataArguments, Source, open_splits
-from .tables import Row, header_note
+from .tables import Row, header_note, lacks_header
 from .text_pairs import TEXT_FIELDS, parts_of, text_lists, texts_of
 
 ONE_CLASS = OneClass()
@@ -180,14 +180,13 @@ def load_splits(arguments: DataArguments) -> ReviewData:
 
 def _opened(arguments: DataArguments) -> tuple[Mapping[str, Source], tuple[str, ...], list[str]]:
     """Return the source of each split, the columns of texts and labels, and notes on both."""
-    form = arguments.table_form
+    form = arguments.form
     sources, notes = open_splits(arguments, form)
     sample = [row.values for row in islice(sources["train"].rows(), SAMPLE_ROWS)]
-    if found := header_note(sample[0], form):  # and so in the other splits, where a few rows may not tell it
-        notes += found
+    if lacks_header(sample[0], form):  # and so in the other splits, where a few rows may not tell it
         sources, _ = open_splits(arguments, replace(form, no_header=True))
     columns = choose_columns(sample, str(sources["train"]), arguments.text_column, arguments.label_column)
-    return sources, columns, [*notes, _columns_note(columns)]
+    return sources, columns, [*notes, *header_note(columns, form), _columns_note(columns)]
 
 
 def _columns_note(columns: Sequence[str]) -> str:
@@ -353,10 +352,10 @@ def _conflicts(splits: Splits) -> list[dict[Any, str]]:
     return [labels for labels in places.values() if len(labels) > 1]
 
 
-def _conflict_warnings(conflicts: Sequence[Mapping[Any, str]], most: int = 3) -> list[str]:
-    """Return a warning on texts that occur with different labels, with the first `most` of them."""
+def _conflict_warnings(conflicts: Sequence[Mapping[Any, str]]) -> list[str]:
+    """Return a warning on texts that occur with different labels, with the first three of them."""
     if not conflicts:
         return []
-    first = ["; ".join(f"{where}: {quoted(label)}" for label, where in labels.items()) for labels in conflicts[:most]]
-    more = ["..."] if len(conflicts) > most else []
+    first = ["; ".join(f"{where}: {quoted(label)}" for label, where in labels.items()) for labels in conflicts[:3]]
+    more = ["..."] if len(conflicts) > 3 else []
     return [f"{counted(len(conflicts), 'text')} with different labels, all kept: {' | '.join([*first, *more])}"]

@@ -1,6 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Tokenise documents into rows: packed end to end without padding, or in pieces, in memory or streamed."""
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,9 +16,10 @@ from transformers import PreTrainedTokenizerBase
 
 from ..utils.errors import DataError
 from ..utils.markdown import percent
+from .encoded_texts import in_chunks
 
-LONG_TEXT = 100_000  # characters to tokenise at once; longer documents are cut at line ends
-TEXTS_AT_ONCE = 1_000
+LONG_TEXT = 100_000  # characters to tokenise at once; longer documents are cut at line ends, or between words
+END_OF_PIECE = re.compile(r"(?<=\n)|(?<=\S) (?=\S)")  # the blank is that of the next word
 
 Frame = tuple[list[int], list[int]]  # the special tokens before and after a document
 
@@ -43,17 +45,16 @@ class DocumentTokenizer:
 
     def __call__(self, documents: Iterable[str]) -> Iterator[Tokens]:
         """Yield each document's tokens, long documents in several parts. Raises `DataError` if there are no tokens."""
-        pieces = chain.from_iterable(map(_pieces, documents))
         has_tokens = False
-        while batch := list(islice(pieces, TEXTS_AT_ONCE)):
+        for batch in in_chunks(chain.from_iterable(map(_pieces, documents))):
             encoded = self.tokenizer(
-                [text for text, _, _ in batch],
+                [text for _, text, _ in batch],
                 add_special_tokens=False, split_special_tokens=True, return_attention_mask=False, verbose=False,
             )  # fmt: skip
             has_tokens = has_tokens or any(encoded["input_ids"])
             if self.whole_words and not encoded.encodings:
                 raise DataError("--whole_word requires a fast tokenizer, which reports word boundaries")
-            for number, (_, is_first, is_last) in enumerate(batch):
+            for number, (is_first, _, is_last) in enumerate(batch):
                 words = encoded.word_ids(number) if self.whole_words else None
                 yield self._framed(encoded["input_ids"][number], words, is_first, is_last)
         if not has_tokens:
@@ -72,12 +73,13 @@ class DocumentTokenizer:
         return Tokens(framed, documents, starts)
 
 
-def _pieces(text: str) -> Iterator[tuple[str, bool, bool]]:
-    """Yield (part, is_first, is_last) for the parts of a text."""
+def _pieces(text: str) -> Iterator[tuple[bool, str, bool]]:
+    """Yield (is_first, part, is_last) for the parts of a text."""
     start = end = 0
     while start == 0 or end < len(text):
-        end = text.find("\n", start + LONG_TEXT) + 1 or len(text)
-        yield text[start:end], start == 0, end == len(text)
+        found = END_OF_PIECE.search(text, start + LONG_TEXT)
+        end = found.start() if found else len(text)
+        yield start == 0, text[start:end], end == len(text)
         start = max(end, 1)
 
 

@@ -13,10 +13,10 @@ from ..utils.errors import DataError, counted
 from ..utils.files import rows_digest
 from ..utils.markdown import excerpt
 from ..utils.options import option
-from .columns import is_missing, normalised, read_lines
+from .columns import check_length, is_missing, normalised, read_lines
 from .held_out import complete_splits, missing_splits, overlap_notes, sampled
 from .splits import SplitArguments, open_splits
-from .tables import READERS, Row, TableForm, json_object, objects, parse_json, read_rows, select
+from .tables import READERS, Row, TableArguments, TableForm, json_object, objects, parse_json, read_rows, select
 from .text_pairs import TextPair
 
 FIELDS = "question", "context", "answers"
@@ -52,6 +52,11 @@ class Question(NamedTuple):
     def pair(self) -> TextPair:
         """The two texts, as a tokenizer reads them."""
         return TextPair(self.question, self.context)
+
+    @property
+    def right(self) -> tuple[str, ...]:
+        """The texts of the right answers."""
+        return tuple(answer.text for answer in self.answers)
 
 
 def question_rows(rows: Iterable[Row]) -> Iterator[Row]:
@@ -96,6 +101,7 @@ def _typed_rows(form: TableForm) -> Iterator[Row]:
 def _check_text(text: Any, where: str) -> None:
     if not isinstance(text, str) or is_missing(text):
         raise DataError(f"{where}: {str(text)[:SHOWN]!r} is empty or not text")
+    check_length(text, where)
 
 
 def asked(row: Row, may_be_missing: bool = False) -> Question:
@@ -177,7 +183,7 @@ def _proposed(text: str, context: str) -> str:
 
 
 @dataclass
-class QuestionDataArguments(SplitArguments):
+class QuestionDataArguments(TableArguments, SplitArguments):
     """The source of questions with their contexts and answers."""
 
     data_dir: str | None = option(None, f"A folder with train.*, validation.* and test.* ({', '.join(READERS)}).")
@@ -224,7 +230,7 @@ def load_questions(arguments: QuestionDataArguments) -> QuestionData:
 
     Missing splits are held out of train. All questions on a context share a split.
     """
-    sources, notes = open_splits(arguments)
+    sources, notes = open_splits(arguments, arguments.form)
     splits = {split: _read(split, source.rows(), arguments, notes) for split, source in sources.items()}
     splits = complete_splits(splits, missing_splits(splits), _context_of, arguments, "questions", notes)
     splits = sampled(splits, arguments, "questions", notes)

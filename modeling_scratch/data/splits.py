@@ -17,14 +17,10 @@ from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, check_inputs
 from ..utils.options import option
 from .labels import DROP_LABELS_HELP, LABEL_MAP_HELP, parse_label_map
 from .tables import (
-    DELIMITER_HELP,
-    ENCODING_HELP,
     FOUND,
-    HEADER_ROW_HELP,
-    NO_HEADER_HELP,
     READERS,
-    SHEET_HELP,
     Row,
+    TableArguments,
     TableForm,
     delimiter_notes,
     is_review_folder,
@@ -180,7 +176,7 @@ class SplitArguments:
 
 
 @dataclass
-class DataArguments(SplitArguments):
+class DataArguments(TableArguments, SplitArguments):
     """The source of labelled text: at most one of `dataset_name`, `data_dir` and `train_file`."""
 
     dataset_name: str | None = option(None, "A data set on the Hub; sst2 and imdb are short names.")
@@ -188,11 +184,6 @@ class DataArguments(SplitArguments):
         None, "A folder with train.*, validation.* and test.* (csv, jsonl, parquet, ...), or aclImdb."
     )
     train_file: str | None = option(None, "Training data: csv, tsv, jsonl, parquet or xlsx.")
-    delimiter: str | None = option(None, DELIMITER_HELP)
-    sheet: str | None = option(None, SHEET_HELP)
-    encoding: str | None = option(None, ENCODING_HELP)
-    no_header: bool = option(False, NO_HEADER_HELP)
-    header_row: int | None = option(None, HEADER_ROW_HELP)
     text_column: TextColumns = option(None, TEXT_COLUMN_HELP)
     label_column: str | None = option(None, "The label column; inferred by default.")
     label_map: list[str] | None = option(None, LABEL_MAP_HELP)
@@ -213,13 +204,8 @@ class DataArguments(SplitArguments):
         if self.label_separator == "":
             raise DataError("--label_separator: is empty; give a character such as '|', or lists in JSON lines")
         self.check()
-        _ = self.table_form  # which checks it
+        _ = self.form  # which checks it
         parse_label_map(self.label_map or ())
-
-    @property
-    def table_form(self) -> TableForm:
-        """How the tables of this data set are read."""
-        return TableForm(self.delimiter, self.sheet, self.encoding, self.no_header, self.header_row)
 
     @property
     def has_pairs(self) -> bool:

@@ -25,7 +25,9 @@ import pyarrow.parquet as pq
 
 from ..utils.errors import DataError, one_line
 from ..utils.files import refuse_loop
+from ..utils.options import option
 from .text_files import (
+    MAX_FIELD_CHARACTERS,
     allowed_bytes,
     check_readable,
     expands,
@@ -40,20 +42,13 @@ Values = Mapping[str, Any]  # of a row, by the names of the columns
 Quoting = Literal[0, 3]  # csv.QUOTE_MINIMAL, csv.QUOTE_NONE
 Numbered = Iterator[tuple[int, dict[str, Any]]]
 
-# Python's default of 131,072 characters rejects long documents. Without a limit, an unclosed quote exhausts memory.
-MAX_FIELD_CHARACTERS = 10_000_000
 DELIMITERS = (",", ";", "\t", "|")
 SAMPLE_RECORDS = 100
 BATCH_ROWS = 1_000
 IN_MEMORY = "tables-in-memory"  # the folder of their temporary files, which nobody has named
 HEADED = (".csv", ".tsv", ".xlsx")  # whose first line names the columns
 REVIEW_FOLDERS = ("neg", "pos")
-DELIMITER_HELP = "The delimiter of csv files: one character or the word tab; found by default."
-ENCODING_HELP = "The encoding of text files, such as cp1252; UTF-8 by default."
-SHEET_HELP = "The sheet of an Excel workbook; the first by default."
-NO_HEADER_HELP = "Read the first line of csv, tsv and xlsx files as a row; columns are column_1, column_2, ..."
-HEADER_ROW_HELP = "The line with the names of the columns in csv, tsv and xlsx files; those above it are left out."
-UNNAMED = "column_{}"  # of a table without a header
+UNNAMED = "column_"  # and its number, in a table without a header
 NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
 SEPARATOR_LINE = re.compile(r"\ufeff?\"?sep=(.)\"?\s*")  # of Excel, above the header
 
@@ -88,6 +83,11 @@ class TableForm:
             raise DataError(f"--delimiter {given!r}: must be one character, such as ';', or the word tab")
 
     @property
+    def says_header(self) -> bool:
+        """Whether the header, or that there is none, is given, and not found."""
+        return self.no_header or self.header_row is not None
+
+    @property
     def codec(self) -> str | None:
         """The encoding; None for UTF-8, which is read with or without a byte order mark."""
         is_utf8 = self.encoding is None or codecs.lookup(self.encoding).name == "utf-8"
@@ -112,6 +112,26 @@ class TableForm:
 
 
 FOUND = TableForm()
+
+
+@dataclass
+class TableArguments:
+    """How tables are read, as options."""
+
+    delimiter: str | None = option(None, "The delimiter of csv files: one character or the word tab; found by default.")
+    sheet: str | None = option(None, "The sheet of an Excel workbook; the first by default.")
+    encoding: str | None = option(None, "The encoding of text files, such as cp1252; UTF-8 by default.")
+    no_header: bool = option(
+        False, "Read the first line of csv, tsv and xlsx files as a row; columns are column_1, column_2, ..."
+    )
+    header_row: int | None = option(
+        None, "The line with the names of the columns in csv, tsv and xlsx files; those above it are left out."
+    )
+
+    @property
+    def form(self) -> TableForm:
+        """How the tables are read. Raises `DataError` for invalid options."""
+        return TableForm(self.delimiter, self.sheet, self.encoding, self.no_header, self.header_row)
 
 
 def read_rows(path: Path, columns: Sequence[str] | None = None, form: TableForm = FOUND) -> Iterator[Row]:
@@ -276,8 +296,8 @@ def _rows(records: Iterator[Record], path: Path, form: TableForm) -> Numbered:
     first = next(records, Record("", []))
     sample = [*islice(records, SAMPLE_RECORDS)]
     header, others = [name.strip() for name in first.fields], chain(sample, records)
-    if form.no_header or (not form.header_row and is_a_row(header, [record.fields for record in sample])):
-        header, others = [UNNAMED.format(number) for number in range(1, len(header) + 1)], chain([first], others)
+    if form.no_header or (not form.says_header and is_a_row(header, [record.fields for record in sample])):
+        header, others = [f"{UNNAMED}{number}" for number in range(1, len(header) + 1)], chain([first], others)
     _refuse_duplicates(header, path)
     for number, (line, fields) in enumerate(others, 1):
         if len(fields) != len(header):
@@ -301,11 +321,24 @@ def is_a_row(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
     return (words >= 2 and recur) or (words >= 3 and is_number)
 
 
+def lacks_header(columns: Iterable[str], form: TableForm) -> bool:
+    """Return whether the first row of a table was found to be no header, as the names of its columns tell."""
+    return not form.no_header and any(re.fullmatch(f"{UNNAMED}[0-9]+", name) for name in columns)
+
+
 def header_note(columns: Iterable[str], form: TableForm) -> list[str]:
-    """Return a note if the first row of a table was found to be no header, as the names of its columns tell."""
-    if form.no_header or UNNAMED.format(1) not in columns:
+    """Return a note on a table without a header, and on each column whose name could be a text."""
+    if form.says_header:
         return []
-    return ["no header: the first line is read as a row, as it has a label and a text; if not so, set --header_row 1"]
+    if lacks_header(columns, form):
+        return [
+            "no header: the first line is read as a row, as it has a label and a text; if not so, set --header_row 1"
+        ]
+    return [
+        f"{name!r} is read as the name of a column; if it is a row, set --no_header"
+        for name in columns
+        if len(name.split()) > 2
+    ]
 
 
 # Excel

@@ -18,6 +18,8 @@ CONLL = (".conll", ".conllu", ".bio", ".iob", ".iob2")
 TEXT_FORMATS = (".csv", ".tsv", ".jsonl", ".json", ".txt", *CONLL)
 COMPRESSIONS = (".gz", ".zip")
 MAX_CHARACTERS = 40_000_000  # of a line; a longer one would exhaust memory
+# Of a text. Python's default of 131,072 rejects long documents. Without a limit, an unclosed quote exhausts memory.
+MAX_FIELD_CHARACTERS = 10_000_000
 FREE_BYTES = 256_000_000  # decompressed size that is always allowed
 MAX_RATIO = 300  # above FREE_BYTES: limit of decompressed to on-disk size; text compresses by a factor of 2 to 10
 OTHER_BYTES = {

@@ -4,7 +4,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from ..utils.options import option
 from .columns import parse_text
 from .held_out import complete_splits, overlap_notes, sampled
 from .splits import SPLIT_NAMES, FileSource, Source, SplitArguments, open_splits
-from .tables import FOUND, HEADED, READERS, Row, TableForm, Values, select
+from .tables import FOUND, HEADED, READERS, Row, TableArguments, TableForm, Values, delimiter_notes, select
 from .text_files import format_of
 
 NESTED = "translation"  # the Hub's parallel corpora store {"en": ..., "de": ...} in this column
@@ -24,7 +24,7 @@ THREE_WORDS = re.compile(r"\S+\s+\S+\s+\S")
 
 
 @dataclass
-class TranslationDataArguments(SplitArguments):
+class TranslationDataArguments(TableArguments, SplitArguments):
     """The source of translation pairs: exactly one of `dataset_name`, `data_dir` and `train_file`."""
 
     data_dir: str | None = option(
@@ -61,6 +61,7 @@ class LinePairs:
     """One split in two text files, in which equal line numbers are translations of each other."""
 
     paths: Sequence[Path]
+    form: TableForm = FOUND
 
     def __str__(self) -> str:
         return " and ".join(map(str, self.paths))
@@ -68,9 +69,9 @@ class LinePairs:
     def rows(self) -> Iterator[Row]:
         """Stream the pairs by the suffixes of the files. Raises `DataError` if one has more lines than the other."""
         names = [path.suffix.removeprefix(".") for path in self.paths]
-        for number, pair in enumerate(zip_longest(*map(FOUND.lines, self.paths)), 1):
+        for number, pair in enumerate(zip_longest(*map(self.form.lines, self.paths)), 1):
             if None in pair:
-                counts = [f"{path} has {sum(1 for _ in FOUND.lines(path)):,} lines" for path in self.paths]
+                counts = [f"{path} has {sum(1 for _ in self.form.lines(path)):,} lines" for path in self.paths]
                 raise DataError(f"{', '.join(counts)}: the two files must have one translation per line; align them")
             yield Row(number, dict(zip(names, pair)), f"{self}, line {number}")
 
@@ -174,32 +175,34 @@ def _tokenised(splits: Mapping[str, Sequence[Pair]], columns: tuple[str, str]) -
 def _open(arguments: TranslationDataArguments) -> tuple[Mapping[str, Source | LinePairs], list[str]]:
     if arguments.data_dir:
         lines = find_line_pairs(Path(arguments.data_dir), arguments.source_column, arguments.target_column)
-        return (lines, []) if lines else open_splits(arguments)
-    if arguments.dataset_name:
-        return open_splits(arguments)
-    return {split: _open_files(split, paths) for split, paths in arguments.files.items()}, []
+        if lines:
+            return {split: replace(pair, form=arguments.form) for split, pair in lines.items()}, []
+    if arguments.data_dir or arguments.dataset_name:
+        return open_splits(arguments, arguments.form)
+    notes = delimiter_notes(chain.from_iterable(arguments.files.values()), arguments.form)
+    return {split: _open_files(split, paths, arguments.form) for split, paths in arguments.files.items()}, notes
 
 
-def _open_files(split: str, paths: list[Path]) -> Source | LinePairs:
+def _open_files(split: str, paths: list[Path], form: TableForm) -> Source | LinePairs:
     if len(paths) == 1 and format_of(paths[0]) in READERS:
-        return FileSource(paths)
+        return FileSource(paths, form)
     what = f"--{split}_file {' '.join(map(str, paths))}"
     if len(paths) != 2 or any(format_of(path) in READERS for path in paths):
         raise DataError(f"{what}: give one table ({', '.join(READERS)}) or two text files")
     if paths[0].suffix == paths[1].suffix:
         raise DataError(f"{what}: the two files have the same suffix; the suffixes must name the languages")
-    return LinePairs(paths)
+    return LinePairs(paths, form)
 
 
 def _with_first_pair(source: Source | LinePairs, notes: list[str]) -> Source | LinePairs:
     """Return the source, read without a header if both names of its columns are sentences, which is noted."""
-    if not isinstance(source, FileSource) or format_of(source.paths[0]) not in HEADED:
+    if not isinstance(source, FileSource) or format_of(source.paths[0]) not in HEADED or source.form.says_header:
         return source
     names = list(next(iter(source.rows())).values)
     if len(names) != 2 or not all(END.search(name) or THREE_WORDS.search(name) for name in names):
         return source
     notes.append(f"{source}: no header: the first line is read as a pair, as it has two sentences")
-    return replace(source, form=TableForm(no_header=True))
+    return replace(source, form=replace(source.form, no_header=True))
 
 
 def _choose_columns(
@@ -219,7 +222,7 @@ def _choose_columns(
     if all(len(name.split()) > 1 for name in names) or any(map(END.search, names)):
         raise DataError(
             f"{source}: the first line has texts, {names[0]!r} and {names[1]!r}, and not the names of the columns; "
-            "add a line of names above it, or give these as --source_column and --target_column if they are names"
+            "set --no_header, or give these as --source_column and --target_column if they are names"
         )
     notes.append(
         f"source column: {names[0]!r}, target column: {names[1]!r} (--source_column and --target_column not given)"

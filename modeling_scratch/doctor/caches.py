@@ -56,10 +56,8 @@ def cache_padded(subject: Subject) -> None:
     batch = subject.padded_batch("right" if subject.is_seq2seq else "left")
     ends = range(subject.first_step, batch[name].shape[1] + 1)
     found, wanted = torch.cat(list(_in_steps(subject.redrawn, batch, name, ends)), dim=1), subject.answers(batch)
-    if not subject.is_seq2seq:
-        real = batch["attention_mask"].bool()
-        found, wanted = found[real], wanted[real]
-    require_close(found, wanted, "In a padded batch, tokens read with a cache differ by {} from a pass over all.")
+    real, what = subject.real(batch), "In a padded batch, tokens read with a cache differ by {} from a pass over all."
+    require_close(found[real], wanted[real], what)
 
 
 @check("Return past_key_values only if use_cache, or config.use_cache, is true.", CAUSAL)

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from huggingface_hub import snapshot_download
+from huggingface_hub import HfApi, snapshot_download
 from tqdm import tqdm
 
-from ..sharing.model_files import MODEL_FILES
+from ..run.layout import VERIFICATION
+from ..sharing.model_files import MODEL_FILES, is_one_of
 from ..utils.errors import DataError, one_line
 from ..utils.options import REQUIRED, option
 from .examination import chosen
@@ -18,6 +19,7 @@ from .folders import SECONDS, check_folder
 @dataclass
 class DoctorArguments:
     model: str = option(REQUIRED, "The folder of a saved model, or a repository of the Hub.")
+    revision: str | None = option(None, "Of the repository: a branch, a tag or a commit.")
     tokenizer: str | None = option(None, "The folder of its tokenizer; by default, that of the model.")
     trust_remote_code: bool = option(False, "Run the code that the model brings, in a process of its own.")
     checks: list[str] | None = option(None, "Names of the checks to run; by default, all.")
@@ -33,7 +35,7 @@ class DoctorArguments:
 
 def diagnose(arguments: DoctorArguments) -> None:
     """Print the diagnosis. Exit with 1 if a check falls short."""
-    folder, only = folder_of(arguments.model), arguments.checks or ()
+    folder, only = folder_of(arguments.model, arguments.revision), arguments.checks or ()
     with tqdm(total=len(chosen(only)), unit=" checks", disable=None) as bar:  # shown on a terminal
         diagnosis = check_folder(
             folder,
@@ -49,12 +51,14 @@ def diagnose(arguments: DoctorArguments) -> None:
         raise SystemExit(1)
 
 
-def folder_of(name: str) -> Path:
+def folder_of(name: str, revision: str | None) -> Path:
     """Return a folder as it is, or the files of a repository, downloaded."""
     if Path(name).is_dir():
         return Path(name)
     try:
-        return Path(snapshot_download(name, allow_patterns=list(MODEL_FILES)))
+        files = HfApi().list_repo_files(name, revision=revision)
+        wanted = [VERIFICATION, *(file for file in files if is_one_of(file, MODEL_FILES))]  # no checkpoints
+        return Path(snapshot_download(name, revision=revision, allow_patterns=wanted))
     except Exception as error:  # names, network, server: many types
         raise DataError(
             f"{name}: neither a folder nor a repository that can be read: {one_line(error)[:200]}"

@@ -1,7 +1,9 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Run the checks of a model in memory, in this process.
+"""All checks, and how they run on a model in memory, in this process.
 
 check(ScratchDecoderForCausalLM, config)     # or a model, and a tokenizer
+
+A check is a function of a `Subject` with `@check(...)` in one of the modules that are imported here.
 """
 
 import copy
@@ -12,9 +14,27 @@ import torch
 from transformers import PreTrainedModel
 
 from ..utils.errors import DataError
-from .checks import CHECKS
+from . import (
+    caches,
+    files,
+    forward_arguments,
+    invariances,
+    loading,
+    losses,
+    states,
+    stored_weights,
+    targets,
+    tokens_and_labels,
+    use,
+)
 from .findings import Check, Diagnosis, DoesNotApply
 from .subject import Subject
+
+MODULES = (  # in this order: files, loading, tokenizer, forward pass, training, use
+    files, stored_weights, loading, tokens_and_labels, invariances, caches, forward_arguments, targets, losses, states,
+    use,
+)  # fmt: skip
+CHECKS = tuple(each for module in MODULES for each in vars(module).values() if isinstance(each, Check))
 
 
 def check(

@@ -11,7 +11,8 @@ import transformers
 from packaging.version import Version
 
 from ..sharing.model_files import all_files, named_code
-from .findings import FallsShort, Need, check, only_if, require
+from ..sharing.verification import differing_files, read_record
+from .findings import FallsShort, Need, check, listed, only_if, require
 
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 LIBRARIES = "torch", "transformers"
@@ -19,6 +20,8 @@ LIBRARIES = "torch", "transformers"
 
 FOLDER = Need(lambda subject: subject.folder is not None, "A model in memory has no folder.")
 CODE = Need(lambda subject: _code(subject.folder), "The folder brings no code.")
+RECORD = Need(lambda subject: read_record(subject.folder), "The folder has no verify.json.")
+NOT_AS_RECORDED = "Get the model and its verify.json from its author, or write a new one by `write_verification`."
 
 
 @check(
@@ -116,3 +119,10 @@ def known_version(subject: Any) -> None:
     what = f"It was saved with transformers {made}; this is {transformers.__version__}"
     require(made_by <= here, f"{what}, which is older.")
     require(made_by[0] == here[0], f"{what}, of another major version.")
+
+
+@check(NOT_AS_RECORDED, FOLDER, RECORD)
+def recorded_files(subject: Any) -> None:
+    """The model's files are those that verify.json records."""
+    found = differing_files(subject.folder)
+    require(not found, f"{len(found)} files are not those that verify.json records: {listed(found)}.")

@@ -129,8 +129,9 @@ class Diagnosis:
     findings: list[Finding] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        reasons = Counter(each.what for each in self.of(Verdict.FALLS_SHORT))  # one of many is the root itself
-        fallen = {each.check for each in self.of(Verdict.FALLS_SHORT) if reasons[each.what] <= SEVERAL}
+        reasons = Counter(each.what for each in self.of(Verdict.FALLS_SHORT))  # one of most checks is the root itself
+        most = max(SEVERAL, (len(self.findings) - 1) // 2)
+        fallen = {each.check for each in self.of(Verdict.FALLS_SHORT) if reasons[each.what] <= most}
         roots = {name: root_of(name, fallen) for name in fallen}
         found, self.findings = self.findings, []
         for each in found:

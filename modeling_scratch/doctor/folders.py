@@ -24,11 +24,10 @@ from transformers.utils import logging
 
 from ..bridges.model_sources import pretrained
 from ..sharing.model_files import all_files, named_code
-from ..sharing.verification_outputs import load_model
+from ..sharing.saved_model import load_model
 from ..utils.errors import DataError, one_line
 from . import files
-from .checks import CHECKS
-from .examination import chosen
+from .examination import CHECKS, chosen
 from .findings import LONGEST, Check, Diagnosis, DoesNotApply, Finding, Verdict, check
 from .subject import Subject
 
@@ -159,10 +158,11 @@ def _load(folder: Path, is_trusted: bool, tokenizer: str | None) -> Subject:
 def _not_loaded(folder: Path, is_trusted: bool, error: Exception) -> Finding:
     if isinstance(error, DoesNotApply):
         return loading.finding(Verdict.DOES_NOT_APPLY, str(error))
+    reason = f"It cannot be loaded: {one_line(error)[:LONGEST]}"
     with suppress(ValueError):  # of files that are not JSON, for which loading fails, too
         if not is_trusted and named_code(folder, all_files(folder)):
-            return loading.finding(Verdict.DOES_NOT_APPLY, NOT_TRUSTED)
-    return loading.finding(Verdict.FALLS_SHORT, f"It cannot be loaded: {one_line(error)[:LONGEST]}")
+            return loading.finding(Verdict.DOES_NOT_APPLY, f"{NOT_TRUSTED} {reason}")
+    return loading.finding(Verdict.FALLS_SHORT, reason)
 
 
 def main(job: dict[str, Any]) -> None:

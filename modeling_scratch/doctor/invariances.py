@@ -1,9 +1,6 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Checks of the forward pass: what must change nothing, and what a token may see."""
 
-import copy
-from typing import Any
-
 import torch
 from torch import Tensor
 
@@ -176,14 +173,3 @@ def hidden_states(subject: Subject) -> None:
     what = f"{name}[0] is not that of the embeddings: at the first token, other tokens change it by {{}}."
     require_close(second[:, 0], first[:, 0], what)
     require(len(shapes) == 1, f"{name} has tensors of different batches or lengths: {sorted(shapes)}.")
-
-
-@check("Make constants in the dtype of what they meet; use torch.finfo(dtype).min for masks.")
-def bfloat16(subject: Subject) -> None:
-    """It computes in bfloat16."""
-    half: Any = copy.deepcopy(subject.redrawn).bfloat16()
-    batch = subject.padded_batch()
-    found = values(run(half, batch))
-    require(found.isfinite().all(), "Answers in bfloat16 are not finite.")
-    what = "Answers in bfloat16 are {} of the largest one away from those in float32."
-    require_close(found, subject.answers(batch), what, 0.25)

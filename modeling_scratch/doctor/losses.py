@@ -160,11 +160,11 @@ def gradient_checkpointing(subject: Subject) -> None:
     batch = labelled(subject)
     only_if(subject.model.supports_gradient_checkpointing, "The model says that it has none.")
     model = copy.deepcopy(subject.redrawn)
-    wanted = gradients(model, loss_of(model, batch, **_uncached(subject)))
+    wanted = gradients(model, loss_of(model, batch, **uncached(subject)))
     enable = getattr(model, "activation_checkpointing_enable", model.gradient_checkpointing_enable)  # its newer name
     enable({"use_reentrant": False})
     train_without_dropout(model)
-    found = gradients(model, loss_of(model, batch, **_uncached(subject)))
+    found = gradients(model, loss_of(model, batch, **uncached(subject)))
     largest = max(float(gradient.abs().max()) for gradient in wanted.values())
     lost = wanted.keys() - found.keys()
     require(not lost, f"With gradient checkpointing, {len(lost)} parameters get no gradient: {listed(lost)}.")
@@ -185,7 +185,7 @@ def train_without_dropout(model: PreTrainedModel) -> None:
             setattr(model.config, name, 0.0)
 
 
-def _uncached(subject: Subject) -> dict[str, Any]:
+def uncached(subject: Subject) -> dict[str, Any]:
     return {"use_cache": False} if subject.reads("use_cache") else {}
 
 

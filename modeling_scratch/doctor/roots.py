@@ -21,6 +21,7 @@ ANSWERS = (
 ROOTS = {
     "config_fields": f"{LOADED} {ANSWERS} device every_gradient resized_embeddings",
     "registered": f"{LOADED} {HALF} device every_gradient {TRAINED}",
+    "recorded_files": "recorded_answers",
     "own_weights": f"{LOADED} attention_weights hidden_states every_gradient",
     "finite_weights": LOADED,
     "device": f"{HALF} {TRACED} meta_device",

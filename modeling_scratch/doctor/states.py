@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from .findings import check, only_if, require
-from .losses import gradients, labelled, train_without_dropout
+from .losses import gradients, labelled, train_without_dropout, uncached
 from .references import loss_of
 from .subject import LOSS, Subject, distance, redraw, require_close, run, values
 
@@ -48,8 +48,8 @@ def training_mode(subject: Subject) -> None:
     """Without dropout, training computes what evaluation does."""
     model, batch = copy.deepcopy(subject.redrawn), subject.padded_batch()
     train_without_dropout(model)
-    options = {"use_cache": False} if subject.reads("use_cache") else {}
-    found, wanted, real = values(run(model, batch, **options)), subject.answers(batch), subject.real(batch)
+    found, wanted = values(run(model, batch, **uncached(subject))), subject.answers(batch)
+    real = subject.real(batch)
     require_close(found[real], wanted[real], "In training mode without dropout, the answers differ by {}.", 1e-3)
 
 
@@ -101,19 +101,29 @@ def frozen_parts(subject: Subject) -> None:
     require(apart <= 1e-3 * largest, f"With frozen embeddings, other gradients differ by {apart:.2g}.")
 
 
+@check("Make constants in the dtype of what they meet; use torch.finfo(dtype).min for masks.")
+def bfloat16(subject: Subject) -> None:
+    """It computes in bfloat16."""
+    _check_half(subject, torch.bfloat16)
+
+
 @check("Use torch.finfo(dtype).min for masks: float16 ends at 65504.")
 def float16(subject: Subject) -> None:
     """It computes in float16."""
-    half: Any = copy.deepcopy(subject.redrawn).half()
-    batch = subject.padded_batch()
     try:
-        found = values(run(half, batch))
+        _check_half(subject, torch.float16)
     except RuntimeError as error:
         only_if("not implemented for" not in str(error), "The processor cannot compute it in float16.")
         raise
-    real = subject.real(batch)
-    require(found[real].isfinite().all(), "Answers in float16 are not finite.")
-    what = "Answers in float16 are {} of the largest one away from those in float32."
+
+
+def _check_half(subject: Subject, dtype: torch.dtype) -> None:
+    half: Any = copy.deepcopy(subject.redrawn)
+    half.to(dtype)
+    batch, name = subject.padded_batch(), str(dtype).removeprefix("torch.")
+    found, real = values(run(half, batch)), subject.real(batch)
+    require(found[real].isfinite().all(), f"Answers in {name} are not finite.")
+    what = f"Answers in {name} are {{}} of the largest one away from those in float32."
     require_close(found[real], subject.answers(batch)[real], what, 0.25)
 
 

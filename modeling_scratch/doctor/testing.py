@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from .checks import CHECKS
-from .examination import subject_of
+from .examination import CHECKS, subject_of
 from .findings import Check, Verdict
 from .subject import Subject
 

@@ -1,23 +1,19 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""What lies beside an exported file: tokenizer, config, a README with a program, and a page for classifiers."""
+"""What lies beside an exported file: tokenizer, config, and a README with a program."""
 
 import json
-import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from string import Template
 from typing import Any
 
 from ..bridges.older_names import add_older_names
-from ..modeling_encoder import ScratchEncoderForSequenceClassification
 from ..pipelines import TARGET_FOLDER
 from ..utils.files import write_json
 from ..utils.markdown import table
 from .formats import longest_text
 from .graphs import Graph, Port
 
-PAGE = Path(__file__).parent / "page"
-PACKAGES = {"@huggingface/tokenizers": "^0.2.0", "onnxruntime-web": "^1.30.0"}
 OF_CODE = ("auto_map", "custom_pipelines")  # of config.json: names of files that an exported folder lacks
 
 OPEN = {
@@ -90,23 +86,11 @@ for _ in range(20):
         break
 print(Tokenizer.from_file("$target").decode(text))
 """)
-PAGE_TEXT = """## In a browser
-
-index.html classifies texts by onnxruntime-web and the tokenizer of @huggingface/tokenizers. In this folder:
-
-```sh
-npm install
-python3 -m http.server 8000
-```
-
-Then open http://127.0.0.1:8000.
-"""
 
 
 def write_companions(
-    model: Any, tokenizers: Sequence[Any], graphs: Sequence[Graph], folder: Path, kind: str, checks: Sequence[str],
-    reads_pairs: bool,
-) -> None:  # fmt: skip
+    model: Any, tokenizers: Sequence[Any], graphs: Sequence[Graph], folder: Path, kind: str, checks: Sequence[str]
+) -> None:
     """Write all but the graphs. tokenizers: of the source and the target; checks: lines that say what was compared."""
     config = model.config
     values = {name: value for name, value in json.loads(config.to_json_string()).items() if name not in OF_CODE}
@@ -118,12 +102,8 @@ def write_companions(
     if target is not source:
         target.save_pretrained(folder / TARGET_FOLDER)
     add_older_names(folder)
-    has_page = kind == "onnx" and isinstance(model, ScratchEncoderForSequenceClassification) and not reads_pairs
-    if has_page:
-        shutil.copytree(PAGE, folder, dirs_exist_ok=True)
-        write_json(folder / "package.json", {"private": True, "dependencies": PACKAGES})
     text = "".join(_readme(model, target is source, graphs, kind, checks))
-    (folder / "README.md").write_text(text + ("\n" + PAGE_TEXT if has_page else ""), encoding="utf-8")
+    (folder / "README.md").write_text(text, encoding="utf-8")
 
 
 def _readme(model: Any, is_shared: bool, graphs: Sequence[Graph], kind: str, checks: Iterable[str]) -> Iterable[str]:

@@ -15,8 +15,6 @@ from ..utils.errors import DataError
 from .checking import Run
 from .graphs import Graph
 
-Threads = int | None  # of a runtime; None: as it chooses
-
 
 @dataclass(frozen=True)
 class Format:
@@ -30,7 +28,7 @@ class Format:
     modules: tuple[str, ...]
     tolerance: float
     write: Callable[[ExportedProgram, Graph, Path], None]
-    load: Callable[[Path, Threads], Run]
+    load: Callable[[Path], Run]
     longest: int | None = None
 
 
@@ -59,12 +57,10 @@ def _write_onnx(program: ExportedProgram, graph: Graph, path: Path) -> None:
     written.save(path)
 
 
-def _load_onnx(path: Path, threads: Threads = None) -> Run:
-    from onnxruntime import InferenceSession, SessionOptions
+def _load_onnx(path: Path) -> Run:
+    from onnxruntime import InferenceSession
 
-    options = SessionOptions()
-    options.intra_op_num_threads = threads or 0
-    session = InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    session = InferenceSession(path, providers=["CPUExecutionProvider"])
     return lambda inputs: session.run(None, inputs)
 
 
@@ -78,12 +74,10 @@ def _write_openvino(program: ExportedProgram, graph: Graph, path: Path) -> None:
         file.unlink()
 
 
-def _load_openvino(path: Path, threads: Threads = None) -> Run:
+def _load_openvino(path: Path) -> Run:
     from openvino import Core
 
-    options: dict[str, Any] = {"INFERENCE_PRECISION_HINT": "f32"}
-    options |= {"INFERENCE_NUM_THREADS": threads} if threads else {}
-    compiled = Core().compile_model(path, "CPU", options)
+    compiled = Core().compile_model(path, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
 
     def run(inputs: dict[str, np.ndarray]) -> Sequence[np.ndarray]:
         found = compiled(inputs)
@@ -100,8 +94,7 @@ def _write_executorch(program: ExportedProgram, graph: Graph, path: Path) -> Non
     path.write_bytes(lowered.to_executorch().buffer)
 
 
-def _load_executorch(path: Path, threads: Threads = None) -> Run:
-    """threads: not settable in Python."""
+def _load_executorch(path: Path) -> Run:
     import torch
     from executorch.runtime import Runtime
 

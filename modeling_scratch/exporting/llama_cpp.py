@@ -21,15 +21,14 @@ TOLERANCE = 1e-3  # of log probabilities; llama.cpp sums in another order
 class LlamaCpp:
     """A file in llama.cpp, asked as its server is: the process serves it on a local port, until `with` ends."""
 
-    def __init__(self, path: Path, threads: int | None = None) -> None:
+    def __init__(self, path: Path) -> None:
         import xllamacpp
 
         options = xllamacpp.CommonParams()
         options.model.path, options.n_ctx, options.n_parallel, options.warmup = str(path), CONTEXT, 1, False
         options.cache_type_k = options.cache_type_v = xllamacpp.ggml_type.GGML_TYPE_F32
         options.verbosity = -1
-        if threads:
-            options.cpuparams.n_threads = options.cpuparams_batch.n_threads = threads
+        options.cpuparams.n_threads = options.cpuparams_batch.n_threads = 1
         self.server = xllamacpp.Server(options)
 
     def __enter__(self) -> "LlamaCpp":
@@ -63,7 +62,7 @@ def compare(model: Any, tokenizer: Any, path: Path) -> float:
     Raises `DataError` for a difference above the tolerance, and for other tokens, of a text or after it.
     """
     try:
-        runtime = LlamaCpp(path, 1)
+        runtime = LlamaCpp(path)
     except Exception as error:  # of its own types
         raise DataError(f"{path.name}: llama.cpp cannot load it: {one_line(error)}") from error
     with runtime:

@@ -14,7 +14,6 @@ import modeling_scratch
 
 from ..bridges.configs import FAMILIES
 from ..bridges.model_sources import check_loaded, load_checkpoint, load_tokenizers, read_special_tokens
-from ..data.text_pairs import pair_columns
 from ..fast import disabled
 from ..utils.errors import DataError, one_line
 from ..utils.files import complete_folder
@@ -52,7 +51,7 @@ def export(arguments: ExportArguments) -> None:
         else:
             graphs = graphs_for(name, model)
             lines = list(write_graphs(graphs, name, folder, model.config))
-            write_companions(model, tokenizers, graphs, folder, name, lines, bool(pair_columns(arguments.model)))
+            write_companions(model, tokenizers, graphs, folder, name, lines)
     print("\n".join([*lines, f"saved {output}"]))
 
 
@@ -99,6 +98,6 @@ def write_graphs(graphs: tuple[Graph, ...], name: str, folder: Path, config: Any
                 kind.write(trace(graph, limit if kind.longest else None), graph, path)
         except Exception as error:  # exporters raise types of their own
             raise DataError(f"{path.name} cannot be written: {one_line(error)[:300]}") from error
-        difference = largest_difference(graph, kind.load(path, None), kind.tolerance, limit, window)
+        difference = largest_difference(graph, kind.load(path), kind.tolerance, limit, window)
         size = sum(file.stat().st_size for file in folder.glob(f"{graph.name}.*"))  # OpenVINO's weights are beside
         yield f"{path.name}: {difference:.1e} from PyTorch, {size / 1e6:.2f} MB"

@@ -30,7 +30,7 @@ from ..inputs import (
     segment_bounds,
     self_attention_mask,
 )
-from ..positions import rotary_angles
+from ..positions import rotary_cos_sin
 from ..stack import StackModel, score_bias
 from .attention import eager_attention
 from .hooks import has_foreign_hooks, has_hooks, has_to_be_called, is_traced, recomputes
@@ -270,7 +270,7 @@ def _run(
         read = tuple(map(packing.pack, read))
     hidden_states = model.embeddings(*read, longest=longest)
     kinds = dict.fromkeys(model.stack.attention_types)
-    rotary = {kind: rotary_angles(model.config, read[1], hidden_states.dtype, kind) for kind in kinds}
+    rotary = {kind: rotary_cos_sin(model.config, read[1], hidden_states.dtype, kind) for kind in kinds}
     options = {**kwargs, "attention_fn": attention_fn}
     blocks = list(islice(model.stack.layers, num_layers))
     if indices is None or not blocks:

@@ -18,7 +18,8 @@ Scored = dict[str, Any]  # {"label": name, "score": probability}
 class Choice:
     """What an answer contains beside the most likely label.
 
-    top_k: how many classes to list, most likely first, or "all". threshold: the lowest probability of an answer.
+    top_k: how many classes to list, most likely first, or "all". threshold: the lowest probability of an answer; of
+    several labels, those above 0.5 by default, which are those that their report counts.
     """
 
     top_k: str | None = None
@@ -34,6 +35,10 @@ class Choice:
         """Raise `DataError` for a model without probabilities."""
         if self != Choice() and gives_numbers(config):
             raise DataError("the model predicts numbers, without the probabilities that --top_k and --threshold need")
+
+    def keeps(self, score: float) -> bool:
+        """Return whether a label of several is in the answer."""
+        return score > 0.5 if self.threshold is None else score >= self.threshold
 
     def listed(self, classes: int) -> int:
         """Return how many of the classes are listed."""
@@ -79,7 +84,7 @@ def ranked(names: Sequence[str], scores: Sequence[float]) -> list[Scored]:
 def to_answers(logits: torch.Tensor, config: Any, choice: Choice = PLAIN) -> list[tuple]:
     """Convert logits (B, C) to B pairs (label, score); lists of both for multi-label and multi-output models.
 
-    Below the threshold of `choice`, the label is None. Of a multi-label model, the lists have the labels that reach it.
+    Below the threshold of `choice`, the label is None. Of a multi-label model, the lists have the labels that it keeps.
     With top_k, each answer has a third item, a list of {"label", "score"}.
     """
     names = names_of(config)
@@ -92,6 +97,6 @@ def _answer(names: list[str], scores: list[float], config: Any, choice: Choice) 
     if gives_numbers(config):
         answer = (names, scores) if len(scores) > 1 else (names[0], scores[0])
     elif config.problem_type == MULTI_LABEL:
-        kept = [place for place, score in enumerate(scores) if score >= least]
+        kept = [place for place, score in enumerate(scores) if choice.keeps(score)]
         answer = [names[place] for place in kept], [scores[place] for place in kept]
     return answer if choice.top_k is None else (*answer, ranked(names, scores)[: choice.listed(len(names))])

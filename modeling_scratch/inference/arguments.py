@@ -10,13 +10,8 @@ from typing import Any, Literal
 from ..bridges.model_sources import ALLOW_SPECIAL_TOKENS
 from ..data.columns import find_text_columns
 from ..data.tables import (
-    DELIMITER_HELP,
-    ENCODING_HELP,
-    HEADER_ROW_HELP,
-    NO_HEADER_HELP,
     READERS,
-    SHEET_HELP,
-    TableForm,
+    TableArguments,
     delimiter_notes,
     header_note,
 )
@@ -30,7 +25,7 @@ from .explanations import MOST_WORDS
 
 
 @dataclass
-class PredictArguments:
+class InputAndOutput:
     """The model, input and output of a prediction run."""
 
     model: str = option(
@@ -43,11 +38,12 @@ class PredictArguments:
     max_file_size: float = option(MAX_FILE_SIZE, MAX_FILE_SIZE_HELP)
     output: str = option("-", "The output file, jsonl or csv; -: standard output.")
     format: Literal["jsonl", "csv"] | None = option(None, "The output format; inferred from the file name, else jsonl.")
-    delimiter: str | None = option(None, DELIMITER_HELP)
-    sheet: str | None = option(None, SHEET_HELP)
-    encoding: str | None = option(None, ENCODING_HELP)
-    no_header: bool = option(False, NO_HEADER_HELP)
-    header_row: int | None = option(None, HEADER_ROW_HELP)
+
+
+@dataclass
+class PredictArguments(TableArguments, InputAndOutput):
+    """A prediction run: what it reads, what the answers contain, and how the model computes them."""
+
     text_column: TextColumns = option(None, TEXT_COLUMN_HELP)
     keep_columns: list[str] | None = option(
         None, "Columns of the table to copy to the output: NAME, or NAME=NEW to give one another name."
@@ -57,7 +53,7 @@ class PredictArguments:
         None, "Add this many of the most likely classes with their probabilities; all: every class."
     )
     threshold: float | None = option(
-        None, "The lowest probability at which a text gets a label. By default, every text gets one."
+        None, "The lowest probability of a label. By default, a text gets one label, or of several those above 0.5."
     )
     explain: bool = option(
         False, f"Add how much each of the first {MOST_WORDS} words contributes, at the cost of a forward pass a word."
@@ -88,7 +84,7 @@ class PredictArguments:
         if (names := column_names(self.text_column)) and not self.is_table:
             raise DataError(f"--text_column {' '.join(names)}: requires a table ({', '.join(READERS)})")
         self._check_pairs()
-        self.form = TableForm(self.delimiter, self.sheet, self.encoding, self.no_header, self.header_row)
+        _ = self.form  # which checks it
         self._check_kept()
         check_output("--output", self.output, self.input, self.overwrite)
 

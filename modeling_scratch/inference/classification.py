@@ -12,6 +12,7 @@ from transformers import AutoModelForSequenceClassification, DataCollatorWithPad
 
 from ..bridges.model_limits import NO_LIMIT
 from ..data.columns import is_missing
+from ..data.encoded_texts import in_chunks, shortened_lists
 from ..data.text_pairs import parts_of, text_lists
 from ..fast.text_classification import batches_by_length
 from ..utils.errors import DataError
@@ -19,7 +20,6 @@ from .answers import ALL, PLAIN, Choice, to_answers
 from .arguments import PredictArguments
 from .explanations import contributions, with_and_without
 from .loading import load_head, set_length
-from .rows import in_chunks
 
 
 def is_empty(text: str) -> bool:
@@ -86,7 +86,7 @@ class Classifier:
 
     def read(self, texts: Sequence[str]) -> list[Reading | None]:
         """Tokenise the texts, truncated to the limit; None for those without a visible character or a token."""
-        lists = text_lists(texts)
+        lists = text_lists(texts) if self.limit is None else shortened_lists(texts, self.tokenizer, self.limit)
         encoded = self.tokenizer(*lists, truncation=self.limit is not None, max_length=self.limit, verbose=False)
         if encoded.encodings is not None:
             are_cut = [bool(encoding.overflowing) for encoding in encoded.encodings]

@@ -18,7 +18,7 @@ from tqdm import tqdm
 from ..bridges.model_limits import MOST_PENALTY
 from ..bridges.model_sources import ALLOW_SPECIAL_TOKENS, read_special_tokens
 from ..data.columns import NumberedText, find_text_columns, is_missing, parse_text, read_lines, read_texts
-from ..data.tables import READERS, read_rows, select
+from ..data.tables import READERS, TableArguments, read_rows, select
 from ..data.text_files import format_of, open_bytes
 from ..data.text_pairs import as_recorded, trained_columns
 from ..data.translation_pairs import NESTED, nested
@@ -126,13 +126,19 @@ BATCHES_AT_A_TIME = 16  # sorted by length and written together
 
 
 @dataclass
-class GenerateArguments:
-    """The model, input and output of a generation run."""
+class GeneratorInput:
+    """The model and the input of a generation run."""
 
     model_name_or_path: str = option(REQUIRED, "A generative model with its tokenizer: a folder or a name on the Hub.")
     prompt: str | None = option(None, "A text to continue or translate; the output is streamed.")
     input_file: str = option("-", "A csv, tsv, jsonl or parquet file, or one text per line; -: standard input.")
     max_file_size: float = option(MAX_FILE_SIZE, MAX_FILE_SIZE_HELP)
+
+
+@dataclass
+class GenerateArguments(TableArguments, GeneratorInput):
+    """A generation run: what it reads, what it writes, and how the model computes it."""
+
     text_column: str | None = option(None, "The text column; by default that of the model's training.")
     stop: list[str] | None = option(None, "End a text before the first of these strings.")
     output_file: str = option("-", "The output file; -: standard output.")
@@ -218,20 +224,21 @@ def read_input(arguments: GenerateArguments) -> Iterator[NumberedText]:
     else:
         stdin = arguments.input_file == "-"
         with sys.stdin.buffer if stdin else open_bytes(Path(arguments.input_file)) as handle:
-            for row, text in read_lines(handle, f"--input_file {arguments.input_file}"):
+            for row, text in read_lines(handle, f"--input_file {arguments.input_file}", arguments.form):
                 yield row, "" if is_missing(text) else text
 
 
 def _read_table(path: Path, arguments: GenerateArguments) -> Iterator[NumberedText]:
     """Stream the texts of the column that is given, or else of that of the model's training, also in nested pairs."""
-    trained = trained_columns(arguments.model_name_or_path)
-    if trained and not arguments.text_column and any(NESTED in row.values for row in islice(read_rows(path), 1)):
-        for row in read_rows(path):
+    trained, form = trained_columns(arguments.model_name_or_path), arguments.form
+    first = islice(read_rows(path, form=form), 1)
+    if trained and not arguments.text_column and any(NESTED in row.values for row in first):
+        for row in read_rows(path, form=form):
             text = select(nested(row.values), trained, row.where)[trained[0]]
             yield row.number, parse_text(text, trained[0], row.where, "")
     else:
-        column = arguments.text_column or as_recorded(list(find_text_columns(path, trained=trained)))
-        yield from read_texts(path, column)
+        column = arguments.text_column or as_recorded(list(find_text_columns(path, form, trained)))
+        yield from read_texts(path, column, form)
 
 
 def check_texts(rows: Sequence[NumberedText], generator: TextGenerator, arguments: GenerateArguments) -> None:

@@ -8,7 +8,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TextIO, TypeVar
+from typing import Any, TextIO
 
 from ..data.columns import KeptText, is_missing, read_kept_texts, read_lines
 from ..data.tables import Values
@@ -16,12 +16,6 @@ from ..data.text_files import open_bytes
 from ..utils.errors import DataError
 from .answers import ALL, Choice, Scored
 from .arguments import PredictArguments
-
-AnyRow = TypeVar("AnyRow", bound=tuple[Any, ...])
-
-# Texts are sorted by length within a chunk. Its size is a compromise between padding and memory.
-CHUNK_TEXTS = 8_192
-CHUNK_CHARACTERS = 2_000_000
 
 
 def check_input(arguments: PredictArguments, read: Callable[[PredictArguments], Iterable[object]]) -> None:
@@ -47,20 +41,6 @@ def read_input(arguments: PredictArguments) -> Iterator[KeptText]:
     with sys.stdin.buffer if arguments.input == "-" else open_bytes(path) as handle:
         for row, text in read_lines(handle, f"--input {arguments.input}", arguments.form):
             yield row, "" if is_missing(text) else text, {"text": text} if arguments.with_text else {}
-
-
-def in_chunks(rows: Iterable[AnyRow]) -> Iterator[list[AnyRow]]:
-    """Yield chunks of rows (number, text, ...), limited in their number and their total characters."""
-    chunk: list[AnyRow] = []
-    characters = 0
-    for row in rows:
-        chunk.append(row)
-        characters += len(row[1])
-        if len(chunk) == CHUNK_TEXTS or characters >= CHUNK_CHARACTERS:
-            yield chunk
-            chunk, characters = [], 0
-    if chunk:
-        yield chunk
 
 
 def row_writer(

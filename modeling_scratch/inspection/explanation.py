@@ -8,6 +8,7 @@ from typing import Any
 
 import modeling_scratch
 
+from ..data.containers import strings_in
 from ..data.text_pairs import TextPair
 from ..inference.answers import names_of
 from ..utils.errors import DataError
@@ -47,10 +48,10 @@ class Explanation:
 def explain(
     model: Any,
     tokenizer: Any,
-    texts: str | Sequence[str],
+    texts: Any,
     *,
-    text_pairs: str | Sequence[str] | None = None,
-    targets: str | Sequence[str] | None = None,
+    text_pairs: Any = None,
+    targets: Any = None,
     label: str | None = None,
     max_tokens: int = MAX_TOKENS,
 ) -> Explanation:
@@ -58,7 +59,8 @@ def explain(
 
     - model: any class of the package, also of a saved folder's own code; native checkpoints: `load_pretrained`.
     - tokenizer: its tokenizer; for an encoder-decoder with two vocabularies, a pair of source and target tokenizers.
-    - texts: one, or up to 8; longer ones are truncated to max_tokens. A masked LM's text may have a mask token.
+    - texts: one, or up to 8 in any container, such as a table with a column "text"; longer ones are truncated to
+      max_tokens. A masked LM's text may have a mask token.
     - text_pairs: the second texts, one a text, of a classifier that reads pairs.
     - targets: of an encoder-decoder, one a text; by default what the model generates.
     - label: of the training step; by default the model's own answer.
@@ -78,7 +80,7 @@ def explain(
     >>> step.tensor.shape
     torch.Size([1, 2, 5, 5])
     """
-    texts = [texts] if isinstance(texts, str) else list(texts)
+    texts = strings_in(texts, "texts")
     if not 1 <= len(texts) <= MOST_TEXTS:
         raise DataError(f"--text: {len(texts)} texts; give from 1 to {MOST_TEXTS}")
     wanted = _one_a_text("--target", targets, texts)
@@ -98,8 +100,8 @@ def explain(
     )
 
 
-def _one_a_text(name: str, given: str | Sequence[str] | None, texts: Sequence[str]) -> list[str | None]:
-    values: list[str | None] = [given] if isinstance(given, str) else list(given or [None] * len(texts))
+def _one_a_text(name: str, given: Any, texts: Sequence[str]) -> Sequence[str | None]:
+    values = [None] * len(texts) if given is None else strings_in(given, f"{name[2:]}s")
     if len(values) != len(texts):
         raise DataError(f"{name}: {len(values)} {name[2:]}s of {len(texts)} texts; give one a text")
     return values

@@ -2,7 +2,7 @@
 """How a tokenizer got from a text to its tokens: normalisation, the pieces that it was cut into, and their tokens.
 
 What the tokenizer's model does to a piece, such as its merges, the page replays by the tokenizer's file. With the same
-rules it tokenises new texts; tokenize.js says whether it knows each part of the file.
+rules it tokenises new texts, if tokenize.js has each part of the file.
 """
 
 import json
@@ -12,10 +12,19 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any
 
+from tokenization.training import HTML_TAG, WITH_APOSTROPHES
+
 from ..data.text_pairs import of_parts, parts_of
 from .subjects import MASKED, Encoded, Subject, Word
 
 LISTED = "normalizers", "pretokenizers"  # of sequences
+# What tokenize.js has, by the names of the tokenizers library.
+COMPUTED = {
+    "normalizer": {"NFC", "NFD", "NFKC", "NFKD", "StripAccents", "Lowercase", "BertNormalizer"},
+    "pre_tokenizer": {"Whitespace", "WhitespaceSplit", "BertPreTokenizer", "ByteLevel", "Split"},
+    "model": {"BPE", "WordLevel", "WordPiece"},
+}
+SPLITS = {WITH_APOSTROPHES, HTML_TAG, r"[\s\S]"}
 
 
 @dataclass
@@ -133,25 +142,44 @@ def _vocabulary(tokenizer: Any) -> list[str | None]:
 def tokenizer_rules(subject: Subject, encoded: Encoded) -> dict[str, Any] | None:
     """Return the file of a fast tokenizer without its vocabulary; None for a slow one.
 
-    encoded: any text or pair, whose special tokens give the template. merges: token ids, left and right in turn.
+    encoded: any text or pair, whose special tokens give the template. merges: token ids, left and right in turn;
+    missing: the first part that tokenize.js does not have, by its name.
     """
     if not subject.tokenizer.is_fast:
         return None
     parts = json.loads(subject.tokenizer.backend_tokenizer.to_str())
     vocabulary, merges = parts["model"].pop("vocab"), parts["model"].pop("merges", [])
-    added = parts["added_tokens"]
+    added, special = parts["added_tokens"], reads_special(subject)
     own = set(vocabulary) if isinstance(vocabulary, dict) else set()
-    return {
+    rules = {
         "normalizer": _flat(parts["normalizer"]),
         "pre_tokenizer": _flat(parts["pre_tokenizer"]),
         "model": parts["model"],
         "merges": [vocabulary[symbol] for merge in merges for symbol in _pair(merge)],
         "outside": [each["id"] for each in added if each["content"] not in own],
-        "special": [each for each in added if each["special"]] if reads_special(subject) else [],
-        "added": [each["content"] for each in added if not each["special"]],
+        "special": [each for each in added if each["special"] and special],
         "template": _template(encoded),
         "limit": subject.limit,
     }
+    lacking = [*_unknown_steps(rules), *(each["content"] for each in added if not each["special"]), *_odd(rules)]
+    return {**rules, "missing": next(iter(lacking), None)}
+
+
+def _unknown_steps(rules: dict[str, Any]) -> Iterator[str]:
+    for name, known in COMPUTED.items():
+        steps = [rules[name]] if name == "model" else rules[name]
+        yield from (step["type"] for step in steps if step["type"] not in known)
+    for step in rules["pre_tokenizer"]:
+        is_known = step.get("pattern", {}).get("Regex") in SPLITS
+        if step["type"] == "Split" and not (is_known and step["behavior"] in ("Removed", "Isolated")):
+            yield "Split"
+
+
+def _odd(rules: dict[str, Any]) -> Iterator[str]:
+    """Special tokens that are not found as they are written, and a template without a text."""
+    yield from (each["content"] for each in rules["special"] if each["single_word"] or each["normalized"])
+    if not any("part" in entry for entry in rules["template"]):
+        yield "template"
 
 
 def _flat(part: dict[str, Any] | None) -> list[dict[str, Any]]:

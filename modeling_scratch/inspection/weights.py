@@ -17,7 +17,7 @@ from transformers import PreTrainedConfig
 
 from ..configuration_scratch import ScratchConfig
 from ..modeling_base import ScratchPreTrainedModel
-from ..positions import SINUSOIDS, rotary_angles
+from ..positions import SINUSOIDS, rotary_cos_sin
 from ..stack import Stack
 
 Floats = NDArray[np.float32]
@@ -97,7 +97,7 @@ def _tables(config: ScratchConfig, positions: int) -> dict[str, torch.Tensor]:
         size = config.hidden_size if config.positions_after_projection else config.embedding_size
         tables["tables.sinusoid"] = sinusoid(position_ids, size)[0]
     for kind in ("full_attention", "sliding_attention"):
-        if (angles := rotary_angles(config, position_ids, torch.float32, kind)) is not None:
+        if (angles := rotary_cos_sin(config, position_ids, torch.float32, kind)) is not None:
             tables |= {f"tables.{kind}.{name}": angle[0, :, 0] for name, angle in zip(("cos", "sin"), angles)}
     return tables
 

@@ -16,7 +16,7 @@ from torch import Tensor
 from ..modeling_decoder import ScratchDecoderForCausalLM
 from ..presets import gpt2
 from ..utils.errors import DataError
-from ..utils.markdown import table
+from ..utils.markdown import percent, table
 from .breaks import BREAKS, broken
 
 EQUALS = 10
@@ -135,7 +135,7 @@ def run_breaks(names: Sequence[str], seeds: int, steps: int | None) -> None:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # of models so small, several threads wait for each other
     try:
-        rows = [[name, *map(shown, means(name, seeds, steps))] for name in names]
+        rows = [[name, *map(percent, means(name, seeds, steps))] for name in names]
     finally:
         torch.set_num_threads(threads)
     print("", table(["part", "whole", "broken", "broken, reading the answer"], rows), sep="\n")
@@ -148,9 +148,6 @@ def means(name: str, seeds: int, steps: int | None) -> list[float]:
     for seed in range(seeds):
         whole, damaged = compared(name, seed, steps)
         found.append((whole.writing, damaged.writing, damaged.reading))
-        print(f"  seed {seed}: {shown(whole.writing)} of the digits right, broken {shown(damaged.writing)}", flush=True)
+        of_whole, of_broken = percent(whole.writing), percent(damaged.writing)
+        print(f"  seed {seed}: {of_whole} of the digits right, broken {of_broken}", flush=True)
     return [fmean(each) for each in zip(*found)]
-
-
-def shown(share: float) -> str:
-    return f"{100 * share:.1f} %"

@@ -13,7 +13,7 @@ from ..report.plots import name_steps, percent_formatter, write_png
 from ..report.sections import Section, as_page
 from ..utils.errors import counted
 from ..utils.files import write_json, write_text
-from ..utils.markdown import table
+from ..utils.markdown import percent, points, table
 from .statistics import CONFIDENCE, Difference, Scores, adjusted, paired_difference, spread
 from .variants import Factors, Variant
 
@@ -102,7 +102,7 @@ class Results:
 def shown(score: str, value: float, sign: str = "") -> str:
     """Format a score; sign "+": a difference, of shares in percentage points."""
     if score in SHARES:
-        return f"{100 * value:{sign}.2f}" + ("" if sign else " %")
+        return points(value) if sign else percent(value)
     return f"{value:{sign}.{2 if score in ('bleu', 'chrf', 'perplexity') else 4}f}"
 
 

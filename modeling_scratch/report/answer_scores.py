@@ -6,15 +6,16 @@ import re
 import string
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..data.questions import Question
-from .metrics import first_mean
+from .metrics import ScoreMetrics, first_mean
+from .predictions import ANSWERS, Predictions
 from .significance import Score, with_intervals
 
-SCORES = "exact_match", "f1"
 WORD = re.compile(r"\w+")
 SENTENCE = re.compile(r"[^.!?]+[.!?]*|.", re.DOTALL)
 ARTICLES = re.compile(r"\b(a|an|the)\b")
@@ -43,31 +44,41 @@ def word_f1(gold: str, found: str) -> float:
     return 2 * (given & words).total() / (given.total() + words.total())
 
 
-def score_answers(questions: Sequence[Question], found: Sequence[str]) -> np.ndarray:
+def score_answers(right: Sequence[Sequence[str]], found: Sequence[str]) -> np.ndarray:
     """Return exact match and F1 of each answer, (questions, 2): the best over the right ones.
 
     "" is the answer to a question that has none.
     """
     rows = []
-    for question, answer in zip(questions, found):
-        gold = [each.text for each in question.answers if normalised(each.text)] or [""]
+    for texts, answer in zip(right, found):
+        gold = [text for text in texts if normalised(text)] or [""]
         rows.append([max(score(text, answer) for text in gold) for score in (exact_match, word_f1)])
     return np.array(rows)
 
 
+def answer_scores(run: Predictions) -> np.ndarray:
+    """Return the scores of each answer of a run, (questions, 2)."""
+    return score_answers([*run.references], ["".join(found) for found in run.predicted])
+
+
+ANSWER_METRICS = ScoreMetrics(
+    (
+        Score("exact_match", "exact match", lambda values, _: values[:, [0]], first_mean),
+        Score("f1", "F1", lambda values, _: values[:, [1]], first_mean),
+    ),
+    "f1",
+    read=answer_scores,
+)
+
+
 def mean_scores(values: np.ndarray) -> dict[str, float]:
-    return dict(zip(SCORES, values.mean(0).tolist()))
-
-
-def _column(at: int, name: str) -> Score:
-    return Score(name, name, lambda values, _: values[:, [at]], first_mean)
+    return ANSWER_METRICS.compute(values, values)
 
 
 def summarise(values: np.ndarray) -> dict[str, Any]:
     """Return the mean scores (questions, 2) -> 2, and their 95 % percentile-bootstrap intervals over questions."""
-    scores = [_column(at, name) for at, name in enumerate(SCORES)]
-    found = with_intervals(scores, {"": values}, values)["models"][""]
-    return {**mean_scores(values), "intervals_95": {name: found[name]["interval_95"] for name in SCORES}}
+    found = with_intervals(ANSWER_METRICS.scores, {"": values}, values)["models"][""]
+    return {**mean_scores(values), "intervals_95": {name: each["interval_95"] for name, each in found.items()}}
 
 
 # Baselines
@@ -126,3 +137,11 @@ def baseline_answers(train: Sequence[Question], questions: Sequence[Question]) -
     if any(not question.answers for question in (*train, *questions)):
         answers[SILENCE] = [""] * len(questions)
     return answers
+
+
+def save_answers(
+    folder: Path, split: str, digest: str, texts: Sequence[str], right: Sequence[Sequence[str]], found: Sequence[str]
+) -> None:
+    """Write the answers of a run for `compare`. right: of each question; found: "" for no answer."""
+    answers = [[text] if text else [] for text in found]
+    Predictions.of_lists(ANSWERS, split, digest, [], texts, right, answers).save(folder)

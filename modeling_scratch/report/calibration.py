@@ -42,7 +42,7 @@ def negative_log_likelihood(logits: np.ndarray, labels: np.ndarray) -> float:
     return float(-log_softmax(logits, -1)[np.arange(len(labels)), labels].mean())
 
 
-def expected_calibration_error(logits: np.ndarray, labels: np.ndarray, bins: int = BINS) -> float:
+def expected_calibration_error(logits: np.ndarray, labels: np.ndarray) -> float:
     """ECE = sum over bins of |B| / N · |accuracy(B) - confidence(B)| (Guo et al. 2017, 2).
 
     The confidence of an example is its largest probability, max softmax(logits). Bin i of M has the examples with a
@@ -50,7 +50,7 @@ def expected_calibration_error(logits: np.ndarray, labels: np.ndarray, bins: int
     above 0 by chance, and more so with fewer examples.
     """
     confidences, correct = _confidences(logits), logits.argmax(-1) == labels
-    chosen = np.clip(np.ceil(confidences * bins).astype(int) - 1, 0, bins - 1)
+    chosen = np.clip(np.ceil(confidences * BINS).astype(int) - 1, 0, BINS - 1)
     return float(np.abs(np.bincount(chosen, correct - confidences)).sum() / len(labels))
 
 
@@ -93,9 +93,9 @@ def calibration_of(logits: np.ndarray, labels: np.ndarray, least_rows: int = LEA
     return Calibration(1.0 if obstacle else fit_temperature(logits, labels), len(labels), obstacle)
 
 
-def cross_fitted(logits: np.ndarray, labels: np.ndarray, seed: int = 0) -> np.ndarray:
+def cross_fitted(logits: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Divide the logits of each half of the examples by the temperature of the other half. Classes are stratified."""
-    order = np.random.default_rng(seed).permutation(len(labels))
+    order = np.random.default_rng(0).permutation(len(labels))
     order = order[np.argsort(labels[order], kind="stable")]
     divided = np.array(logits, dtype=np.float64)
     for half, other in ((order[::2], order[1::2]), (order[1::2], order[::2])):

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..data.text_pairs import from_fields
-from ..tasks.base import Metric, Results, baselines_of
-from ..utils.markdown import escaped, percent, quoted_rows, table
+from ..tasks.base import Metric, Results, baselines_of, shares_table
+from ..utils.markdown import escaped, percent, quoted_rows
 from .calibration import calibration_text
-from .metrics import METRICS, class_table
+from .metrics import METRICS
 from .run_tables import split_table
 from .significance import Score, scores_table
 from .verdicts import MODEL, finding, macro_f1_text, only_answer_headline
@@ -38,11 +38,14 @@ def paragraphs(*texts: str | None) -> str:
 
 def accuracy_table(models: Mapping[str, Mapping[str, Any]], f1_name: str) -> str:
     """Return the accuracy, its interval and the F1 of each model, by its name, in Markdown."""
-    rows = [
-        [name, percent(each["accuracy"]), " to ".join(map(percent, each["accuracy_interval_95"])), percent(each["f1"])]
-        for name, each in models.items()
-    ]
-    return table(["", "accuracy", "95 % interval", escaped(f1_name)], rows)
+    heads = {"accuracy": "accuracy", "accuracy_interval_95": "95 % interval", "f1": escaped(f1_name)}
+    return shares_table("", models, heads)
+
+
+def class_table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return the scores of each class as Markdown."""
+    heads = {name: name for name in ("precision", "recall")} | {"f1": "F1", "support": "support"}
+    return shares_table("class", {row["label"]: row for row in rows}, heads)
 
 
 def accuracy_sentence(evaluation: Evaluation) -> str:
@@ -108,7 +111,7 @@ def of_scores(evaluation: Evaluation) -> Results:
     """Report the scores of sets of classes or of numbers, and the first texts with their labels and answers."""
     text = [
         scores_text(evaluation, "this model"),
-        f"![Predictions]({evaluation['picture']})",
+        *([f"![Predictions]({picture})"] if (picture := evaluation["picture"]) else []),
         *_examples(f"The first texts of the {evaluation['split']} split:", evaluation),
     ]
     metrics = [

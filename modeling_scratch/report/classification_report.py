@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-import datasets
 import numpy as np
 from transformers import Trainer
+from transformers.trainer_utils import PredictionOutput
 
 from ..data.labelled_texts import ReviewData
 from ..tasks.base import Curve
@@ -25,12 +25,12 @@ from .metrics import (
     class_scores,
     macro_f1_decides,
 )
-from .plots import class_f1_png, confusion_matrix_png, predicted_against_true_png
+from .plots import confusion_matrix_png, predicted_against_true_png
 from .predictions import ONE_CLASS, Predictions
 from .quoted_texts import class_words_text, examples, find_misclassified, misclassified_text, save_misclassified
-from .report_files import blocks_text, evaluated_split, predict_split, quotes_texts, write_report
+from .report_files import blocks_text, evaluated_split, quotes_texts, write_report
 from .saved_baseline import keep_linear
-from .significance import share_interval
+from .significance import share_interval, with_intervals
 from .verdicts import (
     CONSTANT,
     MODEL,
@@ -76,15 +76,15 @@ class ClassifierReport(ABC):
     def numbered_classes(self) -> str:
         return ""
 
-    def write(self, trainer: Trainer, splits: datasets.DatasetDict, calibration: Calibration, advice: str = "") -> str:
+    def write(self, trainer: Trainer, predicted: PredictionOutput, calibration: Calibration, advice: str = "") -> str:
         """Return the report. Report, scores, predictions and plots are also written to the run's folder.
 
+        predicted: the outputs of the trained model for the evaluated split.
         advice: what the report says to try if the model is near a constant answer or worse than a baseline.
         """
-        prediction = predict_split(trainer, splits[self.split], self.split)
         if not trainer.is_world_process_zero():
             return ""
-        folder, logits = Path(trainer.args.output_dir or ""), np.asarray(prediction.predictions)
+        folder, logits = Path(trainer.args.output_dir or ""), np.asarray(predicted.predictions)
         names, digest = self.data.label_names, self.data.digest(self.split)
         about = self.split, digest, names, self.texts, self.labels, logits, self.problem_type
         predictions = Predictions.of_logits(*about)
@@ -234,7 +234,7 @@ class ScoreReport(ClassifierReport):
     """The report of a model whose scores are `ScoreMetrics`."""
 
     metrics: ScoreMetrics
-    picture: ClassVar[str]
+    picture: ClassVar[str | None] = None
     uncalibrated: ClassVar[str]  # why the probabilities are not calibrated
 
     @abstractmethod
@@ -248,9 +248,8 @@ class ScoreReport(ClassifierReport):
     def evaluation(self, predicted: np.ndarray) -> tuple[dict[str, Any], Mapping[str, Any]]:
         constant = np.broadcast_to(self.best_constant(), self.labels.shape)
         [baseline] = self.baselines
-        found = self.metrics.with_intervals(
-            {MODEL: predicted, baseline.name: baseline.predictions, CONSTANT: constant}, self.labels
-        )
+        predictions = {MODEL: predicted, baseline.name: baseline.predictions, CONSTANT: constant}
+        found = with_intervals(self.metrics.scores, predictions, self.labels)
         name = of_every_text(excerpt(self.shown(constant[0])))
         compared = by_score(self.metrics.score, found, self.labels, constant, name)
         only = excerpt(self.shown(predicted[0])) if has_one_answer(self.labels, predicted) else None
@@ -282,7 +281,6 @@ class ClassSetReport(ScoreReport):
     problem_type = "multi_label_classification"
     metrics = CLASS_SETS
     curve = Curve("loss", "eval_f1_micro", "micro F1")
-    picture = "f1_of_classes.png"
     uncalibrated = "one temperature divides the logits of a text with one class, and here each class has its own logit"
 
     def train_baselines(self, train_texts: list[str], seed: int) -> list[BaselineResult]:
@@ -300,7 +298,7 @@ class ClassSetReport(ScoreReport):
         return {"threshold": 0.5, "classes": class_scores(self.data.label_names, self.labels, predicted)}
 
     def draw(self, predicted: np.ndarray, evaluation: Mapping[str, Any], folder: Path) -> None:
-        class_f1_png(evaluation["classes"], folder / self.picture)
+        """Draw nothing: the table of the classes has all numbers."""
 
     def shown(self, answer: Any) -> str:
         return ", ".join(self.data.label_names[index] for index in np.flatnonzero(answer)) or "(none)"

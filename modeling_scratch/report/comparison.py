@@ -12,22 +12,21 @@ from typing import Any
 import numpy as np
 
 from ..data.labels import is_imbalanced
-from ..data.tables import MAX_FIELD_CHARACTERS
+from ..data.text_files import MAX_FIELD_CHARACTERS
 from ..data.text_pairs import from_fields
 from ..run.layout import EVALUATION, MISCLASSIFIED, PREDICTIONS, RECORD
-from ..tasks import trained_by
 from ..utils.errors import DataError
 from ..utils.files import check_output, write_json
 from ..utils.markdown import escaped, excerpt, table
 from ..utils.options import REQUIRED, option
+from .answer_scores import ANSWER_METRICS
 from .metrics import METRICS, ScoreMetrics, first_mean, macro_of_means, of_each_class
-from .predictions import ONE_CLASS, TAGS, Predictions
-from .significance import SIGNIFICANCE_LEVEL, Score, mcnemar, scores_table, shown_verdict, verdict
-from .tag_scores import TAG_METRICS, tag_counts
+from .predictions import ANSWERS, ONE_CLASS, TAGS, Predictions
+from .significance import SIGNIFICANCE_LEVEL, Score, mcnemar, scores_table, shown_verdict, verdict, with_intervals
+from .tag_scores import TAG_METRICS
 from .verdicts import one_hot
 
 MOST_ROWS = 5  # of texts with other labels, in an error
-CLASSIFIER = "train_classifier"
 
 
 def _classes(run: Predictions, references: np.ndarray) -> np.ndarray:
@@ -48,8 +47,9 @@ CLASS_METRICS = ScoreMetrics(
         Score("negative_log_likelihood", "negative log likelihood", _log_likelihoods, first_mean, False, False),
     ),
     "accuracy",
+    read=lambda run: run,
 )
-OF_SCORES = {ONE_CLASS: CLASS_METRICS, **METRICS, **TAG_METRICS}  # by problem type
+OF_SCORES = {ONE_CLASS: CLASS_METRICS, **METRICS, **TAG_METRICS, ANSWERS: ANSWER_METRICS}  # by problem type
 Key = tuple[str, int]  # the digest of a text, and which of the rows with this text
 
 
@@ -123,12 +123,11 @@ def read_run(folder: str) -> Predictions:
         raise DataError(f"{folder}: folder not found")
     if not any((run / name).exists() for name in (PREDICTIONS, RECORD, "config.json")):
         raise DataError(f"{folder}: not the folder of a run")
-    program = Path(str(_recorded(run / RECORD, "program") or CLASSIFIER)).stem
-    task = trained_by(program)
-    if not (run / PREDICTIONS).is_file() and not (task and task.keeps_predictions):
+    if not (run / PREDICTIONS).is_file():
+        program = Path(str(_recorded(run / RECORD, "program") or "unknown_program")).stem.replace("_", "-")
         raise DataError(
-            f"{folder}: a run of {program.replace('_', '-')}, which keeps no predictions to compare; compare the "
-            "scores in the results.md of the runs"
+            f"{folder}: a run of {program} without {PREDICTIONS}, which classifiers, taggers and models for questions "
+            "write at their end, from version 0.2.0; compare the scores in the results.md of others"
         )
     return Predictions.load(run)
 
@@ -170,9 +169,9 @@ def matched(
     dropped: the labels whose texts are left out. Raises `DataError` for other texts (without `common`), and for other
     classes and labels (without `labels_of`).
     """
-    first_name, judge = next(iter(runs)), runs[labels_of or next(iter(runs))]
+    first_name, labelled = next(iter(runs)), runs[labels_of or next(iter(runs))]
     _check_kinds(runs, dropped, labels_of)
-    names = list(dict.fromkeys(name for run in (judge, *runs.values()) for name in run.label_names))
+    names = list(dict.fromkeys(name for run in (labelled, *runs.values()) for name in run.label_names))
     runs = {name: run.with_labels(names) for name, run in runs.items()}
     runs = _without(runs, dropped, labels_of or first_name) if dropped else runs
     keys = [keys_of(run) for run in runs.values()]
@@ -214,9 +213,9 @@ def _check_kinds(runs: Mapping[str, Predictions], dropped: Sequence[str], labels
         raise DataError(f"--drop_labels {unknown[0]}: no run has this class; classes: {_listed(first.label_names)}")
 
 
-def _without(runs: Mapping[str, Predictions], dropped: Sequence[str], judge: str) -> dict[str, Predictions]:
-    """Return the runs without the texts that have one of the labels by the run that judges, or else by their own."""
-    labels = {key: runs[judge].references[row] for key, row in keys_of(runs[judge]).items()}
+def _without(runs: Mapping[str, Predictions], dropped: Sequence[str], labels_of: str) -> dict[str, Predictions]:
+    """Return the runs without the texts that have one of the labels by the run `labels_of`, or else by their own."""
+    labels = {key: runs[labels_of].references[row] for key, row in keys_of(runs[labels_of]).items()}
     kept = {}
     for name, run in runs.items():
         left_out = {run.label_names.index(label) for label in dropped}
@@ -252,7 +251,8 @@ def scores_of(runs: Mapping[str, Predictions], by_macro_f1: bool = False) -> dic
     metrics = OF_SCORES[first.problem_type]
     if by_macro_f1 and first.problem_type == ONE_CLASS:
         metrics = replace(metrics, decisive="f1_macro")
-    found = metrics.with_intervals({name: _read_by_scores(run) for name, run in runs.items()}, first.references)
+    read = {name: metrics.read(run) for name, run in runs.items()}
+    found = with_intervals(metrics.scores, read, first.references)
     differences = []
     for name, run in others:
         scores = {key: _negated(value) for key, value in found["differences"][name].items()}
@@ -265,10 +265,6 @@ def scores_of(runs: Mapping[str, Predictions], by_macro_f1: bool = False) -> dic
         about = {"run": name, "compared_with": first_name, "scores": scores, "score": metrics.decisive, **more}
         differences.append({**about, "verdict": shown_verdict(word, len(first.ids))})
     return {"runs": [{"name": name, "scores": found["models"][name]} for name in runs], "differences": differences}
-
-
-def _read_by_scores(run: Predictions) -> Any:
-    return run if run.problem_type == ONE_CLASS else tag_counts(run) if run.problem_type in TAGS else run.predicted
 
 
 def _negated(difference: Mapping[str, Any]) -> dict[str, Any]:

@@ -161,7 +161,7 @@ def _conflicts(data: ReviewData) -> list[list[str]]:
 
 def _class_counts(data: ReviewData, split: str) -> Counter[int]:
     """Return the number of texts that have each class."""
-    column = data.splits[split]["label"]
+    column = data.splits[split]["label"][:]
     if isinstance(data.kind, ClassSet):
         return Counter(dict(enumerate(data.kind.array(column).sum(0).astype(int).tolist())))
     return Counter(column)

@@ -41,7 +41,7 @@ class DoubtfulLabel(NamedTuple):
     text: str
 
 
-def find_doubtful_labels(data: ReviewData, seed: int = 0) -> list[DoubtfulLabel]:
+def find_doubtful_labels(data: ReviewData) -> list[DoubtfulLabel]:
     """Return the labels in doubt of all splits, read as those that they probably stand for, the surest first.
 
     Raises `DataError` if texts do not have one class each, and if they are too few.
@@ -57,7 +57,7 @@ def find_doubtful_labels(data: ReviewData, seed: int = 0) -> list[DoubtfulLabel]
     different = {(normalised(text), label) for text, label in zip(texts, labels.tolist())}
     if sum(count >= FOLDS for count in Counter(label for _, label in different).values()) < 2:
         raise DataError(f"--check_labels: fewer than two classes have {FOLDS} different texts to learn from; remove it")
-    probabilities = held_out_probabilities(texts, labels, len(names), seed)
+    probabilities = held_out_probabilities(texts, labels, len(names), seed=0)
     return [
         DoubtfulLabel(places[row], names[labels[row]], names[answer], f"{probabilities[row, answer]:.4f}", texts[row])
         for row, answer in zip(*in_doubt(probabilities, labels))

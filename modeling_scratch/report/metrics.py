@@ -5,8 +5,9 @@ metrics = ClassificationMetrics(["negative", "positive"])
 Trainer(..., compute_metrics=metrics)
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,7 @@ from transformers import EvalPrediction
 
 from ..data.labels import is_imbalanced
 from ..utils.errors import DivergedError
-from ..utils.markdown import percent, table
-from .significance import ROUNDING, Score, ratio, with_intervals
+from .significance import ROUNDING, Score, ratio
 
 
 def check_converged(logits: np.ndarray) -> None:
@@ -100,25 +100,20 @@ def macro_f1_decides(train_labels: Sequence[int] | np.ndarray, is_weighted: bool
     return is_weighted or is_imbalanced(train_labels)
 
 
-def class_table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return the scores of each class as Markdown."""
-    cells = [
-        [row["label"], *(percent(row[name]) for name in ("precision", "recall", "f1")), f"{row['support']:,}"]
-        for row in rows
-    ]
-    return table(["class", "precision", "recall", "F1", "support"], cells)
-
-
 # Several classes, or a number, for each text
 
 
 @dataclass(frozen=True)
 class ScoreMetrics:
-    """Scores with intervals. decisive: the name of the one that a verdict is about. answers: logits to predictions."""
+    """Scores with intervals. decisive: the name of the one that a verdict is about. answers: logits to predictions.
+
+    read: what the scores read of the `Predictions` of a run.
+    """
 
     scores: tuple[Score, ...]
     decisive: str
     answers: Callable[[np.ndarray], np.ndarray] = np.asarray
+    read: Callable[[Any], Any] = attrgetter("predicted")
 
     @property
     def score(self) -> Score:
@@ -133,9 +128,6 @@ class ScoreMetrics:
     def compute(self, predictions: Any, references: Any) -> dict[str, float]:
         parts = ((score, score.parts(predictions, references)) for score in self.scores)
         return {score.name: float(score.of_means(part.mean(0))) for score, part in parts}
-
-    def with_intervals(self, predictions: Mapping[str, Any], references: Any) -> dict[str, dict[str, dict[str, Any]]]:
-        return with_intervals(self.scores, predictions, references)
 
 
 def f1_of_means(means: np.ndarray) -> np.ndarray:

@@ -28,8 +28,6 @@ def confusion_matrix_png(matrix: np.ndarray, label_names: Sequence[str], path: s
     from sklearn.metrics import ConfusionMatrixDisplay
 
     matrix = np.asarray(matrix)
-    if matrix.shape != (len(label_names), len(label_names)):
-        raise ValueError(f"{len(label_names)} label names for a confusion matrix of shape {matrix.shape}")
     shown = np.flatnonzero(matrix.sum(axis=0) + matrix.sum(axis=1)).tolist() or list(range(len(label_names)))
     left_out, matrix = len(label_names) - len(shown), matrix[np.ix_(shown, shown)]
     side = float(np.clip(2.5 + 0.55 * len(shown), 4.5, 14))
@@ -77,22 +75,6 @@ def losses_and_score_png(
     _add_epochs(loss_axes, log_history)
     for axes in (loss_axes, score_axes):
         finish_panel(axes)
-    write_png(figure, path)
-
-
-def class_f1_png(classes: Sequence[Mapping[str, Any]], path: str | Path) -> None:
-    """Plot the F1 of each class as a bar, the best first, with the number of its texts, to the PNG file `path`."""
-    rows = sorted(classes, key=lambda row: row["f1"])
-    figure = new_figure(7, float(np.clip(1.5 + 0.3 * len(rows), 3, 40)))
-    axes = figure.subplots()
-    bars = axes.barh(range(len(rows)), [row["f1"] for row in rows], color=BLUE)
-    axes.bar_label(bars, [f"{row['f1']:.1%} ({row['support']:,})" for row in rows], padding=3, fontsize=8)
-    axes.set_yticks(range(len(rows)), labels=[_shortened(row["label"]) for row in rows], parse_math=False)
-    axes.set_xlim(0, 1.15)
-    axes.set_xticks(np.linspace(0, 1, 6))
-    axes.xaxis.set_major_formatter(percent_formatter(0))
-    axes.set_xlabel("F1 (number of texts with the class)")
-    axes.spines[["top", "right"]].set_visible(False)
     write_png(figure, path)
 
 
@@ -185,4 +167,4 @@ def finish_panel(axes: "Axes") -> None:
 
 def write_png(figure: "Figure", path: str | Path) -> None:
     with replacing(Path(path)) as temporary:
-        figure.savefig(temporary, format="png", dpi=150, bbox_inches="tight", pad_inches=0.15)
+        figure.savefig(temporary, format="png", dpi=150)

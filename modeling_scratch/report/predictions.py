@@ -4,7 +4,8 @@
 The first line describes the split: {"split", "digest", "texts", "labels"}, and "problem_type" unless each text has one
 class. Each further line is one text: {"id", "label", "prediction", "probabilities"}, the probabilities in the order of
 "labels". Label and prediction are the name of a class, a list of such names, or a number, which has no probabilities.
-Where words have labels, a text is a sentence, and label and prediction are the lists of those of its words.
+Where words have labels, a text is a sentence, and label and prediction are the lists of those of its words. Of a
+question on a context, the label is the list of the right answers, and the prediction that of the one found, if any.
 """
 
 import hashlib
@@ -28,7 +29,9 @@ DIGITS = 9  # significant ones, as many as float32 has
 DIGEST_CHARACTERS = 16  # 64 bits: no two of a billion texts are likely to share them
 ONE_CLASS = "single_label_classification"
 ENTITIES, WORD_CLASSES = TAGS = "entities", "word_classes"  # what labels of words say
-PROBLEM_TYPES = *get_args(ProblemType), *TAGS
+ANSWERS = "answers"
+LISTS = *TAGS, ANSWERS  # of labels of words, and of answers
+PROBLEM_TYPES = *get_args(ProblemType), *LISTS
 ARRAYS = "references", "predicted", "probabilities"
 DAMAGED = "damaged: restore it from a copy, or train again with --overwrite"
 
@@ -48,8 +51,8 @@ class Predictions:
     """The predictions on N texts of a split, over C classes.
 
     digest: of the texts and labels of the split, as in run_config.json. references, predicted: class indices (N,), sets
-    of classes (N, C) of 0 and 1, numbers (N,), or tuples of the labels of words (N,). probabilities: (N, C), or (N, 0)
-    of numbers and of words.
+    of classes (N, C) of 0 and 1, numbers (N,), or tuples of the labels of words or of answers (N,). probabilities:
+    (N, C), or (N, 0) of numbers and of tuples.
     """
 
     split: str
@@ -83,7 +86,7 @@ class Predictions:
             return _rounded(value)
         if self.problem_type == "multi_label_classification":
             return [self.label_names[index] for index in np.flatnonzero(value)]
-        if self.problem_type in TAGS:
+        if self.problem_type in LISTS:
             return [*value]
         return self.label_names[value]
 
@@ -109,9 +112,9 @@ class Predictions:
         return cls(*about, labels, predicted, probabilities, problem_type)
 
     @classmethod
-    def of_tags(
+    def of_lists(
         cls,
-        are_entities: bool,
+        problem_type: str,
         split: str,
         digest: str,
         label_names: Sequence[str],
@@ -119,9 +122,17 @@ class Predictions:
         labels: Sequence[Sequence[str]],
         predicted: Sequence[Sequence[str]],
     ) -> "Predictions":
-        """Build the predictions of the labels of words. texts: the sentences."""
+        """Build the predictions of the labels of the words of sentences, or of answers to pairs of texts."""
         arrays = _tuples(labels), _tuples(predicted), np.zeros((len(texts), 0))
-        return cls(split, digest, [*label_names], text_ids(texts), *arrays, TAGS[not are_entities])
+        return cls(split, digest, [*label_names], text_ids(texts), *arrays, problem_type)
+
+    def _are_valid(self) -> bool:
+        """Return whether numbers are finite, each word has a label and a prediction, and each question one answer."""
+        if self.problem_type == ANSWERS:
+            return max(map(len, self.predicted)) <= 1
+        if self.problem_type in TAGS:
+            return list(map(len, self.references)) == list(map(len, self.predicted))
+        return bool(np.isfinite(self.references).all() and np.isfinite(self.predicted).all())
 
     @property
     def correct(self) -> np.ndarray:
@@ -157,11 +168,8 @@ class Predictions:
 
     @classmethod
     def load(cls, run: Path) -> "Predictions":
-        """Read the file in the folder of a run. Raises `DataError` if it is missing or damaged."""
+        """Read the file in the folder of a run. Raises `DataError` if it is damaged."""
         path = run / PREDICTIONS
-        if not path.is_file():
-            written = "`modeling-scratch train-classifier` and `train-tokens` write it at their end, from version 0.2.0"
-            raise DataError(f"{path}: file not found; {written}")
         try:
             head, *rows = map(json.loads, path.read_text(encoding="utf-8").removesuffix("\n").split("\n"))
             names = list(head["labels"])
@@ -171,22 +179,13 @@ class Predictions:
             ids = [str(row["id"]) for row in rows]
             arrays = references, predicted, probabilities
             found = cls(str(head["split"]), str(head["digest"]), names, ids, *arrays, problem_type)
-            shape = len(ids), 0 if problem_type in ("regression", *TAGS) else len(names)
-            is_whole = (
-                len(ids) == head["texts"] > 0 and probabilities.shape == shape and _are_valid(references, predicted)
-            )
+            shape = len(ids), 0 if problem_type in ("regression", *LISTS) else len(names)
+            is_whole = len(ids) == head["texts"] > 0 and probabilities.shape == shape and found._are_valid()
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             raise DataError(f"{path}: {DAMAGED}") from error
         if not is_whole or not np.isfinite(probabilities).all():
             raise DataError(f"{path}: {DAMAGED}")
         return found
-
-
-def _are_valid(references: np.ndarray, predicted: np.ndarray) -> bool:
-    """Return whether numbers are finite, and each word has a label and a prediction."""
-    if references.dtype == object:
-        return list(map(len, references)) == list(map(len, predicted))
-    return bool(np.isfinite(references).all() and np.isfinite(predicted).all())
 
 
 def _tuples(rows: Sequence[Sequence[str]]) -> np.ndarray:
@@ -208,7 +207,7 @@ def _values(rows: Sequence[Mapping[str, Any]], name: str, problem_type: str, nam
     index = {label: number for number, label in enumerate(names)}
     if problem_type == ONE_CLASS:
         return np.array([index[row[name]] for row in rows], np.int64)
-    if problem_type in TAGS:
+    if problem_type in LISTS:
         return _tuples([list(map(str, row[name])) for row in rows])  # those of the data may be new to the run
     values = np.zeros((len(rows), len(names)))
     for row, line in enumerate(rows):

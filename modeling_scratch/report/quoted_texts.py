@@ -104,7 +104,7 @@ def save_misclassified(found: Sequence[Misclassified], run: Path) -> None:
 
 
 def class_scores_of_ngrams(
-    weights: LinearWeights, classes: int, texts: Sequence[str], labels: Sequence[int], seed: int = 0
+    weights: LinearWeights, classes: int, texts: Sequence[str], labels: Sequence[int]
 ) -> np.ndarray:
     """Return s (C, F) for C classes and F n-grams, by a sample of the training texts of each class.
 
@@ -114,7 +114,7 @@ def class_scores_of_ngrams(
     means = np.zeros((classes, len(weights.ngrams)))
     for index in np.unique(labels).tolist():
         rows = np.flatnonzero(np.asarray(labels) == index).tolist()
-        counts = weights.counter.transform([texts[row] for row in Random(seed).sample(rows, min(SAMPLE, len(rows)))])
+        counts = weights.counter.transform([texts[row] for row in Random(0).sample(rows, min(SAMPLE, len(rows)))])
         means[index] = np.asarray(weights.features(counts).mean(0)).ravel()
     scores = (weights.weight - weights.weight.mean(0)) * means
     scores[:, [at for at, ngram in enumerate(weights.ngrams) if JOINT in ngram.split()]] = 0

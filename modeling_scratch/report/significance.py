@@ -63,10 +63,9 @@ def ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
 # Intervals
 
 
-def percentile_interval(resampled: ArrayLike, level: float = 0.95) -> np.ndarray:
-    """Return the lower and the upper bound of the percentile bootstrap, (resamples, ...) -> (2, ...)."""
-    tail = (1 - level) / 2
-    return np.quantile(np.asarray(resampled), [tail, 1 - tail], axis=0)
+def percentile_interval(resampled: ArrayLike) -> np.ndarray:
+    """Return the bounds of the 95 % interval of the percentile bootstrap, (resamples, ...) -> (2, ...)."""
+    return np.quantile(np.asarray(resampled), [0.025, 0.975], axis=0)
 
 
 def share_interval(right: int, examples: int) -> tuple[float, float]:
@@ -89,7 +88,7 @@ def _interval(value: float, drawn: np.ndarray, examples: int, lowest: float) -> 
 
 
 def with_intervals(
-    scores: Sequence[Score], predictions: Mapping[str, Any], references: Any, seed: int = 0
+    scores: Sequence[Score], predictions: Mapping[str, Any], references: Any
 ) -> dict[str, dict[str, dict[str, Any]]]:
     """Return the value of each score of each model, and its 95 % percentile-bootstrap interval.
 
@@ -100,7 +99,7 @@ def with_intervals(
     parts = [[score.parts(each, references) for score in scores] for each in predictions.values()]
     blocks = [
         [[score.of_means(counts @ part / examples) for score, part in zip(scores, of_model)] for of_model in parts]
-        for counts in resamples(examples, seed)
+        for counts in resamples(examples, seed=0)
     ]
     drawn = np.concatenate(blocks, axis=-1)  # (models, scores, R)
     values = np.array([[score.of_means(part.mean(0)) for score, part in zip(scores, each)] for each in parts])

@@ -13,7 +13,7 @@ import numpy as np
 from ..data.tagged_sentences import OUTSIDE
 from .metrics import ScoreMetrics, f1_of_means, macro_of_means
 from .predictions import ENTITIES, WORD_CLASSES, Predictions
-from .significance import Score, ratio
+from .significance import Score, ratio, with_intervals
 
 Labels = Sequence[Sequence[str]]  # of the words of each sentence
 NAMES = "precision", "recall", "f1", "number"
@@ -57,7 +57,7 @@ def sentence_interval(gold: Labels, predicted: Labels, are_entities: bool) -> tu
     """Return the 95 % percentile-bootstrap interval of entity F1, or of the accuracy of words."""
     metrics = TAG_METRICS[ENTITIES if are_entities else WORD_CLASSES]
     counts = _counts(gold, predicted, are_entities)
-    found = ScoreMetrics((metrics.score,), metrics.decisive).with_intervals({"": counts}, counts)
+    found = with_intervals((metrics.score,), {"": counts}, counts)
     low, high = found["models"][""][metrics.decisive]["interval_95"]
     return low, high
 
@@ -112,8 +112,11 @@ TAG_METRICS = {
             ACCURACY,
         ),
         "f1",
+        read=tag_counts,
     ),
     WORD_CLASSES: ScoreMetrics(
-        (ACCURACY, Score("f1", "macro F1", lambda rows, _: rows[:, 2:], macro_of_means)), "accuracy"
+        (ACCURACY, Score("f1", "macro F1", lambda rows, _: rows[:, 2:], macro_of_means)),
+        "accuracy",
+        read=tag_counts,
     ),
 }

@@ -92,12 +92,16 @@ def train_baselines(task: Task, run: Run, data: ReviewData) -> Any:
     return baselines
 
 
-def report_classifier(training: Training, trainer: Any) -> Report:
-    """Write the report, with the scores of each split and the stages. Each process has to call this."""
-    run, splits = training.run, DatasetDict({name: encoded.rows for name, encoded in training.encoded.items()})
+def report_classifier(training: Training, trainer: Any, predicted: Any) -> Report:
+    """Write the report, with the scores of each split and the stages. Each process has to call this.
+
+    predicted: the outputs for the evaluated split.
+    """
+    run = training.run
     advice = what_to_try(run, training.data, trainer.state)
-    texts = [unescape(training.baselines.write(trainer, splits, training.weights, advice))]
+    texts = [unescape(training.baselines.write(trainer, predicted, training.weights, advice))]
     if training.arguments.evaluate_train:
+        splits = DatasetDict({name: encoded.rows for name, encoded in training.encoded.items()})
         texts.append(report_splits(trainer, splits))
     if training.stages and run.is_main:
         rows = [*training.stages, fine_tuning_stage(trainer, run.resumed_at)]

@@ -10,7 +10,7 @@ from ..utils.errors import DataError
 from ..utils.options import option
 from .arguments import EncoderTrainingArguments
 from .encoder_models import ModelArguments
-from .losses import CLASS_WEIGHTS, R_DROP, check_r_drop
+from .losses import CLASS_WEIGHTS
 from .search import TRIED, check_search
 
 BY_TEXTS = "by default, that of the table in docs/own-data.md for so many texts"
@@ -57,7 +57,6 @@ class ClassifierTrainingArguments(EncoderTrainingArguments):
     )
     class_weights: Literal["balanced"] | None = option(None, CLASS_WEIGHTS)
     calibrate: bool = option(True, "Divide the logits by a temperature, which is fitted on validation at the end.")
-    r_drop: float = option(0.0, R_DROP)
     save_linear_model: bool | None = option(None, SAVE_LINEAR_MODEL)
     evaluate_train: bool = option(False, "Also score the training texts, in a table of the scores of each split.")
     search_trials: int = option(0, "The number of trials of a hyperparameter search on validation; 0: train once.")
@@ -66,6 +65,5 @@ class ClassifierTrainingArguments(EncoderTrainingArguments):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_search(self)
-        check_r_drop(self.r_drop, bool(self.class_weights))
         if self.class_weights and self.search_trials:
             raise DataError("--search_trials excludes --class_weights")

@@ -54,18 +54,6 @@ def check_whole(trainer: Trainer, what: str) -> None:
         raise DataError(f"{what} requires the whole model in each process: launch it with scripts/accelerate/ddp.yaml")
 
 
-def loss_scale(trainer: Trainer, num_items_in_batch: Any) -> int:
-    """Return the factor by which Trainer multiplies a loss, for what is added to it.
-
-    Where the items of all processes are counted, their gradients are averaged all the same.
-    """
-    if num_items_in_batch is None or not trainer.args.average_tokens_across_devices:
-        return 1
-    if trainer.args.n_gpu > 1:  # with DataParallel, the outputs are those of all devices
-        return 1
-    return trainer.accelerator.num_processes // trainer.get_tp_size()
-
-
 @contextmanager
 def whole_weights(trainer: Trainer) -> Iterator[None]:
     """Save full state dicts inside this context, even if checkpoints are sharded."""

@@ -30,7 +30,7 @@ from ..data.containers import as_table, is_splits, texts_in
 from ..data.splits import SPLIT_NAMES
 from ..data.tables import IN_MEMORY
 from ..data.text_pairs import TEXT_FIELDS, of_parts, pair_columns, trained_columns
-from ..inference.answers import ALL, MULTI_LABEL, Choice, gives_numbers
+from ..inference.answers import ALL, Choice, gives_numbers
 from ..inference.arguments import PredictArguments
 from ..inference.classification import Classifier, load_classifier, uncounted
 from ..tasks import CLASSIFY, named
@@ -63,7 +63,7 @@ class Report:
 
         texts: one text, any container of texts, or a table with the column of texts that the model was trained on. A
         model of pairs takes pairs, such as `[("premise", "hypothesis")]`. Of several labels per text, "label" and
-        "score" are lists, of the labels with a probability of at least 0.5. A regression has a number as its "score",
+        "score" are lists, of the labels with a probability above 0.5. A regression has a number as its "score",
         and no probabilities. A text that is missing, or has no visible character, has the label None. Raises
         `DataError` for what are no texts, and for a damaged folder.
         """
@@ -82,10 +82,7 @@ class Report:
         arguments = PredictArguments(model=str(self.folder))
         arguments.text_column = list(TEXT_FIELDS) if self._has_pairs else None  # there is no table to have them
         classifier = load_classifier(arguments)
-        if gives_numbers(classifier.model.config):
-            return classifier
-        is_multi = classifier.model.config.problem_type == MULTI_LABEL
-        return replace(classifier, choice=Choice(ALL, 0.5 if is_multi else None))
+        return classifier if gives_numbers(classifier.model.config) else replace(classifier, choice=Choice(ALL))
 
 
 def _text_of(text: Any, has_pairs: bool) -> str:

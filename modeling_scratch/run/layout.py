@@ -39,10 +39,9 @@ ENTRIES = (
     Entry(RECORD, "arguments", is_shared=True),
     Entry(EXAMPLES),
     *(Entry(name, is_shared=True) for name in (EVALUATION, "all_results.json", VERIFICATION, CURVE)),
-    *(
-        Entry(name, is_shared=True)
-        for name in ("confusion_matrix.png", "f1_of_classes.png", "predicted_against_true.png")
-    ),
+    Entry("confusion_matrix.png", is_shared=True),
+    Entry("predicted_against_true.png", is_shared=True),
+    Entry("f1_of_classes.png", is_shared=True),  # by versions before 0.2.0
     *map(Entry, ("*_results.json", "trainer_state.json", "training_args.bin", "search.md", "study.db*")),
     *map(Entry, ("checkpoint-*", "_*checkpoint-*", "last-checkpoint", "run-*", "runs")),
 )

@@ -18,7 +18,7 @@ from ..report.metrics import METRICS, ClassificationMetrics, macro_f1_decides
 from ..utils.errors import DataError
 from .captured_trainer import PACKED_MODEL_TYPES
 from .encoder_models import ModelArguments
-from .losses import RDrop, StandardisedError, Twice, WeightedCrossEntropy, balanced_weights
+from .losses import StandardisedError, WeightedCrossEntropy, balanced_weights
 from .optimizers import predicts_numbers, scale_last_linear, start_at_mean
 
 
@@ -41,7 +41,7 @@ def unit_of(data: ReviewData) -> float:
 
 
 def weights_of(data: ReviewData) -> list[float]:
-    return balanced_weights(data.splits["train"]["label"], len(data.label_names))
+    return balanced_weights(data.labels("train").tolist(), len(data.label_names))
 
 
 def weighted_loss(data: ReviewData, arguments: Any) -> WeightedCrossEntropy | None:
@@ -63,7 +63,7 @@ PROBLEMS = {
         lambda data: [partial(scale_last_linear, unit=unit_of(data))],
     ),
 }
-OF_ONE_CLASS = "label_smoothing_factor", "search_trials", "class_weights", "r_drop"
+OF_ONE_CLASS = "label_smoothing_factor", "search_trials", "class_weights"
 
 
 def check_options(data: ReviewData, arguments: Any) -> None:
@@ -82,7 +82,7 @@ def check_options(data: ReviewData, arguments: Any) -> None:
 def best_score(data: ReviewData, arguments: Any) -> tuple[str, bool]:
     """Return the score that chooses the best epoch, and whether greater is better: of rare classes, macro F1."""
     is_weighted = bool(arguments.class_weights)
-    if data.problem_type == ONE_CLASS and macro_f1_decides(data.splits["train"]["label"], is_weighted):
+    if data.problem_type == ONE_CLASS and macro_f1_decides(data.labels("train"), is_weighted):
         return "f1_macro", True
     return PROBLEMS[data.problem_type].best_by
 
@@ -101,24 +101,16 @@ def trainer_options(data: ReviewData, arguments: Any, model: Any, padded: Callab
         "captured": are_captured(arguments),
         "compute_loss_func": problem.loss(data, arguments),
         "changes": problem.changes(data),
-        "train_collator": training_batches(arguments, model, padded),
-        "added_loss": RDrop(arguments.r_drop) if arguments.r_drop else None,
+        "train_collator": FlatBatches() if are_flat(arguments, model) else padded,
     }
-
-
-def training_batches(arguments: Any, model: Any, padded: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return the collator of training batches. padded: that of evaluation. Raises `DataError` if there is none."""
-    if arguments.r_drop:  # a flat batch is one row, and the second draw would be part of it
-        if arguments.flat_batches:
-            raise DataError("--r_drop excludes --flat_batches: leave one of them out")
-        return Twice(padded)
-    return FlatBatches() if are_flat(arguments, model) else padded
 
 
 def are_captured(arguments: Any) -> bool | None:
     """Return whether steps run as CUDA graphs; None: where it pays. Raises `DataError` where they cannot."""
-    padded = {"--flat_batches False": arguments.flat_batches is False, "--r_drop": arguments.r_drop}
-    excluding = {**padded, "--class_weights": arguments.class_weights}
+    excluding = {
+        "--flat_batches False": arguments.flat_batches is False,
+        "--class_weights": arguments.class_weights,
+    }
     obstacle = next((option for option, is_given in excluding.items() if is_given), None)
     if obstacle and arguments.cuda_graphs:
         raise DataError(f"--cuda_graphs True excludes {obstacle}: leave one of them out")

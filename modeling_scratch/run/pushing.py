@@ -18,7 +18,7 @@ from ..report.report_files import quotes_texts
 from ..sharing.hub import REPEAT, Repository
 from ..sharing.model_card import CARD_FILE, write_card
 from ..sharing.uploads import Upload, upload_of_checkpoint, upload_of_model
-from ..sharing.verification_record import write_verification
+from ..sharing.verification import write_verification
 from ..utils.errors import DataError, attempt, one_line
 from .distributed import whole_model
 

@@ -14,33 +14,32 @@ from transformers import PreTrainedTokenizerFast
 from tokenization import KINDS, STYLES
 
 from ..data.columns import read_texts
-from ..data.documents import read_column, read_plain_text
+from ..data.documents import TextSource, read_column, read_plain_text
 from ..data.splits import check_sources, find_splits, open_hub
+from ..data.tables import TableArguments, TableForm
 from ..data.text_files import format_of
 from ..utils.errors import DataError, counted, one_line
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, flush, remove
 from ..utils.markdown import percent
 from ..utils.options import REQUIRED, option
+from ..utils.terminal import told
 
 TOKENIZER_FILES = {"tokenizer.json", "tokenizer_config.json"}
 UNFINISHED = ".new-"  # begins the name of the folder that a tokenizer is saved into first
-SAMPLE_TEXTS = 1_000
+SAMPLE_TEXTS, LONGEST_SAMPLE = 1_000, 100_000  # characters
 
 
 @dataclass
-class TextArguments:
-    """The source of the texts: exactly one of `train_file`, `data_dir` and `dataset_name`."""
+class TextArguments(TableArguments, TextSource):
+    """The texts to learn from."""
 
     train_file: list[str] | None = option(None, "Training files: txt (one text per line), csv, tsv, jsonl or parquet.")
     data_dir: str | None = option(None, "A folder with train.csv, .tsv, .jsonl or .parquet.")
-    dataset_name: str | None = option(None, "A data set on the Hub; its train split is used.")
-    dataset_config_name: str | None = option(None, "The configuration of that data set.")
     text_column: list[str] | None = option(None, "The text columns; inferred if there is only one.")
     max_file_size: float = option(MAX_FILE_SIZE, MAX_FILE_SIZE_HELP)
 
     def __post_init__(self) -> None:
-        if [self.train_file, self.data_dir, self.dataset_name].count(None) != 2:
-            raise DataError("give exactly one of --train_file, --data_dir and --dataset_name")
+        super().__post_init__()
         check_sources(self.data_dir, self.max_file_size, self.train_file)
 
 
@@ -74,13 +73,13 @@ def stream_texts(arguments: TextArguments) -> Iterator[str]:
     paths = [Path(name) for name in arguments.train_file or ()]
     if arguments.data_dir:
         paths = find_splits(Path(arguments.data_dir))["train"]
-    return chain.from_iterable(_read_file(path, columns) for path in paths)
+    return chain.from_iterable(_read_file(path, columns, arguments.form) for path in paths)
 
 
-def _read_file(path: Path, columns: Sequence[str | None]) -> Iterator[str]:
+def _read_file(path: Path, columns: Sequence[str | None], form: TableForm) -> Iterator[str]:
     if format_of(path) == ".txt":
-        return read_plain_text(path, "line")
-    return (text for column in columns for _, text in read_texts(path, column))
+        return read_plain_text(path, "line", form)
+    return (text for column in columns for _, text in read_texts(path, column, form))
 
 
 def check_tokenizer_folder(folder: Path, overwrite: bool) -> None:
@@ -130,13 +129,16 @@ def train(texts: Iterable[str], arguments: TokenizerArguments) -> PreTrainedToke
 
 
 def summarize_tokenizer(tokenizer: PreTrainedTokenizerFast, texts: Sequence[str]) -> str:
-    """Return statistics of the tokenizer on some of its training texts."""
-    batch = tokenizer(texts, add_special_tokens=False, split_special_tokens=True, verbose=False)["input_ids"]
+    """Return statistics of the tokenizer on some of its training texts: of long ones, on their start."""
+    starts = [text[:LONGEST_SAMPLE] for text in texts]
+    batch = tokenizer(starts, add_special_tokens=False, split_special_tokens=True, verbose=False)["input_ids"]
     ids = list(chain.from_iterable(batch))
     unknown = ids.count(tokenizer.unk_token_id) / max(1, len(ids))
+    per_character = len(ids) / max(1, sum(map(len, starts)))
+    per_text = per_character * sum(map(len, texts)) / len(texts)
     return (
         f"vocabulary: {len(tokenizer):,} tokens\n"
-        f"tokens per text: {len(ids) / len(batch):.1f} on average, {percent(unknown)} of them unknown (in the first "
+        f"tokens per text: {per_text:.1f} on average, {percent(unknown)} of them unknown (in the first "
         f"{counted(len(batch), 'text')})"
     )
 
@@ -147,7 +149,8 @@ def run(texts: TextArguments, arguments: TokenizerArguments) -> None:
     check_tokenizer_folder(folder, arguments.overwrite)
     start, stream = time.perf_counter(), stream_texts(texts)
     first = list(islice(stream, SAMPLE_TEXTS))
-    tokenizer = train(chain(first, stream), arguments)
+    with told("learning from the texts"):
+        tokenizer = train(chain(first, stream), arguments)
     seconds = time.perf_counter() - start
     save(tokenizer, folder)
     print(summarize_tokenizer(tokenizer, first))

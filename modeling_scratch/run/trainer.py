@@ -44,7 +44,7 @@ from .checkpoints import (
     seal,
     set_aside,
 )
-from .distributed import check_whole, loss_scale, reporting_lost_processes, shard_on_cpu, whole_weights
+from .distributed import check_whole, reporting_lost_processes, shard_on_cpu, whole_weights
 from .optimizers import set_rates_by_depth
 from .pushing import Sharing
 from .resuming import (
@@ -70,10 +70,10 @@ class RunTrainer(Sharing, CapturedTrainer):
     logged and before evaluation and saving, to avoid synchronising at each step. Signals are handled in
     single-process runs; a launcher handles those of distributed runs.
 
-    train_collator, train_sampler: of training, where they are not those of evaluation. added_loss: of the outputs and
-    labels of a training batch, added to the loss. smooths_in_model: the model's `forward` takes the label smoothing, so
-    that it computes no logits for padding. changes: to the groups of the optimizer. target_tokenizer: saved beside the
-    other. keeps_checkpoints: False for trials, which nobody resumes. whole_for: what requires whole weights everywhere.
+    train_collator, train_sampler: of training, where they are not those of evaluation. smooths_in_model: the model's
+    `forward` takes the label smoothing, so that it computes no logits for padding. changes: to the groups of the
+    optimizer. target_tokenizer: saved beside the other. keeps_checkpoints: False for trials, which nobody resumes.
+    whole_for: what requires whole weights everywhere.
     """
 
     skips_padding = True  # compute_loss calls the losses of the model, and functions that are told of padding
@@ -83,7 +83,6 @@ class RunTrainer(Sharing, CapturedTrainer):
         *args: Any,
         train_collator: Callable[[Any], Any] | None = None,
         train_sampler: Sampler | None = None,
-        added_loss: Callable[[Any, Tensor, Any], Tensor] | None = None,
         smooths_in_model: bool = False,
         changes: Sequence[Change] = (),
         target_tokenizer: PreTrainedTokenizerBase | None = None,
@@ -96,7 +95,7 @@ class RunTrainer(Sharing, CapturedTrainer):
         if not isinstance(self.model, ScratchPreTrainedModel):  # others take num_items_in_batch, and ignore it
             self.model_accepts_loss_kwargs = False
         self.train_collator, self.train_sampler = train_collator, train_sampler
-        self.added_loss, self.smooths_in_model, self.changes = added_loss, smooths_in_model, changes
+        self.smooths_in_model, self.changes = smooths_in_model, changes
         if whole_for:
             check_whole(self, whole_for)
         if smooths_in_model:
@@ -153,16 +152,9 @@ class RunTrainer(Sharing, CapturedTrainer):
         return_outputs: bool = False,
         num_items_in_batch: Tensor | int | None = None,
     ) -> Any:
-        labels = inputs.get("labels")
-        if not model.training or labels is None:
-            return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
-        if self.smooths_in_model:
+        if self.smooths_in_model and model.training and "labels" in inputs:
             inputs = {**inputs, "smoothing": self.args.label_smoothing_factor}
-        loss, outputs = super().compute_loss(model, inputs, True, num_items_in_batch)
-        if self.added_loss is not None:
-            added = self.added_loss(outputs, labels, num_items_in_batch)
-            loss = loss + added * loss_scale(self, num_items_in_batch)
-        return (loss, outputs) if return_outputs else loss
+        return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
 
     def get_batch_samples(self, epoch_iterator: Any, num_batches: int, device: torch.device) -> tuple[list, Any]:
         """Measure how long the batches of a step take; count what the loss is divided by, if it has its own `count`."""

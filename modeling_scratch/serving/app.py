@@ -19,6 +19,7 @@ from starlette.types import ASGIApp
 
 from ..tasks import ROUTES
 from ..tasks.answerer import Answerer, Job
+from ..utils.options import option
 from .batches import Batcher, QueueFullError
 from .connections import LOOPBACK, KnownHosts
 from .interface import TEXT, Body, Endpoint, openapi, record
@@ -32,12 +33,14 @@ SHORT = 2_000  # characters; shorter inputs tokenise faster than a thread starts
 class Limits:
     """Limits of requests and of the queue."""
 
-    max_texts: int
-    max_characters: int
-    max_body_bytes: int
-    max_batch_tokens: int
-    max_waiting: int
-    timeout: float
+    max_batch_tokens: int = option(4096, "The maximum number of tokens per batch, with padding.")
+    max_waiting: int = option(1024, "The maximum number of queued texts; further requests get status 503.")
+    max_texts: int = option(64, "The maximum number of texts per request.")
+    max_characters: int = option(
+        100_000, "The maximum length of a text; tokens beyond the model's limit are truncated."
+    )
+    max_body_bytes: int = option(1_000_000, "The maximum size of a request body.")
+    timeout: float = option(30.0, "The time limit of a request in seconds, also at shutdown.")
 
 
 class Service:

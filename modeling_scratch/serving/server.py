@@ -2,7 +2,7 @@
 """The HTTP server of a model: arguments, socket and signals."""
 
 import socket
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import uvicorn
 
@@ -18,7 +18,7 @@ BACKLOG = 128  # connections that are accepted at a time
 
 
 @dataclass
-class ServeArguments(Address):
+class ServeArguments(Limits, Address):
     """The model, the address and the limits of a server."""
 
     model: str = option(
@@ -27,16 +27,8 @@ class ServeArguments(Address):
     )
     compile: bool = option(False, f"For a translator. {COMPILE_HELP}")
     max_connections: int = option(512, "The maximum number of open connections; more get status 503.")
-    max_batch_tokens: int = option(4096, "The maximum number of tokens per batch, with padding.")
-    max_waiting: int = option(1024, "The maximum number of queued texts; further requests get status 503.")
-    max_texts: int = option(64, "The maximum number of texts per request.")
-    max_characters: int = option(
-        100_000, "The maximum length of a text; tokens beyond the model's limit are truncated."
-    )
-    max_body_bytes: int = option(1_000_000, "The maximum size of a request body.")
     max_beams: int = option(MOST_BEAMS, "The maximum num_beams of requests and checkpoints.")
     max_new_tokens: int = option(MOST_NEW_TOKENS, "The maximum max_new_tokens of requests and checkpoints.")
-    timeout: float = option(30.0, "The time limit of a request in seconds, also at shutdown.")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -47,9 +39,6 @@ class ServeArguments(Address):
             raise DataError(f"--timeout {self.timeout}: must be above 0")
         if self.max_texts > self.max_waiting:
             raise DataError(f"--max_texts {self.max_texts}: exceeds --max_waiting {self.max_waiting}; raise the latter")
-
-    def limits(self) -> Limits:
-        return Limits(**{limit.name: getattr(self, limit.name) for limit in fields(Limits)})
 
 
 class Server(uvicorn.Server):
@@ -80,7 +69,7 @@ def serve(arguments: ServeArguments) -> None:
 def configuration(task: Answerer, arguments: ServeArguments) -> uvicorn.Config:
     """Return the settings of the HTTP server."""
     return uvicorn.Config(
-        build_app(task, arguments.limits(), arguments.hosts),
+        build_app(task, arguments, arguments.hosts),
         http="h11",
         limit_concurrency=arguments.max_connections,
         log_level="warning",

@@ -35,7 +35,7 @@ def use(run: Run) -> str:
 
 
 def other_ways(run: Run) -> str:
-    """Return the program of the model itself, and the command that verifies it."""
+    """Return the program of the model itself, and the command that verifies a copy of it."""
     arguments = ", ".join([as_python(run.name), *_trust(run)])
     answer, target = run.use.answer, []
     if isinstance(_example(run), TextPair):
@@ -55,11 +55,13 @@ def other_ways(run: Run) -> str:
     model = f"The model:\n\n{_program(lines)}"
     if not _has_code(run):
         return model
-    check = f"```bash\npython -m modeling_scratch.verify {shlex.quote(run.name)}\n```"
+    checks = "--checks recorded_files recorded_answers"
+    command = f"```bash\nmodeling-scratch doctor {shlex.quote(run.name)} {checks}\n```"
     return (
         f"{model}\n\nWith modeling-scratch installed, `import modeling_scratch` registers the classes in place of "
-        "`trust_remote_code=True`, and this verifies that a copy gives the outputs recorded after training:\n\n"
-        f"{check}"
+        "`trust_remote_code=True`, and this compares the files and the answers of a copy with those recorded after "
+        "training:\n\n"
+        f"{command}"
     )
 
 

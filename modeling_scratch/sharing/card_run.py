@@ -5,6 +5,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from ..report.report_files import without_texts
 from ..run.layout import RECORD
 from ..tasks import trained_by
 from ..tasks.base import Results, Task, Use
-from .quotations import may_quote
+from .run_record import may_quote
 
 TEXT, PAIR = "This is an example.", TextPair("What is this?", "This is an example.")  # where no text is quoted
 DEMO = "demo-reviews"  # without a data source
@@ -44,12 +45,8 @@ class Run:
         return cls(folder, name or folder.resolve().name, *setup, *results)
 
     @property
-    def program(self) -> str:
-        return Path(self.record["program"]).stem
-
-    @property
     def task(self) -> Task:
-        return trained_by(self.program)
+        return trained_by(Path(self.record["program"]).stem)
 
     @property
     def use(self) -> Use:
@@ -57,7 +54,7 @@ class Run:
         recorded = (self.config.get("task_specific_params") or {}).get(use.pipeline) or {}
         return use._replace(options={**use.options, **recorded})
 
-    @property
+    @cached_property
     def results(self) -> Results:
         if not self.evaluation:
             return Results("", [], "…")

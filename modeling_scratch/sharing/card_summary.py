@@ -16,8 +16,7 @@ from ..data.text_pairs import TEXT_FIELDS
 from ..report.report_files import examples_of
 from ..run.layout import EVALUATION, EXAMPLES
 from .model_card import CARD_FILE
-from .quotations import may_quote
-from .run_record import read_run
+from .run_record import may_quote, read_run
 
 MOST_EXAMPLES = 6
 TITLE = re.compile(r"^# (.+)$", re.MULTILINE)

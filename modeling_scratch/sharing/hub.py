@@ -12,8 +12,7 @@ from huggingface_hub import CommitInfo, CommitOperationAdd, CommitOperationDelet
 
 from ..utils.errors import DataError
 from .leaks import TOKEN
-from .quotations import QUOTING
-from .uploads import Upload
+from .uploads import QUOTING, Upload
 
 SIGNATURE = re.compile(r"(?<=\S)[?]\S+=\S+")  # of presigned storage URLs, which grant access
 LOG_IN = "set HF_TOKEN or log in with `hf auth login`"

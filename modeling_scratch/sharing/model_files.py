@@ -1,8 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The files of a folder: those of the model, those that no loader reads, and all others.
-
-The lists follow the loaders of transformers, sentence-transformers and PEFT. A file on neither list counts as read.
-"""
+"""The files of a folder: those of the model, which loaders of transformers, sentence-transformers and PEFT read."""
 
 import json
 import re
@@ -15,9 +12,8 @@ from transformers.dynamic_module_utils import get_relative_imports
 
 from ..pipelines import TARGET_FOLDER
 from ..registration.configs import KERNELS, repositories
-from ..run.layout import LINEAR, VERIFICATION
+from ..run.layout import LINEAR
 
-SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 WEIGHT_PATTERNS = ("*.safetensors", "*.safetensors.index.json")
 CODE = ("*.py", "custom_generate/*")
 TOKENIZERS = (
@@ -34,19 +30,13 @@ MODEL_FILES = (*CONFIGS, *CODE, *WEIGHT_PATTERNS, *TOKENIZERS, *SENTENCE_TRANSFO
 # What `save_pretrained` writes, beside the code that it names; other files of the model are in verify.json.
 SAVED_WEIGHTS = ("model.safetensors", "model-*-of-*.safetensors")
 SAVED = (
-    "config.json", "generation_config.json", *SAVED_WEIGHTS, INDEX, "tokenizer.json", "tokenizer_config.json",
-    "special_tokens_map.json", "added_tokens.json", "vocab.json", "vocab.txt", "merges.txt", "source.spm", "target.spm",
-    "spiece.model", "sentencepiece.bpe.model", "tokenizer.model", "chat_template.jinja",
+    "config.json", "generation_config.json", *SAVED_WEIGHTS, "model.safetensors.index.json", "tokenizer.json",
+    "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.json", "vocab.txt", "merges.txt",
+    "source.spm", "target.spm", "spiece.model", "sentencepiece.bpe.model", "tokenizer.model", "chat_template.jinja",
     "additional_chat_templates/*.jinja",
 )  # fmt: skip
 TOKENIZER_CONFIGS = ("tokenizer_config.json", f"{TARGET_FOLDER}/tokenizer_config.json")
 
-# What runs and people put beside a model.
-UNREAD = (
-    VERIFICATION, "run_config.json", "evaluation.json", "*_results.json", "trainer_state.json", "training_args.bin",
-    "events.out.tfevents.*", "_lock", "LICENSE*", "NOTICE*", "*.md", "*.txt", "*.pdf", "*.html", "*.ipynb", "*.png",
-    "*.jpg", "*.jpeg", "*.gif", "*.svg", "*.csv", "*.tsv", "*.jsonl", "*.parquet", "*.arrow", "*.log",
-)  # fmt: skip
 PRETRAINING = "pretraining"  # the folder of the first stage in that of a classifier
 # Loaded only by their own names.
 OTHER_FOLDERS = (
@@ -66,14 +56,6 @@ def is_one_of(name: str, patterns: tuple[str, ...]) -> bool:
     return inside and any(fnmatchcase(file, one) and file.count("/") == one.count("/") for one in patterns)
 
 
-def is_read(name: str) -> bool:
-    """Return whether a loader could read or run a file, or whether that is unknown."""
-    *folders, file = name.split("/")
-    if file.startswith(".") or any(fnmatchcase(part, one) for part in folders for one in OTHER_FOLDERS):
-        return False
-    return is_one_of(name, MODEL_FILES) or not any(fnmatchcase(file, pattern) for pattern in UNREAD)
-
-
 def all_files(folder: Path) -> list[str]:
     """Return the names of all files of a folder and below it, without checkpoints. A linked folder is one name."""
     return sorted(path.relative_to(folder).as_posix() for path in _walk(folder))
@@ -90,18 +72,6 @@ def _walk(folder: Path) -> Iterator[Path]:
 def model_files(folder: Path) -> list[str]:
     """Return the names of the model's files, without card, plots, results and checkpoints."""
     return [name for name in all_files(folder) if is_one_of(name, MODEL_FILES) and (folder / name).is_file()]
-
-
-def weight_files(folder: Path) -> set[str]:
-    """Return the names of the files that `from_pretrained` reads the weights from; none if that cannot be told."""
-    if (folder / SINGLE).is_file():
-        return {SINGLE}
-    try:
-        shards = set(json.loads((folder / INDEX).read_bytes())["weight_map"].values())
-    except (OSError, ValueError, RecursionError, LookupError, TypeError, AttributeError):
-        return set()
-    are_inside = all(isinstance(name, str) and "/" not in name and is_one_of(name, WEIGHT_PATTERNS) for name in shards)
-    return {INDEX, *shards} if are_inside else set()
 
 
 def named_code(folder: Path, names: Iterable[str]) -> list[str]:

@@ -23,11 +23,10 @@ from .hub import LOG_IN, Repository
 from .leaks import check_contents
 from .model_card import CARD_FILE, write_card
 from .model_files import MODEL_FILES, code_files, is_one_of
-from .quotations import quoting_files
+from .saved_model import load_model
 from .space import MODEL_FOLDER, space_files
-from .uploads import Upload, files_to_upload, left_out, upload_of_model
-from .verification import Verdict, verify
-from .verification_outputs import load_model
+from .uploads import Upload, files_to_upload, left_out, quoting_files, upload_of_model
+from .verification import differing_files
 
 
 @dataclass
@@ -142,12 +141,11 @@ def check_that_it_loads(folder: Path, names: Sequence[str]) -> None:
 
 def warn_of_record(alone: Path, folder: Path) -> None:
     """Warn if the files to upload are not those that verify.json records: no reader could verify them."""
-    if (alone / VERIFICATION).is_file() and (report := verify(alone)).verdict is not Verdict.SAME:
-        reasons = [f"{file.name} {file.status}" for file in report.files if file.matters]
-        shown = textwrap.shorten("; ".join([*reasons, *report.differences, *report.problems]), 200)
+    if found := differing_files(alone):
+        shown = textwrap.shorten(", ".join(found), 200)
         print(
-            f"WARNING: {folder / VERIFICATION} does not describe these files ({shown}): `verify` will not accept the "
-            "upload; modeling_scratch.verify.write_verification writes a new one",
+            f"WARNING: {folder / VERIFICATION} does not describe these files: {shown}; "
+            "modeling_scratch.verify.write_verification writes a new one",
             file=sys.stderr,
         )
 

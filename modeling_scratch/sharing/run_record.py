@@ -126,6 +126,15 @@ def read_run(folder: Path, groups: Collection[str] = ()) -> dict[str, Any]:
     return record
 
 
+def may_quote(record: Mapping[str, Any]) -> bool:
+    """Return whether files that are uploaded may quote texts of the data: the run had --texts_in_card.
+
+    record: as `read_run` returns it. Without one, the folder is not that of a run, and its owner decides.
+    """
+    training = record.get("training")
+    return not record or (isinstance(training, Mapping) and training.get("texts_in_card") is True)
+
+
 def settings_of(group: Any) -> dict[str, Any]:
     """Return arguments as recorded in run_config.json."""
     return without_paths(group.to_sanitized_dict() if isinstance(group, TrainingArguments) else asdict(group))

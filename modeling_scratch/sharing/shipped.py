@@ -2,8 +2,7 @@
 """List the code that a saved folder ships: `python -m modeling_scratch.sharing.shipped`.
 
 For each family: the files that save_pretrained copies beside the weights, and their statements. The code is parsed, not
-run. Exit status 1: a limit is exceeded, or a file uses a name of a library that is private or undocumented, and has no
-row in LIBRARY_NAMES or LIBRARY_ATTRIBUTES.
+run. Exit status 1: a limit is exceeded, or a file uses a private name of a library without a row in LIBRARY_ATTRIBUTES.
 """
 
 import ast
@@ -18,32 +17,8 @@ CONFIG_CLASSES: tuple[type[ScratchConfig], ...] = (ScratchEncoderConfig, Scratch
 MOST_FILES, MOST_STATEMENTS = 12, 1_200
 PIPELINES = {"pipelines.py", "question_answering.py"}  # shipped with the heads that need them, and not counted
 
-# Modules of libraries, or names in them: the page that documents each, or why it is used all the same. What
-# `from transformers import` gives is public and needs no row. Pages are those of
-# https://huggingface.co/docs/transformers (5.x) and https://huggingface.co/docs/huggingface_hub.
-MASKS = "masks in the form of each attention backend; models of the library import it"
-LIBRARY_NAMES = {
-    "huggingface_hub.dataclasses.strict": "page Strict Dataclasses",
-    "transformers.modeling_layers.GradientCheckpointingLayer": "page Custom Layers and Utilities",
-    "transformers.modeling_outputs": "page Model outputs",
-    "transformers.modeling_utils.ALL_ATTENTION_FUNCTIONS": "page Building a compatible model backend",
-    "transformers.utils.ModelOutput": "page Model outputs",
-    "transformers.utils.can_return_tuple": "page Model structure rules, TRF003",
-    "transformers.utils.logging": "page Logging",
-    "transformers.utils.output_capturing.OutputRecorder": "page Tracing model intermediate outputs",
-    "transformers.utils.output_capturing.capture_outputs": "page Tracing model intermediate outputs",
-    "transformers.pipelines.base.ChunkPipeline": "page Pipelines, chunk batching; no name at the top level",
-    "transformers.dynamic_module_utils.custom_object_save": "save_pretrained copies code by it",
-    "transformers.masking_utils.create_bidirectional_mask": MASKS,
-    "transformers.masking_utils.create_bidirectional_sliding_window_mask": MASKS,
-    "transformers.masking_utils.create_causal_mask": MASKS,
-    "transformers.masking_utils.create_sliding_window_causal_mask": MASKS,
-    "transformers.masking_utils.packed_sequence_mask_function": MASKS,
-    "transformers.utils.is_tracing": "checks that read values are left out of compiled and exported graphs",
-    "transformers.utils.versions.require_version": "refuses versions that load these models with random weights",
-}
-
-# Private attributes of the libraries' objects that the code reads, sets or overrides, likewise.
+# Private attributes of the libraries' objects that the code reads, sets or overrides: the page of
+# https://huggingface.co/docs/transformers (5.x) that documents each, or why it is used all the same.
 LIBRARY_ATTRIBUTES = {
     "_attn_implementation": "page Building a compatible model backend",
     "_can_record_outputs": "page Tracing model intermediate outputs",
@@ -67,7 +42,6 @@ LIBRARY_ATTRIBUTES = {
     "_supports_flex_attn": "flag of PreTrainedModel: flex_attention is allowed as attn_implementation",
     "_supports_sdpa": "flag of PreTrainedModel: sdpa is allowed as attn_implementation",
 }  # fmt: skip
-LIBRARIES = "transformers", "huggingface_hub"
 READERS = "getattr", "hasattr", "setattr"
 
 
@@ -110,29 +84,16 @@ def imported_siblings(source: str) -> list[str]:
 
 
 def imports(source: str) -> Iterator[tuple[int, str]]:
-    """Yield the line and the full name of each absolute import; "x.*" of a whole module x of a library."""
+    """Yield the line and the full name of each absolute import."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-            yield from ((node.lineno, f"{name}.*" if _root(name) in LIBRARIES else name) for name in names)
+            yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and not node.level:
             yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
 
 
-def _root(name: str) -> str:
-    return name.partition(".")[0]
-
-
 def is_private(name: str) -> bool:
     return any(part.startswith("_") and not part.endswith("__") for part in name.split("."))
-
-
-def is_listed(name: str) -> bool:
-    """Return whether an imported name needs no row, or has one."""
-    parent, _, last = name.rpartition(".")
-    if _root(name) not in LIBRARIES or (parent in LIBRARIES and last != "*"):
-        return not is_private(name)
-    return name in LIBRARY_NAMES or parent in LIBRARY_NAMES
 
 
 def private_attributes(source: str) -> Iterator[tuple[int, str]]:
@@ -161,11 +122,7 @@ def problems(sources: Mapping[str, str]) -> list[str]:
     """Return descriptions of names that shipped files must not use. sources: file name -> source text."""
     found, ours = [], own_names(sources.values())
     for file, source in sources.items():
-        found += [
-            f"{file}:{line}: {name} is private, or not listed in shipped.LIBRARY_NAMES"
-            for line, name in imports(source)
-            if not is_listed(name)
-        ]
+        found += [f"{file}:{line}: {name} is private" for line, name in imports(source) if is_private(name)]
         unlisted = {name: line for line, name in private_attributes(source) if name not in {*LIBRARY_ATTRIBUTES, *ours}}
         found += [f"{file}:{n}: {name} is not listed in shipped.LIBRARY_ATTRIBUTES" for name, n in unlisted.items()]
     return found

@@ -1,20 +1,23 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The files of a folder that leave it with a push: of a model, or of a checkpoint, checked for secrets and links."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+import json
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from ..pipelines import TARGET_FOLDER
-from ..run.layout import SHARED, VERIFICATION
+from ..report.report_files import examples_of
+from ..run.layout import EVALUATION, RESULTS, SHARED, VERIFICATION
 from ..utils.errors import DataError
 from ..utils.files import check_regular
 from .leaks import check_contents, check_links_inside
 from .model_files import MODEL_FILES, SAVED, SAVED_WEIGHTS, all_files, code_files, is_one_of
-from .quotations import QUOTING, may_quote, quoting_files
-from .run_record import read_run
-from .verification_record import RecordError, read_record
+from .run_record import may_quote, read_run
+from .verification import TEXTS, read_record
 
+QUOTING = (EVALUATION, RESULTS, VERIFICATION)  # what may quote texts of the data
 VOCABULARIES = ("tokenizer.json", "vocab.*", "*.spm", "*.model")
 
 
@@ -52,7 +55,7 @@ def files_to_upload(folder: Path) -> list[str]:
     """Return the names of the files to upload: those that a run writes or verify.json records, and the named code.
 
     Those that quote texts which the run may not quote, as earlier versions wrote them, are left out. Raises `DataError`
-    if the folder does not hold a model, or if one of the model's files is a link out of it.
+    if the folder does not hold a model, if a file of it is a link out of it, or if verify.json is damaged.
     """
     if not folder.is_dir():
         raise DataError(f"--folder {folder}: folder not found")
@@ -61,8 +64,9 @@ def files_to_upload(folder: Path) -> list[str]:
     for kind, patterns in ("config", ("config.json",)), ("weights", SAVED_WEIGHTS), ("tokenizer", VOCABULARIES):
         if not any("/" not in name and is_one_of(name, patterns) for name in names):
             raise DataError(f"--folder {folder}: not a model, no {kind} found ({', '.join(patterns[:2])})")
+    kept = {*SHARED, *(name for name in read_record(folder).get("files", ()) if is_one_of(name, MODEL_FILES))}
     try:
-        kept = {*SHARED, *code_files(folder), *_recorded(folder)}
+        kept |= set(code_files(folder))
     except ValueError as error:
         raise DataError(f"--folder {folder}: the files to upload do not load: {error}") from error
     kept |= {name for name in names if is_one_of(name, SAVED)}
@@ -71,11 +75,19 @@ def files_to_upload(folder: Path) -> list[str]:
     return [name for name in names if name in kept.difference(quoting_files(folder))]
 
 
-def _recorded(folder: Path) -> Iterable[str]:
-    try:
-        return read_record(folder / VERIFICATION)["files"]
-    except (RecordError, OSError):
-        return ()
+def quoting_files(folder: Path) -> list[str]:
+    """Return the names of results that quote texts which the run may not quote, as earlier versions wrote them.
+
+    Raises `DataError` if run_config.json or verify.json is damaged.
+    """
+    if may_quote(read_run(folder)):
+        return []
+    found: list[str] = []
+    with suppress(OSError, ValueError, AttributeError, RecursionError):
+        evaluation = json.loads((folder / EVALUATION).read_text(encoding="utf-8"))
+        found += [EVALUATION, RESULTS] if examples_of(evaluation) else []
+    texts = {entry["text"] for entry in read_record(folder).get("inputs", ())}
+    return [*found, VERIFICATION] if texts - {None, *TEXTS} else found
 
 
 def left_out(folder: Path, names: Collection[str]) -> list[str]:

@@ -69,11 +69,12 @@ def evaluate_answers(data: QuestionData, split: str, found: Sequence[str]) -> di
     from ..report.answer_scores import baseline_answers, mean_scores, score_answers, summarise
 
     questions = data.splits[split]
-    values = score_answers(questions, found)
+    right = [question.right for question in questions]
+    values = score_answers(right, found)
     others = baseline_answers(data.splits["train"], questions)
-    baselines = [{"name": name, **summarise(score_answers(questions, answers))} for name, answers in others.items()]
+    baselines = [{"name": name, **summarise(score_answers(right, answers))} for name, answers in others.items()]
     scores = {**summarise(values), "baselines": baselines}
-    has_answer = np.array([bool(question.answers) for question in questions])
+    has_answer = np.array([*map(bool, right)])
     kinds = {"with": values[has_answer], "without": values[~has_answer]}
     constant = f"gives {'the same' if found[0] else 'no'} answer to every question"
     return {
@@ -97,7 +98,7 @@ def _example(question: Question, found: str) -> dict[str, Any]:
     return {
         "question": excerpt(question.question),
         "context": excerpt(question.context, LONGEST_CONTEXT),
-        "answers": list(dict.fromkeys(excerpt(answer.text) for answer in question.answers)),
+        "answers": list(dict.fromkeys(map(excerpt, question.right))),
         "answer": excerpt(found),
     }
 
@@ -164,8 +165,12 @@ class QuestionAnswering(Task):
         return AnswerMetrics(training.answerer, training.data.splits[split], training.encoded[split].parts)
 
     def evaluate(self, training: Training, split: str, predicted: Any) -> dict[str, Any]:
-        found = self.metrics(training, split).answers(predicted.predictions)
-        evaluation = evaluate_answers(training.data, split, found)
+        from ..report.answer_scores import save_answers
+
+        data, found = training.data, self.metrics(training, split).answers(predicted.predictions)
+        evaluation = evaluate_answers(data, split, found)
+        digest, right = str(data.digests()[split]), [question.right for question in data.splits[split]]
+        save_answers(Path(training.arguments.output_dir), split, digest, data.texts(split), right, found)
         if lost := training.encoded[split].lost:
             evaluation["notes"] = [f"{lost:,} answers are in no window (--max_length), and so cannot be found."]
         return evaluation

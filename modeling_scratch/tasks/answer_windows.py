@@ -230,7 +230,8 @@ class AnswerMetrics:
         """predictions: logits of start and end, (windows, tokens) each. Raises `DataError` if training has diverged."""
         from ..report.answer_scores import mean_scores, score_answers
 
-        return mean_scores(score_answers(self.questions, self.answers(prediction.predictions)))
+        right = [question.right for question in self.questions]
+        return mean_scores(score_answers(right, self.answers(prediction.predictions)))
 
     def answers(self, logits: Any) -> list[str]:
         """Return the best answer to each question, "" for none."""

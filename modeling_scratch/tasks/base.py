@@ -15,8 +15,9 @@ from typing import Any, ClassVar, NamedTuple, TextIO
 from tqdm import tqdm
 from transformers import DataCollatorWithPadding
 
+from ..data.encoded_texts import in_chunks
 from ..inference.arguments import PredictArguments, refuse
-from ..inference.rows import check_input, in_chunks, read_input, row_writer, tell
+from ..inference.rows import check_input, read_input, row_writer, tell
 from ..tasks import PROGRAMS
 from ..utils.errors import DataError
 from ..utils.files import open_output
@@ -242,12 +243,11 @@ class Task:
     lab: ClassVar[Comparison | None] = None
 
     # purpose, use: of the card; purpose is a format of the record's entries. space: the app. reads: what the card says
-    # of long texts; None: the limit. keeps_predictions: whether runs can be compared.
+    # of long texts; None: the limit.
     purpose: ClassVar[str]
     use: ClassVar[Use]
     space: ClassVar[Space]
     reads: ClassVar[str | None] = None
-    keeps_predictions: ClassVar[bool] = False
 
     # files: formats of training files that are no tables. keys: a pattern at the start of others, such as JSON.
     files: ClassVar[frozenset[str]] = frozenset()

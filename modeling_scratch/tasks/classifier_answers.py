@@ -196,7 +196,6 @@ class AnsweringClassifier(Task):
     """The half of classification that is no training: the card, and what a saved model answers."""
 
     name = CLASSIFY
-    keeps_predictions = True
     use = Use("text-classification", "text-classification", "AutoModelForSequenceClassification", PROBABILITIES)
     space = Space("text-classification", LABELS % "text")
     outputs = (("Label", {"label": "Answer", "num_top_classes": MOST_LABELS}),)

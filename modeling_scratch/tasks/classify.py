@@ -33,7 +33,7 @@ SENTENCES = [
 
 class Classifying(AnsweringClassifier):
     arguments = ClassifierModelArguments, DataArguments, SelfPretrainingArguments, ClassifierTrainingArguments
-    predicts, reports_everywhere = False, True
+    reports_everywhere = True
     lab = Comparison(
         presets.ENCODERS, "accuracy", ("loss",), "--ema_decay 0 --no_calibrate --num_train_epochs 1",
         (ModelArguments, DataArguments, ClassifierTrainingArguments),
@@ -89,7 +89,7 @@ class Classifying(AnsweringClassifier):
         training.weights = calibrate(trainer)
 
     def report(self, training: Training, trainer: Any, split: str, predicted: Any) -> Report:
-        return report_classifier(training, trainer)
+        return report_classifier(training, trainer, predicted)
 
     def notes(self, data: ReviewData) -> list[str]:
         return [*data.notes, *data.warnings]

@@ -250,7 +250,6 @@ class Tagging(Task):
         {"aggregation_strategy": "simple"},
     )  # fmt: skip
     space = Space(PIPELINE, '{"text": text, "entities": pipe(text)}')
-    keeps_predictions = True
     files = frozenset(CONLL) - {".txt", ".tsv"}  # formats of no table
     keys = rb'"(tokens|words)"\s*:\s*\['
     refusal, read = "the model labels words", staticmethod(load_tagged)
@@ -307,12 +306,12 @@ class Tagging(Task):
 
     def evaluate(self, training: Training, split: str, predicted: Any) -> dict[str, Any]:
         """Score the entities that `predict` finds in the sentences, or the labels of words."""
-        from ..report.predictions import Predictions
+        from ..report.predictions import TAGS, Predictions
 
         data, encoded, baseline = training.data, training.encoded[split], FrequentLabels(training.data.splits["train"])
         labels = read_labels(training, split, predicted.predictions)
-        about = data.are_entities, split, str(data.digests()[split]), data.label_names, data.texts(split)
-        kept = Predictions.of_tags(*about, given_labels(data, split), labels)
+        about = TAGS[not data.are_entities], split, str(data.digests()[split]), data.label_names, data.texts(split)
+        kept = Predictions.of_lists(*about, given_labels(data, split), labels)
         kept.save(Path(training.arguments.output_dir))
         other = given_labels(data, split, baseline.predict(data.splits[split]))
         evaluation = evaluate_tagging(data, split, labels, other)

@@ -13,7 +13,6 @@ from ..data.translation_pairs import TranslationData, TranslationDataArguments, 
 from ..inference.arguments import PredictArguments
 from ..inference.text_generators import Translator
 from ..run.layout import TRANSLATIONS
-from ..run.losses import RDrop, Twice
 from ..utils.files import write_text
 from ..utils.markdown import escaped, excerpt, quoted_rows, table
 from .base import EXAMPLES, Comparison, Curve, Encoded, FileRow, Metric, Report, Results, Space, Task, Training, Use
@@ -128,12 +127,9 @@ class Translating(Task):
         peak = arguments.learning_rate or arguments.paper_rate(model.config.hidden_size, pairs)
         arguments.learning_rate = peak
         print(f"{model.num_parameters():,} parameters, peak learning rate {peak:.2g}")
-        collator = self.collate(training)
         return {
             "target_tokenizer": training.tokenizer[1],
             "smooths_in_model": True,
-            "train_collator": Twice(collator) if arguments.r_drop else collator,
-            "added_loss": RDrop(arguments.r_drop) if arguments.r_drop else None,
             "whole_for": "translation",  # each process translates on its own
         }
 

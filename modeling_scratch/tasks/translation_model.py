@@ -27,7 +27,6 @@ from ..inference.generation import SearchArguments
 from ..modeling_seq2seq import ScratchSeq2SeqForConditionalGeneration
 from ..run.arguments import RunArguments, save_where_evaluated
 from ..run.encoder_models import new_tokenizer
-from ..run.losses import R_DROP, check_r_drop
 from ..utils.errors import DataError
 from ..utils.options import option
 from .base import Encoded
@@ -85,7 +84,6 @@ class TranslationTrainingArguments(RunArguments, Seq2SeqTrainingArguments):
     adam_beta2: float = option(0.98, "Adam's beta2.")
     adam_epsilon: float = option(1e-9, "Adam's epsilon.")
     label_smoothing_factor: float = option(0.1, "The label smoothing of the training loss.")
-    r_drop: float = option(0.0, R_DROP)
     num_train_epochs: float = option(30.0, "The number of training epochs.")
     per_device_train_batch_size: int = option(128, "Training pairs per step and device.")
     per_device_eval_batch_size: int = option(128, "Texts per batch when translating.")
@@ -103,7 +101,6 @@ class TranslationTrainingArguments(RunArguments, Seq2SeqTrainingArguments):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_r_drop(self.r_drop)
         if self.average_checkpoints < 1 or self.num_beams < 1:
             raise DataError("--average_checkpoints and --num_beams must be at least 1")
         SearchArguments(num_beams=self.num_beams)  # applies the same checks

@@ -8,7 +8,6 @@ python scripts/maintenance/build_site.py build/site --picture docs/pictures/site
 """
 
 import html
-import json
 import re
 import shutil
 import sys
@@ -26,7 +25,7 @@ from modeling_scratch.course.building import read_lesson, sources
 from modeling_scratch.course.lessons import LessonArguments, write_lessons
 from modeling_scratch.data.text_pairs import pair_columns
 from modeling_scratch.inspection.explanation import explain
-from modeling_scratch.inspection.page import FOLDER, LEAST_POSITIONS, page
+from modeling_scratch.inspection.page import LEAST_POSITIONS, page
 from modeling_scratch.inspection.program import load_explained
 from modeling_scratch.inspection.weights import MOST_WEIGHTS, ROWS, packed_model
 from modeling_scratch.sharing.card_run import Run
@@ -95,38 +94,13 @@ def described(live: Live, folder: str) -> Live:
     return live._replace(folder=folder, data=title, tries=tries)
 
 
-def missing_part(rules: dict[str, Any] | None) -> str | None:
-    """The part of a tokenizer that its page does not know, as missingPart in tokenize.js finds it."""
-    if rules is None:
-        return "no fast tokenizer"
-    script = (FOLDER / "tokenize.js").read_text(encoding="utf-8")
-    steps = {"NORMALIZERS": rules["normalizer"], "PRE_TOKENIZERS": rules["pre_tokenizer"], "MODELS": [rules["model"]]}
-    for table, used in steps.items():
-        if odd := [step["type"] for step in used if step["type"] not in keys_of(script, table)]:
-            return odd[0]
-    for step in rules["pre_tokenizer"]:
-        is_known = step.get("pattern", {}).get("Regex") in keys_of(script, "PATTERNS")
-        if step["type"] == "Split" and not (is_known and step["behavior"] in ("Removed", "Isolated")):
-            return "Split"
-    odd = [each["content"] for each in rules["special"] if each["single_word"] or each["normalized"]]
-    is_whole = any("part" in entry for entry in rules["template"])
-    return next(iter([*rules["added"], *odd, *([] if is_whole else ["template"])]), None)
-
-
-def keys_of(script: str, table: str) -> list[str]:
-    """The keys of a table of a script."""
-    rows = re.search(rf"^const {table} = (\{{.*?\}});$", script, re.DOTALL | re.MULTILINE)
-    found = re.findall(r'[{,]\s+("(?:[^"\\]|\\.)*"|\w+): ', rows[1] if rows else "")
-    return [json.loads(key) if key.startswith('"') else key for key in found]
-
-
 def uncomputed(model: Any, rules: dict[str, Any] | None) -> str | None:
     """Why a page cannot compute what is typed; None where it can."""
     if packed_model(model, LEAST_POSITIONS) is None:
         values = {axis: getattr(model.config, axis) for axis in ROWS if hasattr(model.config, axis)}
         odd = next((f"{axis} {value}" for axis, value in values.items() if value not in ROWS[axis]), None)
         return f"a page does not compute {odd}" if odd else f"a page computes with up to {MOST_WEIGHTS:,} weights"
-    part = missing_part(rules)
+    part = "no fast tokenizer" if rules is None else rules["missing"]
     return part and f"a page does not know a part of its tokenizer ({part})"
 
 
@@ -187,10 +161,11 @@ def write_course(folder: Path) -> str:
     return "\n".join(links)
 
 
-def build(site: Path, lives: Sequence[Live], lessons: str) -> None:
-    """Write the live pages and the start page. lessons: its links to the course. Raises `DataError`."""
+def build(site: Path, lives: Sequence[Live], has_course: bool = True) -> None:
+    """Write the live pages, the course and the start page. Raises `DataError` before the course is written."""
     (site / "live").mkdir(parents=True, exist_ok=True)
     cards = [card(live, write_live_page(live, site / "live" / f"{live.name}.html")) for live in lives]
+    lessons = write_course(site / "course") if has_course else ""
     parts = {"version": modeling_scratch.__version__, "cards": "\n".join(cards), "lessons": lessons}
     template = TEMPLATE.read_text(encoding="utf-8")
     shutil.copyfile(ROOT / "modeling_scratch" / "block.svg", site / "block.svg")
@@ -216,7 +191,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     site, picture = given.pop("site"), given.pop("picture")
     try:
         lives = [described(live, given[live.name]) for live in LIVE]
-        build(site, lives, write_course(site / "course"))
+        build(site, lives)
     except DataError as error:
         parser.error(str(error))
     if picture:

@@ -17,6 +17,7 @@ import torch
 import train_classifier
 import writers
 from conftest import refused
+from records import findings
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from serving import save_classifier
@@ -27,7 +28,7 @@ from modeling_scratch.bridges.model_limits import check_model_files
 from modeling_scratch.bridges.model_sources import check_folder
 from modeling_scratch.sharing.push import check_that_it_loads
 from modeling_scratch.utils.errors import DataError
-from modeling_scratch.verify import verify, write_verification
+from modeling_scratch.verify import write_verification
 
 
 @pytest.fixture(scope="module")
@@ -173,9 +174,7 @@ def test_a_copy_is_not_verified_and_not_pushed_with_it(folder: Path) -> None:
     write_verification(ScratchEncoderForSequenceClassification.from_pretrained(folder), None, folder)
     names = [path.name for path in folder.iterdir()]
     lead_outside(folder)
-    report = verify(folder)
-    assert report.verdict != 0
-    assert any("not a file of its folder" in line for line in [*report.problems, *report.differences])
+    assert "not a file of its folder" in findings(folder)["loading"].what
     with pytest.raises(DataError, match="not a file of its folder"):
         check_that_it_loads(folder, [*{*names, "model.safetensors.index.json"} - {"model.safetensors"}])
 

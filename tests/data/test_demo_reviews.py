@@ -12,6 +12,7 @@ from itertools import chain
 from pathlib import Path
 
 import pytest
+import regex
 
 from modeling_scratch.data import demo_reviews
 from modeling_scratch.data.demo_reviews import (
@@ -84,30 +85,30 @@ OPINION = re.compile(r"\b(" + "|".join(sorted(OPPOSITE, key=len, reverse=True)) 
 
 @pytest.fixture(scope="module")
 def splits():
-    return demo_splits()
+    return demo_splits(train_size=20_000)
 
 
-@cache
-def regex(symbol: str, sign: int) -> str:
+def rule(symbol: str, sign: int) -> str:
     """What the grammar makes of a symbol, each word of opinion written as its kind and sign."""
-    if symbol in PAIRS:
-        return re.escape(f"{symbol}{'-+'[sign > 0]}")
 
     def expand(slot: re.Match) -> str:
-        if slot[1] == "?":
-            return f"(?:{regex(slot[2], 1)}|{regex(slot[2], -1)})"
-        return regex(slot[2], -sign if slot[1] == "-" else sign)
+        signs = {"?": (1, -1), "-": (-sign,)}.get(slot[1], (sign,))
+        return f"(?:{'|'.join(called(slot[2], each) for each in signs)})"
 
-    return (
-        "(?:" + "|".join(SLOT.sub(expand, pattern) for pattern in PATTERNS[symbol] + NEW_PATTERNS.get(symbol, [])) + ")"
-    )
+    patterns = PATTERNS[symbol] + NEW_PATTERNS.get(symbol, [])
+    return f"(?P<{symbol}_{sign > 0}>{'|'.join(SLOT.sub(expand, pattern) for pattern in patterns)})"
+
+
+def called(symbol: str, sign: int) -> str:
+    return re.escape(f"{symbol}{'-+'[sign > 0]}") if symbol in PAIRS else f"(?&{symbol}_{sign > 0})"
 
 
 @cache
-def opinions(sign: int) -> re.Pattern:
+def opinions(sign: int) -> regex.Pattern:
     """The sentences that say what the writer thinks of the film."""
-    sentences = f"{regex('verdict', sign)}|{regex('short', sign)}"
-    return re.compile(sentences.replace("this film", f"(?:this|the) {regex('genre', 1)}"), re.IGNORECASE)
+    rules = "".join(rule(symbol, each) for symbol in PATTERNS for each in (1, -1))
+    rules = rules.replace("this film", f"(?:this|the) {called('genre', 1)}")
+    return regex.compile(f"(?:{called('verdict', sign)}|{called('short', sign)})(?(DEFINE){rules})", regex.IGNORECASE)
 
 
 def reading(text: str) -> set[str]:

@@ -176,3 +176,17 @@ def test_what_is_wrong_is_said_with_its_place(
     (tmp_path / name).write_bytes(content)
     with fault(name, *told):
         load(tmp_path / name, **options)
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv"])
+def test_a_first_line_that_could_be_a_text_is_said_and_is_one_with_no_header(tmp_path: Path, name: str) -> None:
+    texts = many(20)["text"]
+    (tmp_path / name).write_text("\n".join(texts))
+    documents = load(tmp_path / name)
+    assert sorted([*documents.train, *documents.validation]) == sorted(texts[1:])
+    assert f"{texts[0]!r} is read as the name of a column; if it is a row, set --no_header" in documents.notes
+    whole = load(tmp_path / name, no_header=True)
+    assert sorted([*whole.train, *whole.validation]) == sorted(texts)
+    (tmp_path / name).write_text("\n".join(["Documents of 2024", "text", *texts]))
+    below = load(tmp_path / name, header_row=2)
+    assert sorted([*below.train, *below.validation]) == sorted(texts)

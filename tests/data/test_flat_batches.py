@@ -13,7 +13,7 @@ from transformers import BertConfig, BertForSequenceClassification, DataCollator
 from modeling_scratch import ScratchEncoderConfig, ScratchEncoderForSequenceClassification
 from modeling_scratch.data.collators import FlatBatches
 from modeling_scratch.run.classifier_arguments import ClassifierTrainingArguments
-from modeling_scratch.run.problem_types import are_flat, training_batches
+from modeling_scratch.run.problem_types import are_flat
 from modeling_scratch.run.trainer import RunTrainer
 from modeling_scratch.utils.errors import DataError
 from tokenization import train_wordlevel_tokenizer
@@ -40,7 +40,7 @@ def trainer(folder: Path, network: nn.Module | None = None, **options: Any) -> R
         save_strategy="no", use_cpu=True, disable_tqdm=True, report_to="none", **options,
     )  # fmt: skip
     network, padded = network or model(), DataCollatorWithPadding(TOKENIZER)
-    collator = training_batches(arguments, network, padded)
+    collator = FlatBatches() if are_flat(arguments, network) else padded
     return RunTrainer(network, arguments, padded, ROWS, ROWS, train_collator=collator)
 
 

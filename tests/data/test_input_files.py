@@ -17,9 +17,13 @@ import train_tokenizer
 import train_tokens
 import train_translation
 from processes import refusal
+from text_samples import fault, write
 
-from modeling_scratch.data.columns import read_lines
+from modeling_scratch.data.columns import read_lines, read_texts
+from modeling_scratch.data.labelled_texts import load_splits
+from modeling_scratch.data.splits import DataArguments
 from modeling_scratch.data.tables import read_rows
+from modeling_scratch.data.text_files import MAX_FIELD_CHARACTERS
 from modeling_scratch.utils.errors import DataError
 
 RUN = "--train_file {file} --output_dir {folder}/run"
@@ -85,3 +89,16 @@ def test_a_link_to_itself_is_refused(tmp_path: Path) -> None:
         (tmp_path / name / "1.txt").symlink_to(tmp_path / name / "1.txt")
     with pytest.raises(DataError, match=r"1\.txt: "):
         list(read_rows(tmp_path))
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.parquet"])
+def test_a_text_that_is_a_whole_file_is_refused_with_its_row_and_size(tmp_path: Path, name: str) -> None:
+    path = write(tmp_path / name, {"text": ["ok", "x" * (MAX_FIELD_CHARACTERS + 1)], "label": [0, 1]})
+    size = "a text of 10,000,001 characters, of which at most 10,000,000 are read"
+    with fault(f"{name}, row 2, column 'text'", size):
+        load_splits(DataArguments(train_file=str(path)))
+    with fault(f"{name}, row 2, column 'text'", size):
+        list(read_texts(path, "text"))
+    (tmp_path / "a.txt").write_text("x" * (MAX_FIELD_CHARACTERS + 1))
+    with (tmp_path / "a.txt").open("rb") as handle, fault("a.txt, line 1: longer than 10,000,000 characters"):
+        list(read_lines(handle, "a.txt"))

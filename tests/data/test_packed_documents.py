@@ -93,8 +93,9 @@ def test_no_document_sees_another(family: str) -> None:
             torch.testing.assert_close(logits[start:end], alone, atol=1e-5, rtol=0)
 
 
-def test_a_long_document_is_tokenised_in_parts_and_is_one_document() -> None:
-    text = "".join(f"line {number} abc\n" for number in range(LONG_TEXT // 6))
+@pytest.mark.parametrize("end", ["\n", " "])
+def test_a_long_document_is_tokenised_in_parts_and_is_one_document(end: str) -> None:
+    text = "".join(f"line {number} abc{end}" for number in range(LONG_TEXT // 6))
     tokens = join(list(TO_TOKENS([text, "abc"])))
     assert tokens.documents.sum() == 2
     assert TOKENIZER.decode(tokens.ids[1 : len(text) + 1]) == TOKENIZER.decode(TOKENIZER(text)["input_ids"])

@@ -19,7 +19,8 @@ from text_samples import WRITERS, fault, load, reviews, write
 
 from modeling_scratch.data.labelled_texts import load_splits
 from modeling_scratch.data.splits import DataArguments
-from modeling_scratch.data.tables import MAX_FIELD_CHARACTERS, TableForm, read_rows
+from modeling_scratch.data.tables import TableForm, read_rows
+from modeling_scratch.data.text_files import MAX_FIELD_CHARACTERS
 
 TEXTS = ["plain", "one, two; three", 'a "quote"', "two\nlines | a tab\t", "", "ünï ☃", "a;b;c", "x,y"]
 TEXT_WRITERS = [suffix for suffix in WRITERS if suffix != ".parquet"]

@@ -1,6 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Pairs come in whole from tables and from pairs of files, and what is wrong with them is said with its place."""
 
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -136,7 +137,7 @@ def test_what_files_of_lines_in_a_folder_leave_open_is_asked(tmp_path: Path) -> 
 def test_a_table_without_a_header_of_short_texts_is_refused(tmp_path: Path, first: tuple[str, str]) -> None:
     path = tmp_path / "pairs.tsv"
     path.write_text("".join(f"{source}\t{target}\n" for source, target in [first, *PAIRS]))
-    with fault("pairs.tsv", repr(first[0]), "add a line of names above it"):
+    with fault("pairs.tsv", repr(first[0]), "set --no_header"):
         load(train_file=[str(path)])
     assert len(load(train_file=[str(path)], source_column=first[0], target_column=first[1]).splits["train"]) == 39
 
@@ -149,3 +150,20 @@ def test_a_table_without_a_header_keeps_its_first_pair(tmp_path: Path, name: str
     data = load_pairs(TranslationDataArguments(data_dir=str(tmp_path)))
     assert sum(map(len, data.splits.values())) == 20
     assert "no header" in data.describe()
+
+
+def test_tables_and_lines_are_read_as_the_options_say(tmp_path: Path) -> None:
+    """Two words could be names of columns, so that nothing is guessed."""
+    rows = [f"dog {n}\tHünd {n}\n" for n in range(40)]
+    (tmp_path / "bare.tsv").write_text("".join(rows), encoding="cp1252")
+    (tmp_path / "titled.csv").write_text("".join(["Pairs\n", "en;de\n", *rows]).replace("\t", ";"), encoding="cp1252")
+    (tmp_path / "one.en").write_text("".join(row.split("\t")[0] + "\n" for row in rows))
+    (tmp_path / "one.de").write_text("".join(row.split("\t")[1] for row in rows), encoding="cp1252")
+    expected = [tuple(row.rstrip().split("\t")) for row in rows]
+    for names, options in (
+        (["bare.tsv"], {"no_header": True}),
+        (["titled.csv"], {"header_row": 2}),
+        (["one.en", "one.de"], {}),
+    ):
+        data = load(train_file=[str(tmp_path / name) for name in names], encoding="cp1252", **options)
+        assert sorted(chain.from_iterable(data.splits.values())) == sorted(expected)

@@ -9,18 +9,15 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import demo as program
 import gradio_client
 import httpx
 import pytest
 import torch
 from conftest import refused
-from demos import SAVE
+from demos import SAVE, demo_of
 from transformers import pipeline, set_seed
 
-from modeling_scratch.demo.app import DemoArguments, build_page, running
-from modeling_scratch.demo.explanations import Explanations
-from modeling_scratch.demo.views import View
+from modeling_scratch import ScratchEncoderModel
 from modeling_scratch.inference.arguments import PredictArguments
 from modeling_scratch.serving.answerers import load_page
 from modeling_scratch.sharing.card_summary import Summary, read_summary
@@ -53,7 +50,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @contextmanager
 def client_of(folder: Path, **options: Any) -> Iterator[Any]:
-    with running(DemoArguments(model=str(folder), port=0, **options)) as (url, public):
+    with demo_of(folder, **options) as (url, public):
         assert public is None
         yield gradio_client.Client(url, verbose=False)
 
@@ -176,7 +173,7 @@ def test_the_entities_of_a_long_text_are_found_in_windows(folders: dict[str, Pat
 def test_the_server_shows_its_page_and_no_file(folders: dict[str, Path]) -> None:
     """Nor does it answer to the name of another host, under which a page of the web could ask it."""
     folder = folders["labels"]
-    with running(DemoArguments(model=str(folder), port=0)) as (url, _), httpx.Client(base_url=url) as http:
+    with demo_of(folder) as (url, _), httpx.Client(base_url=url) as http:
         shown = http.get("/").text + http.get("/config").text + http.get("/gradio_api/info").text
         assert str(folder.parent) not in shown
         assert str(Path.cwd()) not in shown
@@ -219,6 +216,10 @@ class Written:
 
 def test_a_button_makes_a_page_that_explains_the_answer(folders: dict[str, Path], tmp_path: Path) -> None:
     """Without what makes such pages, there is no button."""
+    from modeling_scratch.demo.app import build_page
+    from modeling_scratch.demo.explanations import Explanations
+    from modeling_scratch.demo.views import View
+
     model = load_page(PredictArguments(model=str(folders["labels"])))
     explanations = Explanations(tmp_path, Written)
     names = []
@@ -237,10 +238,10 @@ def test_a_button_makes_a_page_that_explains_the_answer(folders: dict[str, Path]
 def test_what_cannot_be_shown_is_one_line(
     folders: dict[str, Path], tmp_path: Path, capfd: pytest.CaptureFixture
 ) -> None:
-    from modeling_scratch import ScratchEncoderModel  # it has no head
+    import demo as program
 
     config = ScratchEncoderModel.config_class.from_pretrained(folders["labels"])
-    ScratchEncoderModel(config).save_pretrained(tmp_path)
+    ScratchEncoderModel(config).save_pretrained(tmp_path)  # it has no head
     refused(capfd, program.main, ["--model", tmp_path, "--port", 0], "ScratchEncoderModel has no head")
     refused(capfd, program.main, ["--model", "nowhere/to/be/found", "--port", 0], "nowhere/to/be/found")
     refused(capfd, program.main, ["--model", "x", "--port", 70_000], "--port 70000: must be from 0 to 65535")

@@ -6,10 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from demos import SAVE
+from demos import SAVE, demo_of
 from transformers import pipeline
-
-from modeling_scratch.demo.app import DemoArguments, running
 
 pytestmark = pytest.mark.browser
 TEXT = "a slow and bad film by Anna Berg"
@@ -27,7 +25,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def url(folder: Path) -> Iterator[str]:
-    with running(DemoArguments(model=str(folder), port=0, max_characters=200)) as (url, _):
+    with demo_of(folder, max_characters=200) as (url, _):
         yield url
 
 
@@ -55,7 +53,7 @@ def test_a_person_reads_a_text_that_grows(page: Any, tmp_path: Path) -> None:
     folder = SAVE["writer"](tmp_path)
     write = pipeline("text-generation", model=str(folder))
     written = write("abc", max_new_tokens=12, do_sample=False)[0]["generated_text"]
-    with running(DemoArguments(model=str(folder), port=0)) as (url, _):
+    with demo_of(folder) as (url, _):
         page.goto(url)
         page.get_by_label("Prompt").fill("abc")
         page.get_by_label("number input for At most so many new tokens").fill("12")

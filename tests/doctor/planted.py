@@ -6,13 +6,13 @@ Each is a change of what a model of the library reads (`before`) or returns (`af
 
 import copy
 from collections.abc import Callable
-from functools import wraps
+from functools import partial
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from toys import SIZES, Toy, decoder_config, subclass
+from toys import SIZES, After, Toy, changed, decoder_config, made, subclass
 from transformers import (
     BertConfig,
     BertForQuestionAnswering,
@@ -26,34 +26,7 @@ from transformers import (
 )
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
-Change = Callable[[Any, dict[str, Any]], None]
-After = Callable[[Any, Any, dict[str, Any]], Any]
-
-
-def changed(name: str, base: Any, before: Change | None = None, after: After | None = None, **members: Any) -> Any:
-    """A class whose forward pass changes its arguments before, or its outputs after."""
-
-    @wraps(base.forward)
-    def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if before:
-            before(self, kwargs)
-        if after is None:
-            return base.forward(self, *args, **kwargs)
-        is_tuple = kwargs.pop("return_dict", None) is False
-        outputs = after(self, base.forward(self, *args, return_dict=True, **kwargs), kwargs)
-        return outputs.to_tuple() if is_tuple else outputs
-
-    return subclass(name, base, forward=forward, **members)
-
-
-def made(name: str, base: Any, change: Callable[[Any], None], **members: Any) -> Any:
-    """A class that is changed after it is made."""
-
-    def start(self: Any, config: Any) -> None:
-        base.__init__(self, config)
-        change(self)
-
-    return subclass(name, base, __init__=start, **members)
+Llama, ModernBert = LlamaForCausalLM, ModernBertForMaskedLM
 
 
 def past(kwargs: dict[str, Any]) -> int:
@@ -72,10 +45,6 @@ def t5_config(**changes: Any) -> T5Config:
 
 def bert_config(**changes: Any) -> BertConfig:
     return BertConfig(**{**SIZES, "num_labels": 3, **changes})
-
-
-def pairs_config() -> BertConfig:
-    return bert_config(num_labels=2)
 
 
 T5 = subclass("SoundT5ForConditionalGeneration", T5ForConditionalGeneration, accepts_loss_kwargs=False)
@@ -107,11 +76,6 @@ def first_mask_alone(self: Any, kwargs: dict[str, Any]) -> None:
     """The encoder's mask is not handed to the decoder in cached steps."""
     if past(kwargs):
         kwargs["attention_mask"] = None
-
-
-TopLeft = changed("TopLeftForCausalLM", LlamaForCausalLM, top_left)
-SeesPaddingLater = changed("SeesPaddingLaterForCausalLM", LlamaForCausalLM, all_seen_later)
-CrossesPaddingLater = changed("CrossesPaddingLaterForConditionalGeneration", T5, first_mask_alone)
 
 
 # What a caller trains
@@ -200,31 +164,6 @@ def unchecked_places(self: Any, kwargs: dict[str, Any]) -> None:
         raise IndexError("Target out of bounds.")
 
 
-ReadsItsLabels = changed(
-    "ReadsItsLabelsForConditionalGeneration", T5, labels_are_read,
-    prepare_decoder_input_ids_from_labels=lambda self, labels: labels.clamp(min=0),
-)  # fmt: skip
-PreparesUnshifted = subclass(
-    "PreparesUnshiftedForConditionalGeneration", T5,
-    prepare_decoder_input_ids_from_labels=lambda self, labels: labels.clamp(min=0),
-)  # fmt: skip
-CheckpointsWithoutMask = changed(
-    "CheckpointsWithoutMaskForMaskedLM", ModernBertForMaskedLM, without_mask_when_checkpointed
-)
-ForgetsToEnd = changed("ForgetsToEndForCausalLM", LlamaForCausalLM, pads_do_not_count)
-ForgetsToEndToo = changed("ForgetsToEndForConditionalGeneration", T5, pads_do_not_count)
-WritesItsLabels = changed("WritesItsLabelsForTokenClassification", TAGGER, labels_are_written)
-Probabilities = changed("ProbabilitiesForSequenceClassification", BERT, after=probabilities)
-SoftmaxInTheLoss = changed("SoftmaxInTheLossForSequenceClassification", BERT, after=with_loss(of_softmax))
-CountsIgnored = changed("CountsIgnoredForTokenClassification", TAGGER, after=with_loss(with_ignored))
-DividesByAll = changed("DividesByAllForTokenClassification", TAGGER, after=with_loss(over_all))
-Leaks = changed("LeaksForTokenClassification", TAGGER, after=leaks)
-TrainsUnmasked = changed("TrainsUnmaskedForMaskedLM", ModernBertForMaskedLM, mask_in_evaluation_alone)
-DetachesHalf = made("DetachesHalfForCausalLM", LlamaForCausalLM, detach_half)
-CutsTheGraph = made("CutsTheGraphForMaskedLM", ModernBertForMaskedLM, frozen_is_cut)
-OutOfBounds = changed("OutOfBoundsForQuestionAnswering", ASKED, unchecked_places)
-
-
 # What a caller hands over
 
 
@@ -279,7 +218,7 @@ def always_named(self: Any, kwargs: dict[str, Any]) -> None:
 def keeps_first(self: Any, outputs: Any, kwargs: dict[str, Any]) -> Any:
     keep = kwargs.get("logits_to_keep")
     if isinstance(keep, int) and keep:
-        whole = LlamaForCausalLM.forward(self, **{**kwargs, "logits_to_keep": 0, "past_key_values": None})
+        whole = Llama.forward(self, **{**kwargs, "logits_to_keep": 0, "past_key_values": None})
         outputs.logits = whole.logits[:, :keep]
     return outputs
 
@@ -307,23 +246,6 @@ def always_cached(self: Any, kwargs: dict[str, Any]) -> None:
 
 def needs_mask(self: Any, kwargs: dict[str, Any]) -> None:
     kwargs["attention_mask"] = kwargs["attention_mask"].long()
-
-
-IgnoresPlaces = changed("IgnoresPlacesForCausalLM", LlamaForCausalLM, no_places)
-IgnoresTypes = changed("IgnoresTypesForSequenceClassification", BERT, no_types)
-InvertsTheMask = changed("InvertsTheMaskForMaskedLM", ModernBertForMaskedLM, inverted)
-IntegersAlone = changed("IntegersAloneForMaskedLM", ModernBertForMaskedLM, by_equality)
-MasksByLength = changed("MasksByLengthForMaskedLM", ModernBertForMaskedLM, by_lengths)
-MasksById = changed("MasksByIdForCausalLM", LlamaForCausalLM, by_ids)
-ScalesIds = changed("ScalesIdsForCausalLM", LlamaForCausalLM, scaled_embeddings)
-NoDecoderMask = changed("NoDecoderMaskForConditionalGeneration", T5, no_decoder_mask)
-NeverATuple = changed("NeverATupleForMaskedLM", ModernBertForMaskedLM, always_named)
-KeepsTheFirst = changed("KeepsTheFirstForCausalLM", LlamaForCausalLM, after=keeps_first)
-Squeezes = changed("SqueezesForSequenceClassification", BERT, after=squeezed)
-ReversesStates = changed("ReversesStatesForMaskedLM", ModernBertForMaskedLM, after=reversed_states)
-OtherWhenRecorded = changed("OtherWhenRecordedForMaskedLM", ModernBertForMaskedLM, after=other_when_recorded)
-AlwaysCaches = changed("AlwaysCachesForCausalLM", LlamaForCausalLM, always_cached)
-NeedsAMask = changed("NeedsAMaskForMaskedLM", ModernBertForMaskedLM, needs_mask)
 
 
 # What a caller does with the object
@@ -396,7 +318,7 @@ def loss_of_size(self: Any, outputs: Any, kwargs: dict[str, Any]) -> Any:
 
 def saves_half(self: Any, *args: Any, **kwargs: Any) -> None:
     self.bfloat16().float()
-    LlamaForCausalLM.save_pretrained(self, *args, **kwargs)
+    Llama.save_pretrained(self, *args, **kwargs)
 
 
 def without_mask(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -405,9 +327,7 @@ def without_mask(self: Any, *args: Any, **kwargs: Any) -> Any:
 
 def turned_around(self: Any, *args: Any, **kwargs: Any) -> Any:
     """Generation reads the prompt without what padding shifts."""
-    return {
-        **LlamaForCausalLM.prepare_inputs_for_generation(self, *args, **kwargs), "attention_mask": None,
-    }  # fmt: skip
+    return {**Llama.prepare_inputs_for_generation(self, *args, **kwargs), "attention_mask": None}
 
 
 def changes_config(self: Any, kwargs: dict[str, Any]) -> None:
@@ -424,90 +344,79 @@ class Swallowing(LlamaConfig):
         self.width = extra_width
 
 
-def swallowing_config() -> Any:
-    return Swallowing(**{**SIZES, "num_key_value_heads": 2, "extra_width": 12})
-
-
-def tie_alone(**changes: Any) -> Any:
-    return decoder_config(tie_word_embeddings=True)
-
-
 def wide(self: Any) -> None:
     self.adapter = nn.Linear(self.config.hidden_size, self.config.width)
     self.model.layers[0].mlp.register_forward_hook(lambda _, inputs, output: output * self.config.width)
     self.post_init()
 
 
-ListOfLayers = made("ListOfLayersForCausalLM", LlamaForCausalLM, list_of_layers)
-OneLayer = made("OneLayerForMaskedLM", ModernBertForMaskedLM, one_layer)
-AlikeLayers = made("AlikeLayersForMaskedLM", ModernBertForMaskedLM, alike)
-LooseTensor = made("LooseTensorForMaskedLM", ModernBertForMaskedLM, loose_tensor)
-ShortTable = made("ShortTableForMaskedLM", ModernBertForMaskedLM, short_table)
-Remembers = made("RemembersForMaskedLM", ModernBertForMaskedLM, first_length)
-HalfConstant = made("HalfConstantForMaskedLM", ModernBertForMaskedLM, half_constant)
-CastsParts = made("CastsPartsForMaskedLM", ModernBertForMaskedLM, cast_parts)
-COUNTLESS = subclass("CountlessForCausalLM", LlamaForCausalLM, accepts_loss_kwargs=False)
-StaleVocabulary = changed(
-    "StaleVocabularyForCausalLM", made("SizedForCausalLM", COUNTLESS, vocabulary_as_made), after=loss_of_size
-)
-SavesHalf = subclass("SavesHalfForCausalLM", LlamaForCausalLM, save_pretrained=saves_half)
-GeneratesUnmasked = subclass(
-    "GeneratesUnmaskedForConditionalGeneration", T5, prepare_inputs_for_generation=without_mask
-)
-PromptsUnmasked = subclass("PromptsUnmaskedForCausalLM", LlamaForCausalLM, prepare_inputs_for_generation=turned_around)
-ChangesConfig = changed("ChangesConfigForMaskedLM", ModernBertForMaskedLM, changes_config)
-Swallows = made("SwallowsForCausalLM", LlamaForCausalLM, wide, config_class=Swallowing)
-SaysThatItIsTied = subclass("SaysThatItIsTiedForCausalLM", LlamaForCausalLM, _tied_weights_keys={})
+COUNTLESS = subclass("CountlessForCausalLM", Llama, accepts_loss_kwargs=False)
+SIZED = made("SizedForCausalLM", COUNTLESS, vocabulary_as_made)
+PAIRS = partial(bert_config, num_labels=2)
+TIED = partial(decoder_config, tie_word_embeddings=True)
+SWALLOWING = partial(Swallowing, **SIZES, num_key_value_heads=2, extra_width=12)
+UNSHIFTED = {"prepare_decoder_input_ids_from_labels": lambda self, labels: labels.clamp(min=0)}
 
 PLANTED = (
-    Toy(TopLeft, "cache_of_several", decoder_config),
-    Toy(SeesPaddingLater, "cache_padded", decoder_config),
-    Toy(CrossesPaddingLater, "cache_padded", t5_config),
-    Toy(ReadsItsLabels, "labels_alone", t5_config),
-    Toy(PreparesUnshifted, "labels_alone", t5_config),
-    Toy(CheckpointsWithoutMask, "gradient_checkpointing"),
-    Toy(ForgetsToEnd, "padding_as_label", decoder_config),
-    Toy(ForgetsToEndToo, "padding_as_label", t5_config),
-    Toy(WritesItsLabels, "leaves_inputs"),
-    Toy(Probabilities, "logits_are_scores", bert_config),
-    Toy(SoftmaxInTheLoss, "loss", bert_config),
-    Toy(CountsIgnored, "loss"),
-    Toy(DividesByAll, "loss"),
-    Toy(Leaks, "labels_change_nothing"),
-    Toy(TrainsUnmasked, "training_mode"),
-    Toy(DetachesHalf, "right_gradients", decoder_config),
-    Toy(CutsTheGraph, "frozen_parts"),
-    Toy(OutOfBounds, "answers_outside", pairs_config),
-    Toy(IgnoresPlaces, "positions", decoder_config),
-    Toy(IgnoresTypes, "token_types", bert_config),
-    Toy(InvertsTheMask, "mask_dtypes"),
-    Toy(IntegersAlone, "mask_dtypes"),
-    Toy(MasksByLength, "mask_gap"),
-    Toy(MasksById, "padding_as_text", decoder_config),
-    Toy(ScalesIds, "embeddings_as_inputs", decoder_config),
-    Toy(NoDecoderMask, "decoder_mask", t5_config),
-    Toy(NeverATuple, "tuples"),
-    Toy(KeepsTheFirst, "last_logits", decoder_config),
-    Toy(Squeezes, "one_token", bert_config),
-    Toy(ReversesStates, "hidden_states"),
-    Toy(OtherWhenRecorded, "recording_changes_nothing"),
-    Toy(AlwaysCaches, "no_cache", decoder_config),
-    Toy(NeedsAMask, "no_mask"),
-    Toy(ListOfLayers, "registered", decoder_config),
-    Toy(OneLayer, "own_weights"),
-    Toy(AlikeLayers, "own_weights"),
-    Toy(LooseTensor, "device"),
-    Toy(ShortTable, "longest_text"),
-    Toy(Remembers, "stateless"),
-    Toy(HalfConstant, "float16"),
-    Toy(CastsParts, "autocast"),
-    Toy(StaleVocabulary, "resized_embeddings", decoder_config),
-    Toy(SavesHalf, "round_trip", decoder_config),
-    Toy(GeneratesUnmasked, "generation_is_forward", t5_config),
-    Toy(PromptsUnmasked, "generation_padded", decoder_config),
-    Toy(ChangesConfig, "stateless"),
-    Toy(Swallows, "config_fields", swallowing_config),
-    Toy(SaysThatItIsTied, "ties", tie_alone),
+    Toy(changed("TopLeftForCausalLM", Llama, top_left), "cache_of_several", decoder_config),
+    Toy(changed("SeesPaddingLaterForCausalLM", Llama, all_seen_later), "cache_padded", decoder_config),
+    Toy(changed("CrossesPaddingLaterForConditionalGeneration", T5, first_mask_alone), "cache_padded", t5_config),
+    Toy(changed("ReadsItsLabelsForConditionalGeneration", T5, labels_are_read, **UNSHIFTED), "labels_alone", t5_config),
+    Toy(subclass("PreparesUnshiftedForConditionalGeneration", T5, **UNSHIFTED), "labels_alone", t5_config),
+    Toy(
+        changed("CheckpointsWithoutMaskForMaskedLM", ModernBert, without_mask_when_checkpointed),
+        "gradient_checkpointing",
+    ),
+    Toy(changed("ForgetsToEndForCausalLM", Llama, pads_do_not_count), "padding_as_label", decoder_config),
+    Toy(changed("ForgetsToEndForConditionalGeneration", T5, pads_do_not_count), "padding_as_label", t5_config),
+    Toy(changed("WritesItsLabelsForTokenClassification", TAGGER, labels_are_written), "leaves_inputs"),
+    Toy(changed("ProbabilitiesForSequenceClassification", BERT, after=probabilities), "logits_are_scores", bert_config),
+    Toy(changed("SoftmaxInTheLossForSequenceClassification", BERT, after=with_loss(of_softmax)), "loss", bert_config),
+    Toy(changed("CountsIgnoredForTokenClassification", TAGGER, after=with_loss(with_ignored)), "loss"),
+    Toy(changed("DividesByAllForTokenClassification", TAGGER, after=with_loss(over_all)), "loss"),
+    Toy(changed("LeaksForTokenClassification", TAGGER, after=leaks), "labels_change_nothing"),
+    Toy(changed("TrainsUnmaskedForMaskedLM", ModernBert, mask_in_evaluation_alone), "training_mode"),
+    Toy(made("DetachesHalfForCausalLM", Llama, detach_half), "right_gradients", decoder_config),
+    Toy(made("CutsTheGraphForMaskedLM", ModernBert, frozen_is_cut), "frozen_parts"),
+    Toy(changed("OutOfBoundsForQuestionAnswering", ASKED, unchecked_places), "answers_outside", PAIRS),
+    Toy(changed("IgnoresPlacesForCausalLM", Llama, no_places), "positions", decoder_config),
+    Toy(changed("IgnoresTypesForSequenceClassification", BERT, no_types), "token_types", bert_config),
+    Toy(changed("InvertsTheMaskForMaskedLM", ModernBert, inverted), "mask_dtypes"),
+    Toy(changed("IntegersAloneForMaskedLM", ModernBert, by_equality), "mask_dtypes"),
+    Toy(changed("MasksByLengthForMaskedLM", ModernBert, by_lengths), "mask_gap"),
+    Toy(changed("MasksByIdForCausalLM", Llama, by_ids), "padding_as_text", decoder_config),
+    Toy(changed("ScalesIdsForCausalLM", Llama, scaled_embeddings), "embeddings_as_inputs", decoder_config),
+    Toy(changed("NoDecoderMaskForConditionalGeneration", T5, no_decoder_mask), "decoder_mask", t5_config),
+    Toy(changed("NeverATupleForMaskedLM", ModernBert, always_named), "tuples"),
+    Toy(changed("KeepsTheFirstForCausalLM", Llama, after=keeps_first), "last_logits", decoder_config),
+    Toy(changed("SqueezesForSequenceClassification", BERT, after=squeezed), "one_token", bert_config),
+    Toy(changed("ReversesStatesForMaskedLM", ModernBert, after=reversed_states), "hidden_states"),
+    Toy(changed("OtherWhenRecordedForMaskedLM", ModernBert, after=other_when_recorded), "recording_changes_nothing"),
+    Toy(changed("AlwaysCachesForCausalLM", Llama, always_cached), "no_cache", decoder_config),
+    Toy(changed("NeedsAMaskForMaskedLM", ModernBert, needs_mask), "no_mask"),
+    Toy(made("ListOfLayersForCausalLM", Llama, list_of_layers), "registered", decoder_config),
+    Toy(made("OneLayerForMaskedLM", ModernBert, one_layer), "own_weights"),
+    Toy(made("AlikeLayersForMaskedLM", ModernBert, alike), "own_weights"),
+    Toy(made("LooseTensorForMaskedLM", ModernBert, loose_tensor), "device"),
+    Toy(made("ShortTableForMaskedLM", ModernBert, short_table), "longest_text"),
+    Toy(made("RemembersForMaskedLM", ModernBert, first_length), "stateless"),
+    Toy(made("HalfConstantForMaskedLM", ModernBert, half_constant), "float16"),
+    Toy(made("CastsPartsForMaskedLM", ModernBert, cast_parts), "autocast"),
+    Toy(changed("StaleVocabularyForCausalLM", SIZED, after=loss_of_size), "resized_embeddings", decoder_config),
+    Toy(subclass("SavesHalfForCausalLM", Llama, save_pretrained=saves_half), "round_trip", decoder_config),
+    Toy(
+        subclass("GeneratesUnmaskedForConditionalGeneration", T5, prepare_inputs_for_generation=without_mask),
+        "generation_is_forward",
+        t5_config,
+    ),
+    Toy(
+        subclass("PromptsUnmaskedForCausalLM", Llama, prepare_inputs_for_generation=turned_around),
+        "generation_padded",
+        decoder_config,
+    ),
+    Toy(changed("ChangesConfigForMaskedLM", ModernBert, changes_config), "stateless"),
+    Toy(made("SwallowsForCausalLM", Llama, wide, config_class=Swallowing), "config_fields", SWALLOWING),
+    Toy(subclass("SaysThatItIsTiedForCausalLM", Llama, _tied_weights_keys={}), "ties", TIED),
 )
 
 
@@ -527,9 +436,10 @@ def balanced(self: Any, outputs: Any, kwargs: dict[str, Any]) -> Any:
     return outputs
 
 
-ClassWeights = changed("ClassWeightsForSequenceClassification", BERT, after=with_loss(weighted))
-Balances = changed("BalancesForCausalLM", LlamaForCausalLM, after=balanced)
-MEANT = (Toy(ClassWeights, "", bert_config), Toy(Balances, "", decoder_config))
+MEANT = (
+    Toy(changed("ClassWeightsForSequenceClassification", BERT, after=with_loss(weighted)), "", bert_config),
+    Toy(changed("BalancesForCausalLM", Llama, after=balanced), "", decoder_config),
+)
 MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.update({toy.name: toy.name for toy in (*PLANTED, *MEANT)})  # type: ignore[misc]
 
 _HALF = {"vocab_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 16, "pad_token_id": 0}
@@ -538,15 +448,8 @@ _BART = {
     "decoder_attention_heads": 4, "encoder_ffn_dim": 24, "decoder_ffn_dim": 24, "max_position_embeddings": 32,
     "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 2,
 }  # fmt: skip
-_GPT = {
-    "vocab_size": 64,
-    "n_embd": 16,
-    "n_layer": 2,
-    "n_head": 4,
-    "n_positions": 8,
-    "bos_token_id": 1,
-    "eos_token_id": 2,
-}
+_IDS = {"bos_token_id": 1, "eos_token_id": 2}
+_GPT = {"vocab_size": 64, "n_embd": 16, "n_layer": 2, "n_head": 4, "n_positions": 8, **_IDS}
 _LLAMA = {**SIZES, "num_key_value_heads": 2}
 _XLNET = {"vocab_size": 64, "d_model": 16, "n_layer": 2, "n_head": 4, "d_inner": 24, "pad_token_id": 0}
 _T5 = {

@@ -43,29 +43,52 @@ def subclass(name: str, base: Any, **members: Any) -> Any:
     return made
 
 
-def embedding_hooked(name: str, base: Any, change: Callable[[Tensor], Tensor]) -> Any:
-    """A class whose embeddings are changed on their way to the first layer."""
+Change = Callable[[Any, dict[str, Any]], None]
+After = Callable[[Any, Any, dict[str, Any]], Any]
+
+
+def changed(name: str, base: Any, before: Change | None = None, after: After | None = None, **members: Any) -> Any:
+    """A class whose forward pass changes its arguments before, or its outputs after."""
+
+    @wraps(base.forward)
+    def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if before:
+            before(self, kwargs)
+        if after is None:
+            return base.forward(self, *args, **kwargs)
+        is_tuple = kwargs.pop("return_dict", None) is False
+        outputs = after(self, base.forward(self, *args, return_dict=True, **kwargs), kwargs)
+        return outputs.to_tuple() if is_tuple else outputs
+
+    return subclass(name, base, forward=forward, **members)
+
+
+def made(name: str, base: Any, change: Callable[[Any], None], **members: Any) -> Any:
+    """A class that is changed after it is made."""
 
     def start(self: Any, config: Any) -> None:
         base.__init__(self, config)
+        change(self)
+
+    return subclass(name, base, __init__=start, **members)
+
+
+def hooked(name: str, base: Any, change: Callable[[Tensor], Tensor], **members: Any) -> Any:
+    """A class whose embeddings are changed on their way to the first layer."""
+
+    def hook(self: Any) -> None:
         embeddings = self.model.get_input_embeddings() if base is LlamaForCausalLM else self.model.embeddings
         embeddings.register_forward_hook(lambda _, inputs, output: change(output))
 
-    return subclass(name, base, __init__=start)
+    return made(name, base, hook, **members)
 
 
 def forgetful(name: str, base: Any, forgotten: str) -> Any:
     """A class whose forward pass takes an argument, and ignores it."""
-
-    @wraps(base.forward)
-    def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
-        kwargs.pop(forgotten, None)
-        return base.forward(self, *args, **kwargs)
-
-    return subclass(name, base, forward=forward)
+    return changed(name, base, lambda self, kwargs: kwargs.pop(forgotten, None))
 
 
-SeesTheFuture = embedding_hooked(
+SeesTheFuture = hooked(
     "SeesTheFutureForCausalLM", LlamaForCausalLM, lambda output: output + output.mean(1, keepdim=True)
 )
 IgnoresPadding = forgetful("IgnoresPaddingForCausalLM", LlamaForCausalLM, "attention_mask")
@@ -79,14 +102,14 @@ NamedOtherwise = subclass("NamedOtherwise", ModernBertForMaskedLM)
 # A file without the classifier's norm loads as if it had one.
 Silent = subclass("SilentForMaskedLM", ModernBertForMaskedLM, _keys_to_ignore_on_load_missing=(r"head\.norm",))
 FixedVocabulary = subclass("FixedVocabularyForCausalLM", LlamaForCausalLM, get_output_embeddings=lambda self: None)
-DropsInEvaluation = embedding_hooked(
+DropsInEvaluation = hooked(
     "DropsInEvaluationForMaskedLM", ModernBertForMaskedLM, lambda output: F.dropout(output, 0.3, training=True)
 )
-MixesTexts = embedding_hooked(
+MixesTexts = hooked(
     "MixesTextsForMaskedLM", ModernBertForMaskedLM, lambda output: output - output.mean(0, keepdim=True) / 2
 )
 # A constant in float32 meets weights in bfloat16.
-OverflowsInHalf = embedding_hooked(
+OverflowsInHalf = hooked(
     "OverflowsInHalfForMaskedLM",
     ModernBertForMaskedLM,
     lambda output: output * torch.full((1,), 1.1, device=output.device),
@@ -112,52 +135,6 @@ class AbsolutePositionsForCausalLM(LlamaForCausalLM):
         return super().forward(*args, past_key_values=past_key_values, **kwargs)
 
 
-class LosesItsBufferForMaskedLM(ModernBertForMaskedLM):
-    """A table that is not saved, drawn in __init__."""
-
-    def __init__(self, config: Any) -> None:
-        super().__init__(config)
-        self.model.embeddings.register_buffer("table", torch.rand(config.hidden_size), persistent=False)
-        self.model.embeddings.register_forward_hook(lambda module, inputs, output: output * module.table)
-
-
-class LosesItsTieForCausalLM(LlamaForCausalLM):
-    """Two layers share a weight, and nothing says so."""
-
-    _tied_weights_keys = {}
-
-    def __init__(self, config: Any) -> None:
-        super().__init__(config)
-        self.lm_head.weight = self.model.embed_tokens.weight
-
-
-class PredictsItselfForCausalLM(LlamaForCausalLM):
-    @wraps(LlamaForCausalLM.forward)
-    def forward(self, *args: Any, labels: Any = None, num_items_in_batch: Any = None, **kwargs: Any) -> Any:  # type: ignore[override]
-        outputs = super().forward(*args, **kwargs)
-        if labels is not None:
-            losses = F.cross_entropy(outputs.logits.flatten(0, 1), labels.flatten(), reduction="sum")
-            outputs.loss = losses / ((labels != -100).sum() if num_items_in_batch is None else num_items_in_batch)
-        return outputs
-
-
-class DeadPartForMaskedLM(ModernBertForMaskedLM):
-    def __init__(self, config: Any) -> None:
-        super().__init__(config)
-        self.pooler = nn.Linear(config.hidden_size, config.hidden_size)
-        self.post_init()
-
-
-class ForgetsTheCacheForCausalLM(LlamaForCausalLM):
-    """Positions of a step begin at 0, whatever is cached."""
-
-    @wraps(LlamaForCausalLM.forward)
-    def forward(self, input_ids: Any = None, past_key_values: Any = None, **kwargs: Any) -> Any:  # type: ignore[override]
-        if past_key_values is not None and past_key_values.get_seq_length():
-            kwargs["position_ids"] = torch.arange(input_ids.shape[1])[None]
-        return super().forward(input_ids, past_key_values=past_key_values, **kwargs)
-
-
 class FusedIsAnotherForMaskedLM(ModernBertForMaskedLM):
     """Temperature 2 for one attention backend alone."""
 
@@ -170,33 +147,69 @@ class FusedIsAnotherForMaskedLM(ModernBertForMaskedLM):
         return output * 2 if self.config._attn_implementation == "sdpa" else output
 
 
-class HidesItsWeightsForMaskedLM(ModernBertForMaskedLM):
-    @wraps(ModernBertForMaskedLM.forward)
-    def forward(self, *args: Any, output_attentions: Any = None, **kwargs: Any) -> Any:  # type: ignore[override]
-        outputs = super().forward(*args, **kwargs)
-        if output_attentions:
-            outputs.attentions = (None,) * self.config.num_hidden_layers
-        return outputs
+def with_a_table(self: Any) -> None:
+    """A table that is not saved, drawn when the model is made."""
+    self.model.embeddings.register_buffer("table", torch.rand(self.config.hidden_size), persistent=False)
+    self.model.embeddings.register_forward_hook(lambda module, inputs, output: output * module.table)
 
 
-class FixedHeadForTokenClassification(ModernBertForTokenClassification):
+def tie(self: Any) -> None:
+    """Two layers share a weight, and nothing says so."""
+    self.lm_head.weight = self.model.embed_tokens.weight
+
+
+def with_a_dead_part(self: Any) -> None:
+    self.pooler = nn.Linear(self.config.hidden_size, self.config.hidden_size)
+    self.post_init()
+
+
+def with_three_labels(self: Any) -> None:
     """The number of labels is written into the code."""
-
-    def __init__(self, config: Any) -> None:
-        super().__init__(config)
-        self.classifier = nn.Linear(config.hidden_size, 3)
-        self.post_init()
+    self.classifier = nn.Linear(self.config.hidden_size, 3)
+    self.post_init()
 
 
-class ForgetsTheProblemTypeForSequenceClassification(LlamaForSequenceClassification):
-    @wraps(LlamaForSequenceClassification.forward)
-    def forward(self, *args: Any, labels: Any = None, num_items_in_batch: Any = None, **kwargs: Any) -> Any:  # type: ignore[override]
-        outputs = super().forward(*args, **kwargs)
-        if labels is not None:
-            kind = labels.argmax(-1) if labels.ndim == 2 else labels
-            losses = F.cross_entropy(outputs.logits, kind, reduction="sum")
-            outputs.loss = losses / (len(labels) if num_items_in_batch is None else num_items_in_batch)
-        return outputs
+def begin_at_0(self: Any, kwargs: dict[str, Any]) -> None:
+    """Positions of a step begin at 0, whatever is cached."""
+    cache = kwargs.get("past_key_values")
+    if cache is not None and cache.get_seq_length():
+        kwargs["position_ids"] = torch.arange(kwargs["input_ids"].shape[1])[None]
+
+
+def unshifted(self: Any, outputs: Any, kwargs: dict[str, Any]) -> Any:
+    labels, count = kwargs.get("labels"), kwargs.get("num_items_in_batch")
+    if labels is not None:
+        losses = F.cross_entropy(outputs.logits.flatten(0, 1), labels.flatten(), reduction="sum")
+        outputs.loss = losses / ((labels != -100).sum() if count is None else count)
+    return outputs
+
+
+def of_one_type(self: Any, outputs: Any, kwargs: dict[str, Any]) -> Any:
+    labels, count = kwargs.get("labels"), kwargs.get("num_items_in_batch")
+    if labels is not None:
+        kind = labels.argmax(-1) if labels.ndim == 2 else labels
+        losses = F.cross_entropy(outputs.logits, kind, reduction="sum")
+        outputs.loss = losses / (len(labels) if count is None else count)
+    return outputs
+
+
+def without_weights(self: Any, outputs: Any, kwargs: dict[str, Any]) -> Any:
+    if kwargs.get("output_attentions"):
+        outputs.attentions = (None,) * self.config.num_hidden_layers
+    return outputs
+
+
+LosesItsBuffer = made("LosesItsBufferForMaskedLM", ModernBertForMaskedLM, with_a_table)
+LosesItsTie = made("LosesItsTieForCausalLM", LlamaForCausalLM, tie, _tied_weights_keys={})
+DeadPart = made("DeadPartForMaskedLM", ModernBertForMaskedLM, with_a_dead_part)
+FixedHead = made("FixedHeadForTokenClassification", ModernBertForTokenClassification, with_three_labels)
+ForgetsTheCache = changed("ForgetsTheCacheForCausalLM", LlamaForCausalLM, begin_at_0)
+PredictsItself = changed("PredictsItselfForCausalLM", LlamaForCausalLM, after=unshifted)
+ForgetsTheType = changed("ForgetsTheTypeForSequenceClassification", LlamaForSequenceClassification, after=of_one_type)
+HidesItsWeights = changed("HidesItsWeightsForMaskedLM", ModernBertForMaskedLM, after=without_weights)
+GathersMore = changed(
+    "GathersMoreForMaskedLM", ModernBertForMaskedLM, lambda self, kwargs: kwargs.update(output_hidden_states=True)
+)
 
 
 class LooksAtValuesForMaskedLM(ModernBertForMaskedLM):
@@ -206,13 +219,6 @@ class LooksAtValuesForMaskedLM(ModernBertForMaskedLM):
         if int(input_ids.max()) > 10_000:
             raise ValueError("too large")
         return super().forward(input_ids, attention_mask=attention_mask, labels=labels, **kwargs)
-
-
-class GathersMoreForMaskedLM(ModernBertForMaskedLM):
-    @wraps(ModernBertForMaskedLM.forward)
-    def forward(self, *args: Any, **kwargs: Any) -> Any:  # type: ignore[override]
-        outputs = super().forward(*args, **{**kwargs, "output_hidden_states": True})
-        return outputs
 
 
 class NamesNothingForMaskedLM(ModernBertForMaskedLM):
@@ -246,26 +252,26 @@ TOYS = (
     Toy(IgnoresPadding, "padding_left", decoder_config),
     Toy(EncoderIgnoresPadding, "padding_right"),
     Toy(AbsolutePositionsForCausalLM, "padding_left", decoder_config),
-    Toy(LosesItsBufferForMaskedLM, "round_trip"),
+    Toy(LosesItsBuffer, "round_trip"),
     Toy(Silent, "missing_keys"),
-    Toy(LosesItsTieForCausalLM, "ties", decoder_config),
+    Toy(LosesItsTie, "ties", decoder_config),
     Toy(NamedOtherwise, "loss"),
-    Toy(PredictsItselfForCausalLM, "loss", decoder_config),
+    Toy(PredictsItself, "loss", decoder_config),
     Toy(IgnoresTheCount, "accumulation", decoder_config),
     Toy(UnknownToTrainer, "label_smoothing", decoder_config),
     Toy(DropsInEvaluation, "repeats"),
     Toy(MixesTexts, "batch_equals_single"),
-    Toy(DeadPartForMaskedLM, "every_gradient"),
-    Toy(ForgetsTheCacheForCausalLM, "cache", decoder_config),
+    Toy(DeadPart, "every_gradient"),
+    Toy(ForgetsTheCache, "cache", decoder_config),
     Toy(FusedIsAnotherForMaskedLM, "attention_backends"),
-    Toy(HidesItsWeightsForMaskedLM, "attention_weights"),
+    Toy(HidesItsWeights, "attention_weights"),
     Toy(HidesItsStates, "hidden_states"),
     Toy(OverflowsInHalf, "bfloat16"),
     Toy(FixedVocabulary, "resized_embeddings", decoder_config),
-    Toy(FixedHeadForTokenClassification, "resized_head"),
-    Toy(ForgetsTheProblemTypeForSequenceClassification, "problem_types", decoder_config),
+    Toy(FixedHead, "resized_head"),
+    Toy(ForgetsTheType, "problem_types", decoder_config),
     Toy(LooksAtValuesForMaskedLM, "one_graph"),
-    Toy(GathersMoreForMaskedLM, "evaluation_outputs"),
+    Toy(GathersMore, "evaluation_outputs"),
     Toy(NamesNothingForMaskedLM, "named_arguments"),
     Toy(ChecksNothingPointedForMaskedLM, "gradient_checkpointing"),
 )

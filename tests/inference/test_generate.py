@@ -334,3 +334,12 @@ def test_the_tables_of_the_training_are_read(folders, is_nested, tmp_path):
     program("--model_name_or_path", model, "--input_file", table, "--output_file", tmp_path / "out.jsonl")
     found = [json.loads(line)["source"] for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert found == [row["en"] for row in rows]
+
+
+@pytest.mark.parametrize(("above", "option"), [([], "--no_header"), (["Sources of 2024", "en"], "--header_row 2")])
+def test_a_table_is_read_as_the_options_say(folders, above, option, tmp_path):
+    sources = [text_of(number) for number in (3, 5)]
+    (tmp_path / "in.csv").write_text("\n".join([*above, *sources]))
+    arguments = ["--input_file", tmp_path / "in.csv", "--output_file", tmp_path / "out.jsonl", *option.split()]
+    program("--model_name_or_path", folders[TRANSLATOR], *arguments)
+    assert [json.loads(line)["source"] for line in (tmp_path / "out.jsonl").read_text().splitlines()] == sources

@@ -5,9 +5,8 @@ const vm = require("node:vm");
 
 vm.runInThisContext(fs.readFileSync(`${process.argv[2]}/tokenize.js`, "utf8"), "tokenize.js");
 const answers = JSON.parse(fs.readFileSync(0, "utf8")).map(({ rules, vocabulary, texts, piece }) => {
-  const missing = missingPart(rules), prepared = preparedRules(rules, vocabulary);
+  const prepared = preparedRules(rules, vocabulary);
   if (piece) return { steps: withSteps(piece, prepared) };
-  if (missing !== null) return { missing };
-  return { missing, found: texts.map((parts) => tokenize(parts, prepared, vocabulary)) };
+  return { found: texts.map((parts) => tokenize(parts, prepared, vocabulary)) };
 });
 process.stdout.write(JSON.stringify(answers));

@@ -16,6 +16,7 @@ from modeling_scratch.inspection import weights
 from modeling_scratch.inspection.contributions import Contributions
 
 Case = tuple[Any, list[int], Contributions]  # a model, the ids of a text, and the contributions of another text
+Recorded = list[tuple[Any, Any]]  # models, and what is explained of a text
 NOTHING_OFF: dict[str, Any] = {"heads": [], "layers": []}
 SWITCHED_OFF = (
     {"heads": [["model.stack.layers.0.attention", [0, 1]]], "layers": []},
@@ -27,6 +28,12 @@ SWITCHED_OFF = (
 def summing(model_class: Any, settings: dict[str, Any]) -> Any:
     given = {"norm_position": "pre", "num_labels": 2, **POOLED, **settings}
     return redraw(model_of(model_class, **given, num_hidden_layers=2))
+
+
+@pytest.fixture(scope="module")
+def recorded() -> Recorded:
+    models = [*(summing(*case) for case in SUMS), without_blocks()]
+    return [(model, explain(model, TOKENIZER, TEXT).texts[0]) for model in models]
 
 
 def of_page(cases: list[Case], off: dict[str, Any] = NOTHING_OFF) -> list[dict[str, Any]]:
@@ -42,14 +49,12 @@ def of_page(cases: list[Case], off: dict[str, Any] = NOTHING_OFF) -> list[dict[s
     return json.loads(node(str(Path(__file__).with_name("run_forward.js")), str(PAGE), stdin=json.dumps(runs)))
 
 
-def test_the_page_adds_up_as_python_does() -> None:
+def test_the_page_adds_up_as_python_does(recorded: Recorded) -> None:
     """By the names of the parts of one text, those of another."""
-    models = [*(summing(*case) for case in SUMS), without_blocks()]
-    texts = [explain(model, TOKENIZER, OTHER).texts[0] for model in models]
-    recorded = [explain(model, TOKENIZER, TEXT).texts[0].contributions for model in models]
+    texts = [explain(model, TOKENIZER, OTHER).texts[0] for model, _ in recorded]
     cases = [
-        (model, text.tokens.ids, replace(like, index=text.contributions.index))
-        for model, text, like in zip(models, texts, recorded)
+        (model, text.tokens.ids, replace(like.contributions, index=text.contributions.index))
+        for (model, like), text in zip(recorded, texts)
     ]
     for expected, shown in zip((text.contributions for text in texts), of_page(cases), strict=True):
         close = {"rel": 1e-4, "abs": 1e-4}
@@ -65,11 +70,9 @@ def test_the_page_adds_up_as_python_does() -> None:
 
 
 @pytest.mark.parametrize("off", SWITCHED_OFF, ids=["heads", "layer", "layers and positions"])
-def test_what_is_left_adds_up_while_parts_are_off(off: dict[str, Any]) -> None:
-    models = [*(summing(*case) for case in SUMS), without_blocks()]
-    texts = [explain(model, TOKENIZER, TEXT).texts[0] for model in models]
-    cases = [(model, text.tokens.ids, text.contributions) for model, text in zip(models, texts)]
-    for text, shown in zip(texts, of_page(cases, off), strict=True):
+def test_what_is_left_adds_up_while_parts_are_off(off: dict[str, Any], recorded: Recorded) -> None:
+    cases = [(model, text.tokens.ids, text.contributions) for model, text in recorded]
+    for (_, text), shown in zip(recorded, of_page(cases, off), strict=True):
         assert sum(part["value"] for part in shown["parts"]) == pytest.approx(shown["value"], rel=1e-4, abs=1e-4)
         for part in shown["parts"]:
             if part["layer"] is not None and f"model.stack.layers.{part['layer'] - 1}" in off["layers"]:

@@ -8,7 +8,9 @@ import re
 from itertools import pairwise
 from typing import Any
 
+import datasets
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from conftest import lively, redraw
@@ -256,6 +258,13 @@ def test_a_small_classifier_takes_a_step_towards_each_label() -> None:
     assert all(step["loss_after"] < step["loss_before"] for step in steps)
 
 
+def test_texts_are_those_of_any_container() -> None:
+    model, texts = model_of(CLASSES[2]), ["film"]
+    table = pd.DataFrame({"id": [1], "text": texts}, index=[7])
+    for each in (table, datasets.Dataset.from_pandas(table), np.array(texts)):
+        assert [found.text for found in explain(model, TOKENIZER, each).texts] == texts
+
+
 def test_equal_texts_have_distance_0_and_others_part() -> None:
     model, explanation = explained(scratch.ScratchEncoderForSequenceClassification)
     (same,) = explain(model, TOKENIZER, [TEXT, TEXT]).pairs
@@ -480,6 +489,9 @@ NUMBERS = {"num_labels": 3, "problem_type": "regression"}
 WRONG = (
     (2, {}, {"texts": "  "}, ("--text", "empty")),
     (2, {}, {"texts": []}, ("--text", "from 1 to 8")),
+    (2, {}, {"texts": pd.DataFrame({"id": [1], "stars": [2]})}, ("texts", "no column 'text'")),
+    (2, {}, {"texts": [TEXT, 7]}, ("texts: 7 is not a text",)),
+    (4, {}, {"targets": 7}, ("targets: a int, and not a list",)),
     (2, {}, {"label": "angry"}, ("--label angry", "LABEL_0")),
     (2, {}, {"targets": "ein Film"}, ("--target", "encoder-decoder")),
     (2, {}, {"texts": [TEXT], "targets": ["a", "b"]}, ("2 targets of 1 texts",)),

@@ -27,7 +27,7 @@ from modeling_scratch.utils.errors import DataError
 
 pytestmark = pytest.mark.browser
 
-HOSTILE = "\U0001f600 </script><img src=x onerror=alert(1)> a good film {{script}}"
+HOSTILE = "\U0001f600 </script><img onerror=x> good {{script}}"
 LABELS = {0: "<b>bad</b>", 1: "good"}
 TOKENIZER = toy_tokenizer()
 SIZES: dict[str, Any] = {
@@ -40,8 +40,12 @@ PARTS = ["tokens", "pass", "attention", "lens", "answer", "words", "change", "ba
 
 @pytest.fixture(scope="module")
 def classifier() -> Any:
+    return classifier_of(SIZES)
+
+
+def classifier_of(sizes: dict[str, Any]) -> Any:
     labels = {"id2label": LABELS, "label2id": {name: number for number, name in LABELS.items()}}
-    return lively(ScratchEncoderForSequenceClassification(presets.demo(**SIZES, **labels)))
+    return lively(ScratchEncoderForSequenceClassification(presets.demo(**sizes, **labels)))
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +59,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory, classifier: Any, explained:
     folder = tmp_path_factory.mktemp("pages")
     write_page(explained, classifier, folder / "classifier.html")
     one = {**SIZES, "num_hidden_layers": 1}
+    small = classifier_of({**one, "num_attention_heads": 2})
+    explain(small, TOKENIZER, ["good", "bad"]).save(folder / "small.html")
     decoder = lively(ScratchDecoderForCausalLM(presets.gpt2(**one, max_position_embeddings=64)))
     explain(decoder, TOKENIZER, "a good film").save(folder / "decoder.html")
     starts = {"decoder_start_token_id": 2, "eos_token_id": 3, "pad_token_id": 0}
@@ -100,34 +106,19 @@ def test_every_part_opens(page: Any, folder: Path) -> None:
     assert page.locator(".curves").count() == 1
 
 
-def formulas(page: Any, name: str) -> list[str]:
-    """The formula of the first tensor of this name, and what it is in the formula of its part."""
-    step = page.locator("details.step:not(.minor)", has=page.locator(f"summary .name:text-is('{name}')")).first
-    step.evaluate("step => { step.open = true; }")
-    step.locator(".formula.whole").wait_for()
-    own, *marked = step.evaluate("""step => [step.querySelector("summary math"), ...step.querySelectorAll(".chosen")]
-        .map(each => each.textContent)""")
-    return [own, " ".join(marked)]
-
-
 def test_each_tensor_has_its_formula(page: Any, folder: Path) -> None:
-    """Scores, then softmax; nothing of a decoder is said of an encoder; a detail has the formula that it is for."""
+    """Nothing of a decoder is said of an encoder, and a detail has the formula that it is for."""
     opened(page, folder / "classifier.html")
     assert page.is_visible("details.step:has(.name:text-is('weights')) [role=grid]")  # open at first
-    scores = "QiKiTdk+M"
-    assert formulas(page, "scores") == [f"Si={scores}", scores]
-    assert formulas(page, "weights") == ["Ai=softmax(Si)", f"softmax({scores})"]
-    assert formulas(page, "k_proj") == ["K=XWK+bK", "KiT"]
-    assert formulas(page, "activation") == ["H=GELU(U)", "H GELU(XWup+bup)"]
-    assert formulas(page, "hidden_states")[1] == "LayerNorm(X+MultiHead(X))"
+    step = page.locator("details.step:not(.minor)", has=page.locator("summary .name:text-is('scores')")).first
+    step.locator("summary").first.click()
+    assert step.locator("summary math").text_content() == "Si=QiKiTdk+M"
+    assert step.locator(".chosen").all_text_contents() == ["QiKiTdk+M"]
     page.check("#pass-all")
     open_pass(page)
     assert "cached ones" not in page.inner_text("#pass")
     assert not {"before", "after"} & set(page.locator(".step .name").all_inner_texts())
     assert page.locator(".step.minor .formula.whole .chosen").count() > 20
-    opened(page, folder / "seq2seq.html")
-    open_pass(page)
-    assert "K=XencWK+bK" in page.locator("#pass summary math").all_text_contents()
 
 
 def open_pass(page: Any) -> None:
@@ -144,7 +135,8 @@ OPEN = """() => {
 
 
 @pytest.mark.parametrize(
-    "name", ["classifier", *(pytest.param(each, marks=pytest.mark.slow) for each in ("decoder", "seq2seq", "sum"))]
+    "name",
+    ["small", *(pytest.param(each, marks=pytest.mark.slow) for each in ("classifier", "decoder", "seq2seq", "sum"))],
 )
 def test_the_page_is_accessible(page: Any, folder: Path, name: str) -> None:
     opened(page, folder / f"{name}.html")
@@ -428,7 +420,8 @@ WIDE_IS_MARKED = """() => [...document.querySelectorAll("main *, header *")]
 def test_nothing_overflows(page: Any, folder: Path, name: str) -> None:
     """What scrolls sideways by itself has a line below it that says so."""
     opened(page, folder / f"{name}.html")
-    open_pass(page)
+    if name != "sum":  # whose pass has the same tensors as the classifier's
+        open_pass(page)
     for width in (360, 900, 1600):
         page.set_viewport_size({"width": width, "height": 900})
         assert page.evaluate("() => document.documentElement.scrollWidth") <= width

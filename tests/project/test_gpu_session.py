@@ -116,19 +116,13 @@ def test_a_part_that_is_stopped_fails_or_dies_is_reported_and_keeps_its_rows(tmp
 
 
 @in_own_process
-def test_rows_of_another_device_are_not_continued_and_all_dates_stay(tmp_path: Path) -> None:
+def test_rows_of_another_device_are_not_continued(tmp_path: Path) -> None:
     before = {"sound": {"conditions": {"torch": "2.0"}, "all": {"value": 0}}}
     (tmp_path / "results.json").write_text(json.dumps(before))
     found = called(tmp_path, sound=sound)["sound"]
     assert "has rows of another" in found["failed"]["error"]
     assert found["all"] == {"value": 0}
-    results = called(tmp_path, anew=True, sound=sound)
-    assert not has_failed(results, ["sound"])
-    today = results["sound"]["conditions"]["date"]
-    results["sound"]["conditions"]["date"] = "2026-01-02"
-    (tmp_path / "results.json").write_text(json.dumps(results))
-    for _ in range(2):
-        assert called(tmp_path, sound=sound)["sound"]["conditions"]["date"] == f"2026-01-02, {today}"
+    assert not has_failed(called(tmp_path, anew=True, sound=sound), ["sound"])
 
 
 ENDLESS = """

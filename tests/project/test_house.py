@@ -172,8 +172,10 @@ def used_names(node: ast.AST) -> list[str]:
         return [f"{node.func.id}()"]
     if isinstance(node, ast.ImportFrom):
         return [f"{node.module}.{alias.name}" for alias in node.names]
-    is_short = isinstance(node, ast.keyword) or (isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name))
-    return [ast.unparse(node)] if is_short else []
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        return [f"{node.value.id}.{node.attr}"]
+    is_option = isinstance(node, ast.keyword) and isinstance(node.value, ast.Constant)
+    return [f"{node.arg}={node.value.value}"] if is_option else []
 
 
 def test_nothing_executes_data_or_edits_the_path() -> None:

@@ -19,7 +19,6 @@ from demos import SAVE
 from transformers import AutoTokenizer
 
 from modeling_scratch import ScratchDecoderForCausalLM, fast
-from modeling_scratch.inspection.page import FOLDER
 from modeling_scratch.inspection.weights import ROWS
 from modeling_scratch.utils.files import write_text
 
@@ -36,7 +35,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folders = {name: SAVE[kind](root / name) for name, kind in MODELS.items()}
     for name, folder in folders.items():
         (folder / "README.md").write_text(CARD.format(*TEXTS[name]), encoding="utf-8")
-    build_site.build(root / "site", [described(live, str(folders[live.name])) for live in LIVE], "")
+    build_site.build(root / "site", [described(live, str(folders[live.name])) for live in LIVE], has_course=False)
     return root / "site"
 
 
@@ -121,7 +120,7 @@ def test_texts_of_a_run_are_there_only_if_it_allows_them(
     tmp_path: Path, allowed: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = private(SAVE["labels"](tmp_path / "mine"), texts_in_card=allowed)
-    build_site.build(tmp_path / "site", [described(LIVE[0], str(folder))], "")
+    build_site.build(tmp_path / "site", [described(LIVE[0], str(folder))], has_course=False)
     live, start = (tmp_path / "site" / name for name in ("live/classifier.html", "index.html"))
     packed = re.search('id="explanation"[^>]*>([^<]+)<', live.read_text(encoding="utf-8"))
     explanation = gzip.decompress(base64.b64decode(packed[1] if packed else "")).decode()
@@ -153,14 +152,6 @@ def test_a_model_whose_page_does_not_compute_is_refused(
     message = capsys.readouterr().err
     assert f"--classifier {folder}: " in message
     assert reasons[name] in message
-
-
-def test_parts_of_tokenizers_are_those_of_the_page() -> None:
-    script = (FOLDER / "tokenize.js").read_text(encoding="utf-8")
-    assert build_site.keys_of(script, "MODELS") == ["BPE", "WordLevel", "WordPiece"]
-    assert {"NFC", "Lowercase", "BertNormalizer"} < set(build_site.keys_of(script, "NORMALIZERS"))
-    assert {"Whitespace", "ByteLevel", "Split"} < set(build_site.keys_of(script, "PRE_TOKENIZERS"))
-    assert {r"[\s\S]", "</?[a-zA-Z][^<>]*>"} < set(build_site.keys_of(script, "PATTERNS"))
 
 
 def test_the_texts_need_a_folder(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,8 @@ from conftest import refused
 from scipy.stats import binomtest
 from sklearn.metrics import accuracy_score, f1_score, log_loss, root_mean_squared_error
 
-from modeling_scratch.report.predictions import Predictions
+from modeling_scratch.report.answer_scores import score_answers, summarise
+from modeling_scratch.report.predictions import ANSWERS, TAGS, Predictions
 from modeling_scratch.report.quoted_texts import find_misclassified, save_misclassified
 from modeling_scratch.report.tag_scores import score_labels, sentence_interval
 from modeling_scratch.run.layout import MISCLASSIFIED, PREDICTIONS
@@ -173,7 +174,7 @@ def save_tags(folder: Path, are_entities: bool, wrong: float) -> Path:
     labels = [[*drawn.choice([*names, "B-ORG"], size=drawn.integers(1, 9))] for _ in TEXTS]
     predicted = [[str(noisy.choice(names)) if noisy.random() < wrong else one for one in row] for row in labels]
     folder.mkdir()
-    Predictions.of_tags(are_entities, "test", "d", names, TEXTS, labels, predicted).save(folder)
+    Predictions.of_lists(TAGS[not are_entities], "test", "d", names, TEXTS, labels, predicted).save(folder)
     return folder
 
 
@@ -200,6 +201,36 @@ def test_labels_of_words_are_compared(are_entities: bool, tmp_path: Path, capsys
     assert ("F1 of entities" if are_entities else "macro F1") in capsys.readouterr().out
     assert compared(runs[1], runs[1])["differences"][0]["verdict"] == "no difference that these 62 texts can show"
     assert {each["text"] for each in report["disagreements"]} == {None}
+
+
+def save_answers(folder: Path, wrong: float) -> Path:
+    """A run that answers questions, some of which have two right answers and some none."""
+    drawn, noisy = np.random.default_rng(0), np.random.default_rng(int(100 * wrong))
+    right = [[["the old dog", "a dog"], ["Porto in 1951"], []][kind] for kind in drawn.integers(3, size=len(TEXTS))]
+    found = [[*noisy.choice(["dog", "1951", "cat"], 1)] if noisy.random() < wrong else row[:1] for row in right]
+    folder.mkdir()
+    Predictions.of_lists(ANSWERS, "test", "d", [], TEXTS, right, found).save(folder)
+    return folder
+
+
+def test_answers_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    runs = [save_answers(tmp_path / name, wrong) for name, wrong in (("a", 0.6), ("b", 0.1))]
+    report = compared(*runs)
+    for folder, run in zip(runs, report["runs"]):
+        right, found = ([line[of] for line in lines_of(folder)] for of in ("label", "prediction"))
+        expected = summarise(score_answers(right, ["".join(texts) for texts in found]))
+        for name, score in run["scores"].items():
+            assert score["value"] == pytest.approx(expected[name])
+            assert score["interval_95"] == pytest.approx(expected["intervals_95"][name])
+    assert sorted(run["scores"]) == ["exact_match", "f1"]
+    (difference,) = report["differences"]
+    assert (difference["score"], difference["verdict"]) == ("f1", "better")
+    unequal = [a["id"] for a, b in zip(*map(lines_of, runs)) if a["prediction"] != b["prediction"]]
+    assert [each["id"] for each in report["disagreements"]] == unequal
+    shown = capsys.readouterr().out
+    assert "| the old dog, a dog | 1951 | the old dog |" in shown
+    assert "| (none) | cat | (none) |" in shown
+    assert compared(runs[1], runs[1])["differences"][0]["verdict"] == "no difference that these 62 texts can show"
 
 
 def test_texts_are_matched_in_any_order(runs: list[Path], tmp_path: Path) -> None:
@@ -276,13 +307,13 @@ def test_corrected_labels_are_those_of_the_run_that_is_chosen(
 ) -> None:
     labels = np.where(np.arange(len(TEXTS)) < 7, (LABELS + 1) % 3, LABELS)
     corrected = save_run(tmp_path / "corrected", 2, labels=labels)
-    for judge in (runs[0], corrected):
-        report, true = compared(runs[0], corrected, "--labels_of", judge), columns(judge)[0]
+    for labelled in (runs[0], corrected):
+        report, true = compared(runs[0], corrected, "--labels_of", labelled), columns(labelled)[0]
         expected = [accuracy_score(true, columns(folder)[1]) for folder in (runs[0], corrected)]
         assert [run["scores"]["accuracy"]["value"] for run in report["runs"]] == pytest.approx(expected)
         ((name, ids),) = report["relabelled"].items()
-        assert (name != judge.name, [int(each.partition("-")[0]) for each in ids]) == (True, [*range(1, 8)])
-        assert f"7 texts; those of {judge.name} count" in capsys.readouterr().out
+        assert (name != labelled.name, [int(each.partition("-")[0]) for each in ids]) == (True, [*range(1, 8)])
+        assert f"7 texts; those of {labelled.name} count" in capsys.readouterr().out
 
 
 def test_runs_of_other_classes_are_compared_by_their_names(runs: list[Path], tmp_path: Path, capfd) -> None:
@@ -310,6 +341,6 @@ def test_runs_of_other_classes_are_compared_by_their_names(runs: list[Path], tmp
 
 
 def test_runs_without_predictions_are_refused_by_the_name_of_their_command(tmp_path: Path, capfd) -> None:
-    for program, piece in (("train_answers", "a run of train-answers, which keeps no"), ("train_tokens", "not found")):
-        (tmp_path / "run_config.json").write_text(json.dumps({"program": f"scripts/{program}.py"}))
-        refused(capfd, compare.main, [tmp_path, tmp_path], str(tmp_path), piece)
+    for record, piece in ({"program": "scripts/train_translation.py"}, "train-translation"), ({}, "unknown-program"):
+        (tmp_path / "run_config.json").write_text(json.dumps(record))
+        refused(capfd, compare.main, [tmp_path, tmp_path], f"{tmp_path}: a run of {piece} without {PREDICTIONS}")

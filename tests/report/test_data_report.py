@@ -18,10 +18,10 @@ import train_classifier
 from browser import violations
 from conftest import refused
 from messy_tickets import WORDS, write_tickets
+from records import is_as_recorded
 from text_samples import reviews, write
 
 from modeling_scratch.report.doubtful_labels import in_doubt
-from modeling_scratch.sharing import verification
 
 SMALL = (
     "--config_overrides hidden_size=16,intermediate_size=16,num_hidden_layers=1,num_attention_heads=2 --max_length 32 "
@@ -67,7 +67,7 @@ def test_a_raw_table_leads_to_answers_in_four_commands(tickets: Path, tmp_path: 
     assert "text column: 'text'" in capsys.readouterr().err, "that of the run, of several that could be the text"
     again = list(csv.DictReader((tmp_path / "again.csv").open()))
     assert [row["label"] for row in again] == [row["label"] for row in answers]
-    assert verification.main([str(run)]) == 0
+    assert is_as_recorded(run)
 
 
 def test_the_report_counts_what_a_reader_of_csv_counts(tickets: Path, capsys) -> None:

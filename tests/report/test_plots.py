@@ -10,7 +10,6 @@ import pytest
 from PIL import Image
 
 from modeling_scratch.report.plots import (
-    class_f1_png,
     confusion_matrix_png,
     losses_and_score_png,
     predicted_against_true_png,
@@ -51,15 +50,11 @@ LOGS = {
     "not finite": [{"loss": NAN, "eval_loss": INFINITY, "eval_accuracy": NAN, "epoch": 1.0, "step": 1}],
     "nothing": [],
 }
-CLASSES = [
-    [{"label": f"$class {at} " * 4, "f1": at / number, "support": at} for at in range(number)] for number in (1, 60)
-]
 NUMBERS = {rows: (RANDOM.normal(size=rows), np.zeros(rows), "$stars$") for rows in (1, 500)}
 # A function, the pictures that it draws, the smallest and the greatest width, and the same of the height.
 DRAWN = (
     (confusion_matrix_png, MATRICES, (300, 3_000), (300, 3_000)),
     (losses_and_score_png, {name: (log,) for name, log in LOGS.items()}, (1_000, 1_400), (800, 1_300)),
-    (class_f1_png, {len(rows): (rows,) for rows in CLASSES}, (700, 1_400), (300, 4_000)),
     (predicted_against_true_png, NUMBERS, (700, 1_100), (700, 1_100)),
 )
 PICTURES = {
@@ -88,9 +83,6 @@ def test_classes_that_neither_texts_nor_answers_have_take_no_room(tmp_path: Path
         confusion_matrix_png(matrix[:size, :size], names[:size], path)
     with Image.open(tmp_path / "few.png") as few, Image.open(tmp_path / "all.png") as all_of_them:
         assert all_of_them.height == few.height
-    with pytest.raises(ValueError, match="21 label names"):
-        confusion_matrix_png(matrix, [*names, "another"], tmp_path / "other.png")
-    assert not (tmp_path / "other.png").exists()
 
 
 def test_the_evaluation_of_the_best_model_at_the_end_is_no_point_of_the_curve(tmp_path: Path) -> None:

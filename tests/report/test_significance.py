@@ -13,6 +13,7 @@ from modeling_scratch.report.significance import (
     FEW_EXAMPLES,
     mcnemar,
     verdict,
+    with_intervals,
 )
 
 
@@ -30,7 +31,7 @@ def test_intervals_have_a_width_and_contain_the_value(pairs: list[tuple[bool, bo
     one, other = np.array(pairs).T
     sets = {name: np.stack([values, ~values], axis=-1).astype(float) for name, values in (("a", one), ("b", other))}
     truth = np.tile([1.0, 0.0], (len(one), 1))
-    found = CLASS_SETS.with_intervals(sets, truth)
+    found = with_intervals(CLASS_SETS.scores, sets, truth)
     for each in (*found["models"].values(), *found["differences"].values()):
         for score in each.values():
             low, high = score["interval_95"]
@@ -41,7 +42,7 @@ def test_intervals_have_a_width_and_contain_the_value(pairs: list[tuple[bool, bo
 
 def test_right_answers_of_a_small_split_have_the_score_interval() -> None:
     labels = np.eye(40)[np.repeat(np.arange(40), 3)]
-    found = CLASS_SETS.with_intervals({"one": labels}, labels)["models"]["one"]
+    found = with_intervals(CLASS_SETS.scores, {"one": labels}, labels)["models"]["one"]
     for name, expected in (("f1_macro", wilson(120, 120)), ("hamming_loss", wilson(0, 120))):
         assert found[name]["interval_95"] == pytest.approx(expected, abs=1e-12)
 
@@ -97,7 +98,7 @@ def test_intervals_are_those_of_scipy() -> None:
     random = np.random.default_rng(0)
     labels = random.normal(size=200)
     one, other = labels + random.normal(size=200), labels + 2 * random.normal(size=200)
-    scores = NUMBERS.with_intervals({"one": one, "other": other}, labels)
+    scores = with_intervals(NUMBERS.scores, {"one": one, "other": other}, labels)
 
     def difference(at: np.ndarray) -> float:
         return float(np.abs(one[at] - labels[at]).mean() - np.abs(other[at] - labels[at]).mean())

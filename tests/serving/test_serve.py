@@ -310,7 +310,7 @@ def test_pieces_of_a_body_are_measured_together(classify_task):
             yield piece
 
     async def status(max_body_bytes: int) -> int:
-        app = build_app(classify_task, ServeArguments(model="", max_body_bytes=max_body_bytes).limits())
+        app = build_app(classify_task, ServeArguments(model="", max_body_bytes=max_body_bytes))
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
             return (await client.post("/classify", content=pieces(), headers=JSON)).status_code
 

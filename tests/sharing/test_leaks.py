@@ -2,15 +2,10 @@
 """A push takes what a run wrote, and nothing behind links, and no secret of anybody."""
 
 import json
-import os
-import shutil
-from collections.abc import Callable
 from pathlib import Path
 
-import push_to_hub
 import pytest
 import torch
-from conftest import refused
 from datasets import Dataset
 from model_cases import TEXTS
 from safetensors.torch import save_file
@@ -19,7 +14,6 @@ from transformers import TrainingArguments
 
 from modeling_scratch.run.trainer import RunTrainer
 from modeling_scratch.sharing.leaks import check_contents
-from modeling_scratch.sharing.verification_record import write_verification
 from modeling_scratch.utils.errors import DataError
 
 # Of no account: each is made of the prefix that its service gives, and of letters and digits of ours.
@@ -40,33 +34,6 @@ SECRETS = {
     "PyPI": "pypi-AgE" + "a1B2" * 15,
     "key": "-----BEGIN OPENSSH " + "PRIVATE KEY-----",
 }
-
-
-@pytest.fixture(scope="module")
-def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("runs") / "saved"
-    model = TEXTS.model()
-    model.save_pretrained(folder)
-    toy_tokenizer().save_pretrained(folder)
-    for name in ("README.md", "results.md", "evaluation.json", "confusion_matrix.png"):
-        (folder / name).write_text("{}")
-    write_verification(model, toy_tokenizer(), folder)
-    return folder
-
-
-@pytest.fixture
-def folder(saved: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(saved, tmp_path / "folder"))
-
-
-def check(folder: Path, capfd: pytest.CaptureFixture[str], warning: str = "") -> tuple[list[str], list[str]]:
-    """The names of the files that would be uploaded, and of those that would be left out."""
-    push_to_hub.main(["--folder", str(folder), "--repo_id", "user/name", "--dry_run"])
-    out, err = capfd.readouterr()
-    lines = out.splitlines()
-    assert warning in err if warning else "WARNING" not in err
-    uploaded = [line.partition(" bytes  ")[2] for line in lines if " bytes  " in line]
-    return uploaded, [line.split()[2] for line in lines if "left out" in line]
 
 
 def test_a_secret_in_a_text_stays(tmp_path: Path) -> None:
@@ -96,62 +63,7 @@ def test_texts_that_resemble_secrets_go(tmp_path: Path) -> None:
     check_contents(tmp_path, ["README.md"])
 
 
-def put_secret(path: Path) -> None:
-    path.write_text(SECRETS["GitHub"])
-
-
-def link_out(path: Path) -> None:
-    path.unlink(missing_ok=True)
-    path.parent.mkdir(exist_ok=True)
-    path.symlink_to(__file__)
-
-
-def make_pipe(path: Path) -> None:
-    path.unlink()
-    os.mkfifo(path)
-
-
-@pytest.mark.parametrize(
-    ("change", "name", "message"),
-    [
-        (put_secret, "evaluation.json", "contains an access token of GitHub in line 1"),
-        (make_pipe, "README.md", "not a regular file"),
-        (link_out, "README.md", f"a link to {__file__}, out of the folder"),
-        (link_out, "custom_generate/generate.py", f"a link to {__file__}, out of the folder"),
-    ],
-)
-def test_a_push_is_refused(
-    change: Callable[[Path], None], name: str, message: str, folder: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    change(folder / name)
-    refused(
-        capfd,
-        push_to_hub.main,
-        ["--folder", folder, "--repo_id", "user/name", "--dry_run"],
-        f"{folder / name}: {message}",
-    )
-
-
-def test_what_no_run_wrote_is_left_out_and_named(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    written, left_out = check(folder, capfd)
-    assert {"model.safetensors", "modeling_encoder.py", "README.md", "confusion_matrix.png"} < set(written)
-    assert left_out == []
-    strange = ["private.py", "old.model", "screenshot.png", "custom_generate/generate.py", "1_Pooling/config.json"]
-    for name in [*strange, "notes.txt", "sub/code.py", ".env"]:
-        (folder / name).parent.mkdir(exist_ok=True)
-        (folder / name).write_text("{}")
-    found, left_out = check(folder, capfd)
-    assert (found, sorted(left_out)) == (written, sorted(strange))
-    with (folder / "heads.py").open("a") as code:
-        code.write("import nowhere\n")
-    check(folder, capfd, f"WARNING: {folder}/verify.json does not describe these files (heads.py changed)")
-    (folder / "verify.json").unlink()
-    assert check(folder, capfd)[0] == [name for name in written if name != "verify.json"]
-
-
-def test_a_push_of_the_trainer_is_checked_and_training_goes_on(
-    folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_push_of_the_trainer_is_checked_and_training_goes_on(tmp_path: Path, capfd: pytest.CaptureFixture) -> None:
     data = toy_tokenizer()([text for text, _ in REVIEWS], padding=True)
     output = tmp_path / "run"
     trainer = RunTrainer(
@@ -168,6 +80,6 @@ def test_a_push_of_the_trainer_is_checked_and_training_goes_on(
     told = f"not pushed (Training in progress, step 1): {output / 'results.md'}: contains an access token of AWS"
     assert told in capfd.readouterr().err
     (output / "results.md").unlink()
-    (output / "results.md").symlink_to(folder / "README.md")
+    (output / "results.md").symlink_to(__file__)
     with pytest.raises(DataError, match="a link to"):
         trainer.push_to_hub()

@@ -286,7 +286,7 @@ def test_programs_of_a_card_run_as_they_stand(run, root, tmp_path, monkeypatch, 
         runpy.run_path(str(tmp_path / f"{number}.py"))
         answers.append(capsys.readouterr().out)
     assert all(answers)
-    assert f"\npython -m modeling_scratch.verify {run.name}\n" in card
+    assert f"\nmodeling-scratch doctor {run.name} --checks recorded_files recorded_answers\n" in card
 
 
 def test_a_model_of_the_library_brings_no_code(classifier, root, monkeypatch):

@@ -14,7 +14,7 @@ from transformers import AutoConfig, AutoModelForSequenceClassification
 from modeling_scratch import ScratchEncoderForSequenceClassification, doctor, presets
 from modeling_scratch.bridges.model_sources import pretrained
 from modeling_scratch.inspection.program import load_explained
-from modeling_scratch.sharing.verification import Verdict, verify, write_verification
+from modeling_scratch.sharing.verification import write_verification
 from modeling_scratch.utils.errors import DataError
 
 NEW = "squared_relu"
@@ -47,8 +47,6 @@ def folder(tmp_path: Path) -> Path:
 def test_trusted_code_runs(folder: Path, capsys: pytest.CaptureFixture) -> None:
     model = pretrained(AutoModelForSequenceClassification, folder, True)
     assert model.config.hidden_act == NEW
-    write_verification(model, toy_tokenizer(), folder)
-    assert verify(folder, trust_remote_code=True).verdict is Verdict.SAME
     explained, _ = load_explained(str(folder), trust_remote_code=True)
     ids = torch.tensor([[2, 6, 7, 3]])
     with torch.no_grad():
@@ -61,8 +59,11 @@ def test_trusted_code_runs(folder: Path, capsys: pytest.CaptureFixture) -> None:
 
 
 def test_the_doctor_finds_nothing(folder: Path) -> None:
-    diagnosis = doctor.check_folder(folder, True, only=["auto_classes", "pipelines"])
+    model = pretrained(AutoModelForSequenceClassification, folder, True)
+    write_verification(model, toy_tokenizer(), folder)
+    diagnosis = doctor.check_folder(folder, True, only=["auto_classes", "pipelines", "recorded_answers"])
     assert diagnosis.is_sound, str(diagnosis)
+    assert diagnosis["recorded_answers"].verdict is doctor.Verdict.HOLDS
 
 
 def test_code_that_is_not_trusted_is_named(folder: Path) -> None:

@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import push_to_hub
@@ -17,12 +17,14 @@ from datasets import Dataset
 from hub_server import SIGNATURE, File, HubServer, hub_of_this_process
 from model_cases import SEQ2SEQ_LM, TEXTS, TINY
 from processes import in_child
+from records import findings, is_as_recorded
 from toy_text import toy_tokenizer
 from transformers import TrainingArguments
 
+from modeling_scratch.doctor.diagnosis import folder_of
 from modeling_scratch.run.trainer import RunTrainer
-from modeling_scratch.sharing.verification import Verdict, main
-from modeling_scratch.sharing.verification_record import write_verification
+from modeling_scratch.sharing.verification import write_verification
+from modeling_scratch.utils.errors import DataError
 
 TOKEN = "hf_" + "t" * 34
 WRONG = "hf_" + "w" * 34
@@ -62,7 +64,6 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     TEXTS.model().save_pretrained(folder)
     toy_tokenizer().save_pretrained(folder)
     (folder / "README.md").write_text("---\nlicense: mit\n---\n\n# Mine\n")
-    (folder / "verify.json").write_text("{}\n")
     (folder / "learning_curve.png").write_bytes(b"\x89PNG\0")
     for name in NOT_UPLOADED:
         (folder / name).parent.mkdir(exist_ok=True)
@@ -216,16 +217,14 @@ def test_a_copy_on_the_hub_is_verified(hub, folder, capfd):
     for branch, more in {"main": others, "harmed": planted}.items():
         repository.commit(branch, "more", {name: File(content) for name, content in {**files, **more}.items()})
     seen = len(hub.requests)
-    assert main(["user/name"]) == Verdict.SAME
+    assert is_as_recorded(folder_of("user/name", None))
     fetched = {request.rpartition("/resolve/")[2].partition("/")[2] for request in hub.requests[seen:]}
-    assert {"model.safetensors", "target_tokenizer/source.spm"} < fetched
+    assert {"model.safetensors", "verify.json", "target_tokenizer/source.spm"} < fetched
     assert not fetched & others.keys()
-    capfd.readouterr()
-    assert main(["user/name", "--revision", "harmed", "--dtype", "bfloat16"]) == Verdict.DIFFERENT
-    shown = capfd.readouterr().out
-    assert re.search(r"stack.py +changed [(]7 bytes, recorded", shown)
-    assert re.search("custom_generate/generate.py +extra", shown)
-    assert main(["user/none"]) == Verdict.CANNOT_TELL
+    found = findings(folder_of("user/name", "harmed"))["recorded_files"]
+    assert "custom_generate/generate.py (not recorded), stack.py (changed)" in found.what
+    with pytest.raises(DataError, match="user/none: neither a folder nor a repository"):
+        folder_of("user/none", None)
 
 
 @pytest.mark.parametrize("training", [{}, {"texts_in_card": "no"}, "damaged"])
@@ -277,31 +276,61 @@ def test_a_push_of_the_trainer_leaves_predictions_behind(hub, tmp_path, capfd):
     assert hub.repositories["user/trained"].private
 
 
-FAULTS = {
-    "no config": ("config.json", None, "no config found"),
-    "no weights": ("model.safetensors", None, "no weights found"),
-    "no tokenizer": ("tokenizer.json", None, "no tokenizer found"),
-    "no code": ("attention.py", None, "the code lacks attention.py"),
-    "damaged weights": ("model.safetensors", "{", "do not load"),
-    "another's model": (
-        "config.json",
-        '{"architectures": ["Mine"], "model_type": "bert"}',
-        "a model class that is not known here",
-    ),
-    "code that is none": ("stack.py", "def", "do not load: "),
-    "the token in a card": ("README.md", f"Use {TOKEN}.", "README.md: contains an access token"),
+def test_what_no_run_wrote_is_left_out_and_named(hub, folder, capfd):
+    def uploaded() -> set[str]:
+        return set(re.findall(r" bytes  (\S+)", push(capfd, folder, "user/strange", "--dry_run")))
+
+    write_verification(TEXTS.model_class.from_pretrained(folder), toy_tokenizer(), folder)
+    written = uploaded()
+    strange = {"private.py", "old.model", "screenshot.png", "custom_generate/generate.py", "1_Pooling/config.json"}
+    for name in {*strange, "notes.txt", "sub/code.py"}:
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text("{}")
+    assert uploaded() == written
+    assert strange <= set(re.findall(r"left out  (\S+)", push(capfd, folder, "user/strange", "--dry_run")))
+    (folder / "heads.py").write_text("import nowhere\n")
+    push_to_hub.main(options(folder, "user/strange", "--dry_run"))
+    assert "WARNING" in (told := capfd.readouterr().err)
+    assert "verify.json does not describe these files: " in told
+    assert "heads.py (changed)" in told
+
+
+def write(text: str) -> Callable[[Path], object]:
+    return lambda path: path.write_text(text)
+
+
+def link_out(path: Path) -> None:
+    path.symlink_to(__file__)
+
+
+OUT = f"a link to {__file__}, out of the folder"
+OTHERS_CONFIG = '{"architectures": ["Mine"], "model_type": "bert"}'
+# The file, what is put in its place, and what is said of it.
+FAULTS: dict[str, tuple[str, Callable[[Path], object], str]] = {
+    "no config": ("config.json", str, "no config found"),
+    "no weights": ("model.safetensors", str, "no weights found"),
+    "no tokenizer": ("tokenizer.json", str, "no tokenizer found"),
+    "no code": ("attention.py", str, "the code lacks attention.py"),
+    "damaged weights": ("model.safetensors", write("{"), "do not load"),
+    "damaged record": ("verify.json", write("{}"), "verify.json is damaged"),
+    "another's model": ("config.json", write(OTHERS_CONFIG), "a model class that is not known here"),
+    "code that is none": ("stack.py", write("def"), "do not load: "),
+    "the token in a card": ("README.md", write(f"Use {TOKEN}."), "README.md: contains an access token"),
+    "another token": ("evaluation.json", write("ghp_" + "a1B2" * 9), "an access token of GitHub in line 1"),
+    "a pipe": ("README.md", os.mkfifo, "README.md: not a regular file"),
+    "a link": ("README.md", link_out, OUT),
+    "a link to code": ("custom_generate/generate.py", link_out, OUT),
 }
 
 
-def test_what_is_wrong_in_a_folder_never_leaves_it(hub, folder, capfd):
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_is_wrong_in_a_folder_never_leaves_it(fault, hub, folder, capfd):
+    name, harm, part = FAULTS[fault]
     seen = len(hub.requests)
-    for name, content, part in FAULTS.values():
-        before = (folder / name).read_bytes()
-        (folder / name).unlink()
-        if content is not None:
-            (folder / name).write_text(content)
-        not_pushed(capfd, options(folder, "user/faulty"), str(folder), part)
-        (folder / name).write_bytes(before)
+    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).unlink(missing_ok=True)
+    harm(folder / name)
+    not_pushed(capfd, options(folder, "user/faulty"), str(folder), part)
     assert len(hub.requests) == seen
 
 

@@ -20,6 +20,7 @@ from transformers import pipeline
 
 from modeling_scratch.data.questions import Answer, Question, QuestionData, QuestionDataArguments, load_questions
 from modeling_scratch.report.answer_scores import score_answers
+from modeling_scratch.run.layout import PREDICTIONS
 from modeling_scratch.serving.answerers import load_answerer
 from modeling_scratch.tasks.answer import evaluate_answers
 
@@ -28,7 +29,7 @@ SIZES = "hidden_size=32,num_hidden_layers=2,num_attention_heads=4,intermediate_s
 COMMON = "--report_to none --use_cpu --disable_tqdm True"
 FAST = (
     f"{COMMON} --config_overrides {SIZES} --tokenizer_kind wordlevel --min_frequency 1 --learning_rate 1e-2 "
-    "--per_device_train_batch_size 8 --eval_delay 14 --num_train_epochs 16"
+    "--per_device_train_batch_size 8 --eval_delay 8 --num_train_epochs 10"
 )
 SETTINGS = {"max_answer_len": 30, "handle_impossible_answer": True}
 WINDOWED = "--max_length 32 --max_steps 3"  # contexts of the example have up to 50 tokens
@@ -83,10 +84,13 @@ def test_the_pipeline_gives_the_answers_that_were_scored(
     run: Path, questions: list[Question], answers: list[dict[str, Any]]
 ) -> None:
     evaluation = json.loads((run / "evaluation.json").read_text())
-    exact, f1 = score_answers(questions, [answer["answer"] for answer in answers]).mean(0)
+    exact, f1 = score_answers([one.right for one in questions], [answer["answer"] for answer in answers]).mean(0)
     assert (evaluation["exact_match"], evaluation["f1"]) == pytest.approx((exact, f1))
     examples = [json.loads(line) for line in (run / "examples.jsonl").read_text().splitlines()]
     assert [row["answer"] for row in examples] == [answer["answer"] for answer in answers[:5]]
+    _, *kept = map(json.loads, (run / PREDICTIONS).read_text().splitlines())
+    assert [line["label"] for line in kept] == [[each.text for each in one.answers] for one in questions]
+    assert ["".join(line["prediction"]) for line in kept] == [answer["answer"] for answer in answers]
 
 
 def test_the_server_gives_the_answers_of_the_pipeline(

@@ -227,7 +227,10 @@ def test_words_have_the_label_that_was_scored_also_if_only_first_tokens_are_trai
         assert labels_of_parts(text, spans) == line["prediction"]
 
 
-@pytest.mark.parametrize("options", ["", "--max_length 8", "--no_label_all_tokens"])
+# Without options is what both others are in part: without windows, and with labels on all tokens.
+@pytest.mark.parametrize(
+    "options", [pytest.param("", marks=pytest.mark.slow), "--max_length 8", "--no_label_all_tokens"]
+)
 def test_the_f1_of_the_report_is_that_of_the_spans_of_predict(tmp_path: Path, options: str) -> None:
     """Also of words with hyphens and full stops, and of sentences that are read in windows."""
     given: list[set[tuple[int, int, str]]] = []
@@ -264,7 +267,8 @@ def test_predict_labels_the_words_of_texts_with_a_tagger_of_classes(tmp_path: Pa
     for split in ROWS:
         (tmp_path / f"{split}.conll").write_text("\n\n".join(["\n".join(lines)] * 60) + "\n")
     run = tmp_path / "run"
-    options = f"{COMMON} --config_overrides {sizes} --vocab_size 270 --num_train_epochs 30"
+    without = "--eval_strategy no --save_strategy no"
+    options = f"{COMMON} --config_overrides {sizes} --vocab_size 270 --num_train_epochs 30 {without}"
     train(tmp_path, run, options)
     (tmp_path / "in.txt").write_text("the  film ends unexpectedly .\n\nthe film ends .\n")
     asked = ["--model", str(run), "--input", str(tmp_path / "in.txt"), "--output"]

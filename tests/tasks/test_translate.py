@@ -10,17 +10,22 @@ import predict
 import pytest
 import torch
 import train_translation
+from conftest import redraw
+from model_cases import TINY
 from safetensors.torch import load_file
 from text_samples import fault
+from torch.nn.functional import cross_entropy
 from transformers import AutoModelForSeq2SeqLM, MBartTokenizer
 
+from modeling_scratch import ScratchSeq2SeqConfig, ScratchSeq2SeqForConditionalGeneration
 from modeling_scratch.bridges.model_sources import load_tokenizers
 from modeling_scratch.data.translation_pairs import TranslationData, TranslationDataArguments, load_pairs
 from modeling_scratch.inference.text_generators import Translator
 from modeling_scratch.pipelines import TARGET_FOLDER
 from modeling_scratch.report.translation import score_translations
 from modeling_scratch.run.checkpoints import average_weights, last_checkpoints
-from modeling_scratch.tasks.translation_model import encode_pairs
+from modeling_scratch.run.trainer import RunTrainer
+from modeling_scratch.tasks.translation_model import TranslationTrainingArguments, encode_pairs
 
 LEXICON = {"one": "eins", "two": "zwei", "red": "rot", "dog": "Hund", "cat": "Katze", "runs": "läuft", "sees": "sieht"}
 SIZES = "hidden_size=32,num_hidden_layers=1,num_attention_heads=2,intermediate_size=48,hidden_dropout=0.0"
@@ -151,18 +156,26 @@ def test_the_loss_of_validation_is_a_mean_over_tokens(run: Path, data: Path) -> 
         labels = torch.tensor([[*target(written, add_special_tokens=False)["input_ids"], target.eos_token_id]])
         with torch.no_grad():
             logits = model(**source(read, return_tensors="pt"), labels=labels).logits
-        losses += torch.nn.functional.cross_entropy(logits[0], labels[0], reduction="none")
+        losses += cross_entropy(logits[0], labels[0], reduction="none")
     history = json.loads((run / "trainer_state.json").read_text())["log_history"]
     found = [entry["eval_loss"] for entry in history if "eval_loss" in entry][-1]
     assert found == pytest.approx(torch.stack(losses).mean().item(), abs=1e-4)
 
 
-def test_two_draws_of_dropout_train_other_weights(data: Path, tmp_path: Path) -> None:
-    options = f"--num_train_epochs 1 --config_overrides {SIZES.replace('dropout=0.0', 'dropout=0.1')}"
-    for alpha in (0, 3):
-        train(data, tmp_path / str(alpha), f"{options} --r_drop {alpha}")
-    plain, other = (load_file(tmp_path / alpha / "model.safetensors") for alpha in ("0", "3"))
-    assert not any(torch.equal(weight, other[name]) for name, weight in plain.items() if "layers" in name)
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_smoothed_loss_counts_tokens_and_no_padding(tmp_path: Path, sparse: bool) -> None:
+    fields = {**TINY, "sparse_prediction": sparse, "decoder_start_token_id": 1}
+    model = redraw(ScratchSeq2SeqForConditionalGeneration(ScratchSeq2SeqConfig(**fields))).train()
+    arguments = TranslationTrainingArguments(str(tmp_path), use_cpu=True, report_to=[], eval_strategy="no")
+    trainer = RunTrainer(model, arguments, smooths_in_model=True)
+    labels = torch.tensor([[5, 6, 7, 2], [8, 2, -100, -100]])
+    inputs = {"input_ids": labels.clamp(min=1), "labels": labels}
+    inputs["decoder_input_ids"] = model.prepare_decoder_input_ids_from_labels(labels)  # as the collator does
+    found = trainer.compute_loss(model, inputs, num_items_in_batch=torch.tensor(6))
+    logits = model.eval()(**{**inputs, "labels": None}).logits.flatten(0, 1)
+    torch.testing.assert_close(found, cross_entropy(logits, labels.flatten(), label_smoothing=0.1))
+    nothing = {**inputs, "labels": torch.full_like(labels, -100)}
+    assert trainer.compute_loss(model.train(), nothing, num_items_in_batch=torch.tensor(0)).item() == 0
 
 
 def test_a_checkpoints_own_search_decides_nothing(run: Path, data: Path, tmp_path: Path) -> None:

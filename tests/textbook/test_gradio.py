@@ -3,7 +3,6 @@
 
 from typing import Any
 
-import gradio
 from fresh_process import run_fresh
 from model_cases import TEXTS
 from toy_text import toy_tokenizer
@@ -43,6 +42,8 @@ def test_the_import_replaces_nothing_of_gradio_and_transformers() -> None:
 
 
 def test_gradio_makes_an_interface_of_a_pipeline() -> None:
+    import gradio
+
     serve: Any = pipeline("text-classification", model=TEXTS.model(), tokenizer=toy_tokenizer())
     interface = gradio.Interface.from_pipeline(serve)
     assert [type(each).__name__ for each in interface.input_components] == ["Textbox"]

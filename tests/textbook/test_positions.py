@@ -16,7 +16,7 @@ from modeling_scratch.positions import (
     alibi_slopes,
     positions_from_mask,
     rotary,
-    rotary_angles,
+    rotary_cos_sin,
     rotate,
     sinusoidal,
 )
@@ -117,8 +117,8 @@ def test_local_layers_keep_the_share_of_rotated_features_and_drop_the_scaling() 
     rope = {"rope_type": "linear", "factor": 4.0, "rope_theta": 10_000.0, "partial_rotary_factor": 0.5}
     config = tiny(position_type="rotary", local_rope_theta=100.0, rope_parameters=rope, head_dim=8, sliding_window=2)
     ids = torch.arange(5)[None]
-    found = rotary_angles(config, ids, torch.float32, "sliding_attention")
+    found = rotary_cos_sin(config, ids, torch.float32, "sliding_attention")
     unscaled = {"rope_type": "default", "rope_theta": 100.0, "partial_rotary_factor": 0.5}
-    expected = rotary_angles(tiny(position_type="rotary", rope_parameters=unscaled, head_dim=8), ids, torch.float32)
+    expected = rotary_cos_sin(tiny(position_type="rotary", rope_parameters=unscaled, head_dim=8), ids, torch.float32)
     for one, other in zip(found, expected, strict=True):
         assert torch.equal(one, other)

@@ -89,4 +89,4 @@ def test_it_is_the_transformer_of_torch(norm_position: str, hidden_act: str, bac
 
 def test_a_stack_of_no_blocks_is_its_norm() -> None:
     states = torch.randn(2, 5, TINY["hidden_size"])
-    assert torch.equal(Stack(tiny(), 0)(states), states)
+    assert torch.equal(Stack(tiny(), 0)(states, {}), states)

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 import pytest
 import torch
 from model_cases import CAUSAL_LM, HEADS, SWITCHES, TEXTS, Batch, Case, assert_same_outputs, in_turn
-from torch._dynamo.testing import CompileCounter
 
 import modeling_scratch as scratch
 
@@ -36,6 +35,8 @@ def larger(batch: Batch) -> Batch:
 @every_class(CAUSAL_LM)
 def test_one_graph_holds_all_of_a_model(case: Case, settings: dict) -> None:
     """No break in it, loss included, and it fits batches of other sizes without compiling again."""
+    from torch._dynamo.testing import CompileCounter  # takes a second
+
     model = case.model(**settings, problem_type="single_label_classification")
     counter = CompileCounter()
     compiled = torch.compile(model, backend=counter, fullgraph=True, dynamic=True)

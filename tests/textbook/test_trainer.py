@@ -1,8 +1,6 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Hugging Face's Trainer as it is: one step however it is cut, as its options promise."""
 
-import gc
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +27,6 @@ from modeling_scratch import fast
 
 TRAINED = (MASKED_LM, TEXTS, TOKENS, SPANS, CAUSAL_LM, SEQ2SEQ_LM)
 Columns = dict[str, Any]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _loaded_modules_are_no_garbage() -> Iterator[None]:
-    """Trainer collects garbage with every run; most of its time here would go into looking through the libraries."""
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 def reviews(case: Case = TEXTS, count: int = len(REVIEWS), **columns: list) -> Dataset:

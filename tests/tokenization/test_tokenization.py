@@ -13,6 +13,7 @@ from collections import Counter
 from functools import partial
 from itertools import pairwise
 
+import pandas as pd
 import pytest
 import regex
 from transformers import AutoTokenizer
@@ -128,6 +129,13 @@ def test_a_word_is_learned_from_in_parts(kind):
     tokenizer = train(kind, [word], 600)
     assert learned(tokenizer) == learned(train(kind, parts, 600))
     assert tokenizer.decode(tokenizer(word)["input_ids"], skip_special_tokens=True) == word
+
+
+@pytest.mark.parametrize("kind", ["byte_level", "end_of_word"])
+def test_a_long_text_is_learned_from_in_parts_that_begin_at_blanks(kind):
+    text = " ".join(CORPUS * 25)
+    assert len(text) > 100_000
+    assert learned(train(kind, [text], 600)) == learned(train(kind, regex.split(r"(?<=\S)(?= \S)", text), 600))
 
 
 def toy_texts(seed, letters):
@@ -382,6 +390,8 @@ FAULTS = [
     ({"texts": ["", ""]}, ValueError, "no words"),
     ({"texts": "one text"}, TypeError, r"texts is a str.*\[text\]"),
     ({"texts": ["a", None]}, TypeError, r"texts\[1\] is of type NoneType"),
+    ({"texts": {"text": ["a"]}}, TypeError, r"texts is a dict.*one column"),
+    ({"texts": pd.DataFrame({"text": ["a"]})}, TypeError, r"texts is a DataFrame.*one column"),
     ({"texts": [["a"]]}, TypeError, r"texts\[0\] is of type list"),
     ({"texts": ["a", "half \ud83d"]}, ValueError, r"texts\[1\].*character 5"),
     ({"texts": Failing()}, OSError, "disk gone"),

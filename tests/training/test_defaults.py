@@ -2,6 +2,7 @@
 """Settings that follow from the number of texts, and what retired options answer."""
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +24,41 @@ from modeling_scratch.run.defaults import (
     settings_text,
     values_of,
 )
+from modeling_scratch.training import train_classifier as trained
 from modeling_scratch.utils.retired_options import RETIRED
 
 TINY = "hidden_size=8,intermediate_size=8,num_attention_heads=2"
 QUIET = "--report_to none --use_cpu --disable_tqdm True --eval_strategy no --save_strategy no"
+
+PARTS = ["plot", "acting", "script", "music", "cast", "dialogue", "editing", "ending", "camera", "story"]
+OPINIONS = {
+    "bad": ["dull", "clumsy", "cold", "tedious", "stupid", "boring", "bland", "stale", "flat", "silly"],
+    "good": ["gripping", "brilliant", "warm", "funny", "clever", "moving", "superb", "fresh", "vivid", "witty"],
+}
+CLAUSES = ["although {other} , {main}", "{main} , although {other}", "{other} , but {main}", "{main} , even if {other}"]
+
+
+def verdicts(count: int) -> list[tuple[str, str]]:
+    """Sentences with the label of the main clause. The other clause has the other opinion: words do not tell."""
+    chosen, labels = random.Random(0), list(OPINIONS)
+    rows: dict[str, str] = {}
+    while len(rows) < count:
+        label = labels[len(rows) % 2]
+        main, other = chosen.sample(PARTS, 2)
+        said = {name: chosen.choice(words) for name, words in OPINIONS.items()}
+        against = said[labels[label == labels[0]]]
+        clauses = {"main": f"the {main} is {said[label]}", "other": f"the {other} is {against}"}
+        rows[chosen.choice(CLAUSES).format(**clauses)] = label
+    return list(rows.items())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("texts", [3_000, 6_000])
+def test_the_order_of_words_is_learned(texts: int, tmp_path: Path) -> None:
+    rows = verdicts(texts + 500)
+    splits = {"train": rows[:texts], "validation": rows[texts:]}
+    report = trained(splits, tmp_path / "run", use_cpu=True, report_to="none", seed=0)
+    assert report.scores["accuracy"] > 0.95
 
 
 @pytest.mark.parametrize("texts", [50, 200, 1_500, 5_000, 20_000, 10**6])

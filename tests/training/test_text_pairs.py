@@ -13,6 +13,7 @@ import pytest
 import train_classifier
 from fastapi.openapi.models import OpenAPI
 from processes import refusal
+from records import is_as_recorded
 from serving import served
 from text_samples import fault, load, write
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
@@ -22,7 +23,6 @@ from modeling_scratch.data.columns import choose_columns, read_texts
 from modeling_scratch.data.splits import DataArguments
 from modeling_scratch.data.text_pairs import TextPair
 from modeling_scratch.serving.answerers import load_answerer
-from modeling_scratch.sharing.verification import Verdict, verify
 
 COLUMNS = "--text_column premise hypothesis"
 FAST = "--learning_rate 1e-2 --per_device_train_batch_size 16 --report_to none --use_cpu --disable_tqdm True --seed 0"
@@ -199,7 +199,7 @@ def test_the_table_of_defaults_has_settings_for_pairs(
     assert (config["type_vocab_size"], config["num_hidden_layers"]) == (2, 2)
     assert not (tmp_path / "run" / "pretraining").exists()
     train_classifier.main([*options.split(), "--resume_from_checkpoint", "last"])
-    assert verify(tmp_path / "run").verdict == Verdict.SAME
+    assert is_as_recorded(tmp_path / "run")
 
 
 @pytest.mark.parametrize("column", ["sets", "stars"])
@@ -208,7 +208,7 @@ def test_pairs_have_sets_of_classes_and_numbers_too(folder: Path, column: str) -
     first = json.loads((found / "examples.jsonl").read_text(encoding="utf-8").splitlines()[0])
     assert first["text_pair"].startswith("it is")
     assert not uploaded_texts(found)
-    assert verify(found).verdict == Verdict.SAME
+    assert is_as_recorded(found)
 
 
 def test_the_data_are_described(folder: Path, capsys: pytest.CaptureFixture) -> None:

@@ -57,6 +57,12 @@ def test_every_format_gives_the_tokenizer_of_its_texts(suffix, tmp_path, saved):
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["out"]
 
 
+def test_a_table_without_a_header_is_read_whole(tmp_path, saved):
+    (tmp_path / "data.csv").write_text("".join(f'"{text}"\n' for text in TEXTS), encoding="utf-8")
+    run("--train_file", tmp_path / "data.csv", "--no_header", "--output_dir", tmp_path / "out")
+    assert contents(tmp_path / "out") == saved
+
+
 @pytest.mark.parametrize("option", ["--data_dir", "--dataset_name"])
 def test_only_the_train_split_of_a_folder_or_data_set_is_read(option, tmp_path, saved, monkeypatch):
     monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "cache")

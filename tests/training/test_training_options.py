@@ -163,7 +163,8 @@ def test_a_run_with_layer_decay_goes_on_exactly(tmp_path: Path) -> None:
 # Early stopping
 
 
-@pytest.mark.parametrize("said", ["", "--load_best_model_at_end True"])  # what is the default, said or not
+# What is the default, said or not.
+@pytest.mark.parametrize("said", ["", pytest.param("--load_best_model_at_end True", marks=pytest.mark.slow)])
 def test_stops_after_so_many_evaluations_without_a_better_one(said: str, reviews: Path, tmp_path: Path) -> None:
     run, options = tmp_path / "run", f"--num_train_epochs 40 --ema_decay 0 --save_total_limit 50 {DROP_LAST}"
     train(reviews, run, f"{options} --early_stopping_patience 1 {said}")
@@ -330,11 +331,9 @@ def test_accumulated_batches_of_a_native_class_are_one_batch(tmp_path: Path) -> 
     torch.testing.assert_close(*weights, atol=1e-6, rtol=1e-4)
 
 
-@pytest.mark.parametrize("option", ["--flat_batches False", "--r_drop 1", "--class_weights balanced"])
+@pytest.mark.parametrize("option", ["--flat_batches False", "--class_weights balanced"])
 def test_captured_steps_exclude_what_reads_the_padding(
-    option: str, tmp_path: Path, capsys: pytest.CaptureFixture
+    option: str, reviews: Path, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
-    given = ["--output_dir", str(tmp_path / "run"), "--max_train_samples", "60", "--cuda_graphs", "True"]
-    assert f"--cuda_graphs True excludes {option.split()[0]}" in refusal(
-        capsys, train_classifier.main, [*given, *option.split()]
-    )
+    told = refusal(capsys, train, reviews, tmp_path / "run", f"--cuda_graphs True {option}")
+    assert f"--cuda_graphs True excludes {option.split()[0]}" in told

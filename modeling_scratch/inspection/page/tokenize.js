@@ -1,7 +1,7 @@
 // Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 // A text becomes tokens as in the tokenizers library: normalise, cut into pieces, and the model's rule for each piece.
 //
-// Rules are what tokenizer_rules.py gives. \w is that of the library: of Rust's regex in Whitespace, of Oniguruma in
+// Rules are what tokenizer_rules() of tokens.py gives, which knows what is here. \w is that of the library: of Rust's regex in Whitespace, of Oniguruma in
 // Split.
 
 const LETTERS = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}"; // of words
@@ -140,19 +140,6 @@ function longestPrefixes(text, { model, ids }) {
 const MODELS = { BPE: bytePairs, WordLevel: wholeWord, WordPiece: longestPrefixes };
 
 // ---- The whole ------------------------------------------------------------------------------------------------------
-
-/** The first part of the rules that is not known here, by its name, or null. */
-function missingPart(rules) {
-  const lacks = (steps, known) => steps.find(({ type }) => !(type in known))?.type;
-  const pattern = rules.pre_tokenizer.find(({ type, pattern: given, behavior }) =>
-    type === "Split" && !(given.Regex in PATTERNS && ["Removed", "Isolated"].includes(behavior))
-  );
-  const odd = rules.special.find((token) => token.single_word || token.normalized);
-  const isWhole = rules.template.some(({ part }) => part !== undefined);
-  return lacks(rules.normalizer, NORMALIZERS) ?? lacks(rules.pre_tokenizer, PRE_TOKENIZERS)
-    ?? (pattern && "Split") ?? lacks([rules.model], MODELS) ?? rules.added[0] ?? odd?.content
-    ?? (isWhole ? null : "template");
-}
 
 /** Rules with what is looked up: ids by token, and the rank of each pair of ids. */
 function preparedRules(rules, vocabulary) {

@@ -9,7 +9,7 @@ const MOST_WRITTEN = 48; // tokens of an output
 function prepareTyping() {
   const { explanation } = state, { rules } = explanation.tokenizer;
   state.recorded = explanation.texts.length;
-  state.untyped = rules ? missingPart(rules) : "typed.slow";
+  state.untyped = rules ? rules.missing : "typed.slow";
   state.rules = rules && preparedRules(rules, vocabulary("source"));
   if (state.untyped !== null) return;
   const isSame = ({ tokens, text: written }) =>
