@@ -4,7 +4,7 @@
     modeling-scratch doctor runs/demo
     modeling-scratch doctor user/name --trust_remote_code --format json
 
-Exit status: 0 if no check falls short, 1 if one does.
+Exit status: 0 if no check falls short, 1 if one does, 2 if a check of --checks does not apply.
 """
 
 from collections.abc import Sequence

@@ -66,7 +66,8 @@ class Session:
             raise DataError(f"{self.folder / RESULTS} has rows of another {changed[0]}: {before.get(changed[0])}")
         if known := self.done(part).keys() - {"conditions", *ENDINGS}:
             tell(f"{part}: {len(known)} rows are known from earlier calls; --overwrite measures them again")
-        self.keep(part, "conditions", now)
+        dates = dict.fromkeys([*before.get("date", now["date"]).split(", "), now["date"]])
+        self.keep(part, "conditions", now | {"date": ", ".join(dates)})
 
     def keep(self, part: str, key: str, row: Row) -> None:
         """Write a row at once: a session may end at any moment."""

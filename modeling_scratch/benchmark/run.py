@@ -57,7 +57,9 @@ class BenchmarkArguments:
             check_output("--json", str(self.json), None, self.overwrite)
         if self.history is not None:
             check_output("--history", str(self.history), None, overwrite=True)  # it grows
-        if self.threads is not None and not 1 <= self.threads <= (processors := os.cpu_count() or 1):
+        if self.threads is not None and self.threads < 1:
+            raise DataError(f"--threads {self.threads}: must be at least 1")
+        if self.threads is not None and self.threads > (processors := os.cpu_count() or 1):
             raise DataError(f"--threads {self.threads}: this machine has {processors} processors")
 
 

@@ -34,6 +34,8 @@ def in_chunks(rows: Iterable[AnyRow]) -> Iterator[list[AnyRow]]:
 
 
 def first_words(text: str, words: int) -> str:
+    if "<" in text:  # a tag of mark-up can be many words and no token, and is not cut
+        return text
     parts = text.split(None, words)
     return text[: -len(parts[-1])] if len(parts) > words else text
 

@@ -323,14 +323,15 @@ def is_a_row(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
 
 def lacks_header(columns: Iterable[str], form: TableForm) -> bool:
     """Return whether the first row of a table was found to be no header, as the names of its columns tell."""
-    return not form.no_header and any(re.fullmatch(f"{UNNAMED}[0-9]+", name) for name in columns)
+    names = list(columns)
+    return not form.says_header and names == [f"{UNNAMED}{number}" for number in range(1, len(names) + 1)]
 
 
 def header_note(columns: Iterable[str], form: TableForm) -> list[str]:
     """Return a note on a table without a header, and on each column whose name could be a text."""
     if form.says_header:
         return []
-    if lacks_header(columns, form):
+    if any(re.fullmatch(f"{UNNAMED}[0-9]+", name) for name in columns):
         return [
             "no header: the first line is read as a row, as it has a label and a text; if not so, set --header_row 1"
         ]

@@ -13,6 +13,7 @@ from ..sharing.model_files import MODEL_FILES, is_one_of
 from ..utils.errors import DataError, one_line
 from ..utils.options import REQUIRED, option
 from .examination import chosen
+from .findings import Verdict
 from .folders import SECONDS, check_folder
 
 
@@ -34,7 +35,7 @@ class DoctorArguments:
 
 
 def diagnose(arguments: DoctorArguments) -> None:
-    """Print the diagnosis. Exit with 1 if a check falls short."""
+    """Print the diagnosis. Exit with 1 if a check falls short, and with 2 if one that was asked for cannot tell."""
     folder, only = folder_of(arguments.model, arguments.revision), arguments.checks or ()
     with tqdm(total=len(chosen(only)), unit=" checks", disable=None) as bar:  # shown on a terminal
         diagnosis = check_folder(
@@ -49,6 +50,8 @@ def diagnose(arguments: DoctorArguments) -> None:
     print(diagnosis.to_json() if arguments.format == "json" else diagnosis)
     if not diagnosis.is_sound:
         raise SystemExit(1)
+    if any(diagnosis[name].verdict is Verdict.DOES_NOT_APPLY for name in only):
+        raise SystemExit(2)
 
 
 def folder_of(name: str, revision: str | None) -> Path:

@@ -23,10 +23,14 @@ from .onednn import has_gradient, linear, onednn_linear, suits_onednn
 
 MANY_ROWS = 256  # from this many rows per call, the default product is equally fast
 WORTH_A_COPY = 8  # calls after which a copy of the weights pays off
-PACKED_FOR = 16  # rows; the layout is the same for any other number than 1
 DENSE = "eager", "sdpa"  # attention backends that take a mask of booleans
 # torch has no public name for packing a weight in advance; without this one, weights are not packed.
 CAN_PACK = hasattr(torch.ops.mkldnn, "_reorder_linear_weight")
+
+
+def packed_weight(layer: nn.Linear) -> Tensor:
+    """A copy of the weights in oneDNN's layout."""
+    return torch.ops.mkldnn._reorder_linear_weight(layer.weight.detach(), 16)  # rows; any but 1
 
 
 def fast_generate(generate: Callable, *args: Any, **kwargs: Any) -> Any:
@@ -121,5 +125,5 @@ class FewRows(FastForward):
             return linear(*factors)
         self.calls += 1
         if self.calls == WORTH_A_COPY and CAN_PACK:
-            self.packed = torch.ops.mkldnn._reorder_linear_weight(self.layer.weight.detach(), PACKED_FOR)
+            self.packed = packed_weight(self.layer)
         return onednn_linear(hidden_states, self.layer.weight if self.packed is None else self.packed, self.layer.bias)

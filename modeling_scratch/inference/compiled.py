@@ -15,15 +15,15 @@ import torch
 from torch import Tensor, nn
 from transformers import CompileConfig
 
-from ..fast.generation import CAN_PACK, PACKED_FOR
+from ..fast.generation import CAN_PACK, packed_weight
 from ..fast.hooks import FastForward, is_plain_linear
 from ..fast.onednn import linear, onednn_linear
 from ..modeling_base import ScratchPreTrainedModel
 from ..utils.errors import DataError
 
 COMPILE_HELP = (
-    "Compile the pass of a token, over a static cache. On a CPU, it takes 10 seconds or more once, another copy of the "
-    "weights, and a tenth to a third less time a token: it pays after some thousand tokens."
+    "Compile the pass of a token, over a static cache. On a CPU, it takes 10 seconds or more once and another copy of "
+    "the weights, and pays where many tokens follow."
 )
 COMPILING = "compiling the pass of a token: the first text, and the first batch, take about 10 seconds more"
 
@@ -44,7 +44,7 @@ class PackedLinear(FastForward):
 
     def __init__(self, layer: nn.Linear) -> None:
         super().__init__(layer)
-        self.packed = torch.ops.mkldnn._reorder_linear_weight(layer.weight.detach(), PACKED_FOR)
+        self.packed = packed_weight(layer)
 
     def __call__(self, states: Tensor) -> Tensor:
         if torch.compiler.is_compiling():
@@ -61,7 +61,8 @@ def compile_generation(model: Any) -> None:
     settings = model.generation_config
     settings.cache_implementation = "static"
     if model.device.type != "cpu":
-        return  # Transformers compiles over a static cache by itself
+        settings.compile_config = CompileConfig(mode="default")  # our beam search asks for it
+        return
     compiler = os.environ.get("CXX", "clang++" if sys.platform == "darwin" else "g++")
     if shutil.which(compiler) is None:
         raise DataError(f"--compile: requires a C++ compiler, and there is no {compiler}; leave it out, or set CXX")

@@ -68,7 +68,7 @@ def _labels(subject: Subject, output: Any) -> tuple[dict[str, Any], Target]:
     best = int(logits.argmax())
     answer = {"label": names[best], "p": p[best].item(), "all": every}
     if subject.task == MULTI:
-        answer["labels"] = [each["label"] for each in every if each["p"] >= 0.5]
+        answer["labels"] = [each["label"] for each in every if each["p"] > 0.5]
     return answer, Target(note("label", names[best]), best)
 
 

@@ -124,10 +124,11 @@ def read_run(folder: str) -> Predictions:
     if not any((run / name).exists() for name in (PREDICTIONS, RECORD, "config.json")):
         raise DataError(f"{folder}: not the folder of a run")
     if not (run / PREDICTIONS).is_file():
-        program = Path(str(_recorded(run / RECORD, "program") or "unknown_program")).stem.replace("_", "-")
+        program = _recorded(run / RECORD, "program")
+        what = f"a run of {Path(str(program)).stem.replace('_', '-')}" if program else "a folder"
         raise DataError(
-            f"{folder}: a run of {program} without {PREDICTIONS}, which classifiers, taggers and models for questions "
-            "write at their end, from version 0.2.0; compare the scores in the results.md of others"
+            f"{folder}: {what} without {PREDICTIONS}, which training writes at its end: of classifiers and taggers "
+            "from version 0.2.0 on, of models for questions later; compare the scores in the results.md of others"
         )
     return Predictions.load(run)
 

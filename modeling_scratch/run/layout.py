@@ -41,7 +41,7 @@ ENTRIES = (
     *(Entry(name, is_shared=True) for name in (EVALUATION, "all_results.json", VERIFICATION, CURVE)),
     Entry("confusion_matrix.png", is_shared=True),
     Entry("predicted_against_true.png", is_shared=True),
-    Entry("f1_of_classes.png", is_shared=True),  # by versions before 0.2.0
+    Entry("f1_of_classes.png", is_shared=True),  # by versions up to 0.2.0
     *map(Entry, ("*_results.json", "trainer_state.json", "training_args.bin", "search.md", "study.db*")),
     *map(Entry, ("checkpoint-*", "_*checkpoint-*", "last-checkpoint", "run-*", "runs")),
 )

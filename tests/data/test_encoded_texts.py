@@ -48,3 +48,10 @@ def test_a_pair_of_long_texts_is_read_in_little_memory(tokenizer: PreTrainedToke
     rows, truncated = encode_texts([TextPair("film a " * 500, "a film " * 500)], tokenizer)
     expected = tokenizer("film a film a", "a film a film", truncation=True)
     assert (rows["input_ids"][:], truncated) == ([expected["input_ids"]], 1)
+
+
+def test_a_tag_of_many_words_is_no_part_of_a_text() -> None:
+    words = train_wordlevel_tokenizer(TEXTS, 20, model_max_length=6, web_text=True)
+    for text in ('<td class="a" id="b"> ' * 300 + "film a " * 300, "a <" + " b" * 300 + "> film"):
+        rows, _ = encode_texts([text], words)
+        assert rows["input_ids"][:] == words([text], truncation=True)["input_ids"]

@@ -341,6 +341,6 @@ def test_runs_of_other_classes_are_compared_by_their_names(runs: list[Path], tmp
 
 
 def test_runs_without_predictions_are_refused_by_the_name_of_their_command(tmp_path: Path, capfd) -> None:
-    for record, piece in ({"program": "scripts/train_translation.py"}, "train-translation"), ({}, "unknown-program"):
+    for record, what in ({"program": "scripts/train_translation.py"}, "a run of train-translation"), ({}, "a folder"):
         (tmp_path / "run_config.json").write_text(json.dumps(record))
-        refused(capfd, compare.main, [tmp_path, tmp_path], f"{tmp_path}: a run of {piece} without {PREDICTIONS}")
+        refused(capfd, compare.main, [tmp_path, tmp_path], f"{tmp_path}: {what} without {PREDICTIONS}")

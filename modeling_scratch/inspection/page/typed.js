@@ -188,7 +188,7 @@ const ANSWERED = {
   },
   "multi-label": ([logits]) => {
     const all = labelled(sigmoid(logits), logits);
-    return { all, labels: all.filter(({ p }) => p >= 0.5).map(({ label }) => label) };
+    return { all, labels: all.filter(({ p }) => p > 0.5).map(({ label }) => label) };
   },
   regression: ([logits]) => ({ values: Array.from(logits, (value, i) => ({ label: labelOf(i), value })) }),
   tagging: (rows, tokens) => {
