@@ -212,8 +212,8 @@ def test_a_copy_on_the_hub_is_verified(hub, folder, capfd):
     push(capfd, folder, "user/name")
     repository, files = hub.repositories["user/name"], hub.files("user/name")
     assert {"spiece.model", "extra.jinja", "target_tokenizer/source.spm"} < files.keys()
-    others = {"checkpoint-5/model.safetensors": b"other"}
-    planted = {"stack.py": b"print()", "custom_generate/generate.py": b"print()"}
+    others = {"checkpoint-5/model.safetensors": b"other", "notes.txt": b"other"}
+    planted = {"stack.py": b"print()", "custom_generate/generate.py": b"print()", "module[1].so": b"print()"}
     for branch, more in {"main": others, "harmed": planted}.items():
         repository.commit(branch, "more", {name: File(content) for name, content in {**files, **more}.items()})
     seen = len(hub.requests)
@@ -222,7 +222,7 @@ def test_a_copy_on_the_hub_is_verified(hub, folder, capfd):
     assert {"model.safetensors", "verify.json", "target_tokenizer/source.spm"} < fetched
     assert not fetched & others.keys()
     found = findings(folder_of("user/name", "harmed"))["recorded_files"]
-    assert "custom_generate/generate.py (not recorded), stack.py (changed)" in found.what
+    assert "custom_generate/generate.py (not recorded), module[1].so (not recorded), stack.py (changed)" in found.what
     with pytest.raises(DataError, match="user/none: neither a folder nor a repository"):
         folder_of("user/none", None)
 
