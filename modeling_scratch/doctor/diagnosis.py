@@ -59,14 +59,15 @@ def folder_of(name: str, revision: str | None) -> Path:
             raise DataError(f"--revision {revision}: a folder has none; leave it out, or name a repository")
         return Path(name)
     try:
+        # A revision is downloaded by its name once, which the cache then knows offline; then by its commit.
+        path = Path(snapshot_download(name, revision=revision, allow_patterns="config.json"))
         if constants.HF_HUB_OFFLINE:
-            return Path(snapshot_download(name, revision=revision))
-        info = HfApi().repo_info(name, revision=revision)
-        names = {file.rfilename for file in info.siblings or ()}
+            return path
+        names = HfApi().list_repo_files(name, revision=path.name)
         # Without a record, there is nothing to compare other files with, such as weights of other libraries.
         reads = is_read if VERIFICATION in names else lambda file: is_one_of(file, MODEL_FILES)
-        wanted = [glob.escape(file) for file in sorted(names) if file == VERIFICATION or reads(file)]
-        return Path(snapshot_download(name, revision=info.sha, allow_patterns=wanted))
+        wanted = [glob.escape(file) for file in names if file == VERIFICATION or reads(file)]
+        return Path(snapshot_download(name, revision=path.name, allow_patterns=wanted))
     except Exception as error:  # names, network, server: many types
         raise DataError(
             f"{name}: neither a folder nor a repository that can be read: {one_line(error)[:200]}"

@@ -15,6 +15,7 @@ import pytest
 from conftest import refused
 from datasets import Dataset
 from hub_server import SIGNATURE, File, HubServer, hub_of_this_process
+from huggingface_hub import constants
 from model_cases import SEQ2SEQ_LM, TEXTS, TINY
 from processes import in_child
 from records import findings, is_as_recorded
@@ -202,7 +203,7 @@ def test_a_target_tokenizer_goes_along(hub, folder, capfd):
     not_pushed(capfd, options(folder, "user/pair"), "do not load", "target_tokenizer/ holds no tokenizer")
 
 
-def test_a_copy_on_the_hub_is_verified(hub, folder, capfd):
+def test_a_copy_on_the_hub_is_verified(hub, folder, capfd, monkeypatch):
     """Every file that verify.json records goes along; checkpoints, which it does not name, are not fetched."""
     toy_tokenizer().save_pretrained(folder / "target_tokenizer")
     (folder / "target_tokenizer" / "merges.txt").mkdir()  # that is no file
@@ -225,6 +226,9 @@ def test_a_copy_on_the_hub_is_verified(hub, folder, capfd):
     assert "custom_generate/generate.py (not recorded), module[1].so (not recorded), stack.py (changed)" in found.what
     with pytest.raises(DataError, match="user/none: neither a folder nor a repository"):
         folder_of("user/none", None)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    assert is_as_recorded(folder_of("user/name", None))
+    assert (folder_of("user/name", "harmed") / "stack.py").read_bytes() == planted["stack.py"]
 
 
 @pytest.mark.parametrize("training", [{}, {"texts_in_card": "no"}, "damaged"])

@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save_file
 from toy_text import toy_tokenizer
 from transformers import BartConfig, BartForSequenceClassification
 
-from modeling_scratch.doctor.findings import Verdict
+from modeling_scratch.doctor.findings import Diagnosis, Verdict
 from modeling_scratch.doctor.folders import NOT_TRUSTED
 from modeling_scratch.sharing.verification import (
     difference,
@@ -293,6 +293,13 @@ def test_every_file_that_a_loader_could_read_and_the_record_lacks_is_named(copy:
     (copy / "link").symlink_to(copy.parent, target_is_directory=True)  # and not followed
     assert {*differing_files(copy)} == {f"{name} (not recorded)" for name in {*PLANTED, "link"}}
     assert f"{len(PLANTED) + 1} files are not those that" in findings(copy)["recorded_files"].what
+
+
+def test_a_name_brings_no_control_sequence_to_the_terminal(copy: Path) -> None:
+    put(copy, "e\x1b[2Jvil.py")
+    shown = str(Diagnosis("copy", [*findings(copy).values()]))
+    assert r"e\x1b[2Jvil.py (not recorded)" in shown
+    assert "\x1b" not in shown
 
 
 @pytest.mark.parametrize("reference", ["sub/code.Module", "user/name--code.Module"])
