@@ -15,11 +15,15 @@ __all__ = ["main", "verify", "write_verification"]
 CHECKS = "recorded_files", "recorded_answers"
 
 
-def verify(folder: str | os.PathLike, trust_remote_code: bool = False) -> "Diagnosis":
-    """Compare a folder with its verify.json, by two checks of the doctor."""
-    from .doctor import check_folder
+def verify(folder: str | os.PathLike, trust_remote_code: bool = False, revision: str | None = None) -> "Diagnosis":
+    """Compare a folder, or a repository of the Hub, with its verify.json, by two checks of the doctor.
 
-    return check_folder(os.fspath(folder), trust_remote_code, only=CHECKS)
+    trust_remote_code: run its code, unless a file differs from the record or names code outside of it.
+    """
+    from .doctor import check_folder
+    from .doctor.diagnosis import folder_of
+
+    return check_folder(folder_of(os.fspath(folder), revision), trust_remote_code, only=CHECKS)
 
 
 def main() -> int:

@@ -1,15 +1,16 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The program `modeling-scratch doctor`: its arguments, and its exit status."""
 
+import glob
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from huggingface_hub import HfApi, snapshot_download
+from huggingface_hub import HfApi, constants, snapshot_download
 from tqdm import tqdm
 
 from ..run.layout import VERIFICATION
-from ..sharing.model_files import MODEL_FILES, is_one_of
+from ..sharing.model_files import MODEL_FILES, is_one_of, is_read
 from ..utils.errors import DataError, one_line
 from ..utils.options import REQUIRED, option
 from .examination import chosen
@@ -57,11 +58,19 @@ def diagnose(arguments: DoctorArguments) -> None:
 def folder_of(name: str, revision: str | None) -> Path:
     """Return a folder as it is, or the files of a repository, downloaded."""
     if Path(name).is_dir():
+        if revision is not None:
+            raise DataError(f"--revision {revision}: a folder has none; leave it out, or name a repository")
         return Path(name)
     try:
-        files = HfApi().list_repo_files(name, revision=revision)
-        wanted = [VERIFICATION, *(file for file in files if is_one_of(file, MODEL_FILES))]  # no checkpoints
-        return Path(snapshot_download(name, revision=revision, allow_patterns=wanted))
+        # A revision is downloaded by its name once, which the cache then knows offline; then by its commit.
+        path = Path(snapshot_download(name, revision=revision, allow_patterns="config.json"))
+        if constants.HF_HUB_OFFLINE:
+            return path
+        names = HfApi().list_repo_files(name, revision=path.name)
+        # Without a record, there is nothing to compare other files with, such as weights of other libraries.
+        reads = is_read if VERIFICATION in names else lambda file: is_one_of(file, MODEL_FILES)
+        wanted = [glob.escape(file) for file in names if file == VERIFICATION or reads(file)]
+        return Path(snapshot_download(name, revision=path.name, allow_patterns=wanted))
     except Exception as error:  # names, network, server: many types
         raise DataError(
             f"{name}: neither a folder nor a repository that can be read: {one_line(error)[:200]}"

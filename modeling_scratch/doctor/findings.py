@@ -49,6 +49,10 @@ def told(error: BaseException) -> str:
     return f"{type(error).__name__}: {one_line(error)[:LONGEST]}"
 
 
+def _printable(line: str) -> str:
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in line)
+
+
 def listed(names: Collection[str]) -> str:
     """Return the first three names, in alphabetical order."""
     return ", ".join(sorted(names)[:3]) + (", ..." if len(names) > 3 else "")
@@ -156,7 +160,8 @@ class Diagnosis:
         return not self.of(Verdict.FALLS_SHORT)
 
     def __str__(self) -> str:
-        return "\n".join(self._lines())
+        """Return the lines to show; names of files cannot bring control sequences of the terminal along."""
+        return "\n".join(_printable(line) for line in self._lines())
 
     def _lines(self) -> Iterator[str]:
         yield self.model

@@ -1,5 +1,8 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The files of a folder: those of the model, which loaders of transformers, sentence-transformers and PEFT read."""
+"""The files of a folder: those of the model, those that no loader reads, and all others.
+
+The lists follow the loaders of transformers, sentence-transformers and PEFT. A file on neither list counts as read.
+"""
 
 import json
 import re
@@ -12,7 +15,7 @@ from transformers.dynamic_module_utils import get_relative_imports
 
 from ..pipelines import TARGET_FOLDER
 from ..registration.configs import KERNELS, repositories
-from ..run.layout import LINEAR
+from ..run.layout import LINEAR, VERIFICATION
 
 WEIGHT_PATTERNS = ("*.safetensors", "*.safetensors.index.json")
 CODE = ("*.py", "custom_generate/*")
@@ -37,6 +40,13 @@ SAVED = (
 )  # fmt: skip
 TOKENIZER_CONFIGS = ("tokenizer_config.json", f"{TARGET_FOLDER}/tokenizer_config.json")
 
+# What runs and people put beside a model.
+UNREAD = (
+    VERIFICATION, "run_config.json", "evaluation.json", "*_results.json", "trainer_state.json", "training_args.bin",
+    "events.out.tfevents.*", "_lock", "LICENSE*", "NOTICE*", "*.md", "*.txt", "*.pdf", "*.html", "*.ipynb", "*.png",
+    "*.jpg", "*.jpeg", "*.gif", "*.svg", "*.csv", "*.tsv", "*.jsonl", "*.parquet", "*.arrow", "*.log",
+    "study.db*",
+)  # fmt: skip
 PRETRAINING = "pretraining"  # the folder of the first stage in that of a classifier
 # Loaded only by their own names.
 OTHER_FOLDERS = (
@@ -54,6 +64,14 @@ def is_one_of(name: str, patterns: tuple[str, ...]) -> bool:
     file = name.removeprefix(f"{TARGET_FOLDER}/")
     inside = all(re.fullmatch(r"[^.\\:][^\\:]*", part) for part in file.split("/"))  # any name that stays inside
     return inside and any(fnmatchcase(file, one) and file.count("/") == one.count("/") for one in patterns)
+
+
+def is_read(name: str) -> bool:
+    """Return whether a loader could read or run a file, or whether that is unknown."""
+    *folders, file = name.split("/")
+    if file.startswith(".") or any(fnmatchcase(part, one) for part in folders for one in OTHER_FOLDERS):
+        return False
+    return is_one_of(name, MODEL_FILES) or not any(fnmatchcase(file, pattern) for pattern in UNREAD)
 
 
 def all_files(folder: Path) -> list[str]:

@@ -5,10 +5,11 @@ The doctor's checks `recorded_files` and `recorded_answers` compare a copy with 
 Shapes: R rows (positions, or texts), C columns (labels, tokens of the vocabulary, or features).
 """
 
+import copy
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from ..data.text_pairs import as_fields, from_fields, parts_of
 from ..run.layout import VERIFICATION
 from ..utils.errors import DataError
 from ..utils.files import file_digest, write_text
-from .model_files import model_files
+from .model_files import all_files, is_read, model_files, named_code
 from .saved_model import load_model
 
 FORMAT = 1
@@ -49,11 +50,13 @@ def write_verification(
     """Write verify.json into the folder that model and tokenizer were saved into.
 
     The folder is loaded again, on the CPU: what is recorded is what others will have, and the model in memory stays as
-    it is, training or on a GPU. texts go into the record as they are, public where the folder is. Raises ValueError if
-    the outputs are not finite.
+    it is, training or on a GPU. texts go into the record as they are, public where the folder is.
+
+    Raises ValueError where the folder holds another model or tokenizer than these, or the outputs are not finite.
     """
     folder = Path(folder)
     loaded, _ = load_model(folder, otherwise=type(model))
+    _check_weights(model, loaded, folder)
     loaded = loaded.float()
     # RoBERTa reserves two positions.
     limit = max(2, min(MAX_LENGTH, getattr(loaded.config, "max_position_embeddings", 2 * MAX_LENGTH) - 2))
@@ -61,18 +64,30 @@ def write_verification(
     if tokenizer is not None:
         saved = pretrained(AutoTokenizer, folder, False)
         ids = {text: {"input_ids": _ids_of(saved, text, limit)} for text in texts or TEXTS}
+        held = copy.deepcopy(tokenizer)  # calls change a tokenizer's truncation state, which is saved
+        if any(_ids_of(held, text, limit) != each["input_ids"] for text, each in ids.items()):
+            raise ValueError(f"AutoTokenizer does not make this tokenizer of {folder}: save it there first")
         inputs += [{**as_fields(text), "ids": each, "outputs": {}} for text, each in ids.items()]
     record = {
         "format": FORMAT, "dtype": "float32", "max_length": limit,
         "versions": {name: version(name) for name in ("torch", "transformers", "tokenizers")},
-        "files": {name: {"sha256": digest} for name, digest in _digests(folder).items()}, "inputs": inputs,
+        "files": {name: {"sha256": file_digest(folder / name)} for name in model_files(folder)}, "inputs": inputs,
     }  # fmt: skip
     write_text(folder / VERIFICATION, json.dumps(record, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
     return folder / VERIFICATION
 
 
+def _check_weights(model: PreTrainedModel, loaded: PreTrainedModel, folder: Path) -> None:
+    """Compare weights of equal name, skipping those of sharded or wrapped models."""
+    held = model.state_dict()
+    for name, tensor in loaded.state_dict().items():
+        other = held.get(name)
+        if type(other) is Tensor and not torch.equal(other.to(tensor).nan_to_num(), tensor.nan_to_num()):
+            raise ValueError(f"{folder} holds another model than this one, {name} differs: save it there first")
+
+
 def _random_ids(model: PreTrainedModel, length: int, seed: int) -> dict[str, list[int]]:
-    """Draw random ids without padding."""
+    """Draw random ids without padding; the last one read is the end token, if there is one."""
     config: Any = model.config
     if model.main_input_name != "input_ids":
         raise ValueError(f"{type(model).__name__} reads {model.main_input_name}, and there is a record for text alone.")
@@ -82,10 +97,13 @@ def _random_ids(model: PreTrainedModel, length: int, seed: int) -> dict[str, lis
         vocabularies["decoder_input_ids"] = getattr(config, "decoder_vocab_size", len(table.weight))
     generator = torch.Generator().manual_seed(seed)
     drawn = {name: torch.randint(size, (length,), generator=generator) for name, size in vocabularies.items()}
-    return {
+    rows = {
         name: torch.where(ids == config.pad_token_id, (ids + 1) % vocabularies[name], ids).tolist()
         for name, ids in drawn.items()
     }
+    if isinstance(config.eos_token_id, int):  # a classifier of BART reads its answer there
+        rows["input_ids"][-1] = config.eos_token_id
+    return rows
 
 
 def _answered(model: PreTrainedModel, ids: dict[str, list[int]]) -> dict[str, Any]:
@@ -98,10 +116,6 @@ def _answered(model: PreTrainedModel, ids: dict[str, list[int]]) -> dict[str, An
 
 def _ids_of(tokenizer: Any, text: str, limit: int) -> list[int]:
     return tokenizer(*parts_of(text), truncation=True, max_length=limit)["input_ids"]
-
-
-def _digests(folder: Path) -> dict[str, str]:
-    return {name: file_digest(folder / name) for name in model_files(folder)}
 
 
 @torch.no_grad()
@@ -151,16 +165,42 @@ def read_record(folder: Path) -> dict[str, Any]:
 
 
 def differing_files(folder: Path) -> list[str]:
-    """Return how the model's files are not those of the record, such as "stack.py (changed)"; none without a record."""
+    """Return how the files that loaders could read are not those of the record, such as "stack.py (changed)".
+
+    Where they are the same, return the code that they name outside of the record. None without a record.
+    """
     if not (record := read_record(folder)):
         return []
     wanted = {name: entry["sha256"] for name, entry in record["files"].items()}
-    found = _digests(folder)
-    return [
+    names = [name for name in all_files(folder) if is_read(name)]
+    found = {name: file_digest(folder / name) if (folder / name).is_file() else "a link" for name in names}
+    different = [
         f"{name} ({'not recorded' if name not in wanted else 'changed' if name in found else 'missing'})"
         for name in sorted(wanted.keys() | found.keys())
         if found.get(name) != wanted.get(name)
     ]
+    return different or _code_outside(folder, wanted)
+
+
+def _code_outside(folder: Path, recorded: Collection[str]) -> list[str]:
+    """Return the code references, file.Class, that lead out of the recorded files beside config.json."""
+    try:
+        named = named_code(folder, recorded)
+    except ValueError as error:  # of JSON that cannot be read
+        return [str(error)]
+    return [
+        f"{name} (code that is in no recorded file)"
+        for name in named
+        if "--" in name or "/" in name or f"{name.rpartition('.')[0]}.py" not in recorded
+    ]
+
+
+def is_recorded(folder: Path) -> bool:
+    """Return whether there is a record, and all code that can run is that of its files: what trust in it means."""
+    try:
+        return bool(read_record(folder)) and not differing_files(folder)
+    except DataError:
+        return False
 
 
 def differing_texts(record: Mapping[str, Any], tokenizer: Any) -> list[str]:

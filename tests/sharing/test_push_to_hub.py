@@ -15,6 +15,7 @@ import pytest
 from conftest import refused
 from datasets import Dataset
 from hub_server import SIGNATURE, File, HubServer, hub_of_this_process
+from huggingface_hub import constants
 from model_cases import SEQ2SEQ_LM, TEXTS, TINY
 from processes import in_child
 from records import findings, is_as_recorded
@@ -202,7 +203,7 @@ def test_a_target_tokenizer_goes_along(hub, folder, capfd):
     not_pushed(capfd, options(folder, "user/pair"), "do not load", "target_tokenizer/ holds no tokenizer")
 
 
-def test_a_copy_on_the_hub_is_verified(hub, folder, capfd):
+def test_a_copy_on_the_hub_is_verified(hub, folder, capfd, monkeypatch):
     """Every file that verify.json records goes along; checkpoints, which it does not name, are not fetched."""
     toy_tokenizer().save_pretrained(folder / "target_tokenizer")
     (folder / "target_tokenizer" / "merges.txt").mkdir()  # that is no file
@@ -212,8 +213,8 @@ def test_a_copy_on_the_hub_is_verified(hub, folder, capfd):
     push(capfd, folder, "user/name")
     repository, files = hub.repositories["user/name"], hub.files("user/name")
     assert {"spiece.model", "extra.jinja", "target_tokenizer/source.spm"} < files.keys()
-    others = {"checkpoint-5/model.safetensors": b"other"}
-    planted = {"stack.py": b"print()", "custom_generate/generate.py": b"print()"}
+    others = {"checkpoint-5/model.safetensors": b"other", "notes.txt": b"other"}
+    planted = {"stack.py": b"print()", "custom_generate/generate.py": b"print()", "module[1].so": b"print()"}
     for branch, more in {"main": others, "harmed": planted}.items():
         repository.commit(branch, "more", {name: File(content) for name, content in {**files, **more}.items()})
     seen = len(hub.requests)
@@ -222,9 +223,12 @@ def test_a_copy_on_the_hub_is_verified(hub, folder, capfd):
     assert {"model.safetensors", "verify.json", "target_tokenizer/source.spm"} < fetched
     assert not fetched & others.keys()
     found = findings(folder_of("user/name", "harmed"))["recorded_files"]
-    assert "custom_generate/generate.py (not recorded), stack.py (changed)" in found.what
+    assert "custom_generate/generate.py (not recorded), module[1].so (not recorded), stack.py (changed)" in found.what
     with pytest.raises(DataError, match="user/none: neither a folder nor a repository"):
         folder_of("user/none", None)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    assert is_as_recorded(folder_of("user/name", None))
+    assert (folder_of("user/name", "harmed") / "stack.py").read_bytes() == planted["stack.py"]
 
 
 @pytest.mark.parametrize("training", [{}, {"texts_in_card": "no"}, "damaged"])

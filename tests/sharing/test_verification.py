@@ -11,12 +11,23 @@ import pytest
 import torch
 from model_cases import DECODER, MASKED_LM, SEQ2SEQ_LM, SPANS, TEXTS
 from native_models import Native
-from records import findings, is_as_recorded
+from records import findings, is_as_recorded, verified
 from safetensors.torch import load_file, save_file
 from toy_text import toy_tokenizer
+from transformers import BartConfig, BartForSequenceClassification
 
-from modeling_scratch.doctor.findings import Verdict
-from modeling_scratch.sharing.verification import difference, summarise, write_verification
+from modeling_scratch.doctor.findings import Diagnosis, Verdict
+from modeling_scratch.doctor.folders import NOT_TRUSTED
+from modeling_scratch.sharing.verification import (
+    difference,
+    differing_files,
+    largest_difference,
+    read_record,
+    summarise,
+    write_verification,
+)
+from modeling_scratch.utils.errors import DataError
+from modeling_scratch.utils.files import file_digest
 from modeling_scratch.verify import main, verify
 
 REVIEWS = ["a good film", "not good at all"]
@@ -85,6 +96,34 @@ def test_a_model_in_training_is_left_alone(tmp_path: Path) -> None:
     assert is_as_recorded(tmp_path)
 
 
+def put(folder: Path, name: str, content: object = "{}") -> None:
+    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).write_text(content if isinstance(content, str) else json.dumps(content))
+
+
+def test_a_classifier_that_reads_its_answer_at_the_end_token_is_recorded(tmp_path: Path) -> None:
+    sizes = {"encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16}
+    heads = {"encoder_attention_heads": 2, "decoder_attention_heads": 2}
+    config = BartConfig(d_model=16, vocab_size=50, max_position_embeddings=32, **sizes, **heads)
+    model = BartForSequenceClassification(config)
+    model.save_pretrained(tmp_path)
+    write_verification(model, None, tmp_path)
+    record = read_record(tmp_path)
+    assert all(entry["ids"]["input_ids"][-1] == config.eos_token_id for entry in record["inputs"])
+    assert largest_difference(record, model.eval()) < 1e-6
+
+
+def test_a_folder_of_another_model_or_tokenizer_is_not_recorded(copy: Path) -> None:
+    record, model = (copy / RECORD).read_bytes(), TEXTS.model(pad_token_id=0)
+    torch.nn.init.zeros_(model.get_input_embeddings().weight[3, 3])
+    with pytest.raises(ValueError, match="holds another model than this one"):
+        write_verification(model, None, copy)
+    change_json(copy / "tokenizer.json", swap_words)
+    with pytest.raises(ValueError, match="does not make this tokenizer"):
+        write_verification(TEXTS.model(pad_token_id=0), toy_tokenizer(), copy, REVIEWS)
+    assert (copy / RECORD).read_bytes() == record
+
+
 def swap_words(tokenizer: Any) -> None:
     words = tokenizer["model"]["vocab"]
     words["good"], words["bad"] = words["bad"], words["good"]
@@ -136,26 +175,147 @@ def test_what_differs_is_named(fault: str, copy: Path) -> None:
         assert expected in finding.what
 
 
-def test_planted_code_is_named_and_does_not_run(copy: Path) -> None:
-    """Though the record of the copy vouches for it: code runs where it is trusted alone."""
-    victim = copy.parent / "victim"
-    planted = ["e\x1b[2Jvil.py", "evil.py", "custom_generate/generate.py", "1_Pooling/config.json"]
-    (copy / "custom_generate").mkdir()
-    (copy / "1_Pooling").mkdir()
-    for name in planted:
-        (copy / name).write_text(f"from pathlib import Path\nPath({str(victim)!r}).touch()\n")
-    auto_map = {"AutoConfig": "evil.Config"}
-    change_json(copy / "config.json", lambda config: config.update(model_type="evil", auto_map=auto_map))
-    found = findings(copy)
-    assert f"{len(planted) + 1} files are not those that verify.json records" in found["recorded_files"].what
-    assert found["loading"].verdict is not Verdict.HOLDS
+EVIL = """
+from pathlib import Path
+from transformers import BertConfig
+
+Path({victim!r}).touch()
+
+class Evil(BertConfig):
+    model_type = "evil"
+"""
+CARRIERS = {
+    "config.json": lambda reference: {"model_type": "evil", "auto_map": {"AutoConfig": reference}},
+    "tokenizer_config.json": lambda reference: {"auto_map": {"AutoTokenizer": [None, reference]}},
+    "target_tokenizer/config.json": lambda reference: {"model_type": "evil", "auto_map": {"AutoConfig": reference}},
+}
+DECOY = "other--evil.py"
+
+
+@pytest.mark.parametrize(
+    ("carrier", "file", "reference"),
+    [
+        ("config.json", "copy/sub/evil.py", "sub/evil.Evil"),
+        ("config.json", "other/evil.py", "other--evil.Evil"),  # of another repository, and no file is called so
+        ("tokenizer_config.json", "other/evil.py", "{parent}/other--evil.Evil"),
+        ("target_tokenizer/config.json", "copy/-evil.py", "-evil.Evil"),
+    ],
+)
+def test_code_that_is_not_recorded_never_runs(
+    carrier: str, file: str, reference: str, copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever names it, a file of the copy that was changed, or one that the record itself vouches for."""
+    monkeypatch.chdir(copy.parent)
+    evil, names, victim = copy.parent / file, copy / carrier, copy.parent / "victim"
+    for path, text in (evil, EVIL.format(victim=str(victim))), (copy / DECOY, ""):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    content = json.loads(names.read_text()) if names.exists() else {}
+    put(copy, carrier, content | CARRIERS[carrier](reference.format(parent=copy.parent)))
+    vouched = [carrier, DECOY, *(["sub/evil.py"] if file.startswith("copy/sub") else [])]
+    for names_recorded in [], vouched:
+        entries = {name: {"sha256": file_digest(copy / name)} for name in names_recorded}
+        change_json(copy / RECORD, lambda record, entries=entries: record["files"].update(entries))
+        found = verified(copy, True)
+        assert found["recorded_files"].verdict is Verdict.FALLS_SHORT
+        assert not victim.exists()
+    assert DECOY not in found["recorded_files"].what
+
+
+OWN_CODE = """
+from pathlib import Path
+from transformers import BertConfig, BertForMaskedLM
+
+Path({victim!r}).touch()
+
+class OwnConfig(BertConfig):
+    model_type = "own"
+
+class OwnModel(BertForMaskedLM):
+    config_class = OwnConfig
+"""
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    """A folder with code of its own, which says by a file "victim" beside it that it runs."""
+    model, folder = Native("bert", "ScratchEncoderForMaskedLM").model(), tmp_path / "own"
+    model.save_pretrained(folder)
+    put(folder, "modeling_own.py", OWN_CODE.format(victim=str(tmp_path / "victim")))
+    write_verification(model, None, folder)
+    auto_map = {"AutoConfig": "modeling_own.OwnConfig", "AutoModelForMaskedLM": "modeling_own.OwnModel"}
+    names = {"model_type": "own", "architectures": ["OwnModel"], "auto_map": auto_map}
+    change_json(folder / "config.json", lambda config: config.update(names))
+    entry = {"config.json": {"sha256": file_digest(folder / "config.json")}}
+    change_json(folder / RECORD, lambda record: record["files"].update(entry))
+    return folder
+
+
+def test_code_of_a_folder_runs_where_it_is_trusted_and_is_what_was_recorded(own: Path) -> None:
+    victim = own.parent / "victim"
+    assert NOT_TRUSTED in verified(own, False)["loading"].what
+    assert not victim.exists()
+    assert {found.verdict for found in verified(own, True).values()} == {Verdict.HOLDS}
+    assert victim.exists()
+    victim.unlink()
+    put(own, "modeling_own.py", (own / "modeling_own.py").read_text() + "\n")
+    assert verified(own, True)["recorded_files"].verdict is Verdict.FALLS_SHORT
     assert not victim.exists()
 
 
+@pytest.mark.slow  # processes that import everything
+def test_the_earlier_function_asks_the_doctor(own: Path) -> None:
+    victim = own.parent / "victim"
+    with pytest.raises(DataError, match="--revision v1: a folder has none"):
+        verify(own, revision="v1")
+    assert {found.verdict for found in verify(own, trust_remote_code=True).findings} == {Verdict.HOLDS}
+    victim.unlink()
+    put(own, "modeling_own.py", (own / "modeling_own.py").read_text() + "\n")
+    assert not verify(own, trust_remote_code=True).is_sound
+    (own / RECORD).unlink()
+    verify(own, trust_remote_code=True)
+    assert not victim.exists()
+
+
+PLANTED = {
+    "custom_generate/requirements.txt", "sub/code.py", "router_config.json", "2_Dense/model.safetensors",
+    "chat_template.json", "processor_config.json", "config.4.0.0.json", "model_index.json", "unet/config.json",
+    "adapter_model.safetensors", "model.fp16.safetensors", "pytorch_model.bin", "model.gguf", "onnx/model.onnx",
+    "model.safetensors.index.json", "model-00001-of-00002.safetensors", "target_tokenizer/tokenizer.json",
+    "bpe.codes", "entity_vocab.json", "module.so", "without_suffix", "custom_generate/generate.py", "modules.json",
+    "1_Pooling/config.json", "additional_chat_templates/x.jinja", "\u00e9vil.py", "-evil.py", "e\x1b[2Jvil.py",
+}  # fmt: skip
+
+
+def test_every_file_that_a_loader_could_read_and_the_record_lacks_is_named(copy: Path) -> None:
+    for name in PLANTED:
+        put(copy, name)
+    (copy / "link").symlink_to(copy.parent, target_is_directory=True)  # and not followed
+    assert {*differing_files(copy)} == {f"{name} (not recorded)" for name in {*PLANTED, "link"}}
+    assert f"{len(PLANTED) + 1} files are not those that" in findings(copy)["recorded_files"].what
+
+
+def test_a_name_brings_no_control_sequence_to_the_terminal(copy: Path) -> None:
+    put(copy, "e\x1b[2Jvil.py")
+    shown = str(Diagnosis("copy", [*findings(copy).values()]))
+    assert r"e\x1b[2Jvil.py (not recorded)" in shown
+    assert "\x1b" not in shown
+
+
+@pytest.mark.parametrize("reference", ["sub/code.Module", "user/name--code.Module"])
+def test_code_elsewhere_that_the_recorded_files_name_cannot_be_compared(reference: str, copy: Path) -> None:
+    put(copy, "modules.json", [{"path": "", "type": reference}])
+    write_verification(TEXTS.model(pad_token_id=0), toy_tokenizer(), copy)
+    assert differing_files(copy) == [f"{reference} (code that is in no recorded file)"]
+
+
 def test_what_runs_and_people_put_beside_a_model_is_no_part_of_it(copy: Path) -> None:
-    for name in ("README.md", "LICENSE", "curve.png", "predictions.csv", ".gitattributes", "checkpoint-5/config.json"):
-        (copy / name).parent.mkdir(exist_ok=True)
-        (copy / name).write_text("{}")
+    for name in (
+        "README.md", "LICENSE", "notes.txt", "curve.png", "predictions.csv", ".gitattributes", ".cache/download.json",
+        "test_results.json", "checkpoint-5/model.py", "__checkpoint-5/config.json", "last-checkpoint/config.json",
+        "events.out.tfevents.1",
+    ):  # fmt: skip
+        put(copy, name)
     assert is_as_recorded(copy)
 
 
@@ -196,8 +356,3 @@ def test_the_earlier_command_names_that_of_the_doctor(
     monkeypatch.setattr("sys.argv", ["verify", "user/name", "--trust_remote_code"])
     assert main() == 2
     assert "doctor user/name --checks recorded_files recorded_answers" in capsys.readouterr().err
-
-
-@pytest.mark.slow  # a process that imports everything
-def test_the_earlier_function_asks_the_doctor(original: Path) -> None:
-    assert verify(original).is_sound
