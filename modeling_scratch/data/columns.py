@@ -176,11 +176,8 @@ def _are_lists(values: Sequence[object]) -> bool:
 
 def read_lines(handle: IO[bytes], where: str, form: TableForm = FOUND) -> Iterator[NumberedText]:
     """Stream `(line, text)` from text with one text per line."""
-    lines = text_lines(handle, where, form.codec, longest=MAX_FIELD_CHARACTERS + 2)  # its end included
-    for row, line in enumerate(lines, 1):
-        text = line.rstrip("\r\n")
-        check_length(text, f"{where}, line {row}")
-        yield row, text
+    lines = text_lines(handle, where, form.codec, longest=MAX_FIELD_CHARACTERS)
+    yield from ((row, line.rstrip("\r\n")) for row, line in enumerate(lines, 1))
 
 
 def read_texts(path: Path, text_column: TextColumns = None, form: TableForm = FOUND) -> Iterator[NumberedText]:

@@ -14,7 +14,7 @@ SLICE = 1_000  # texts
 # Texts are sorted by length within a chunk. Its size is a compromise between padding and memory.
 CHUNK_TEXTS = 8_192
 CHUNK_CHARACTERS = 2_000_000
-WORDS_OF_TOKENS = 2  # of a text that is cut; a mark-up tag can be words of no token
+WORDS_OF_TOKENS = 2  # of a text that is cut: a word is a token or more, but for invisible characters
 
 AnyRow = TypeVar("AnyRow", bound=tuple[Any, ...])
 

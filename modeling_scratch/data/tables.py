@@ -331,7 +331,7 @@ def header_note(columns: Iterable[str], form: TableForm) -> list[str]:
     """Return a note on a table without a header, and on each column whose name could be a text."""
     if form.says_header:
         return []
-    if any(re.fullmatch(f"{UNNAMED}[0-9]+", name) for name in columns):
+    if all(re.fullmatch(f"{UNNAMED}[0-9]+", name) for name in columns):
         return [
             "no header: the first line is read as a row, as it has a label and a text; if not so, set --header_row 1"
         ]

@@ -135,14 +135,14 @@ def text_lines(
 ) -> Iterator[str]:
     """Yield the decoded lines with their ends. encoding: by default UTF-8, with or without a byte order mark.
 
-    newline: as in `open`; "" ends lines at a lone carriage return, too. longest: in characters. Raises `DataError` that
-    names the line, and the character in it, that cannot be decoded.
+    newline: as in `open`; "" ends lines at a lone carriage return, too. longest: in characters, without the end. Raises
+    `DataError` that names the line, and the character in it, that cannot be decoded.
     """
     text = io.TextIOWrapper(handle, encoding or "utf-8-sig", "surrogateescape", newline)
     number = 0
     try:
-        for number, line in enumerate(iter(partial(text.readline, longest), ""), 1):
-            if len(line) == longest:
+        for number, line in enumerate(iter(partial(text.readline, longest + len("\r\n")), ""), 1):
+            if len(line) > longest and len(line.rstrip("\r\n")) > longest:
                 raise DataError(f"{where}, line {number}: longer than {longest:,} characters; is it a text file?")
             if not line.isascii():
                 line.encode()  # not possible for bytes that could not be decoded, which became surrogates

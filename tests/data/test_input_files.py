@@ -99,6 +99,8 @@ def test_a_text_that_is_a_whole_file_is_refused_with_its_row_and_size(tmp_path: 
         load_splits(DataArguments(train_file=str(path)))
     with fault(f"{name}, row 2, column 'text'", size):
         list(read_texts(path, "text"))
-    (tmp_path / "a.txt").write_text("x" * (MAX_FIELD_CHARACTERS + 1))
-    with (tmp_path / "a.txt").open("rb") as handle, fault(f"a.txt, line 1: {size}"):
-        list(read_lines(handle, "a.txt"))
+    longest = "x" * MAX_FIELD_CHARACTERS
+    (tmp_path / "a.txt").write_text(f"{longest}\r\n{longest}\n{longest}y", newline="")
+    with (tmp_path / "a.txt").open("rb") as handle, fault("a.txt, line 3: longer than 10,000,000 characters"):
+        for number, text in read_lines(handle, "a.txt"):
+            assert text == longest, number

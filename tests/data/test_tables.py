@@ -391,6 +391,15 @@ def test_the_first_row_of_a_table_without_a_header_is_data(tmp_path: Path, name:
     assert "no header: the first line is read as a row" in data.describe()
 
 
+def test_a_column_that_is_called_as_those_without_a_header_are_is_one(tmp_path: Path) -> None:
+    path = tmp_path / "train.csv"
+    path.write_text("text,column_2\n" + "".join(f"a film number {n},{'good' if n % 2 else 'bad'}\n" for n in range(40)))
+    data = load_splits(DataArguments(train_file=str(path)))
+    assert data.text_columns == ("text",)
+    assert sum(split.num_rows for split in data.splits.values()) == 40
+    assert "no header" not in data.describe()
+
+
 @pytest.mark.parametrize(
     "content",
     [
