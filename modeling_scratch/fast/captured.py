@@ -76,12 +76,10 @@ class Replayed:
     def _capture(self, batch: Batch) -> Callable[[Batch], Tensor]:
         here = torch.cuda.current_stream(self.device)
         graph, held = torch.cuda.CUDAGraph(), _on_device(batch, self.device, copy=True)
+        # thread_local: loaders that pin memory in other threads go on meanwhile.
+        capture = torch.cuda.graph(graph, self.pool, self.stream, capture_error_mode="thread_local")
         try:
-            # thread_local: loaders that pin memory in other threads go on meanwhile.
-            with (
-                _without_garbage(),
-                torch.cuda.graph(graph, self.pool, self.stream, capture_error_mode="thread_local"),
-            ):
+            with _without_garbage(), capture:
                 result = self.compute(held)
         except RuntimeError as error:
             torch.cuda.set_stream(here)  # which torch leaves at the side stream

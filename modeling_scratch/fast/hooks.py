@@ -64,8 +64,7 @@ class FastForward:
 @lru_cache(maxsize=256)
 def _replaceable(kind: type) -> frozenset[str]:
     """Return the names that replace a method of this class where an instance has them."""
-    ours = (vars(base) for base in kind.__mro__ if base in _OUR_CLASSES)
-    return CALLS.union(name for names in ours for name, value in names.items() if _is_method(name, value))
+    return CALLS.union(name for _, name, _ in _methods(_OUR_CLASSES.intersection(kind.__mro__)))
 
 
 @lru_cache(maxsize=256)

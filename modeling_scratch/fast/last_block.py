@@ -54,8 +54,8 @@ def attend_once(
     attention: Attention, states: Tensor, indices: Tensor, packing: Packing, rotary: tuple[Tensor, Tensor] | None
 ) -> Tensor:
     """Attention for one token per text, at packed indices (N,): (1, tokens, hidden) -> (1, N, hidden)."""
-    query = attention.q_proj(select(states, indices)).unflatten(-1, (-1, attention.head_dim))  # (1, N, H, D)
-    query = attention.q_norm(query)
+    by_head = -1, attention.head_dim
+    query = attention.q_norm(attention.q_proj(select(states, indices)).unflatten(-1, by_head))  # (1, N, H, D)
     dropout = attention.config.attention_dropout if attention.training else 0.0
     options = {"dropout": dropout, "scaling": attention.scaling}
     attend: Callable = partial(packing.attend_once, indices, eager_attention, attention, **options)
@@ -66,9 +66,7 @@ def attend_once(
         return attention.o_proj(_attend_to_states(attention, query, states, attend))
     if rotary is not None:
         query = rotate(query, *(select(part, indices) for part in rotary))
-    key, value = (
-        project(states).unflatten(-1, (-1, attention.head_dim)) for project in projections
-    )  # (1, tokens, K, D)
+    key, value = (project(states).unflatten(-1, by_head) for project in projections)  # (1, tokens, K, D)
     key = attention.k_norm(key)
     key = key if rotary is None else rotate(key, *rotary)
     output = attend(query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2))

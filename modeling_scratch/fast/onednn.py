@@ -103,10 +103,8 @@ class OneDNNLinear(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         states, weight = ctx.saved_tensors
-        is_plain = not (
-            torch.is_grad_enabled() or is_transformed(gradient)
-        )  # otherwise torch must record the operations
-        times = onednn_linear if is_plain else _times
+        is_recorded = torch.is_grad_enabled() or is_transformed(gradient)  # by torch, for a second derivative
+        times = _times if is_recorded else onednn_linear
         grad_input = None if weight is None else times(gradient, weight.mT)
         grad_weight = None if states is None else _grad_weight(gradient, states, times)
         return grad_input, grad_weight, gradient.sum(0) if ctx.needs_input_grad[2] else None

@@ -200,9 +200,8 @@ def _make_packing(
     if room := recurring(packed, weights, tokens.device) - packed:
         pieces.append((0, room, False))
     first, sizes, counts = (torch.tensor(column) for column in zip(*pieces))  # on the CPU: no synchronisation
-    order = (torch.repeat_interleave(first, sizes) + positions_from_lengths(sizes, (1, int(sizes.sum())))[0]).clamp(
-        max=len(tokens) - 1
-    )
+    positions = positions_from_lengths(sizes, (1, int(sizes.sum())))[0]
+    order = (torch.repeat_interleave(first, sizes) + positions).clamp(max=len(tokens) - 1)
     indices = tokens[order.to(tokens.device)]
     real = None if counts.all() else torch.repeat_interleave(counts, sizes).nonzero().flatten().to(tokens.device)
     return Packing(indices, (shape[0], shape[1]), groups, real)
