@@ -99,7 +99,7 @@ def padding_changes(subject: Subject, batch: Batch, options: dict[str, Tensor]) 
 def causality(subject: Subject) -> None:
     """No token sees a later one."""
     for backend in backends(subject):
-        with attention(subject.redrawn, backend):
+        with attention(subject, backend):
             _check_causality(subject, backend)
 
 
@@ -136,7 +136,7 @@ def attention_backends(subject: Subject) -> None:
     batch = subject.padded_batch()
     answers = []
     for name in names:
-        with attention(subject.redrawn, name):
+        with attention(subject, name):
             answers.append(subject.answers(batch))
     real = subject.real(batch)
     require_close(answers[1][real], answers[0][real], f"{names[1]} and {names[0]} attention differ by {{}}.")
@@ -146,7 +146,7 @@ def attention_backends(subject: Subject) -> None:
 def attention_weights(subject: Subject) -> None:
     """Attention weights can be had."""
     only_if(getattr(subject.config.get_text_config(), "num_attention_heads", 0), "The model has no attention.")
-    with attention(subject.redrawn, "eager"):
+    with attention(subject, "eager"):
         outputs = run(subject.redrawn, subject.batch(), output_attentions=True)
     name = f"{subject.prefix}attentions"
     weights = outputs.get(name)

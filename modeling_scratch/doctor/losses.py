@@ -46,6 +46,20 @@ def gradients(model: PreTrainedModel, *losses: Tensor) -> dict[str, Tensor]:
     return found
 
 
+def require_same_gradients(found: dict[str, Tensor], wanted: dict[str, Tensor], when: str) -> None:
+    """Raises `FallsShort` where a parameter has no gradient, or another one, by the largest of all."""
+    lost = wanted.keys() - found.keys()
+    require(not lost, f"{when}, {len(lost)} parameters get no gradient: {listed(lost)}.")
+    apart = largest_difference(found, wanted)
+    require(apart < 1e-3, f"{when}, gradients are {apart:.2g} away from those without.")
+
+
+def largest_difference(found: dict[str, Tensor], wanted: dict[str, Tensor]) -> float:
+    """Return the largest difference of gradients, relative to the largest wanted one."""
+    largest = max((float(each.abs().max()) for each in wanted.values()), default=0.0)
+    return max((float((found[name] - wanted[name]).abs().max()) for name in wanted), default=0.0) / max(largest, 1e-9)
+
+
 def labelled(subject: Subject) -> Batch:
     """Return a batch of four texts with their labels, of which one is padded."""
     third = subject.length if subject.head == ANSWER else subject.shorter  # where padding is no place of an answer
@@ -136,9 +150,7 @@ def _apart(model: PreTrainedModel, whole: list[Batch], parts: list[Batch], items
         return gradients(model, *losses[:size], *(-loss for loss in losses[size:]))
 
     size = len(parts) // len(whole)
-    one, several = difference(whole, 1), difference(parts, size)
-    largest = max(float(gradient.abs().max()) for gradient in one.values())
-    return max(float((one[name] - several[name]).abs().max()) for name in one) / max(largest, 1e-9)
+    return largest_difference(difference(parts, size), difference(whole, 1))
 
 
 @check("Add the class to MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, or give Trainer a compute_loss_func.", LOSS, link="17960")
@@ -165,24 +177,16 @@ def gradient_checkpointing(subject: Subject) -> None:
     enable({"use_reentrant": False})
     train_without_dropout(model)
     found = gradients(model, loss_of(model, batch, **uncached(subject)))
-    largest = max(float(gradient.abs().max()) for gradient in wanted.values())
-    lost = wanted.keys() - found.keys()
-    require(not lost, f"With gradient checkpointing, {len(lost)} parameters get no gradient: {listed(lost)}.")
-    apart = max(distance(found[name], wanted[name]) for name in wanted if wanted[name].abs().max() > 1e-3 * largest)
-    require(apart < 1e-3, f"Gradients with gradient checkpointing are {apart:.2g} away from those without.")
+    require_same_gradients(found, wanted, "With gradient checkpointing")
 
 
 def train_without_dropout(model: PreTrainedModel) -> None:
     """Turn on training mode, in which blocks are checkpointed, with dropout of probability 0."""
-    for module in model.train().modules():
-        for name, value in vars(module).items():
-            if isinstance(value, float) and (
-                "drop" in name or "jitter" in name or (isinstance(module, torch.nn.Dropout) and name == "p")
-            ):
-                setattr(module, name, 0.0)
-    for name, value in vars(model.config).items():
-        if isinstance(value, float) and ("drop" in name or "jitter" in name):
-            setattr(model.config, name, 0.0)
+    for part in (*model.train().modules(), model.config):
+        for name, value in vars(part).items():
+            is_rate = "drop" in name or "jitter" in name or (name == "p" and isinstance(part, torch.nn.Dropout))
+            if is_rate and isinstance(value, float):
+                setattr(part, name, 0.0)
 
 
 def uncached(subject: Subject) -> dict[str, Any]:

@@ -124,11 +124,10 @@ def device(subject: Subject) -> None:
 
     The meta device stands for another device. What it cannot do, such as reading a value, is no fault here.
     """
-    model: Any = copy.deepcopy(subject.redrawn)
     batch = {name: value.to("meta") for name, value in subject.batch().items()}
     try:
-        with torch.no_grad(), attention(model, "eager"):
-            model.to("meta")(**batch, return_dict=True)
+        with torch.no_grad(), attention(subject, "eager"):
+            copy.deepcopy(subject.redrawn).to("meta")(**batch, return_dict=True)
     except RuntimeError as error:
         require("on the expected device meta" not in str(error), "On another device, a tensor stays on the CPU.")
     except Exception:  # it reads what a tensor holds, which no meta tensor has

@@ -234,7 +234,14 @@ class Subject:
         }
 
 
+def reads(name: str) -> Need:
+    """Return the need of an argument of `forward`."""
+    return Need(lambda subject: subject.reads(name), f"`forward` has no argument {name}.")
+
+
 # What checks need of a subject.
+MASKED = reads("attention_mask")
+SEQ2SEQ = Need(lambda subject: subject.is_seq2seq, "The model has no encoder and decoder.")
 TOKENIZER = Need(lambda subject: subject.tokenizer is not None, "No tokenizer was given.")
 GENERATES = Need(lambda subject: subject.is_causal and subject.model.can_generate(), "The model does not generate.")
 LOSS = Need(lambda subject: subject.head != BASE, "The model has no loss.")
@@ -296,11 +303,19 @@ def redraw(model: PreTrainedModel, seed: int = 0) -> PreTrainedModel:
 
 
 @contextmanager
-def attention(model: PreTrainedModel, backend: str) -> Iterator[None]:
-    """Attend by another backend meanwhile."""
-    before = model.config._attn_implementation
-    model.set_attn_implementation(backend)
+def attention(subject: Subject, backend: str) -> Iterator[None]:
+    """Let the redrawn model attend by another backend meanwhile."""
+    before = subject.redrawn
+    name = before.config._attn_implementation
+    if before._can_set_attn_implementation():
+        before.set_attn_implementation(backend)
+    else:  # such as Falcon, which reads it when it is made
+        other = type(before)._from_config(copy.deepcopy(before.config), attn_implementation=backend)
+        other.load_state_dict(before.state_dict())
+        subject.redrawn = other.eval()
     try:
         yield
     finally:
-        model.set_attn_implementation(before)
+        subject.redrawn = before
+        if before._can_set_attn_implementation():
+            before.set_attn_implementation(name)

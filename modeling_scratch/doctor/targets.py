@@ -6,10 +6,9 @@ from torch import Tensor
 
 from ..tasks import ANSWER, CLASSIFY, FILL, TAG, TRANSLATE, WRITE
 from .findings import Need, check, only_if, require
-from .forward_arguments import SEQ2SEQ
 from .losses import labelled
 from .references import is_loss_of, with_loss
-from .subject import LOSS, Batch, Subject, require_close, run, values
+from .subject import LOSS, SEQ2SEQ, Batch, Subject, require_close, run, values
 
 SHIFTED = "Shift labels to the right behind decoder_start_token_id, and replace -100 by pad_token_id."
 HAS_LOGITS = Need(lambda subject: subject.head in (CLASSIFY, TAG, FILL, WRITE, TRANSLATE), "The model has no logits.")
