@@ -83,7 +83,8 @@ def own_weights(subject: Subject) -> None:
     seen: dict[Any, str] = {}
     trained = [] if subject.folder else [each for each in subject.model.named_parameters() if each[1].requires_grad]
     for name, weight in trained:
-        rows = weight.detach().flatten(0, -2) if weight.ndim > 1 else weight[:0]
+        weight = weight.detach()
+        rows = weight.flatten(0, -2) if weight.ndim > 1 else weight[:0]
         if (rows != rows[:1]).any():  # else it is a constant, or a table such as Mamba's
             twin = seen.setdefault((weight.shape, *weight.flatten()[:8].tolist(), float(weight.sum())), name)
             require(twin == name, f"{name} and {twin} are two weights that begin with equal values.")

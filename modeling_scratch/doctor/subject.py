@@ -274,7 +274,7 @@ def distance(found: Tensor, wanted: Tensor) -> float:
     """Return the largest difference, relative to the largest wanted value; infinite if shapes differ or one is NaN."""
     if found.shape != wanted.shape:
         return float("inf")
-    found, wanted = found.float(), wanted.float()
+    found, wanted = found.detach().float(), wanted.detach().float()
     apart = (found - wanted).abs().max() / wanted.abs().max().clamp(min=1e-6)
     return float(apart.nan_to_num(float("inf")))
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 import transformers
-from model_cases import CASES, TEXTS, Case
+from model_cases import TEXTS
 from planted import MEANT, NATIVE, PLANTED, SIZES, SOUND, DeadPart, Toy, encoder_config
 from safetensors.torch import load_file, save_file
 from toy_text import toy_tokenizer
@@ -23,12 +23,7 @@ from transformers import (
     ViTForImageClassification,
 )
 
-from modeling_scratch import (
-    ScratchDecoderForCausalLM,
-    ScratchEncoderForMaskedLM,
-    ScratchSeq2SeqForConditionalGeneration,
-    doctor,
-)
+from modeling_scratch import doctor
 from modeling_scratch.doctor import Verdict
 from modeling_scratch.doctor.examination import CHECKS
 from modeling_scratch.doctor.findings import Finding
@@ -40,7 +35,6 @@ from modeling_scratch.utils.markdown import table
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "doctor.md"
 PROCESSES = {"fresh_process"}  # checks that start a process
 COMPILERS = {"export", "one_graph", "pipelines"}
-ANSWERS = ["padding_right", "padding_left", "causality", "cache", "attention_backends"]
 FAST = [check.name for check in CHECKS if check.name not in PROCESSES | COMPILERS]
 
 
@@ -114,40 +108,6 @@ def test_weights_that_are_no_numbers_are_told() -> None:
 @pytest.mark.parametrize("toy", SOUND, ids=lambda toy: toy.name)
 def test_sound_classes_of_the_library_hold(toy: Toy) -> None:
     assert cried(doctor.check(toy.model_class, toy.config())) == set()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.model_class.__name__)
-def test_our_classes_hold(case: Case) -> None:
-    assert cried(doctor.check(case.model_class, case.config(pad_token_id=0))) == set()
-
-
-ROTARY = {"position_type": "rotary", "norm_position": "pre", "norm_type": "rms_norm", "hidden_act": "swiglu"}
-LOCAL = {"layer_types": ["sliding_attention", "full_attention"], "sliding_window": 4, "local_rope_theta": 100.0}
-PARTIAL = {"rope_parameters": {"rope_type": "default", "rope_theta": 10_000.0, "partial_rotary_factor": 0.5}}
-RELATIVE = {"position_type": "relative", "relative_attention_num_buckets": 8, "relative_attention_max_distance": 8}
-VARIANTS: list[tuple[Any, dict[str, Any]]] = [
-    (ScratchEncoderForMaskedLM, {"position_type": "alibi", "norm_position": "sandwich"}),
-    (ScratchEncoderForMaskedLM, {**ROTARY, **LOCAL, "first_norm": False}),
-    (ScratchDecoderForCausalLM, {**ROTARY, **LOCAL, "query_key_norm": True}),
-    (ScratchDecoderForCausalLM, {**ROTARY, **PARTIAL, "block_type": "parallel"}),
-    (ScratchSeq2SeqForConditionalGeneration, {**RELATIVE, "decoder_start_token_id": 1}),
-]
-
-
-@pytest.mark.parametrize("only", [ANSWERS, pytest.param(None, marks=pytest.mark.slow)], ids=["answers", "all"])
-@pytest.mark.parametrize(("model_class", "settings"), VARIANTS)
-def test_our_variants_hold(model_class: Any, settings: dict[str, Any], only: list[str] | None) -> None:
-    diagnosis = doctor.check(model_class, model_class.config_class(**SIZES, **settings), only=only)
-    assert diagnosis.is_sound, str(diagnosis)
-    assert {"padding_left", "attention_backends"} <= {finding.check for finding in diagnosis.of(Verdict.HOLDS)}
-
-
-def test_a_classifier_of_ours_holds() -> None:
-    diagnosis = doctor.check(TEXTS.model(pad_token_id=0), only=FAST)
-    assert diagnosis.is_sound, str(diagnosis)
-    held = {finding.check for finding in diagnosis.of(Verdict.HOLDS)}
-    assert {"round_trip", "padding_left", "accumulation", "bfloat16"} <= held
 
 
 @pytest.mark.parametrize(
