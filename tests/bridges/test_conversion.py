@@ -245,6 +245,15 @@ def test_t5_in_half_precision_equals_the_native_class(dtype: torch.dtype, tmp_pa
     assert unguarded(**batch).logits.isfinite().all() == (dtype == torch.bfloat16)
 
 
+@pytest.mark.parametrize("model_type", ["bert", "roberta"])
+def test_a_base_model_keeps_its_pooler(model_type: str, tmp_path: Path) -> None:
+    native = Native(model_type, "ScratchEncoderModel")
+    reference, text = native.model(), native.texts()[0]
+    reference.save_pretrained(tmp_path)
+    found, expected = (each(**text).pooler_output for each in (load_pretrained(tmp_path), reference))
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
+
+
 def test_the_answer_head_of_distilbert_drops_what_it_drops_there() -> None:
     native = Native("distilbert", "ScratchEncoderForQuestionAnswering")
     reference = native.model(qa_dropout=0.5, dropout=0.0, attention_dropout=0.0)
@@ -481,6 +490,9 @@ def test_what_no_native_class_has_is_named_with_the_nearest_class() -> None:
     assert "classifier_pooling" not in str(error.value)  # of another head
     with pytest.raises(ValueError, match=r"classifier_pooling='mean' .native: 'first'."):
         export_config(config, "ScratchEncoderForSequenceClassification")
+    share = {"rope_type": "default", "rope_theta": 10_000.0, "partial_rotary_factor": 0.5}
+    with pytest.raises(ValueError, match="partial_rotary_factor"):
+        export_config(presets.llama(rope_parameters=share), "ScratchDecoderForCausalLM")
     with pytest.raises(ValueError, match="no counterpart in gpt2"):
         export_config(config, "ScratchEncoderModel", "gpt2")
 

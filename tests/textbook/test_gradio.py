@@ -1,12 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Gradio makes an interface of a pipeline by the library's own class, so that the import must not replace it."""
 
-from typing import Any
-
 from fresh_process import run_fresh
-from model_cases import TEXTS
-from toy_text import toy_tokenizer
-from transformers import pipeline
 
 # Every class and function of the libraries by its name, and the tasks of pipelines.
 SNAPSHOT = """
@@ -39,12 +34,3 @@ def test_the_import_replaces_nothing_of_gradio_and_transformers() -> None:
     assert seen > 300
     assert replaced == []
     assert "seq2seq-translation" in added
-
-
-def test_gradio_makes_an_interface_of_a_pipeline() -> None:
-    import gradio
-
-    serve: Any = pipeline("text-classification", model=TEXTS.model(), tokenizer=toy_tokenizer())
-    interface = gradio.Interface.from_pipeline(serve)
-    assert [type(each).__name__ for each in interface.input_components] == ["Textbox"]
-    assert [type(each).__name__ for each in interface.output_components] == ["Label"]

@@ -2,12 +2,13 @@
 """Pooling sees real tokens alone, and losses are torch's, counted the way a training step needs them."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import torch
 import torch.nn.functional as F
 from conftest import redraw
-from model_cases import HEADS, MASK, TINY, Case, assert_close, tiny
+from model_cases import CAUSAL_LM, HEADS, MASK, MASKED_LM, TINY, Case, assert_close, tiny
 from torch import Tensor
 
 from modeling_scratch import ScratchEncoderForSequenceClassification
@@ -60,6 +61,21 @@ def test_dropout_before_the_last_layer() -> None:
     """As elsewhere, unless the config has another one for it."""
     for own, expected in (None, 0.3), (0.0, 0.0), (0.2, 0.2):
         assert ClassificationHead(tiny(hidden_dropout=0.3, classifier_dropout=own)).dropout.p == expected
+
+
+@pytest.mark.parametrize("case", [CAUSAL_LM, MASKED_LM], ids=["causal_lm", "masked_lm"])
+def test_a_head_may_be_wider_than_the_embeddings(case: Case, tmp_path: Path) -> None:
+    model = case.model(embedding_size=6, output_embedding_size=16, tie_word_embeddings=False)
+    table = model.get_output_embeddings()
+    assert table.weight.shape == (64, 16)
+    states = model.model(MASK * 7, MASK).last_hidden_state
+    if case is MASKED_LM:
+        states = model.lm_head.norm(model.lm_head.dense(states).relu())
+    expected = states @ table.weight.T + (0 if table.bias is None else table.bias)
+    assert_close(model(MASK * 7, MASK).logits[MASK.bool()], expected[MASK.bool()])
+    model.save_pretrained(tmp_path)
+    again = type(model).from_pretrained(tmp_path).eval()
+    assert torch.equal(again(MASK * 7, MASK).logits, model(MASK * 7, MASK).logits)
 
 
 # Losses
