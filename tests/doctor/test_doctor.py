@@ -16,6 +16,8 @@ from toy_text import toy_tokenizer
 from transformers import (
     BertForMaskedLM,
     BertForMultipleChoice,
+    FalconConfig,
+    FalconForCausalLM,
     GPT2Config,
     GPT2LMHeadModel,
     LlamaForCausalLM,
@@ -84,8 +86,16 @@ def test_native_families_are_clean(name: str, sizes: dict[str, Any]) -> None:
     """But for what the page says of them."""
     model_class = getattr(transformers, name)
     diagnosis = doctor.check(model_class, model_class.config_class(**sizes))
-    known = {"accumulation", "padding_left" if name.startswith("GPT2") else "evaluation_outputs"}
-    assert cried(diagnosis) <= known, str(diagnosis)
+    known = {"GPT2LMHeadModel": "padding_left", "FalconForCausalLM": "recording_changes_nothing"}
+    assert cried(diagnosis) <= {"accumulation", known.get(name, "evaluation_outputs")}, str(diagnosis)
+
+
+def test_attention_weights_of_falcon_are_those_of_a_model_that_sees_the_future() -> None:
+    """By sdpa, where it adds a mask of booleans to the scores. The class chooses its attention when it is made."""
+    config = FalconConfig(**dict(NATIVE)["FalconForCausalLM"])
+    diagnosis = doctor.check(FalconForCausalLM, config, only=["recording_changes_nothing", "attention_backends"])
+    assert diagnosis["attention_backends"].verdict is Verdict.HOLDS
+    assert "With sdpa attention, output_attentions=True" in diagnosis["recording_changes_nothing"].what
 
 
 @pytest.mark.slow

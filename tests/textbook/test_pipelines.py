@@ -19,6 +19,7 @@ from model_cases import (
     TEXTS,
     TOKENS,
     Case,
+    assert_same_answers,
     library_messages,
 )
 from toy_text import REVIEWS, toy_tokenizer
@@ -75,22 +76,6 @@ def serve(task: str, folder: Path | None = None, **settings: Any) -> Pipeline:
     assert not [message for message in messages if "support" in message]
     assert type(made.model) is case.model_class
     return made
-
-
-def assert_same_answers(left: Any, right: Any) -> None:
-    """Nested lists and dictionaries of the same texts and, to rounding, numbers."""
-    if isinstance(left, dict):
-        assert left.keys() == right.keys()
-        for key in left:
-            assert_same_answers(left[key], right[key])
-    elif isinstance(left, list | tuple):
-        assert len(left) == len(right)
-        for one, other in zip(left, right):
-            assert_same_answers(one, other)
-    elif isinstance(left, str | int | None):
-        assert left == right
-    else:
-        assert float(left) == pytest.approx(float(right), abs=1e-5)
 
 
 @pytest.mark.parametrize("task", TASKS)
