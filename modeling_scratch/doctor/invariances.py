@@ -108,10 +108,7 @@ def _check_causality(subject: Subject, backend: str) -> None:
     before = subject.answers(batch)
     for changed in (1, batch[name].shape[1] - 1):
         ids = batch[name].clone()
-        ids[:, changed:] = subject.ids(ids.shape[1] - changed, seed=7)
-        ids[:, changed] = torch.where(
-            ids[:, changed] == batch[name][:, changed], subject.ids(1, seed=8), ids[:, changed]
-        )
+        ids[:, changed:] = subject.others(ids[:, changed:])
         after = subject.answers({**batch, name: ids})
         what = f"With {backend} attention, tokens from number {changed} on change the answers before by {{}}."
         require_close(after[:, :changed], before[:, :changed], what)
@@ -123,7 +120,7 @@ def sees_both_sides(subject: Subject) -> None:
     only_if(not subject.is_causal, "The model reads from left to right.")
     batch = subject.batch()
     ids = batch["input_ids"].clone()
-    ids[:, -1] = torch.where(ids[:, -1] == subject.ids(1, seed=3), subject.ids(1, seed=4), subject.ids(1, seed=3))
+    ids[:, -1] = subject.others(ids[:, -1])
     before, after = (subject.answers({**batch, "input_ids": each}) for each in (batch["input_ids"], ids))
     require(distance(after[:, 0], before[:, 0]) > 0, "The last token does not change the answer at the first one.")
 

@@ -163,6 +163,11 @@ class Subject:
         allowed = torch.tensor([id for id in range(min(self.vocab_size, 1000)) if id not in self.special_ids])
         return allowed[torch.randint(len(allowed), (length,), generator=torch.Generator().manual_seed(seed))]
 
+    def others(self, ids: Tensor) -> Tensor:
+        """Another token for each."""
+        one, other = self.ids(2, seed=11)
+        return torch.where(ids == one, other, one)
+
     def batch(self, texts: Sequence[Tensor] | None = None, side: str = "right") -> Batch:
         """Texts as `forward` takes them, padded on this side; by default, two of equal length.
 
