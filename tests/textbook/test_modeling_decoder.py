@@ -153,15 +153,6 @@ def test_packed_sequences_train_as_separate_runs(position_type: str, backend: st
         assert_close(one.grad, other.grad)
 
 
-def test_each_packed_sequence_is_one_text_to_classify() -> None:
-    model = DECODER_TEXTS.model()
-    labels = torch.tensor([2, 0, 1, 1])
-    for form in FORMS.values():
-        packed, apart = model(PACKED_IDS, **form, labels=labels), model(**padded(texts(), "right", 9), labels=labels)
-        assert_close(packed.logits, apart.logits)
-        assert_close(packed.loss, apart.loss)
-
-
 # Losses
 
 
