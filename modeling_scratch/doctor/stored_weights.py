@@ -83,10 +83,10 @@ def own_weights(subject: Subject) -> None:
     seen: dict[Any, str] = {}
     trained = [] if subject.folder else [each for each in subject.model.named_parameters() if each[1].requires_grad]
     for name, weight in trained:
-        weight = weight.detach()
-        rows = weight.flatten(0, -2) if weight.ndim > 1 else weight[:0]
+        tensor = weight.detach()
+        rows = tensor.flatten(0, -2) if tensor.ndim > 1 else tensor[:0]
         if (rows != rows[:1]).any():  # else it is a constant, or a table such as Mamba's
-            twin = seen.setdefault((weight.shape, *weight.flatten()[:8].tolist(), float(weight.sum())), name)
+            twin = seen.setdefault((tensor.shape, *tensor.flatten()[:8].tolist(), float(tensor.sum())), name)
             require(twin == name, f"{name} and {twin} are two weights that begin with equal values.")
 
 
@@ -128,7 +128,8 @@ def device(subject: Subject) -> None:
     batch = {name: value.to("meta") for name, value in subject.batch().items()}
     try:
         with torch.no_grad(), attention(subject, "eager"):
-            copy.deepcopy(subject.redrawn).to("meta")(**batch, return_dict=True)
+            model: Any = copy.deepcopy(subject.redrawn)
+            model.to("meta")(**batch, return_dict=True)
     except RuntimeError as error:
         require("on the expected device meta" not in str(error), "On another device, a tensor stays on the CPU.")
     except Exception:  # it reads what a tensor holds, which no meta tensor has
