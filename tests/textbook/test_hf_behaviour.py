@@ -38,14 +38,20 @@ def test_the_doctor_finds_nothing(case: Case, settings: dict, seconds: bool) -> 
     assert seconds or {finding.check for finding in diagnosis.of(doctor.Verdict.HOLDS)} >= HOLD
 
 
-def test_a_config_may_ask_for_all_outputs() -> None:
-    """Also when the backend is chosen later, as loading does: never an empty tuple."""
-    model = TEXTS.model(attn_implementation="eager", output_attentions=True, output_hidden_states=True)
+@parametrize_cases((TEXTS, CAUSAL_LM))
+def test_a_config_may_ask_for_all_outputs(case: Case) -> None:
+    """Also when the backend is chosen later, as loading does: never an empty tuple. Padding has no weight."""
+    model, real = case.model(output_attentions=True, output_hidden_states=True), MASK.bool()
+    base = model.base_model(**case.inputs()).last_hidden_state
     for backend in BACKENDS:
         model.set_attn_implementation(backend)
-        outputs = model(**TEXTS.batch())
+        outputs = model(**case.batch())
         assert len(outputs.hidden_states) == LAYERS + 1
+        torch.testing.assert_close(outputs.hidden_states[-1][real], base[real], atol=1e-5, rtol=0)
         assert [weights.shape for weights in outputs.attentions] == [(BATCH, N_HEADS, LENGTH, LENGTH)] * LAYERS
+        for weights in outputs.attentions:
+            at_padding = (weights * ~real[:, None, None]).transpose(1, 2)  # (B, T, H, S)
+            assert (at_padding[real] == 0).all()
 
 
 SIDES = [(TEXTS, ""), (CAUSAL_LM, ""), (SEQ2SEQ_LM, ""), (SEQ2SEQ_LM, "decoder_")]

@@ -103,7 +103,7 @@ def test_tying_is_a_choice_of_the_reader(size: int | None, tmp_path: Path) -> No
     assert torch.equal(loaded.get_input_embeddings().weight, model.get_input_embeddings().weight)
 
 
-@parametrize_cases((CAUSAL_LM, SEQ2SEQ_LM))
+@parametrize_cases((TEXTS, CAUSAL_LM, SEQ2SEQ_LM))
 def test_too_little_memory_never_splits_a_block(case: Case, tmp_path: Path) -> None:
     """A residual connection whose ends lie apart would not add up. What stays on disk computes the same."""
     model = case.model(num_hidden_layers=8)
