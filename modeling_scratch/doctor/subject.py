@@ -26,7 +26,7 @@ Batch = dict[str, Tensor]
 OTHER_HEADS = "ForMultipleChoice", "ForNextSentencePrediction", "ForPreTraining"  # with other inputs or outputs
 BASE = "base"  # without a loss
 LENGTH, SHORTER = 9, 5
-NEW_TOKENS, LONGEST = 4, 10**9
+NEW_TOKENS = 4
 SPECIAL = "pad", "bos", "eos", "sep", "cls", "mask", "unk", "decoder_start"
 TOLERANCE = 1e-4  # relative to the largest value, in float32
 
@@ -143,10 +143,9 @@ class Subject:
     @cached_property
     def length(self) -> int:
         """Of texts: `LENGTH`, or less for a model that has fewer positions for them and for what it writes."""
-        limit = getattr(self.config.get_text_config(), "max_position_embeddings", None) or LONGEST
-        limit = limit if limit > 0 else LONGEST
-        limit -= self.pad_token_id + 1 if self.counts_from_padding else 0
-        return LENGTH if limit >= LENGTH + NEW_TOKENS else max(2, limit - NEW_TOKENS)
+        limit = getattr(self.config.get_text_config(), "max_position_embeddings", None) or 0
+        room = limit - NEW_TOKENS - (self.pad_token_id + 1 if self.counts_from_padding else 0)
+        return max(2, min(room, LENGTH)) if limit > 0 else LENGTH
 
     @property
     def shorter(self) -> int:
@@ -234,9 +233,7 @@ class Subject:
         """One row of a batch, without its padding."""
         kept = batch["attention_mask"][row].bool() if "attention_mask" in batch else slice(None)
         one = {name: value[row : row + 1] for name, value in batch.items()}
-        return {
-            name: value[:, kept] if name in ("input_ids", "attention_mask") else value for name, value in one.items()
-        }
+        return one | {name: one[name][:, kept] for name in ("input_ids", "attention_mask") if name in one}
 
 
 def reads(name: str) -> Need:

@@ -636,8 +636,7 @@ MEANT = (
     Toy(changed("ClassWeightsForSequenceClassification", BERT, after=with_loss(weighted)), ""),
     Toy(changed("BalancesForCausalLM", Llama, after=balanced), ""),
 )
-# The library's own classes, which hold; a class of another name is unknown to Trainer, until it is added here.
-SOUND = Toy(Llama, ""), Toy(ModernBert, "")
+# A class of another name than those of the library is unknown to Trainer, until it is added here.
 MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.update(
     {toy.name: toy.name for toy in (*PLANTED, *MEANT) if toy.model_class is not UnknownToTrainer}  # type: ignore[misc]
 )
@@ -663,6 +662,7 @@ NATIVE: list[tuple[str, dict[str, Any]]] = [
     ("ElectraForTokenClassification", {**SIZES, "embedding_size": 16}),
     ("AlbertForMaskedLM", {**SIZES, "embedding_size": 16}),
     ("DebertaV2ForMaskedLM", {**SIZES, "relative_attention": True, "pos_att_type": ["p2c", "c2p"]}),
+    ("ModernBertForMaskedLM", {**SIZES, "cls_token_id": 1, "sep_token_id": 2}),
     ("ModernBertForSequenceClassification", {**SIZES, "cls_token_id": 1, "sep_token_id": 2}),
     ("XLNetLMHeadModel", _XLNET),
     ("XLNetForSequenceClassification", _XLNET),
