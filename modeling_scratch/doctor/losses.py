@@ -130,27 +130,26 @@ def accumulation(subject: Subject) -> None:
     model, labels = subject.redrawn, batch["labels"]
     shifted = labels[:, 1:] if subject.head == WRITE else labels
     items = (shifted != -100).sum()  # as Trainer counts them
-    halves = [{name: value[rows] for name, value in batch.items()} for rows in (slice(0, 2), slice(2, 4))]
-    apart = _apart(model, [batch], halves, items)
-    if apart >= 1e-3:  # a term that no label changes, such as a router's, is none of Trainer's count
-        others = {**batch, "labels": other_labels(subject, labels)}
-        parts = [{name: value[rows] for name, value in others.items()} for rows in (slice(0, 2), slice(2, 4))]
-        apart = _apart(model, [batch, others], [*halves, *parts], items)
-    what = (
-        f"Gradients of 2 batches of 2 texts are {apart:.2g} away from those of 1 batch of 4: `forward` takes **kwargs"
+    others = {**batch, "labels": other_labels(subject, labels)}
+    apart = largest_difference(
+        _difference(model, _halves(batch), _halves(others), items), _difference(model, [batch], [others], items)
     )
-    require(apart < 1e-3, f"{what}, so Trainer relies on num_items_in_batch, which the loss ignores.")
+    what = f"Gradients of 2 batches of 2 texts are {apart:.2g} away from those of 1 batch of 4"
+    reason = "`forward` takes **kwargs, so Trainer relies on num_items_in_batch, which the loss ignores"
+    require(apart < 1e-3, f"{what}: {reason}.")
 
 
-def _apart(model: PreTrainedModel, whole: list[Batch], parts: list[Batch], items: Tensor) -> float:
-    """Return how far gradients of batches are from those of their parts. Of two batches, that of their difference."""
+def _halves(batch: Batch) -> list[Batch]:
+    return [{name: value[rows] for name, value in batch.items()} for rows in (slice(0, 2), slice(2, 4))]
 
-    def difference(batches: list[Batch], size: int) -> dict[str, Tensor]:
-        losses = [loss_of(model, each, num_items_in_batch=items) for each in batches]
-        return gradients(model, *losses[:size], *(-loss for loss in losses[size:]))
 
-    size = len(parts) // len(whole)
-    return largest_difference(difference(parts, size), difference(whole, 1))
+def _difference(model: PreTrainedModel, some: list[Batch], others: list[Batch], items: Tensor) -> dict[str, Tensor]:
+    """Return the gradient of the loss of some labels less that of others.
+
+    A term that no label changes, such as a router's, is none of Trainer's count.
+    """
+    losses = (loss_of(model, each, num_items_in_batch=items) for each in some)
+    return gradients(model, *losses, *(-loss_of(model, each, num_items_in_batch=items) for each in others))
 
 
 @check("Add the class to MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, or give Trainer a compute_loss_func.", LOSS, link="17960")
