@@ -245,15 +245,6 @@ def test_t5_in_half_precision_equals_the_native_class(dtype: torch.dtype, tmp_pa
     assert unguarded(**batch).logits.isfinite().all() == (dtype == torch.bfloat16)
 
 
-@pytest.mark.parametrize("model_type", ["bert", "roberta"])
-def test_a_base_model_keeps_its_pooler(model_type: str, tmp_path: Path) -> None:
-    native = Native(model_type, "ScratchEncoderModel")
-    reference, text = native.model(), native.texts()[0]
-    reference.save_pretrained(tmp_path)
-    found, expected = (each(**text).pooler_output for each in (load_pretrained(tmp_path), reference))
-    torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
-
-
 def test_the_answer_head_of_distilbert_drops_what_it_drops_there() -> None:
     native = Native("distilbert", "ScratchEncoderForQuestionAnswering")
     reference = native.model(qa_dropout=0.5, dropout=0.0, attention_dropout=0.0)

@@ -9,9 +9,10 @@ import torch
 import torch.nn.functional as F
 from conftest import redraw
 from model_cases import CAUSAL_LM, HEADS, MASK, MASKED_LM, TINY, Case, assert_close, tiny
+from native_models import Native
 from torch import Tensor
 
-from modeling_scratch import ScratchEncoderForSequenceClassification
+from modeling_scratch import ScratchEncoderForSequenceClassification, load_pretrained
 from modeling_scratch.heads import cross_entropy, pool, span_loss
 from modeling_scratch.modeling_encoder import ClassificationHead
 
@@ -76,6 +77,15 @@ def test_a_head_may_be_wider_than_the_embeddings(case: Case, tmp_path: Path) -> 
     model.save_pretrained(tmp_path)
     again = type(model).from_pretrained(tmp_path).eval()
     assert torch.equal(again(MASK * 7, MASK).logits, model(MASK * 7, MASK).logits)
+
+
+@pytest.mark.parametrize("model_type", ["bert", "roberta"])
+def test_a_base_model_keeps_its_pooler(model_type: str, tmp_path: Path) -> None:
+    native = Native(model_type, "ScratchEncoderModel")
+    reference, text = native.model(), native.texts()[0]
+    reference.save_pretrained(tmp_path)
+    found, expected = (each(**text).pooler_output for each in (load_pretrained(tmp_path), reference))
+    assert_close(found, expected)
 
 
 # Losses
