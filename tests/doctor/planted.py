@@ -675,7 +675,7 @@ NATIVE: list[tuple[str, dict[str, Any]]] = [
     ("BloomForCausalLM", {"vocab_size": 64, "hidden_size": 16, "n_layer": 2, "n_head": 4, "pad_token_id": 0}),
     ("FalconForCausalLM", _HALF),
     ("OPTForCausalLM", {**_HALF, "word_embed_proj_dim": 16, "ffn_dim": 24, "max_position_embeddings": 32}),
-    ("MambaForCausalLM", {**_HALF, "state_size": 4}),
+    ("MambaForCausalLM", {name: _HALF[name] for name in _HALF if "heads" not in name} | {"state_size": 4}),
     ("BartForConditionalGeneration", {**_BART, "forced_eos_token_id": None}),
     ("MarianMTModel", _BART),
     ("T5ForConditionalGeneration", _T5),
