@@ -128,7 +128,7 @@ def device(subject: Subject) -> None:
     batch = {name: value.to("meta") for name, value in subject.batch().items()}
     try:
         with torch.no_grad(), attention(subject, "eager"):
-            model: Any = copy.deepcopy(subject.redrawn)
+            model: Any = subject.redrawn
             model.to("meta")(**batch, return_dict=True)
     except RuntimeError as error:
         require("on the expected device meta" not in str(error), "On another device, a tensor stays on the CPU.")

@@ -306,18 +306,16 @@ def redraw(model: PreTrainedModel, seed: int = 0) -> PreTrainedModel:
 
 @contextmanager
 def attention(subject: Subject, backend: str) -> Iterator[None]:
-    """Let the redrawn model attend by another backend meanwhile."""
+    """Meanwhile the redrawn model is a copy that attends by another backend."""
     before = subject.redrawn
-    name = before.config._attn_implementation
     if before._can_set_attn_implementation():
-        before.set_attn_implementation(backend)
+        other = copy.deepcopy(before)
+        other.set_attn_implementation(backend)
     else:  # such as Falcon, which reads it when it is made
         other = type(before)._from_config(copy.deepcopy(before.config), attn_implementation=backend)
         other.load_state_dict(before.state_dict())
-        subject.redrawn = other.eval()
+    subject.redrawn = other.eval()
     try:
         yield
     finally:
         subject.redrawn = before
-        if before._can_set_attn_implementation():
-            before.set_attn_implementation(name)
