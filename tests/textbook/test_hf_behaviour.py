@@ -24,13 +24,8 @@ from modeling_scratch.doctor.examination import CHECKS
 
 BATCH, LENGTH = MASK.shape
 LAYERS, N_HEADS = TINY["num_hidden_layers"], TINY["num_attention_heads"]
-SECONDS = {
-    "auto_classes",
-    "export",
-    "one_graph",
-    "missing_keys",
-    "fresh_process",
-}  # checks that take some: see test_saving and others
+# Checks that take some, for which see test_saving.py, test_tracing.py and test_fresh_processes.py.
+SECONDS = {"auto_classes", "export", "one_graph", "missing_keys", "fresh_process"}
 HOLD = {"attention_backends", "bfloat16", "embeddings_as_inputs", "hidden_states", "padding_right", "round_trip"}
 
 
