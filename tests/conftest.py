@@ -85,9 +85,9 @@ def redraw(model: torch.nn.Module, std: float = 0.3, seed: int = 0, biases: bool
     return model
 
 
-def lively(model: torch.nn.Module) -> Any:
+def lively(model: torch.nn.Module, std: float = 0.6, seed: int = 0) -> Any:
     """Biases and norms near where training starts: drawn like the weights, they alone would say what comes next."""
-    redraw(model, std=0.6)
+    redraw(model, std, seed)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if parameter.ndim == 1:

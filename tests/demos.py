@@ -44,11 +44,6 @@ def save_writer(folder: Path) -> Path:
     return writers.save(folder, writers.decoder(tokenizer), tokenizer)
 
 
-def save_translator(folder: Path) -> Path:
-    tokenizer = writers.words()
-    return writers.save(folder, writers.translator(tokenizer, tokenizer), tokenizer)
-
-
 classifier = partial(save_encoder, model_class=scratch.ScratchEncoderForSequenceClassification)
 SAVE = {
     "labels": classifier,
@@ -63,7 +58,7 @@ SAVE = {
     "masks": partial(save_encoder, model_class=scratch.ScratchEncoderForMaskedLM),
     "questions": partial(save_encoder, model_class=scratch.ScratchEncoderForQuestionAnswering),
     "writer": save_writer,
-    "translator": save_translator,
+    "translator": writers.save_translator,
 }
 
 

@@ -260,6 +260,22 @@ def assert_same_outputs(left: Any, right: Any, atol: float = 0.0, where: Tensor 
             torch.testing.assert_close(one, other, atol=atol, rtol=0)
 
 
+def assert_same_answers(found: Any, expected: Any) -> None:
+    """Of pipelines: nested lists and dictionaries, their keys in order, of the same texts and, to rounding, numbers."""
+    if isinstance(expected, dict):
+        assert list(found) == list(expected)
+        found, expected = list(found.values()), list(expected.values())
+    if isinstance(expected, list | tuple):
+        assert type(found) is type(expected)
+        assert len(found) == len(expected)
+        for one, other in zip(found, expected):
+            assert_same_answers(one, other)
+    elif isinstance(expected, str | int | None):
+        assert found == expected
+    else:
+        assert float(found) == pytest.approx(float(expected), abs=1e-5)
+
+
 @contextmanager
 def library_messages() -> Iterator[list[str]]:
     """What is logged meanwhile by transformers and this package, also what is said only once."""

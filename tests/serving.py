@@ -118,8 +118,3 @@ def save_classifier(
     config = presets.tutorial(vocab_size=len(tokenizer), **sizes, **special_token_ids(tokenizer), **fields)
     config.id2label = dict(enumerate(labels))
     return writers.save(folder, redraw(model_class(config), std=0.5, biases=False), tokenizer)
-
-
-def save_translator(folder: Path) -> Path:
-    tokenizer = writers.words()
-    return writers.save(folder, writers.translator(tokenizer, tokenizer), tokenizer)

@@ -1,20 +1,15 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Write tests/fixtures/saved/NAME: what a version of the package saves, and computes, for later versions to load.
 
-    PYTHONPATH=. python tests/write_fixtures.py 0.3.0
+    PYTHONPATH=.:scripts:scripts/maintenance python tests/write_fixtures.py 0.3.0
 
-An earlier version writes its own folders with its own code. Those of 0.1.0 were written by its last commit:
-
-    mkdir /tmp/earlier && git archive 3678ec7^ modeling_scratch tokenization | tar x -C /tmp/earlier
-    PYTHONPATH=/tmp/earlier python tests/write_fixtures.py 0.1.0
-
-test_earlier_versions.py loads all of them:
+The models have the configurations of those that earlier versions saved, and of NEW. test_earlier_versions.py loads all:
 
     models/NAME       config, weights, and what the model computes (expected.safetensors); expected.json with its class,
                       its Auto class and the names and shapes of its state dict
     code.tar.xz       the code that save_pretrained copied beside the weights: a folder for each family
     presets           the configuration of each preset
-    tokenizers/KIND   a tokenizer of each kind, and the tokens of TEXTS in tokenizers/expected.json
+    tokenizers/KIND   a tokenizer of each kind, and the tokens of SENTENCES in tokenizers/expected.json
 """
 
 import argparse
@@ -26,169 +21,50 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from conftest import lively
+from model_cases import CASES, DECODER_TEXTS, SEQ2SEQ_LM, TEXTS
 from safetensors.torch import save_file
 from torch import Tensor
-from transformers import PreTrainedModel
+from transformers import AutoConfig, PreTrainedModel
 
 import modeling_scratch
 import tokenization
-from modeling_scratch import presets
+from modeling_scratch import ScratchConfig, presets
 
 SAVED = Path(__file__).parent / "fixtures" / "saved"
 FAMILIES = {"encoder": "ScratchEncoder", "decoder": "ScratchDecoder", "seq2seq": "ScratchSeq2Seq"}
-Settings = dict[str, Any]
-
-TINY: Settings = {
-    "vocab_size": 64, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 24,
-    "max_position_embeddings": 32, "num_labels": 3, "bos_token_id": 1, "eos_token_id": 2,
-}  # fmt: skip
-CLASSES = (
-    "ScratchEncoderModel", "ScratchEncoderForMaskedLM", "ScratchEncoderForSequenceClassification",
-    "ScratchEncoderForTokenClassification", "ScratchEncoderForQuestionAnswering", "ScratchDecoderModel",
-    "ScratchDecoderForCausalLM", "ScratchDecoderForSequenceClassification", "ScratchSeq2SeqModel",
-    "ScratchSeq2SeqForConditionalGeneration",
-)  # fmt: skip
-
-# Class and name of the variant: settings. Together they use every switch.
-LEARNED: Settings = {"position_type": "learned", "position_offset": 2, "embedding_norm": True, "hidden_act": "gelu"}
-LLAMA: Settings = {
-    "norm_position": "pre", "norm_type": "rms_norm", "norm_eps": 1e-6, "position_type": "rotary",
-    "hidden_act": "swiglu", "num_key_value_heads": 2, "attention_bias": False, "mlp_bias": False,
-}  # fmt: skip
-SCALED: Settings = {"factor": 8.0, "original_max_position_embeddings": 16}
-SINCE_0_1_0: dict[str, Settings] = {
-    "ScratchEncoderForSequenceClassification-bert": {
-        **LEARNED, "type_vocab_size": 2, "classifier_activation": "tanh", "classifier_dropout": 0.2,
-    },
-    "ScratchEncoderForSequenceClassification-mean": {**LLAMA, "classifier_pooling": "mean"},
-    "ScratchEncoderForSequenceClassification-max": {
-        "classifier_pooling": "max", "problem_type": "multi_label_classification", "hidden_act": "reglu",
-    },
-    "ScratchEncoderForSequenceClassification-regression": {"problem_type": "regression", "num_labels": 1},
-    "ScratchEncoderForMaskedLM-factorised": {"embedding_size": 8, "position_type": "sinusoidal_halves"},
-    "ScratchEncoderForMaskedLM-sparse": {"sparse_prediction": True, "position_type": "none", "hidden_act": "geglu"},
-    "ScratchDecoderForCausalLM-gpt2": {**LEARNED, "norm_position": "pre", "hidden_act": "gelu_tanh"},
-    "ScratchDecoderForCausalLM-llama": {**LLAMA, "tie_word_embeddings": False, "head_dim": 6, "lm_head_bias": True},
-    "ScratchDecoderForCausalLM-linear": {**LLAMA, "rope_parameters": {"rope_type": "linear", "factor": 2.0}},
-    "ScratchDecoderForCausalLM-dynamic": {
-        **LLAMA, "max_position_embeddings": 6, "rope_parameters": {"rope_type": "dynamic", "factor": 2.0},
-    },
-    "ScratchDecoderForCausalLM-llama3": {
-        **LLAMA, "pad_token_id": None,
-        "rope_parameters": {"rope_type": "llama3", "low_freq_factor": 1.0, "high_freq_factor": 4.0, **SCALED},
-    },
-    "ScratchSeq2SeqForConditionalGeneration-bart": {**LEARNED, "initializer_range": 0.05},
-    "ScratchSeq2SeqForConditionalGeneration-marian": {
-        "position_type": "sinusoidal_halves", "embedding_scale": True, "lm_head_bias": True, "hidden_act": "silu",
-        "sparse_prediction": True, "activation_dropout": 0.1, "attention_dropout": 0.1,
-    },
-    "ScratchSeq2SeqForConditionalGeneration-two_vocabularies": {
-        **LLAMA, "share_encoder_decoder_embeddings": False, "decoder_vocab_size": 48, "decoder_layers": 1,
-        "tie_word_embeddings": False, "hidden_dropout": 0.2,
-    },
-}  # fmt: skip
-SINCE_0_2_0: dict[str, Settings] = {
-    "ScratchEncoderModel-pooler": {**LEARNED, "pooler": True, "norm_position": "output"},
-    "ScratchEncoderForSequenceClassification-normalised": {
-        "classifier_norm": True, "classifier_activation": "gelu", "final_norm": True, "block_type": "parallel",
-    },
-    "ScratchEncoderForTokenClassification-alibi": {
-        "position_type": "alibi", "norm_position": "sandwich", "hidden_act": "geglu_tanh",
-    },
-    "ScratchEncoderForQuestionAnswering-relative": {
-        "position_type": "relative", "relative_attention_num_buckets": 8, "relative_attention_max_distance": 8,
-        "query_key_norm": True, "norm_type": "rms_norm", "num_key_value_heads": 2,
-    },
-    "ScratchEncoderForMaskedLM-modernbert": {
-        "position_type": "rotary", "sliding_window": 3, "layer_types": ["full_attention", "sliding_attention"],
-        "local_rope_theta": 100.0, "norm_position": "pre", "first_norm": False, "embedding_norm": True,
-    },
-    "ScratchEncoderForMaskedLM-electra": {
-        **LEARNED, "embedding_size": 8, "positions_after_projection": True, "output_embedding_size": 12,
-        "tie_word_embeddings": False,
-    },
-    "ScratchDecoderForCausalLM-parallel": {
-        "block_type": "parallel", "norm_position": "pre", "position_type": "rotary",
-        "rope_parameters": {"rope_type": "default", "rope_theta": 100.0, "partial_rotary_factor": 0.5},
-    },
-    "ScratchDecoderForCausalLM-gemma": {
-        **LLAMA, "sliding_window": 3, "layer_types": ["sliding_attention", "full_attention"], "query_key_norm": True,
-        "local_rope_theta": 100.0, "embedding_scale": True,
-    },
-    "ScratchDecoderForCausalLM-mistral": {**LLAMA, "sliding_window": 3},
-    "ScratchDecoderForCausalLM-yarn": {**LLAMA, "rope_parameters": {"rope_type": "yarn", **SCALED}},
-    "ScratchDecoderForCausalLM-alibi": {"position_type": "alibi", "norm_position": "pre", "use_cache": False},
-    "ScratchDecoderForSequenceClassification-relative": {
-        "position_type": "relative", "norm_position": "sandwich", "final_norm": False, "type_vocab_size": 2,
-        "problem_type": "single_label_classification",
-    },
-    "ScratchSeq2SeqForConditionalGeneration-t5": {
-        "position_type": "relative", "norm_position": "pre", "norm_type": "rms_norm", "hidden_act": "geglu_tanh",
-        "attention_bias": False, "mlp_bias": False,
-    },
-    "ScratchSeq2SeqModel-factorised": {"embedding_size": 8, "positions_after_projection": True},
-}  # fmt: skip
-
-# None padded, padded on the right, padded on the left.
-MASK = torch.tensor([[1] * 9, [1] * 5 + [0] * 4, [0] * 2 + [1] * 7])
-TEXTS = (
+PRESETS = {"encoder": presets.ENCODERS, "decoder": presets.DECODERS, "seq2seq": presets.SEQ2SEQS}
+# Switches that no saved model uses yet. The class and the name of a variant: its settings beside those of a test.
+NEW: dict[str, dict[str, Any]] = {}
+SENTENCES = (
     "the quick brown fox jumps over the lazy dog",
     "A film of its own , slow and moving : 1,234 times !",
     "naïve café, Straße, 東京 and 🙂",
 )
 
 
-def variants() -> dict[str, Settings]:
-    """The settings of each folder that this version of the package can write."""
-    later = {} if modeling_scratch.__version__ == "0.1.0" else SINCE_0_2_0
-    return {**{name: {} for name in CLASSES}, **SINCE_0_1_0, **later}
-
-
-def build(name: str, settings: Settings) -> PreTrainedModel:
-    """A tiny model in evaluation mode; all its parameters are drawn, biases and norms too."""
-    model_class = getattr(modeling_scratch, name.partition("-")[0])
-    start = {"decoder_start_token_id": 1} if "Seq2Seq" in name else {}
-    model = model_class(model_class.config_class(**{**TINY, **start, **settings})).eval()
-    generator = torch.Generator().manual_seed(len(name))
-    with torch.no_grad():
-        for key, parameter in model.named_parameters():
-            is_scale = "norm" in key and key.endswith("weight")
-            std = 0.5 if parameter.ndim > 1 else 0.2  # larger biases alone would say which token comes next
-            parameter.copy_(torch.randn(parameter.shape, generator=generator) * std + is_scale)
-    return model
+def variants() -> dict[str, ScratchConfig]:
+    """The configuration of each folder."""
+    earlier = {folder.name: AutoConfig.from_pretrained(folder) for folder in sorted(SAVED.glob("*/models/*"))}
+    classes = {case.model_class.__name__: case for case in CASES}
+    return earlier | {name: classes[name.partition("-")[0]].config(**settings) for name, settings in NEW.items()}
 
 
 def inputs_of(model: PreTrainedModel) -> dict[str, Tensor]:
     """Three texts, and labels for the head."""
-    config, name = model.config, type(model).__name__
-    generator = torch.Generator().manual_seed(0)
-    ids = torch.randint(3, config.vocab_size, MASK.shape, generator=generator) * MASK
-    inputs = {"input_ids": ids, "attention_mask": MASK}
+    case, config = next(case for case in CASES if case.model_class is type(model)), model.config
+    inputs = case.batch()
     if config.type_vocab_size:
-        inputs["token_type_ids"] = (torch.arange(MASK.shape[1]) > 3).long().expand(len(MASK), -1).contiguous()
-    if name.endswith("Seq2SeqModel"):
-        inputs["decoder_input_ids"] = ids.flip(1)
-    return inputs | labels_of(name, ids, config)
-
-
-def labels_of(name: str, ids: Tensor, config: Any) -> dict[str, Tensor]:
-    """The labels of a head; none for a base model."""
-    if name.endswith("ForMaskedLM"):
-        return {"labels": torch.where((ids % 3 == 0) & MASK.bool(), ids, -100)}
-    if name.endswith("ForCausalLM"):
-        return {"labels": torch.where(MASK.bool(), ids, -100)}
-    if name.endswith("ForConditionalGeneration"):
-        return {"labels": torch.where(MASK.bool(), ids % config.decoder_vocab_size, -100)}
-    if name.endswith("ForTokenClassification"):
-        return {"labels": torch.where(MASK.bool(), ids % 3, -100)}
-    if name.endswith("ForQuestionAnswering"):
-        return {"start_positions": torch.tensor([1, 0, 4]), "end_positions": torch.tensor([3, 2, 8])}
-    if name.endswith("ForSequenceClassification"):
-        one = torch.tensor([2, 0, 1])
+        inputs["token_type_ids"] = (torch.arange(9) > 3).long().expand(3, -1).contiguous()
+    if case is SEQ2SEQ_LM:  # of two vocabularies, that of the decoder has fewer tokens
+        inputs = {name: value for name, value in inputs.items() if not name.startswith("decoder")}
+        inputs["labels"] = inputs["labels"].clamp(max=config.decoder_vocab_size - 1)
+    if case in (TEXTS, DECODER_TEXTS):
+        one = inputs["labels"]
         several = torch.nn.functional.one_hot(one, 3).float()
         kinds = {"multi_label_classification": several, "regression": one[:, None].float()}
-        return {"labels": kinds.get(config.problem_type, one)}
-    return {}
+        inputs["labels"] = kinds.get(config.problem_type, one)
+    return inputs
 
 
 def outputs_of(model: PreTrainedModel, inputs: dict[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
@@ -203,9 +79,9 @@ def outputs_of(model: PreTrainedModel, inputs: dict[str, Tensor]) -> Iterator[tu
             yield f"generated_{beams}", model.generate(**prompt, num_beams=beams, do_sample=False, max_new_tokens=6)
 
 
-def write_model(folder: Path, name: str, settings: Settings) -> dict[str, bytes]:
+def write_model(folder: Path, config: ScratchConfig) -> dict[str, bytes]:
     """Write the folder of a model without its code, which is returned: name of the file, content."""
-    model = build(name, settings)
+    model = lively(getattr(modeling_scratch, folder.name.partition("-")[0])(config))
     model.save_pretrained(folder)
     auto_map = json.loads((folder / "config.json").read_text(encoding="utf-8"))["auto_map"]
     class_name = type(model).__name__
@@ -234,9 +110,9 @@ def write_tensors(file: Path, model: PreTrainedModel) -> None:
 def write_models(top: Path) -> None:
     """Write all models, and the code of each family once."""
     code: dict[str, dict[str, bytes]] = {}
-    for name, settings in variants().items():
+    for name, config in variants().items():
         family = next(family for family, prefix in FAMILIES.items() if name.startswith(prefix))
-        code[family] = write_model(top / "models" / name, name, settings)
+        code[family] = write_model(top / "models" / name, config)
     with tarfile.open(top / "code.tar.xz", "w:xz") as archive:
         for family, files in code.items():
             for file, content in files.items():
@@ -247,19 +123,18 @@ def write_models(top: Path) -> None:
 
 def write_presets(folder: Path) -> None:
     folder.mkdir()
-    tables = {"encoder": presets.ENCODERS, "decoder": presets.DECODERS, "seq2seq": presets.SEQ2SEQS}
-    for family, table in tables.items():
+    for family, table in PRESETS.items():
         for name, preset in table.items():
             preset().to_json_file(folder / f"{family}-{name}.json")
 
 
 def write_tokenizers(folder: Path) -> None:
-    """Train a tokenizer of each kind on TEXTS."""
+    """Train a tokenizer of each kind on SENTENCES."""
     tokens = {}
     for kind, train in tokenization.KINDS.items():
-        tokenizer = train(TEXTS, 300, min_frequency=1, show_progress=False)
+        tokenizer = train(SENTENCES, 300, min_frequency=1, show_progress=False)
         tokenizer.save_pretrained(folder / kind)
-        tokens[kind] = {text: tokenizer(text)["input_ids"] for text in TEXTS}
+        tokens[kind] = {text: tokenizer(text)["input_ids"] for text in SENTENCES}
     write_json(folder / "expected.json", tokens)
 
 

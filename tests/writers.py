@@ -4,8 +4,7 @@
 from pathlib import Path
 from typing import Any
 
-import torch
-from conftest import redraw
+import conftest
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from modeling_scratch import (
@@ -42,16 +41,10 @@ def words(prefix: str = "") -> PreTrainedTokenizerBase:
 
 
 def lively(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Any:
-    """Biases and norms near where training starts: drawn like the weights, they alone would say what comes next."""
-    redraw(model, std=0.7, seed=1)
+    """Without these settings it would say nothing, or one thing only."""
     suppressed = [token for token in tokenizer.all_special_ids if token != tokenizer.eos_token_id]
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            if parameter.ndim == 1:
-                parameter.mul_(0.1).add_(float(name.endswith("norm.weight")))
-    # Without these it would say nothing, or one thing only.
     model.generation_config.update(no_repeat_ngram_size=2, suppress_tokens=suppressed)
-    return model.eval()
+    return conftest.lively(model, std=0.7, seed=1)
 
 
 def decoder(tokenizer: PreTrainedTokenizerBase, **settings: Any) -> Any:
@@ -76,3 +69,8 @@ def save(folder: Path, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBas
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
+
+
+def save_translator(folder: Path) -> Path:
+    tokenizer = words()
+    return save(folder, translator(tokenizer, tokenizer), tokenizer)

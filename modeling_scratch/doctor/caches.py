@@ -8,7 +8,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from .findings import DoesNotApply, FallsShort, check, only_if, require
-from .subject import CAUSAL, OF_TOKENS, Batch, Subject, require_close, run, values
+from .subject import CAUSAL, MASKED, OF_TOKENS, Batch, Subject, reads, require_close, run, values
 
 OTHER_CACHES = "cache_params", "mems", "state", "past_buckets_states"
 MEND = "Use the caches of `cache_utils`, and count positions from their length."
@@ -28,47 +28,41 @@ def _cached_name(subject: Subject) -> str:
 @check(MEND, CAUSAL, OF_TOKENS, link="43679")
 def cache(subject: Subject) -> None:
     """With a cache, a token has the same answer as without."""
-    name, batch = _cached_name(subject), subject.batch()
-    ends = range(subject.first_step, batch[name].shape[1] + 1)
-    found = torch.cat(list(_in_steps(subject.redrawn, batch, name, ends)), dim=1)
-    require_close(
-        found, subject.answers(batch), "Tokens read one at a time with a cache differ by {} from a pass over all."
-    )
+    _check_steps(subject, subject.batch(), "Tokens read one at a time with a cache")
 
 
 @check(MASKS, CAUSAL, OF_TOKENS, link="43679")
 def cache_of_several(subject: Subject) -> None:
     """Several tokens after cached ones have the same answers as without a cache."""
-    name, batch = _cached_name(subject), subject.batch()
-    ends = subject.first_step, batch[name].shape[1]
-    found = torch.cat(list(_in_steps(subject.redrawn, batch, name, ends)), dim=1)
-    what = (
-        f"{ends[1] - ends[0]} tokens read in one step after {ends[0]} cached ones differ by {{}} from a pass over all."
-    )
-    require_close(found, subject.answers(batch), what)
+    first = subject.first_step
+    _check_steps(subject, subject.batch(), f"Tokens read in one step after {first} cached ones", at_once=True)
 
 
-@check("Hand the mask of the whole text to each cached step, and that of the encoder, too.", CAUSAL, OF_TOKENS)
+@check("Hand the mask of the whole text to each cached step, and that of the encoder, too.", CAUSAL, OF_TOKENS, MASKED)
 def cache_padded(subject: Subject) -> None:
     """With a cache, padding is hidden as it is without."""
-    only_if(subject.reads("attention_mask"), "`forward` has no argument attention_mask.")
-    name = _cached_name(subject)
     batch = subject.padded_batch("right" if subject.is_seq2seq else "left")
-    ends = range(subject.first_step, batch[name].shape[1] + 1)
-    found, wanted = torch.cat(list(_in_steps(subject.redrawn, batch, name, ends)), dim=1), subject.answers(batch)
-    real, what = subject.real(batch), "In a padded batch, tokens read with a cache differ by {} from a pass over all."
-    require_close(found[real], wanted[real], what)
+    _check_steps(subject, batch, "In a padded batch, tokens read with a cache")
 
 
-@check("Return past_key_values only if use_cache, or config.use_cache, is true.", CAUSAL)
+@check("Return past_key_values only if use_cache, or config.use_cache, is true.", CAUSAL, reads("use_cache"))
 def no_cache(subject: Subject) -> None:
     """use_cache=False keeps no cache."""
-    only_if(subject.reads("use_cache"), "`forward` has no argument use_cache.")
     found = run(subject.redrawn, subject.batch(), use_cache=False).get("past_key_values")
     require(found is None, "use_cache=False returns past_key_values, whose memory training does not need.")
 
 
-def _in_steps(model: PreTrainedModel, batch: Batch, name: str, ends: "range | tuple[int, ...]") -> Iterator[Tensor]:
+def _check_steps(subject: Subject, batch: Batch, what: str, at_once: bool = False) -> None:
+    """Check the answers to tokens that are read after some cached ones, one by one or at once."""
+    name = _cached_name(subject)
+    first, length = subject.first_step, batch[name].shape[1]
+    ends = [first, length] if at_once else [*range(first, length + 1)]
+    found, wanted = torch.cat([*_in_steps(subject.redrawn, batch, name, ends)], dim=1), subject.answers(batch)
+    real = subject.real(batch)
+    require_close(found[real], wanted[real], f"{what} differ by {{}} from a pass over all.")
+
+
+def _in_steps(model: PreTrainedModel, batch: Batch, name: str, ends: list[int]) -> Iterator[Tensor]:
     """Yield the answers to the tokens up to each of these ends, each step seeing the cached ones."""
     ids, past, start = batch[name], None, 0
     for end in ends:

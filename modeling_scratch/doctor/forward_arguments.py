@@ -7,17 +7,24 @@ import torch
 from torch import Tensor
 
 from .findings import Need, check, only_if, require
-from .subject import OF_TOKENS, TOLERANCE, Batch, Subject, attention, distance, require_close, run, values
+from .invariances import backends
+from .subject import (
+    MASKED,
+    OF_TOKENS,
+    SEQ2SEQ,
+    TOLERANCE,
+    Batch,
+    Subject,
+    attention,
+    distance,
+    reads,
+    require_close,
+    run,
+    values,
+)
 
-MASKED = Need(lambda subject: subject.reads("attention_mask"), "`forward` has no argument attention_mask.")
-SEQ2SEQ = Need(lambda subject: subject.is_seq2seq, "The model has no encoder and decoder.")
 DECODER = Need(lambda subject: subject.is_causal and not subject.is_seq2seq, "The model is not a decoder alone.")
 MASK = "Make masks by `transformers.masking_utils`, which take each dtype and shape."
-
-
-def reads(name: str) -> Need:
-    """Return the need of an argument."""
-    return Need(lambda subject: subject.reads(name), f"`forward` has no argument {name}.")
 
 
 @check(MASK, MASKED)
@@ -58,21 +65,25 @@ def _check_answers(subject: Subject, batch: Batch, wanted: Tensor, what: str) ->
 @check(MASK, MASKED)
 def mask_gap(subject: Subject) -> None:
     """What a mask hides inside of a text changes nothing."""
+    _check_hidden(subject, "", subject.real(_with_gap(subject)))
+
+
+def _with_gap(subject: Subject, prefix: str = "") -> Batch:
+    """Return a batch whose mask hides the second token of each text."""
     batch = subject.batch()
-    gap = batch["attention_mask"].clone()
-    gap[:, 1] = 0
-    batch["attention_mask"] = gap
-    before, after, real = subject.answers(batch), subject.answers(_other_ids(subject, batch, 1)), subject.real(batch)
-    require_close(
-        after[real], before[real], "With a gap in attention_mask, the token that it hides changes the answers by {}."
-    )
+    mask = torch.ones_like(batch[f"{prefix}input_ids"])
+    mask[:, 1] = 0
+    return {**batch, f"{prefix}attention_mask": mask}
 
 
-def _other_ids(subject: Subject, batch: Batch, column: int, name: str = "input_ids") -> Batch:
-    """Return the batch with another token in a column."""
-    ids, (one, other) = batch[name].clone(), subject.ids(2, seed=11)
-    ids[:, column] = torch.where(ids[:, column] == one, other, one)
-    return {**batch, name: ids}
+def _check_hidden(subject: Subject, prefix: str, compared: Any) -> None:
+    """Check that the token in the gap of a mask changes nothing. compared: the index of the answers."""
+    batch, name = _with_gap(subject, prefix), f"{prefix}input_ids"
+    ids = batch[name].clone()
+    ids[:, 1] = subject.others(ids[:, 1])
+    before, after = subject.answers(batch), subject.answers({**batch, name: ids})
+    what = f"With a gap in {prefix}attention_mask, the token that it hides changes the answers by {{}}."
+    require_close(after[compared], before[compared], what)
 
 
 @check("Hide tokens by attention_mask, and never by their id.", MASKED, DECODER, OF_TOKENS, link="2210")
@@ -83,8 +94,7 @@ def padding_as_text(subject: Subject) -> None:
     """
     batch = subject.batch()
     batch["input_ids"][:, 1] = subject.pad_token_id
-    gap = batch["attention_mask"].clone()
-    gap[:, 1] = 0
+    gap = _with_gap(subject)["attention_mask"]
     apart = distance(subject.answers({**batch, "attention_mask": gap}), subject.answers(batch))
     require(apart > 1e-6, "A token with the id of padding is hidden, though attention_mask shows it.")
 
@@ -177,22 +187,17 @@ def longest_text(subject: Subject) -> None:
 @check("Hand decoder_attention_mask to the decoder's own attention.", SEQ2SEQ, reads("decoder_attention_mask"))
 def decoder_mask(subject: Subject) -> None:
     """What decoder_attention_mask hides changes nothing."""
-    batch, name = subject.batch(), "decoder_input_ids"
-    mask = torch.ones_like(batch[name])
-    mask[:, 1] = 0
-    before, after = (
-        subject.answers(each, decoder_attention_mask=mask)[:, 2:]
-        for each in (batch, _other_ids(subject, batch, 1, name))
-    )
-    require_close(after, before, "A token that decoder_attention_mask hides changes the answers after it by {}.")
+    _check_hidden(subject, "decoder_", (slice(None), slice(2, None)))
 
 
 @check("Record what is computed, and compute nothing else for it.")
 def recording_changes_nothing(subject: Subject) -> None:
     """Asking for hidden states or attention weights changes no answer."""
     batch = subject.batch()
-    with attention(subject.redrawn, "eager"):  # the one that has weights
-        wanted = subject.answers(batch)
-        for name in ("output_hidden_states", "output_attentions"):
-            found = values(run(subject.redrawn, batch, **{name: True}))
-            require_close(found, wanted, f"{name}=True changes the answers by {{}}.", 10 * TOLERANCE)
+    for backend in backends(subject):
+        with attention(subject, backend):
+            wanted = subject.answers(batch)
+            for name in ("output_hidden_states", "output_attentions"):
+                found = values(run(subject.redrawn, batch, **{name: True}))
+                what = f"With {backend} attention, {name}=True changes the answers by {{}}."
+                require_close(found, wanted, what, 10 * TOLERANCE)

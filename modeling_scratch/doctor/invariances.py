@@ -99,7 +99,7 @@ def padding_changes(subject: Subject, batch: Batch, options: dict[str, Tensor]) 
 def causality(subject: Subject) -> None:
     """No token sees a later one."""
     for backend in backends(subject):
-        with attention(subject.redrawn, backend):
+        with attention(subject, backend):
             _check_causality(subject, backend)
 
 
@@ -108,10 +108,7 @@ def _check_causality(subject: Subject, backend: str) -> None:
     before = subject.answers(batch)
     for changed in (1, batch[name].shape[1] - 1):
         ids = batch[name].clone()
-        ids[:, changed:] = subject.ids(ids.shape[1] - changed, seed=7)
-        ids[:, changed] = torch.where(
-            ids[:, changed] == batch[name][:, changed], subject.ids(1, seed=8), ids[:, changed]
-        )
+        ids[:, changed:] = subject.others(ids[:, changed:])
         after = subject.answers({**batch, name: ids})
         what = f"With {backend} attention, tokens from number {changed} on change the answers before by {{}}."
         require_close(after[:, :changed], before[:, :changed], what)
@@ -123,7 +120,7 @@ def sees_both_sides(subject: Subject) -> None:
     only_if(not subject.is_causal, "The model reads from left to right.")
     batch = subject.batch()
     ids = batch["input_ids"].clone()
-    ids[:, -1] = torch.where(ids[:, -1] == subject.ids(1, seed=3), subject.ids(1, seed=4), subject.ids(1, seed=3))
+    ids[:, -1] = subject.others(ids[:, -1])
     before, after = (subject.answers({**batch, "input_ids": each}) for each in (batch["input_ids"], ids))
     require(distance(after[:, 0], before[:, 0]) > 0, "The last token does not change the answer at the first one.")
 
@@ -136,7 +133,7 @@ def attention_backends(subject: Subject) -> None:
     batch = subject.padded_batch()
     answers = []
     for name in names:
-        with attention(subject.redrawn, name):
+        with attention(subject, name):
             answers.append(subject.answers(batch))
     real = subject.real(batch)
     require_close(answers[1][real], answers[0][real], f"{names[1]} and {names[0]} attention differ by {{}}.")
@@ -146,7 +143,7 @@ def attention_backends(subject: Subject) -> None:
 def attention_weights(subject: Subject) -> None:
     """Attention weights can be had."""
     only_if(getattr(subject.config.get_text_config(), "num_attention_heads", 0), "The model has no attention.")
-    with attention(subject.redrawn, "eager"):
+    with attention(subject, "eager"):
         outputs = run(subject.redrawn, subject.batch(), output_attentions=True)
     name = f"{subject.prefix}attentions"
     weights = outputs.get(name)

@@ -192,8 +192,8 @@ def meta_device(subject: Subject) -> None:
     shapes = {name: tensor.shape for name, tensor in tensors(subject.redrawn).items()}
     lacking = [name for name, tensor in tensors(model).items() if tensor.shape != shapes.get(name)]
     require(not lacking, f"Made on the meta device, it has other tensors: {listed(lacking)}.")
-    with saved(subject.redrawn) as folder:
-        loaded, _ = load(subject, folder)
+    with saved(subject.redrawn) as folder:  # no file says with which attention to compute
+        loaded, _ = load(subject, folder, attn_implementation=subject.redrawn.config._attn_implementation)
     on_meta = [name for name, tensor in tensors(loaded).items() if tensor.is_meta]
     require(not on_meta, f"After loading, tensors are still on the meta device: {listed(on_meta)}.")
     apart = distance(values(run(loaded, subject.batch())), subject.answers(subject.batch()))

@@ -46,6 +46,20 @@ def gradients(model: PreTrainedModel, *losses: Tensor) -> dict[str, Tensor]:
     return found
 
 
+def require_same_gradients(found: dict[str, Tensor], wanted: dict[str, Tensor], when: str) -> None:
+    """Raises `FallsShort` where a parameter has no gradient, or another one, by the largest of all."""
+    lost = wanted.keys() - found.keys()
+    require(not lost, f"{when}, {len(lost)} parameters get no gradient: {listed(lost)}.")
+    apart = largest_difference(found, wanted)
+    require(apart < 1e-3, f"{when}, gradients are {apart:.2g} away from those without.")
+
+
+def largest_difference(found: dict[str, Tensor], wanted: dict[str, Tensor]) -> float:
+    """Return the largest difference of gradients, relative to the largest wanted one."""
+    largest = max((float(each.abs().max()) for each in wanted.values()), default=0.0)
+    return max((float((found[name] - wanted[name]).abs().max()) for name in wanted), default=0.0) / max(largest, 1e-9)
+
+
 def labelled(subject: Subject) -> Batch:
     """Return a batch of four texts with their labels, of which one is padded."""
     third = subject.length if subject.head == ANSWER else subject.shorter  # where padding is no place of an answer
@@ -116,29 +130,26 @@ def accumulation(subject: Subject) -> None:
     model, labels = subject.redrawn, batch["labels"]
     shifted = labels[:, 1:] if subject.head == WRITE else labels
     items = (shifted != -100).sum()  # as Trainer counts them
-    halves = [{name: value[rows] for name, value in batch.items()} for rows in (slice(0, 2), slice(2, 4))]
-    apart = _apart(model, [batch], halves, items)
-    if apart >= 1e-3:  # a term that no label changes, such as a router's, is none of Trainer's count
-        others = {**batch, "labels": other_labels(subject, labels)}
-        parts = [{name: value[rows] for name, value in others.items()} for rows in (slice(0, 2), slice(2, 4))]
-        apart = _apart(model, [batch, others], [*halves, *parts], items)
-    what = (
-        f"Gradients of 2 batches of 2 texts are {apart:.2g} away from those of 1 batch of 4: `forward` takes **kwargs"
+    others = {**batch, "labels": other_labels(subject, labels)}
+    apart = largest_difference(
+        _difference(model, _halves(batch), _halves(others), items), _difference(model, [batch], [others], items)
     )
-    require(apart < 1e-3, f"{what}, so Trainer relies on num_items_in_batch, which the loss ignores.")
+    what = f"Gradients of 2 batches of 2 texts are {apart:.2g} away from those of 1 batch of 4"
+    reason = "`forward` takes **kwargs, so Trainer relies on num_items_in_batch, which the loss ignores"
+    require(apart < 1e-3, f"{what}: {reason}.")
 
 
-def _apart(model: PreTrainedModel, whole: list[Batch], parts: list[Batch], items: Tensor) -> float:
-    """Return how far gradients of batches are from those of their parts. Of two batches, that of their difference."""
+def _halves(batch: Batch) -> list[Batch]:
+    return [{name: value[rows] for name, value in batch.items()} for rows in (slice(0, 2), slice(2, 4))]
 
-    def difference(batches: list[Batch], size: int) -> dict[str, Tensor]:
-        losses = [loss_of(model, each, num_items_in_batch=items) for each in batches]
-        return gradients(model, *losses[:size], *(-loss for loss in losses[size:]))
 
-    size = len(parts) // len(whole)
-    one, several = difference(whole, 1), difference(parts, size)
-    largest = max(float(gradient.abs().max()) for gradient in one.values())
-    return max(float((one[name] - several[name]).abs().max()) for name in one) / max(largest, 1e-9)
+def _difference(model: PreTrainedModel, some: list[Batch], others: list[Batch], items: Tensor) -> dict[str, Tensor]:
+    """Return the gradient of the loss of some labels less that of others.
+
+    A term that no label changes, such as a router's, is none of Trainer's count.
+    """
+    losses = (loss_of(model, each, num_items_in_batch=items) for each in some)
+    return gradients(model, *losses, *(-loss_of(model, each, num_items_in_batch=items) for each in others))
 
 
 @check("Add the class to MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, or give Trainer a compute_loss_func.", LOSS, link="17960")
@@ -165,24 +176,16 @@ def gradient_checkpointing(subject: Subject) -> None:
     enable({"use_reentrant": False})
     train_without_dropout(model)
     found = gradients(model, loss_of(model, batch, **uncached(subject)))
-    largest = max(float(gradient.abs().max()) for gradient in wanted.values())
-    lost = wanted.keys() - found.keys()
-    require(not lost, f"With gradient checkpointing, {len(lost)} parameters get no gradient: {listed(lost)}.")
-    apart = max(distance(found[name], wanted[name]) for name in wanted if wanted[name].abs().max() > 1e-3 * largest)
-    require(apart < 1e-3, f"Gradients with gradient checkpointing are {apart:.2g} away from those without.")
+    require_same_gradients(found, wanted, "With gradient checkpointing")
 
 
 def train_without_dropout(model: PreTrainedModel) -> None:
     """Turn on training mode, in which blocks are checkpointed, with dropout of probability 0."""
-    for module in model.train().modules():
-        for name, value in vars(module).items():
-            if isinstance(value, float) and (
-                "drop" in name or "jitter" in name or (isinstance(module, torch.nn.Dropout) and name == "p")
-            ):
-                setattr(module, name, 0.0)
-    for name, value in vars(model.config).items():
-        if isinstance(value, float) and ("drop" in name or "jitter" in name):
-            setattr(model.config, name, 0.0)
+    for part in (*model.train().modules(), model.config):
+        for name, value in vars(part).items():
+            is_rate = "drop" in name or "jitter" in name or (name == "p" and isinstance(part, torch.nn.Dropout))
+            if is_rate and isinstance(value, float):
+                setattr(part, name, 0.0)
 
 
 def uncached(subject: Subject) -> dict[str, Any]:

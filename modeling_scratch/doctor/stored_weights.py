@@ -83,9 +83,10 @@ def own_weights(subject: Subject) -> None:
     seen: dict[Any, str] = {}
     trained = [] if subject.folder else [each for each in subject.model.named_parameters() if each[1].requires_grad]
     for name, weight in trained:
-        rows = weight.detach().flatten(0, -2) if weight.ndim > 1 else weight[:0]
+        tensor = weight.detach()
+        rows = tensor.flatten(0, -2) if tensor.ndim > 1 else tensor[:0]
         if (rows != rows[:1]).any():  # else it is a constant, or a table such as Mamba's
-            twin = seen.setdefault((weight.shape, *weight.flatten()[:8].tolist(), float(weight.sum())), name)
+            twin = seen.setdefault((tensor.shape, *tensor.flatten()[:8].tolist(), float(tensor.sum())), name)
             require(twin == name, f"{name} and {twin} are two weights that begin with equal values.")
 
 
@@ -124,10 +125,10 @@ def device(subject: Subject) -> None:
 
     The meta device stands for another device. What it cannot do, such as reading a value, is no fault here.
     """
-    model: Any = copy.deepcopy(subject.redrawn)
     batch = {name: value.to("meta") for name, value in subject.batch().items()}
     try:
-        with torch.no_grad(), attention(model, "eager"):
+        with torch.no_grad(), attention(subject, "eager"):
+            model: Any = subject.redrawn
             model.to("meta")(**batch, return_dict=True)
     except RuntimeError as error:
         require("on the expected device meta" not in str(error), "On another device, a tensor stays on the CPU.")

@@ -26,7 +26,7 @@ Batch = dict[str, Tensor]
 OTHER_HEADS = "ForMultipleChoice", "ForNextSentencePrediction", "ForPreTraining"  # with other inputs or outputs
 BASE = "base"  # without a loss
 LENGTH, SHORTER = 9, 5
-NEW_TOKENS, LONGEST = 4, 10**9
+NEW_TOKENS = 4
 SPECIAL = "pad", "bos", "eos", "sep", "cls", "mask", "unk", "decoder_start"
 TOLERANCE = 1e-4  # relative to the largest value, in float32
 
@@ -143,10 +143,9 @@ class Subject:
     @cached_property
     def length(self) -> int:
         """Of texts: `LENGTH`, or less for a model that has fewer positions for them and for what it writes."""
-        limit = getattr(self.config.get_text_config(), "max_position_embeddings", None) or LONGEST
-        limit = limit if limit > 0 else LONGEST
-        limit -= self.pad_token_id + 1 if self.counts_from_padding else 0
-        return LENGTH if limit >= LENGTH + NEW_TOKENS else max(2, limit - NEW_TOKENS)
+        limit = getattr(self.config.get_text_config(), "max_position_embeddings", None) or 0
+        room = limit - NEW_TOKENS - (self.pad_token_id + 1 if self.counts_from_padding else 0)
+        return max(2, min(room, LENGTH)) if limit > 0 else LENGTH
 
     @property
     def shorter(self) -> int:
@@ -162,6 +161,11 @@ class Subject:
         length = length or self.length
         allowed = torch.tensor([id for id in range(min(self.vocab_size, 1000)) if id not in self.special_ids])
         return allowed[torch.randint(len(allowed), (length,), generator=torch.Generator().manual_seed(seed))]
+
+    def others(self, ids: Tensor) -> Tensor:
+        """Another token for each."""
+        one, other = self.ids(2, seed=11)
+        return torch.where(ids == one, other, one)
 
     def batch(self, texts: Sequence[Tensor] | None = None, side: str = "right") -> Batch:
         """Texts as `forward` takes them, padded on this side; by default, two of equal length.
@@ -229,12 +233,17 @@ class Subject:
         """One row of a batch, without its padding."""
         kept = batch["attention_mask"][row].bool() if "attention_mask" in batch else slice(None)
         one = {name: value[row : row + 1] for name, value in batch.items()}
-        return {
-            name: value[:, kept] if name in ("input_ids", "attention_mask") else value for name, value in one.items()
-        }
+        return one | {name: one[name][:, kept] for name in ("input_ids", "attention_mask") if name in one}
+
+
+def reads(name: str) -> Need:
+    """Return the need of an argument of `forward`."""
+    return Need(lambda subject: subject.reads(name), f"`forward` has no argument {name}.")
 
 
 # What checks need of a subject.
+MASKED = reads("attention_mask")
+SEQ2SEQ = Need(lambda subject: subject.is_seq2seq, "The model has no encoder and decoder.")
 TOKENIZER = Need(lambda subject: subject.tokenizer is not None, "No tokenizer was given.")
 GENERATES = Need(lambda subject: subject.is_causal and subject.model.can_generate(), "The model does not generate.")
 LOSS = Need(lambda subject: subject.head != BASE, "The model has no loss.")
@@ -267,7 +276,7 @@ def distance(found: Tensor, wanted: Tensor) -> float:
     """Return the largest difference, relative to the largest wanted value; infinite if shapes differ or one is NaN."""
     if found.shape != wanted.shape:
         return float("inf")
-    found, wanted = found.float(), wanted.float()
+    found, wanted = found.detach().float(), wanted.detach().float()
     apart = (found - wanted).abs().max() / wanted.abs().max().clamp(min=1e-6)
     return float(apart.nan_to_num(float("inf")))
 
@@ -296,11 +305,17 @@ def redraw(model: PreTrainedModel, seed: int = 0) -> PreTrainedModel:
 
 
 @contextmanager
-def attention(model: PreTrainedModel, backend: str) -> Iterator[None]:
-    """Attend by another backend meanwhile."""
-    before = model.config._attn_implementation
-    model.set_attn_implementation(backend)
+def attention(subject: Subject, backend: str) -> Iterator[None]:
+    """Meanwhile the redrawn model is a copy that attends by another backend."""
+    before = subject.redrawn
+    if before._can_set_attn_implementation():
+        other = copy.deepcopy(before)
+        other.set_attn_implementation(backend)
+    else:  # such as Falcon, which reads it when it is made
+        other = type(before)._from_config(copy.deepcopy(before.config), attn_implementation=backend)
+        other.load_state_dict(before.state_dict())
+    subject.redrawn = other.eval()
     try:
         yield
     finally:
-        model.set_attn_implementation(before)
+        subject.redrawn = before

@@ -6,10 +6,9 @@ from torch import Tensor
 
 from ..tasks import ANSWER, CLASSIFY, FILL, TAG, TRANSLATE, WRITE
 from .findings import Need, check, only_if, require
-from .forward_arguments import SEQ2SEQ
 from .losses import labelled
 from .references import is_loss_of, with_loss
-from .subject import LOSS, Batch, Subject, require_close, run, values
+from .subject import LOSS, SEQ2SEQ, Batch, Subject, require_close, run, values
 
 SHIFTED = "Shift labels to the right behind decoder_start_token_id, and replace -100 by pad_token_id."
 HAS_LOGITS = Need(lambda subject: subject.head in (CLASSIFY, TAG, FILL, WRITE, TRANSLATE), "The model has no logits.")
@@ -21,16 +20,9 @@ def logits_are_scores(subject: Subject) -> None:
     """Logits are scores, and no probabilities."""
     logits = subject.answers(subject.batch([subject.ids(seed=seed) for seed in range(24)]))
     only_if(logits.shape[-1] > 1, "There is one logit.")
-    is_between = bool(((logits >= 0) & (logits <= 1)).all())
-    require(
-        not (is_between and _sum_to_one(logits)),
-        "Logits are between 0 and 1 and sum to 1: a softmax comes before the loss, which takes another.",
-    )
-    require(not is_between, "All logits are between 0 and 1: a sigmoid comes before the loss, which takes another.")
-
-
-def _sum_to_one(logits: Tensor) -> bool:
-    return bool((logits.sum(-1) - 1).abs().max() < 1e-4)
+    function = "softmax" if (logits.sum(-1) - 1).abs().max() < 1e-4 else "sigmoid"
+    what = f"All logits are between 0 and 1: a {function} comes before the loss, which takes another."
+    require(not ((logits >= 0) & (logits <= 1)).all(), what)
 
 
 @check("Let `labels` reach the loss alone.", LOSS)
@@ -84,7 +76,7 @@ def labels_alone(subject: Subject) -> None:
 
 def _check_unseen(subject: Subject, batch: Batch, labels: Tensor) -> None:
     others = labels.clone()
-    others[:, 3] = torch.where(labels[:, 3] == subject.ids(1, seed=8), subject.ids(1, seed=9), subject.ids(1, seed=8))
+    others[:, 3] = subject.others(labels[:, 3])
     before, after = (_written(subject, batch, each) for each in (labels, others))
     what = "With labels alone, the decoder reads the label that it has to write: the answers there differ by {}."
     require_close(after[:, :4], before[:, :4], what)
@@ -100,10 +92,9 @@ def answers_outside(subject: Subject) -> None:
     """An answer outside of the text is ignored."""
     batch = subject.batch()
     length = batch["input_ids"].shape[1]
-    inside = torch.tensor([1, 2])
     outside = torch.tensor([1, length + 3])
     loss = run(subject.redrawn, {**batch, "start_positions": outside, "end_positions": outside})["loss"]
     first = {name: value[:1] for name, value in batch.items()}
-    wanted = run(subject.redrawn, {**first, "start_positions": inside[:1], "end_positions": inside[:1]})["loss"]
+    wanted = run(subject.redrawn, {**first, "start_positions": outside[:1], "end_positions": outside[:1]})["loss"]
     require(loss.isfinite(), "An answer outside of the text makes the loss infinite.")
     require_close(loss, wanted, "An answer outside of the text changes the loss by {}.")

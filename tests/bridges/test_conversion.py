@@ -35,6 +35,7 @@ from modeling_scratch.bridges.configs import FAMILIES
 from modeling_scratch.bridges.conversion import MODELS, export_model
 from modeling_scratch.bridges.model_sources import load_model
 
+IDS = torch.randint(4, VOCAB, (4, 9), generator=torch.Generator().manual_seed(3))
 every_native = pytest.mark.parametrize("native", NATIVES, ids=str)
 
 
@@ -52,8 +53,8 @@ WAYS = [(native, backend) for native, backend in zip(NATIVES, cycle(("eager", "s
 
 
 def masks() -> dict[str, Tensor]:
-    """Of a batch of 4 x 9: padding on either side and on both, gaps, and their dtypes."""
-    ends = {"right": (0, 5), "left": (4, 9), "both": (2, 7)}
+    """Of a batch of 4 x 9: padding on either side and on both, gaps, a text of nothing else, and their dtypes."""
+    ends = {"right": (0, 5), "left": (4, 9), "both": (2, 7), "empty": (0, 0)}
     columns = torch.arange(9).expand(4, 9)
     found = {name: ((columns >= first) & (columns < end)).long() for name, (first, end) in ends.items()}
     found["gap"] = 1 - ((columns == 2) | (columns == 5)).long()
@@ -63,25 +64,76 @@ def masks() -> dict[str, Tensor]:
     return found | {name: found["gap"].to(kind) for name, kind in kinds.items()}
 
 
-@pytest.mark.parametrize(("native", "backend"), WAYS, ids=lambda value: str(value))
-@torch.no_grad()
-def test_logits_equal_those_of_the_native_class(native: Native, backend: str) -> None:
-    """Whatever the mask, whose padding has other ids or not, at all that is no padding."""
+def by_backend(native: Native, backend: str) -> tuple[Any, Any]:
+    """The native model, by a backend that it has, and ours."""
     reference, model = pair(native)
     reference.set_attn_implementation(backend if reference._supports_sdpa else "eager")
     model.set_attn_implementation(backend)
-    ids = torch.randint(4, VOCAB, (4, 9), generator=torch.Generator().manual_seed(3))
+    return reference, model
+
+
+@pytest.mark.parametrize(("native", "backend"), WAYS, ids=lambda value: str(value))
+@torch.no_grad()
+def test_logits_equal_those_of_the_native_class(native: Native, backend: str) -> None:
+    """Whatever the mask, whose padding has other ids or not, at all that is no padding, and numbers elsewhere."""
+    reference, model = by_backend(native, backend)
     for (name, mask), is_padded in product(masks().items(), (True, False)):
         if not (is_padded or mask[:, -1].all()):
             continue  # native classifiers read the last token, which sees none in a layer with a window
-        batch = {"input_ids": ids.masked_fill(mask == 0, PAD) if is_padded else ids, "attention_mask": mask}
+        ids = IDS.masked_fill(mask == 0, PAD) if is_padded else IDS
+        batch = {"input_ids": ids, "attention_mask": mask}
         if native.is_seq2seq:
             batch |= {"decoder_input_ids": ids.flip(1), "decoder_attention_mask": mask}
         with nullcontext() if is_padded else fast.textbook():
             found = answers(model(**batch))
         for ours, theirs in zip(found, answers(reference(**batch)), strict=True):
-            real = slice(None) if native.head.endswith("ForSequenceClassification") else mask.bool()
+            real = mask.any(-1) if native.head.endswith("ForSequenceClassification") else mask.bool()
             torch.testing.assert_close(ours[real], theirs.view_as(ours)[real], atol=2e-5, rtol=0, msg=name)
+            assert ours.isfinite().all(), name
+
+
+def visible(native: Native, seed: int) -> Tensor:
+    """(B, 1, T, T): each token sees itself and half of the others, of those before it in a decoder."""
+    sees = torch.rand(4, 1, 9, 9, generator=torch.Generator().manual_seed(seed)) < 0.5
+    sees |= torch.eye(9, dtype=torch.bool)
+    return sees if native.head == "ScratchEncoderModel" else sees.tril()
+
+
+BODIES = "ScratchEncoderModel", "ScratchDecoderForCausalLM", "ScratchSeq2SeqForConditionalGeneration"
+
+
+@pytest.mark.parametrize(("native", "backend"), [way for way in WAYS if way[0].head in BODIES], ids=str)
+@torch.no_grad()
+def test_masks_of_scores_mean_what_they_mean_to_the_native_class(native: Native, backend: str) -> None:
+    """Booleans, what hides tokens, and biases, which a native class has as numbers; whole and beside a cache."""
+    reference, model = by_backend(native, backend)
+    sees, source = visible(native, 1), visible(native, 5)[:, :, 5:6]  # (B, 1, 1, S), of both that read the source
+    hidden = torch.zeros(sees.shape).masked_fill(~sees, torch.finfo(torch.float32).min)
+    biases = hidden - sees * torch.rand(sees.shape, generator=torch.Generator().manual_seed(2))
+    pairs = [(sees, hidden), (hidden, hidden)]
+    if native.model_type != "mpt":  # which takes each number other than 0 for a token that is hidden
+        pairs.append((biases, biases))
+    has_window = getattr(reference.config, "sliding_window", None) is not None  # a cache keeps its tokens alone
+    in_one = has_window or native.head == "ScratchEncoderModel"
+    for ends in [[9]] if in_one else [[9], [5, 6, 9]]:
+        for masks in pairs:
+            found = [
+                scored(each, native, mask, source, ends) for each, mask in zip((model, reference), masks, strict=True)
+            ]
+            torch.testing.assert_close(*found, atol=2e-5, rtol=0)
+
+
+def scored(model: Any, native: Native, mask: Tensor, source: Tensor, ends: list[int]) -> Tensor:
+    """Logits, or the states of an encoder, of tokens that are read up to each end."""
+    prefix, cache, start, found = "decoder_" if native.is_seq2seq else "", None, 0, []
+    of_source = torch.zeros(source.shape).masked_fill(~source, torch.finfo(torch.float32).min)
+    for end in ends:
+        inputs = {f"{prefix}input_ids": IDS[:, start:end], f"{prefix}attention_mask": mask[:, :, start:end, :end]}
+        inputs |= {"input_ids": IDS.flip(1), "attention_mask": of_source} if prefix else {}
+        outputs = model(**inputs, **({"past_key_values": cache, "use_cache": True} if len(ends) > 1 else {}))
+        cache, start = outputs.get("past_key_values"), end
+        found.append(outputs[0])
+    return torch.cat(found, 1)
 
 
 @pytest.mark.parametrize("native", GENERATORS, ids=str)
@@ -89,14 +141,13 @@ def test_logits_equal_those_of_the_native_class(native: Native, backend: str) ->
 def test_cached_steps_equal_those_of_the_native_class(native: Native) -> None:
     """Of one token and of several, with gaps and padding on the left."""
     prefix = "decoder_" if native.is_seq2seq else ""
-    ids = torch.randint(4, VOCAB, (4, 9), generator=torch.Generator().manual_seed(3))
-    for name in ("left", "gap"):
+    for name in ("left", "gap", "empty"):
         mask, found = masks()[name], []
         for each in pair(native):
             cache, steps = None, []
             for start, end in ((0, 5), (5, 6), (6, 9)):
-                step = {f"{prefix}input_ids": ids[:, start:end], f"{prefix}attention_mask": mask[:, :end]}
-                step |= {"input_ids": ids, "attention_mask": mask} if prefix else {}
+                step = {f"{prefix}input_ids": IDS[:, start:end], f"{prefix}attention_mask": mask[:, :end]}
+                step |= {"input_ids": IDS, "attention_mask": mask} if prefix else {}
                 outputs = each(**step, past_key_values=cache, use_cache=True)
                 cache = outputs.past_key_values
                 steps.append(outputs.logits)
@@ -359,7 +410,7 @@ def test_a_head_that_t5_ties_whatever_its_config_says_is_tied(tmp_path: Path) ->
 
 
 SMALL = {"hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 40}
-IDS = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+ENDS = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
 MADE_HERE: dict[str, tuple[scratch.ScratchConfig, str]] = {
     "bert": (presets.bert(**SMALL), "bert"),
     "classifier of an encoder without hidden layer": (
@@ -367,24 +418,24 @@ MADE_HERE: dict[str, tuple[scratch.ScratchConfig, str]] = {
     ),
     "factorised embeddings": (presets.bert(**SMALL, embedding_size=8, classifier_activation="gelu"), "electra"),
     "positions after padding": (presets.bert(**SMALL, position_offset=1), "roberta"),
-    "gpt2": (presets.gpt2(**{**SMALL, **IDS}), "gpt2"),
+    "gpt2": (presets.gpt2(**{**SMALL, **ENDS}), "gpt2"),
     "gpt2 without biases": (presets.characters(**SMALL), "gpt2"),
-    "llama": (presets.llama(**{**SMALL, **IDS}, num_key_value_heads=2, head_dim=6), "llama"),
+    "llama": (presets.llama(**{**SMALL, **ENDS}, num_key_value_heads=2, head_dim=6), "llama"),
     "plays": (presets.plays(**SMALL), "llama"),
-    "gated by gelu": (presets.llama(**{**SMALL, **IDS}, hidden_act="geglu"), "llama"),
-    "bart": (presets.bart(**{**SMALL, **IDS}), "bart"),
-    "marian": (presets.marian(**{**SMALL, **IDS}, decoder_start_token_id=0), "marian"),
-    "windows": (presets.llama(**{**SMALL, **IDS}, sliding_window=4), "mistral"),
+    "gated by gelu": (presets.llama(**{**SMALL, **ENDS}, hidden_act="geglu"), "llama"),
+    "bart": (presets.bart(**{**SMALL, **ENDS}), "bart"),
+    "marian": (presets.marian(**{**SMALL, **ENDS}, decoder_start_token_id=0), "marian"),
+    "windows": (presets.llama(**{**SMALL, **ENDS}, sliding_window=4), "mistral"),
     "windows in the first block": (
         presets.llama(
-            **{**SMALL, **IDS}, sliding_window=4, layer_types=["sliding_attention", "full_attention"],
+            **{**SMALL, **ENDS}, sliding_window=4, layer_types=["sliding_attention", "full_attention"],
             query_key_norm=True,
         ),
         "qwen3",
     ),
     "t5 with a head of its own": (
         presets.marian(
-            **{**SMALL, **IDS}, decoder_start_token_id=0, position_type="relative", norm_type="rms_norm",
+            **{**SMALL, **ENDS}, decoder_start_token_id=0, position_type="relative", norm_type="rms_norm",
             norm_position="pre", attention_bias=False, mlp_bias=False, lm_head_bias=False, embedding_scale=False,
             tie_word_embeddings=False, hidden_act="geglu_tanh", relative_attention_max_distance=20,
         ),
@@ -392,7 +443,7 @@ MADE_HERE: dict[str, tuple[scratch.ScratchConfig, str]] = {
     ),
     "two vocabularies": (
         presets.marian(
-            **{**SMALL, **IDS}, decoder_start_token_id=0, share_encoder_decoder_embeddings=False, decoder_vocab_size=30
+            **{**SMALL, **ENDS}, decoder_start_token_id=0, share_encoder_decoder_embeddings=False, decoder_vocab_size=30
         ),
         "marian",
     ),
@@ -430,6 +481,9 @@ def test_what_no_native_class_has_is_named_with_the_nearest_class() -> None:
     assert "classifier_pooling" not in str(error.value)  # of another head
     with pytest.raises(ValueError, match=r"classifier_pooling='mean' .native: 'first'."):
         export_config(config, "ScratchEncoderForSequenceClassification")
+    share = {"rope_type": "default", "rope_theta": 10_000.0, "partial_rotary_factor": 0.5}
+    with pytest.raises(ValueError, match="partial_rotary_factor"):
+        export_config(presets.llama(rope_parameters=share), "ScratchDecoderForCausalLM")
     with pytest.raises(ValueError, match="no counterpart in gpt2"):
         export_config(config, "ScratchEncoderModel", "gpt2")
 

@@ -6,16 +6,13 @@ from collections.abc import Callable
 from statistics import mean
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from modeling_scratch.fast.bin_packing import Rows, arrange, equal_rows
 
-SEEDS = range(60)
-
-
-def random_lengths(seed: int) -> list[int]:
-    draw = random.Random(seed)
-    longest = draw.choice([5, 40, 600])
-    return [draw.choice([0, 1, draw.randrange(longest)]) for _ in range(draw.randrange(60))]
+# Of few different lengths or of many, with empty ones among them.
+LENGTHS = st.sampled_from([5, 40, 600]).flatmap(lambda longest: st.lists(st.integers(0, longest), max_size=60))
 
 
 def phrases(seed: int) -> list[int]:
@@ -31,15 +28,16 @@ def sentences(seed: int) -> list[int]:
 
 
 @pytest.mark.parametrize("make", [arrange, equal_rows])
-def test_every_text_stands_whole_in_one_row(make: Callable[[list[int]], list[Rows]]) -> None:
-    for lengths in map(random_lengths, SEEDS):
-        arrangement = make(lengths)
-        standing = sorted(text for rows in arrangement for row in rows.texts for text in row)
-        assert standing == [text for text, length in enumerate(lengths) if length]
-        for rows in arrangement:
-            filled = [sum(lengths[text] for text in row) for row in rows.texts]
-            assert all(0 < tokens <= rows.width for tokens in filled)
-            assert rows.padding == sum(rows.width - tokens for tokens in filled)
+@settings(max_examples=60, deadline=None)
+@given(LENGTHS)
+def test_every_text_stands_whole_in_one_row(make: Callable[[list[int]], list[Rows]], lengths: list[int]) -> None:
+    arrangement = make(lengths)
+    standing = sorted(text for rows in arrangement for row in rows.texts for text in row)
+    assert standing == [text for text, length in enumerate(lengths) if length]
+    for rows in arrangement:
+        filled = [sum(lengths[text] for text in row) for row in rows.texts]
+        assert all(0 < tokens <= rows.width for tokens in filled)
+        assert rows.padding == sum(rows.width - tokens for tokens in filled)
 
 
 @pytest.mark.parametrize(("draw", "share"), [(phrases, 0.012), (sentences, 0.05)])

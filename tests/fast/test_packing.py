@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from model_cases import ENCODER, TEXTS, TINY, Case, assert_close, boundaries, engines, restarting
+from model_cases import DECODER_TEXTS, ENCODER, TEXTS, TINY, Case, assert_close, boundaries, engines, restarting
 from torch import Tensor, nn
 from transformers import AttentionInterface
 
@@ -97,9 +97,11 @@ def test_asked_for_its_insides_a_packed_batch_keeps_its_sequences_apart(asked: s
 
 
 @engines
-@pytest.mark.parametrize("pooling", ["first", "mean", "max"])
-def test_each_packed_sequence_is_one_text_to_classify(pooling: str) -> None:
-    model = make(TEXTS, classifier_pooling=pooling)
+@pytest.mark.parametrize(
+    ("case", "pooling"), [(TEXTS, "first"), (TEXTS, "mean"), (TEXTS, "max"), (DECODER_TEXTS, "last")]
+)
+def test_each_packed_sequence_is_one_text_to_classify(case: Case, pooling: str) -> None:
+    model = make(case, classifier_pooling=pooling)
     labels = torch.tensor([0, 2, 1, 1, 0, 2])
     expected = model(IDS[: len(LENGTHS)], MASK[: len(LENGTHS)], labels=labels)
     for form in FORMS:

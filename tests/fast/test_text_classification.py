@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 from model_cases import TEXTS as CLASSIFIER
+from model_cases import assert_same_answers
 from transformers import TextClassificationPipeline, pipeline
 
 from modeling_scratch.fast.text_classification import CPU_TOKENS, SortingTextClassificationPipeline, batches_by_length
@@ -34,19 +35,6 @@ def both(model: Any) -> tuple[Any, Any]:
     """The sorting pipeline, and the one that `pipeline` makes where nobody says more: the library's own."""
     task: Any = "sentiment-analysis"
     return sorting(model), pipeline(task, model=model, tokenizer=TOKENIZER, device="cpu")
-
-
-def assert_same_answers(found: Any, expected: Any) -> None:
-    assert type(found) is type(expected)
-    if isinstance(expected, list):
-        assert len(found) == len(expected)
-        for one, other in zip(found, expected):
-            assert_same_answers(one, other)
-        return
-    assert list(found) == list(expected)
-    assert found["label"] == expected["label"]
-    assert type(found["score"]) is type(expected["score"]) is float
-    assert found["score"] == pytest.approx(expected["score"], abs=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 import torch
 import writers
 from model_cases import padded
-from serving import save_classifier, save_translator
+from serving import save_classifier
 from torch import Tensor
 
 from modeling_scratch.inference.compiled import COMPILING, compile_generation
@@ -85,7 +85,7 @@ def test_the_program_says_that_it_compiles(tmp_path: Path, capfd: Any) -> None:
 @needs_compiler
 @pytest.mark.parametrize("beams", [1, 3])
 def test_a_compiled_server_answers_the_same(beams: int, tmp_path: Path) -> None:
-    folder = save_translator(tmp_path)
+    folder = writers.save_translator(tmp_path)
     answers = []
     for compiled in False, True:
         answerer = load_answerer(str(folder), compiles=compiled)

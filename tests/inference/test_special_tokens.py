@@ -9,7 +9,7 @@ import generate
 import predict
 import pytest
 import writers
-from serving import save_classifier, save_translator
+from serving import save_classifier
 from transformers import AutoTokenizer, pipeline
 
 from modeling_scratch.run.encoder_models import ModelArguments, build_tokenizer
@@ -43,7 +43,7 @@ def test_predict_reads_them_as_text_unless_they_are_allowed(classifier: Path) ->
 
 
 def test_the_server_reads_them_as_text_unless_they_are_allowed(classifier: Path, tmp_path: Path) -> None:
-    for folder, text in ((classifier, "a [SEP] b"), (save_translator(tmp_path), "a </s> b")):
+    for folder, text in ((classifier, "a [SEP] b"), (writers.save_translator(tmp_path), "a </s> b")):
         for allowed in (False, True):
             task = load_answerer(str(folder), allow_special_tokens=allowed)
             ids = task.encode([text], {})[0].features["input_ids"]

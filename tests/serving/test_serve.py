@@ -21,7 +21,7 @@ import writers
 from conftest import redraw, refused
 from fastapi.openapi.models import OpenAPI
 from jsonschema import Draft202012Validator
-from serving import PATIENCE, holding, metric, save_classifier, save_translator, served, server_process, wait_until
+from serving import PATIENCE, holding, metric, save_classifier, served, server_process, wait_until
 from transformers import ByT5Tokenizer, T5Config, T5ForConditionalGeneration, pipeline
 
 from modeling_scratch.serving.answerers import load_answerer
@@ -40,7 +40,7 @@ def classifier(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def translator(tmp_path_factory):
-    return save_translator(tmp_path_factory.mktemp("translator"))
+    return writers.save_translator(tmp_path_factory.mktemp("translator"))
 
 
 @pytest.fixture(scope="module")

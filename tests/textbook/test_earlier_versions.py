@@ -14,10 +14,10 @@ import transformers
 from fresh_process import run_fresh
 from safetensors.torch import load_file
 from torch import Tensor
-from write_fixtures import FAMILIES, SAVED, outputs_of
+from write_fixtures import FAMILIES, PRESETS, SAVED, outputs_of
 
 import modeling_scratch as scratch
-from modeling_scratch import fast, presets
+from modeling_scratch import fast
 
 MODELS = sorted(SAVED.glob("*/models/*"))
 BY_THEIR_CODE = (
@@ -142,7 +142,6 @@ def test_a_folder_with_its_own_code_needs_no_package(folder: Path, tmp_path: Pat
 
 
 CONFIGS = sorted(SAVED.glob("*/presets/*.json"))
-TABLES = {"encoder": presets.ENCODERS, "decoder": presets.DECODERS, "seq2seq": presets.SEQ2SEQS}
 
 
 @pytest.mark.parametrize("file", CONFIGS, ids=ids_of(CONFIGS))
@@ -153,7 +152,7 @@ def test_a_preset_keeps_its_settings(file: Path, tmp_path: Path) -> None:
     config.save_pretrained(tmp_path)
     assert changed_fields(stored, read_json(tmp_path / "config.json")) == {}
     family, _, name = file.stem.partition("-")
-    assert changed_fields(stored, TABLES[family][name]().to_dict()) == {}
+    assert changed_fields(stored, PRESETS[family][name]().to_dict()) == {}
 
 
 TOKENIZERS = sorted(path.parent for path in SAVED.glob("*/tokenizers/*/tokenizer.json"))

@@ -43,6 +43,14 @@ def test_factorised_embeddings_are_summed_and_normalised_before_they_are_project
     assert_close(layer(IDS, PLACES), normal @ layer.projection.weight.T + layer.projection.bias)
 
 
+def test_positions_are_added_to_embeddings_of_full_width() -> None:
+    settings = {"position_type": "learned", "type_vocab_size": 2, "embedding_norm": True, "embedding_size": 6}
+    layer = ENCODER.model(**settings, positions_after_projection=True).embeddings
+    positions = torch.arange(IDS.shape[1])
+    expected = layer.projection(layer.tokens(IDS)) + layer.positions(positions) + layer.token_types.weight[0]
+    assert_close(layer(IDS, positions[None]), layer.norm(expected))
+
+
 def test_a_text_beyond_the_learned_positions_is_refused_with_the_way_out() -> None:
     """Padding does not count, and texts that arrive packed are measured one by one."""
     learned = ENCODER.model(position_type="learned", position_offset=2)

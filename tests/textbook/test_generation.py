@@ -113,22 +113,6 @@ def test_a_batch_says_what_its_texts_say_one_by_one(case: Case, settings: dict) 
         assert torch.equal(together, apart)
 
 
-def test_embeddings_may_stand_for_the_prompt() -> None:
-    model = lively(CAUSAL_LM.model())
-    expected = model.generate(IDS, **LENGTH)[:, -NEW:]
-    assert torch.equal(model.generate(inputs_embeds=model.get_input_embeddings()(IDS), **LENGTH), expected)
-
-
-@every_generator
-def test_a_small_model_drafts_for_a_large_one(case: Case) -> None:
-    """The text is that of the large one alone."""
-    large, small = (lively(case.model(num_hidden_layers=count)) for count in (2, 1))
-    row = ROWS[0][None]
-    expected = generate(large, row).sequences
-    for drafts in {"assistant_model": small}, *[{"assistant_early_exit": 1}] * (case is CAUSAL_LM), {}:
-        assert torch.equal(generate(large, row, **drafts).sequences, expected)
-
-
 # The head, which a generation computes by a quicker product
 
 

@@ -2,15 +2,17 @@
 """Pooling sees real tokens alone, and losses are torch's, counted the way a training step needs them."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import torch
 import torch.nn.functional as F
 from conftest import redraw
-from model_cases import HEADS, MASK, TINY, Case, assert_close, tiny
+from model_cases import CAUSAL_LM, HEADS, MASK, MASKED_LM, TINY, Case, assert_close, tiny
+from native_models import Native
 from torch import Tensor
 
-from modeling_scratch import ScratchEncoderForSequenceClassification
+from modeling_scratch import ScratchEncoderForSequenceClassification, load_pretrained
 from modeling_scratch.heads import cross_entropy, pool, span_loss
 from modeling_scratch.modeling_encoder import ClassificationHead
 
@@ -60,6 +62,30 @@ def test_dropout_before_the_last_layer() -> None:
     """As elsewhere, unless the config has another one for it."""
     for own, expected in (None, 0.3), (0.0, 0.0), (0.2, 0.2):
         assert ClassificationHead(tiny(hidden_dropout=0.3, classifier_dropout=own)).dropout.p == expected
+
+
+@pytest.mark.parametrize("case", [CAUSAL_LM, MASKED_LM], ids=["causal_lm", "masked_lm"])
+def test_a_head_may_be_wider_than_the_embeddings(case: Case, tmp_path: Path) -> None:
+    model = case.model(embedding_size=6, output_embedding_size=16, tie_word_embeddings=False)
+    table = model.get_output_embeddings()
+    assert table.weight.shape == (64, 16)
+    states = model.model(MASK * 7, MASK).last_hidden_state
+    if case is MASKED_LM:
+        states = model.lm_head.norm(model.lm_head.dense(states).relu())
+    expected = states @ table.weight.T + (0 if table.bias is None else table.bias)
+    assert_close(model(MASK * 7, MASK).logits[MASK.bool()], expected[MASK.bool()])
+    model.save_pretrained(tmp_path)
+    again = type(model).from_pretrained(tmp_path).eval()
+    assert torch.equal(again(MASK * 7, MASK).logits, model(MASK * 7, MASK).logits)
+
+
+@pytest.mark.parametrize("model_type", ["bert", "roberta"])
+def test_a_base_model_keeps_its_pooler(model_type: str, tmp_path: Path) -> None:
+    native = Native(model_type, "ScratchEncoderModel")
+    reference, text = native.model(), native.texts()[0]
+    reference.save_pretrained(tmp_path)
+    found, expected = (each(**text).pooler_output for each in (load_pretrained(tmp_path), reference))
+    assert_close(found, expected)
 
 
 # Losses

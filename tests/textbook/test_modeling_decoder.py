@@ -47,12 +47,12 @@ def next_tokens(logits: Tensor, labels: Tensor) -> Tensor:
 # Caches
 
 
-def in_steps(model: Any, batch: dict, ends: list[int], cache: Cache | None, **settings: Any) -> Tensor:
+def in_steps(model: Any, batch: dict, ends: list[int], cache: Cache | None, prefix: str = "") -> Tensor:
     """Logits of a batch that comes piece by piece, each piece behind the tokens that the cache holds."""
-    logits, start = [], 0
+    logits, start, (ids, mask) = [], 0, (f"{prefix}input_ids", f"{prefix}attention_mask")
     for end in ends:
-        mask = batch["attention_mask"][:, :end]
-        outputs = model(batch["input_ids"][:, start:end], mask, past_key_values=cache, use_cache=True, **settings)
+        piece = {**batch, ids: batch[ids][:, start:end], mask: batch[mask][:, :end]}
+        outputs = model(**piece, past_key_values=cache, use_cache=True)
         logits.append(outputs.logits)
         cache, start = outputs.past_key_values, end
     assert cache.get_seq_length() == ends[-1]
@@ -151,15 +151,6 @@ def test_packed_sequences_train_as_separate_runs(position_type: str, backend: st
     loss.backward()
     for one, other in zip(packed.parameters(), separate.parameters(), strict=True):
         assert_close(one.grad, other.grad)
-
-
-def test_each_packed_sequence_is_one_text_to_classify() -> None:
-    model = DECODER_TEXTS.model()
-    labels = torch.tensor([2, 0, 1, 1])
-    for form in FORMS.values():
-        packed, apart = model(PACKED_IDS, **form, labels=labels), model(**padded(texts(), "right", 9), labels=labels)
-        assert_close(packed.logits, apart.logits)
-        assert_close(packed.loss, apart.loss)
 
 
 # Losses

@@ -29,9 +29,10 @@ from model_cases import (
     texts,
 )
 from safetensors.torch import load_file
+from test_modeling_decoder import in_steps
 from torch import Tensor, nn
 from transformers import DynamicCache, EncoderDecoderCache, StaticCache
-from transformers.modeling_outputs import BaseModelOutput, BaseModelOutputWithPooling
+from transformers.modeling_outputs import BaseModelOutputWithPooling
 
 from modeling_scratch import fast
 
@@ -60,20 +61,14 @@ def test_padding_changes_nothing(case: Case, settings: dict) -> None:
 @in_turn((SEQ2SEQ_LM,), POSITIONS)
 def test_cached_equals_uncached(case: Case, settings: dict) -> None:
     """Prefill, one token, several tokens, with padding on the left of both sides."""
-    model, decoder_mask = case.model(**settings, decoder_layers=3), TARGET_REAL.flip(1).long()
-    expected = model(SOURCE, MASK, TARGET, decoder_mask).logits
+    model, real = case.model(**settings, decoder_layers=3), TARGET_REAL.flip(1)
+    batch = {"input_ids": SOURCE, "attention_mask": MASK}
+    batch |= {"decoder_input_ids": TARGET, "decoder_attention_mask": real.long()}
     config = model.config.get_text_config(decoder=True)
     static = (StaticCache(config=config, max_cache_len=length) for length in (16, SOURCE.shape[1]))
     for cache in None, EncoderDecoderCache(*static):
-        encoded, logits, start = None, [], 0
-        for end in 3, 4, 5, 7:
-            target = TARGET[:, start:end], decoder_mask[:, :end]
-            outputs = model(SOURCE, MASK, *target, encoded, cache, use_cache=True)
-            cache, start = outputs.past_key_values, end
-            encoded = BaseModelOutput(outputs.encoder_last_hidden_state)
-            logits.append(outputs.logits)
-        assert cache.get_seq_length() == 7
-        assert_close(torch.cat(logits, dim=1)[decoder_mask.bool()], expected[decoder_mask.bool()])
+        found = in_steps(model, batch, [3, 4, 5, 7], cache, "decoder_")
+        assert_close(found[real], model(**batch).logits[real])
 
 
 # Losses

@@ -12,7 +12,6 @@ import torch
 from conftest import lively
 from model_cases import (
     CAUSAL_LM,
-    DECODER_TEXTS,
     ENCODER,
     MASKED_LM,
     SEQ2SEQ_LM,
@@ -20,6 +19,7 @@ from model_cases import (
     TEXTS,
     TOKENS,
     Case,
+    assert_same_answers,
     library_messages,
 )
 from toy_text import REVIEWS, toy_tokenizer
@@ -78,22 +78,6 @@ def serve(task: str, folder: Path | None = None, **settings: Any) -> Pipeline:
     return made
 
 
-def assert_same_answers(left: Any, right: Any) -> None:
-    """Nested lists and dictionaries of the same texts and, to rounding, numbers."""
-    if isinstance(left, dict):
-        assert left.keys() == right.keys()
-        for key in left:
-            assert_same_answers(left[key], right[key])
-    elif isinstance(left, list | tuple):
-        assert len(left) == len(right)
-        for one, other in zip(left, right):
-            assert_same_answers(one, other)
-    elif isinstance(left, str | int | None):
-        assert left == right
-    else:
-        assert float(left) == pytest.approx(float(right), abs=1e-5)
-
-
 @pytest.mark.parametrize("task", TASKS)
 def test_many_texts_at_once_get_the_answers_of_one_by_one(task: str, tmp_path: Path) -> None:
     """Of a folder: texts of different lengths, in batches of three, padded, and packed where that saves work."""
@@ -105,27 +89,6 @@ def test_many_texts_at_once_get_the_answers_of_one_by_one(task: str, tmp_path: P
         states = served.model(**toy_tokenizer()(texts[0], return_tensors="pt")).last_hidden_state
         torch.testing.assert_close(torch.tensor(alone[0]), states, atol=1e-6, rtol=0)
     assert_same_answers(together, alone)
-
-
-def test_scores_are_those_of_the_problem_type() -> None:
-    """Probabilities of one label, a sigmoid for each of several, or the number itself."""
-    for labels, problem_type, read in (
-        ("abc", "single_label_classification", lambda logits: logits.softmax(-1)),
-        ("abc", "multi_label_classification", torch.sigmoid),
-        (["stars"], "regression", lambda logits: logits),
-    ):
-        served = serve("text-classification", **named(*labels), problem_type=problem_type)
-        for text in REVIEW_TEXTS[:3]:
-            logits = served.model(**toy_tokenizer()(text, return_tensors="pt")).logits[0]
-            scores = {answer["label"]: answer["score"] for answer in served(text, top_k=None)}
-            assert scores == pytest.approx(dict(zip(labels, read(logits).tolist())), abs=1e-5)
-
-
-def test_long_texts_are_refused_with_a_reason_or_cut_when_asked() -> None:
-    served, text = serve("text-classification", position_type="learned"), " good" * 100
-    with pytest.raises(ValueError, match="max_position_embeddings"):
-        served(text)
-    assert served(text, truncation=True)
 
 
 # Decoders
@@ -141,13 +104,10 @@ def tokenizer() -> PreTrainedTokenizerFast:
     return train_bpe_tokenizer(PROMPTS * 3, 300, style="gpt", padding_side="left", show_progress=False)
 
 
-def decoder(case: Case, tokenizer: PreTrainedTokenizerFast) -> Any:
-    ids = {"vocab_size": len(tokenizer), **special_token_ids(tokenizer)}
-    return lively(case.model(**ids, norm_position="pre", position_type="rotary", use_cache=True))
-
-
 def test_texts_and_chats_go_on_as_generate_goes_on(tokenizer: PreTrainedTokenizerFast, tmp_path: Path) -> None:
-    model, tokenizer.chat_template = decoder(CAUSAL_LM, tokenizer), TEMPLATE
+    ids = {"vocab_size": len(tokenizer), **special_token_ids(tokenizer)}
+    model = lively(CAUSAL_LM.model(**ids, norm_position="pre", position_type="rotary", use_cache=True))
+    tokenizer.chat_template = TEMPLATE
     model.save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
     write: Any = pipeline("text-generation", model=str(tmp_path))
@@ -167,15 +127,6 @@ def test_texts_and_chats_go_on_as_generate_goes_on(tokenizer: PreTrainedTokenize
     assert "".join(streamer) == expected[0]
     prompt = tokenizer.apply_chat_template(CHAT, tokenize=False, add_generation_prompt=True)
     assert write(CHAT, **OPTIONS)[0]["generated_text"][-1] == {"role": "assistant", "content": continuation(prompt)}
-
-
-@pytest.mark.parametrize("padding_side", ["left", "right"])
-def test_texts_are_classified_the_same_in_batches(tokenizer: PreTrainedTokenizerFast, padding_side: str) -> None:
-    model, tokenizer.padding_side = decoder(DECODER_TEXTS, tokenizer), padding_side
-    classify: Any = pipeline("sentiment-analysis", model=model, tokenizer=tokenizer)
-    single, batch = classify(PROMPTS, batch_size=1), classify(PROMPTS, batch_size=3)
-    assert [answer["label"] for answer in single] == [answer["label"] for answer in batch]
-    assert [answer["score"] for answer in batch] == pytest.approx([answer["score"] for answer in single], abs=1e-5)
 
 
 # The package's own pipelines, for which nobody has to trust the folder's code where the package is

@@ -6,17 +6,10 @@ from collections.abc import Callable
 import pytest
 import torch
 import transformers
-from conftest import redraw
 from model_cases import assert_close
+from native_models import Native, converted
 
-from modeling_scratch import (
-    ScratchConfig,
-    ScratchDecoderForCausalLM,
-    ScratchEncoderModel,
-    convert_config,
-    convert_state_dict,
-    presets,
-)
+from modeling_scratch import ScratchConfig, ScratchEncoderModel, convert_config, presets
 
 Preset = Callable[..., ScratchConfig]
 TABLES = {"encoder": presets.ENCODERS, "decoder": presets.DECODERS, "seq2seq": presets.SEQ2SEQS}
@@ -85,15 +78,11 @@ def test_a_preset_is_what_the_native_config_of_that_name_converts_to(name: str) 
     assert converted == ours
 
 
-@pytest.mark.parametrize("rope_type", ["default", "dynamic"])
-def test_llama_goes_on_from_a_cache_as_llama_does(rope_type: str) -> None:
+def test_llama_goes_on_from_a_cache_as_llama_does() -> None:
     """Dynamic frequencies change beyond the trained length, and cached keys keep the angles that they had."""
-    rope = {"rope_type": rope_type, "rope_theta": 10_000.0, "factor": 2.0}
-    sizes = {"vocab_size": 50, "hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4, "num_labels": 2}
-    config = transformers.LlamaConfig(**sizes, num_key_value_heads=2, max_position_embeddings=8, rope_parameters=rope)
-    reference = redraw(transformers.LlamaForCausalLM(config)).eval()
-    model = ScratchDecoderForCausalLM(convert_config(config)).eval()
-    model.load_state_dict(convert_state_dict(reference.state_dict(), config, type(model)))
+    native = Native("llama", "ScratchDecoderForCausalLM")
+    reference = native.model(max_position_embeddings=8, rope_parameters={"rope_type": "dynamic", "factor": 2.0})
+    model = converted(native, reference)
     ids = torch.randint(4, 50, (3, 16), generator=torch.Generator().manual_seed(1))
     theirs = ours = None
     for start, end in ((0, 6), (6, 7), (7, 11), *((i, i + 1) for i in range(11, 16))):

@@ -47,20 +47,6 @@ def test_private_names_of_torch_stay_in_the_engine_with_their_reason() -> None:
             assert re.search(r"private name|no public|not public", source), f"{file}: say why, beside the name"
 
 
-PRIVATE = {
-    "torch._C._get_tracing_state()": "torch._C._get_tracing_state",
-    "F._canonical_mask(1)": "F._canonical_mask",
-    "from torch.nn.modules.module import _flag as x": "torch.nn.modules.module._flag",
-    "import torch._inductor.config": "torch._inductor.config",
-    'getattr(torch.ops.mkldnn, "_linear_pointwise")': "torch.ops.mkldnn._linear_pointwise",
-}
-
-
-@pytest.mark.parametrize(("line", "found"), PRIVATE.items())
-def test_a_private_name_of_torch_is_found(line: str, found: str) -> None:
-    assert found in private_names_of_torch(f"import torch\nimport torch.nn.functional as F\n\n{line}\n")
-
-
 # Source: what `problems` says of it, in one line, or nothing.
 LINES = {
     "import torch; torch.__version__; torch.no_grad()": "",

@@ -1,31 +1,18 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Hugging Face's Trainer as it is: one step however it is cut, as its options promise."""
+"""Hugging Face's Trainer as it is: one step however it is cut. What else it relies on: see test_hf_behaviour.py."""
 
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-import torch.nn.functional as F
 from datasets import Dataset
-from model_cases import (
-    CAUSAL_LM,
-    DECODER_TEXTS,
-    MASKED_LM,
-    SEQ2SEQ_LM,
-    SPANS,
-    TEXTS,
-    TOKENS,
-    Case,
-    draw_ids,
-    parametrize_cases,
-)
+from model_cases import CAUSAL_LM, DECODER_TEXTS, MASKED_LM, SEQ2SEQ_LM, SPANS, TEXTS, TOKENS, Case
 from toy_text import REVIEWS, toy_tokenizer
 from transformers import DataCollatorForSeq2Seq, PreTrainedModel, Trainer, TrainingArguments
 
 from modeling_scratch import fast
 
-TRAINED = (MASKED_LM, TEXTS, TOKENS, SPANS, CAUSAL_LM, SEQ2SEQ_LM)
 Columns = dict[str, Any]
 
 
@@ -84,32 +71,3 @@ def test_a_step_is_the_same_however_it_is_cut(name: str, tmp_path: Path) -> None
     whole, pairs, start = (model.state_dict() for model in models)
     torch.testing.assert_close(pairs, whole, atol=1e-5, rtol=1e-5)
     assert not all(torch.equal(value, start[key]) for key, value in whole.items())
-
-
-@parametrize_cases((TEXTS, MASKED_LM, CAUSAL_LM, SEQ2SEQ_LM))
-def test_label_smoothing(case: Case, tmp_path: Path) -> None:
-    """(1 - e) * cross-entropy + e * the mean over all classes of -log p."""
-    model, epsilon = case.model(), 0.2
-    made = trainer(model, tmp_path, reviews(case), label_smoothing_factor=epsilon)
-    batch = next(iter(made.get_train_dataloader()))
-    logits, labels = model(**batch).logits.detach(), batch["labels"]
-    if case is CAUSAL_LM:  # the only one whose labels are those of the next position
-        logits, labels = logits[:, :-1], labels[:, 1:]
-    log_p = logits[labels != -100].log_softmax(-1)
-    expected = (1 - epsilon) * F.nll_loss(log_p, labels[labels != -100]) - epsilon * log_p.mean()
-    assert made.train().training_loss == pytest.approx(expected.item(), rel=1e-5)
-
-
-@parametrize_cases(TRAINED)
-def test_columns_that_no_model_takes_are_left_out_and_only_predictions_gathered(case: Case, tmp_path: Path) -> None:
-    model = case.model(output_hidden_states=True, output_attentions=True, attn_implementation="eager")
-    data = reviews(case)
-    made = trainer(model, tmp_path, data, per_device_eval_batch_size=3)
-    decoder_inputs = {"decoder_input_ids"} if case is SEQ2SEQ_LM else set()  # made by the collator
-    batch = next(iter(made.get_train_dataloader()))
-    assert batch.keys() == {"input_ids", "attention_mask", *case.make_labels(draw_ids()), *decoder_inputs}
-
-    predicted = made.predict(data)
-    arrays = predicted.predictions if case is SPANS else (predicted.predictions,)
-    assert [len(array) for array in arrays] == [8] * (2 if case is SPANS else 1)
-    assert predicted.metrics["test_loss"] > 0

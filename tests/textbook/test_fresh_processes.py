@@ -1,6 +1,10 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Folders in fresh processes, by their own code or by the package: every Auto class opens them, and saves them."""
+"""Folders in fresh processes, by their own code or by the package: every Auto class opens them, and saves them.
 
+There, the package replaces nothing, and a folder refuses a transformers older than its code was tested with.
+"""
+
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +18,7 @@ from model_cases import CASES, CAUSAL_LM, MASKED_LM, SEQ2SEQ_LM, TEXTS, Case, na
 from safetensors.torch import load_file
 from torch.distributed.fsdp import fully_shard
 from toy_text import REVIEWS, toy_tokenizer
-from transformers import Trainer, TrainingArguments
+from transformers import Trainer, TrainingArguments, __version__
 
 import modeling_scratch as scratch
 
@@ -152,6 +156,64 @@ def test_a_pushed_model_saved_again_without_the_package_is_the_same(tmp_path: Pa
 def test_only_the_main_process_writes(tmp_path: Path) -> None:
     TEXTS.model().save_pretrained(tmp_path, is_main_process=False)
     assert not list(tmp_path.iterdir())
+
+
+OPEN = """
+def opened(where, folder):
+    messages = []
+    for auto_class in (transformers.AutoConfig, transformers.AutoModelForSequenceClassification):
+        try:
+            auto_class.from_pretrained(folder, trust_remote_code=True)
+        except ImportError as error:
+            messages.append(str(error))
+    return messages
+"""
+
+
+def test_an_older_version_is_refused_with_both_versions(tmp_path: Path) -> None:
+    TEXTS.model().save_pretrained(tmp_path)
+    path = tmp_path / "configuration_scratch.py"
+    code, count = re.subn(r"transformers>=[\d.]+", "transformers>=98.0", path.read_text(encoding="utf-8"))
+    assert count == 1
+    path.write_text(code, encoding="utf-8")
+    (messages,) = run_fresh(OPEN, [("there", "opened", str(tmp_path))])
+    assert len(messages) == 2  # the config and the model
+    for message in messages:
+        assert message.startswith("transformers>=98.0 is required")
+        assert f"transformers=={__version__}" in message
+
+
+# Every class and function of the libraries by its name, and the tasks of pipelines.
+SNAPSHOT = """
+def snapshot():
+    import gradio.pipelines, gradio.pipelines_utils, transformers, transformers.generation, transformers.modeling_utils
+    from transformers.pipelines import PIPELINE_REGISTRY
+    places = [transformers, transformers.pipelines, transformers.generation, transformers.modeling_utils, gradio]
+    places += [gradio.pipelines, gradio.pipelines_utils, gradio.Interface, transformers.PreTrainedModel]
+    places.append(transformers.Pipeline)
+    seen = {(str(place), name): value for place in places for name, value in list(vars(place).items())}
+    tasks = {name: task["impl"] for name, task in PIPELINE_REGISTRY.supported_tasks.items()}
+    return {name: value for name, value in seen.items() if callable(value)}, tasks
+
+def changed(where):
+    import importlib, sys
+    before, tasks = snapshot()
+    for name in HIDDEN:
+        del sys.modules[name]
+    importlib.import_module(HIDDEN[0])
+    after, more = snapshot()
+    others = [" ".join(name) for name, value in before.items() if after.get(name) is not value]
+    others += [name for name in tasks if more[name] is not tasks[name]]
+    return len(before), others, [*more.keys() - tasks.keys()]
+"""
+
+
+def test_the_import_replaces_nothing_of_gradio_and_transformers() -> None:
+    """It only adds tasks."""
+    ((seen, replaced, added),) = run_fresh(SNAPSHOT, [("there", "changed")])
+    assert seen > 300
+    assert replaced == []
+    assert "seq2seq-translation" in added
 
 
 @pytest.fixture
