@@ -4,7 +4,6 @@
 It contains no host name and no absolute path, so that it can be shared.
 """
 
-import json
 import os
 import platform
 from collections.abc import Collection, Mapping, Sequence
@@ -18,7 +17,7 @@ from transformers import TrainingArguments
 
 from ..run.layout import RECORD
 from ..utils.errors import DataError, counted
-from ..utils.files import write_json
+from ..utils.files import read_json, write_json
 
 CPU_INFO = Path("/proc/cpuinfo")  # Linux; elsewhere `platform` names the processor
 
@@ -116,10 +115,10 @@ def read_run(folder: Path, groups: Collection[str] = ()) -> dict[str, Any]:
     if not path.is_file():
         return {}
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record = read_json(path)
         parts = [record.get(DIGESTS, {}), record.get("environment", {}), *record.get(BEFORE, [])]
         is_whole = "program" in record and all(isinstance(one, dict) for one in (*parts, *map(record.get, groups)))
-    except (ValueError, TypeError, AttributeError, RecursionError):
+    except (ValueError, TypeError, AttributeError):
         is_whole = False
     if not is_whole:
         raise DataError(f"{path} is damaged: restore it from a copy, or start a new run with --overwrite")
