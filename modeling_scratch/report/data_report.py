@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""A report on labelled texts before any training: as text, or as one HTML page.
+"""A report on labelled texts before any training.
 
 It describes the splits that `load_splits` returns, which are those that training would use.
 """
@@ -8,6 +8,7 @@ import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -18,49 +19,45 @@ from ..data.labels import as_pairs, parse_label_map
 from ..data.splits import DataArguments
 from ..tasks import every
 from ..utils.errors import DataError
-from ..utils.files import check_output, write_text
+from ..utils.files import check_output
 from ..utils.options import option
 from ..utils.terminal import told
-from .data_sections import doubts_section, sections_of
+from .data_sections import doubts_section, section, sections_of
 from .doubtful_labels import find_doubtful_labels, save_doubtful_labels
-from .sections import Section, as_page, as_text
 
 LONGEST_START = 10_000  # bytes
-PATHS = ("data_dir", "train_file", "validation_file", "test_file")
-OUTPUTS = {"output": (".html", ".htm"), "check_labels": (".csv",)}  # and their suffixes
 
 
 @dataclass
 class DataReportArguments(DataArguments):
-    """The data of a report, and the page to write."""
+    """The data of a report, and the table of doubtful labels to write."""
 
-    RETIRED = {"--write_label_map": "write the pairs that the report proposes into a csv file of source,target"}
+    RETIRED = {
+        "--write_label_map": "write the pairs that the report proposes into a csv file of source,target",
+        "--output": "write what is printed into a file: modeling-scratch data reviews.csv > report.md",
+    }
 
     max_length: int = option(
         presets.ENCODERS["reviews"]().max_position_embeddings,
         "The maximum number of tokens in training; here, tokens are words and punctuation marks.",
     )
-    output: str | None = option(None, "A file for the report as one HTML page: report.html.")
     check_labels: str | None = option(
         None, "A csv file for the texts whose labels a cross-validated linear model disputes."
     )
-    overwrite: bool = option(False, "Replace the output files.")
+    overwrite: bool = option(False, "Replace the file of --check_labels.")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.uses_demo:
             raise DataError("name a table or a folder: modeling-scratch data my_reviews, or --dataset_name")
-        for name in OUTPUTS:
-            if (value := getattr(self, name)) is not None:
-                self._check_output(name, value)
-
-    def _check_output(self, name: str, value: str) -> None:
-        if Path(value).suffix.lower() not in OUTPUTS[name]:
-            raise DataError(f"--{name} {value}: use the suffix {OUTPUTS[name][0]}")
-        if name != "output" and self.data_dir and Path(value).resolve().is_relative_to(Path(self.data_dir).resolve()):
-            raise DataError(f"--{name} {value}: a table in the folder of the data; name a file in another folder")
+        if (output := self.check_labels) is None:
+            return
+        if Path(output).suffix.lower() != ".csv":
+            raise DataError(f"--check_labels {output}: use the suffix .csv")
+        if self.data_dir and Path(output).resolve().is_relative_to(Path(self.data_dir).resolve()):
+            raise DataError(f"--check_labels {output}: in the folder of the data; name a file in another folder")
         for source in (self.train_file, self.validation_file, self.test_file):
-            check_output(f"--{name}", value, source, self.overwrite)
+            check_output("--check_labels", output, source, self.overwrite)
 
 
 def with_source(arguments: Sequence[str]) -> list[str]:
@@ -71,25 +68,20 @@ def with_source(arguments: Sequence[str]) -> list[str]:
 
 
 def report(arguments: DataReportArguments) -> None:
-    """Print the report on the data, and write it as a page. Raises `DataError` for data that training would refuse."""
+    """Print the report on the data as Markdown. Raises `DataError` for data that training would refuse."""
     with told("reading the data"):
         data = _load(arguments)
         sections = sections_of(data, arguments.max_length)
-    doubts: list[Section] = []
-    doubts_without_texts: list[Section] = []
     if arguments.check_labels:
         with told("looking for doubtful labels"):
             doubtful = find_doubtful_labels(data)
-        doubts = [doubts_section(doubtful, data)]
-        doubts_without_texts = [doubts_section(doubtful, data, with_texts=False)]
-    print("\n\n".join(map(as_text, [*sections, *doubts, *_commands(arguments, data)])))
-    if arguments.output:  # a page may be passed on
-        commands = _commands(arguments, data, without_folders=True)
-        write_text(Path(arguments.output), as_page([*sections, *doubts_without_texts, *commands]))
-        print(f"\nwritten: {arguments.output}")
-    if arguments.check_labels:
         save_doubtful_labels(doubtful, Path(arguments.check_labels))
-        print(f"\nwritten: {arguments.check_labels}")
+        sections.append(f"{doubts_section(doubtful, data)}\n\nwritten: {arguments.check_labels}")
+    sections.append(section("Train", training_command(arguments)))
+    if as_pairs(data.proposed):
+        merged = training_command(arguments, label_map=as_pairs(joined_map(arguments, data)))
+        sections.append(section("Train with the label variants merged", merged))
+    print(unescape("\n\n".join(sections)))
 
 
 def _load(arguments: DataReportArguments) -> ReviewData:
@@ -116,33 +108,20 @@ def _other_command(path: Path) -> str | None:
     return next((task.program.replace("_", "-") for task in found), None)
 
 
-def _commands(arguments: DataReportArguments, data: ReviewData, without_folders: bool = False) -> list[Section]:
-    """Return the command to train, and where labels are probably one class, the one that reads them so."""
-    sections = [Section("Train", command=training_command(arguments, without_folders))]
-    if as_pairs(data.proposed):
-        title, merged = "Train with the label variants merged", as_pairs(joined_map(arguments, data))
-        sections.append(Section(title, command=training_command(arguments, without_folders, label_map=merged)))
-    return sections
-
-
 def joined_map(arguments: DataReportArguments, data: ReviewData) -> dict[Label, Label]:
     """Return the given map of labels, and the proposed one, to whose targets it leads."""
     given = parse_label_map(arguments.label_map or ())
     return {source: data.proposed.get(target, target) for source, target in given.items()} | dict(data.proposed)
 
 
-def training_command(arguments: DataReportArguments, without_folders: bool = False, **changed: Any) -> str:
+def training_command(arguments: DataReportArguments, **changed: Any) -> str:
     """Return the command that trains on the data of a report: its options. Settings follow from the number of texts.
 
-    without_folders: of files, show the names alone, as a page may be passed on. changed: other values of options.
+    changed: other values of options.
     """
     given = []
     for each in fields(DataArguments):
         if (value := changed.get(each.name, getattr(arguments, each.name))) != each.default:
-            if without_folders and each.name in PATHS:
-                value = Path(value).resolve().name
-            if without_folders and each.name == "label_map":
-                value = [pair if "=" in pair else Path(pair).name for pair in value]
             given += [f"--{each.name}", *map(str, value if isinstance(value, list) else [value])]
     if arguments.max_length != DataReportArguments.max_length:
         given += ["--max_length", str(arguments.max_length)]
