@@ -151,7 +151,9 @@ def classification(evaluation: Evaluation) -> Results:
     are_scores = evaluation.get("problem_type") in METRICS
     quoted = [[from_fields(row), row["label"], row["answer"]] for row in rows]
     title = f"The first texts of {'' if are_scores else 'each class in '}the {split} split:"
-    text = [scores_text({**evaluation, "linear_model": None, "advice": None})]
+    linear = evaluation.get("linear_model")
+    told = {"linear_model": linear and f"{linear} It is not uploaded.", "advice": None}
+    text = [scores_text({**evaluation, **told})]
     if picture := evaluation.get("picture") if are_scores else "confusion_matrix.png":
         text.append(f"![Predictions]({picture})")
     text += quoted_rows(title, ["text", "label", "answer"], quoted)
