@@ -27,7 +27,8 @@ def describe_hardware(device: torch.device, processes: int = 1) -> str:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     cpu = f"{_cpu_name()} with {counted(cores, 'core')}"
     if device.type == "cpu":
-        return f"{cpu}, {counted(torch.get_num_threads(), 'thread')}" + _each(processes)
+        each = f" in each of {processes} processes" if processes > 1 else ""
+        return f"{cpu}, {counted(torch.get_num_threads(), 'thread')}{each}"
     accelerator = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type.upper()
     return (f"{processes} × " if processes > 1 else "") + f"{accelerator}, {cpu}"
 
@@ -36,10 +37,6 @@ def _cpu_name() -> str:
     lines = CPU_INFO.read_text(encoding="utf-8").splitlines() if CPU_INFO.is_file() else []
     names = (value for key, _, value in (line.partition(":") for line in lines) if key.strip() == "model name")
     return " ".join(next(names, platform.processor() or platform.machine()).split())
-
-
-def _each(processes: int) -> str:
-    return f" in each of {processes} processes" if processes > 1 else ""
 
 
 DIGESTS = "data_digests"

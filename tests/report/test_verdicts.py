@@ -61,13 +61,7 @@ def report_of(only_model: int, only_baseline: int, both: int = 100) -> str:
     ("only_model", "only_baseline", "both", "use", "finding"),
     [
         (40, 10, 100, "Use the Transformer: it is significantly better than NB-SVM.", "Transformer is better than"),
-        (
-            10,
-            40,
-            100,
-            "Use NB-SVM: it is significantly better than the Tran",
-            "Transformer is worse than NB-SVM: of 150",
-        ),
+        (10, 40, 100, "Use NB-SVM: it is significantly better than", "Transformer is worse than NB-SVM: of 150"),
         (12, 10, 100, "Use either model: the Transformer and NB-SVM do not differ", "do not differ significantly"),
         (6, 0, 0, "Use either model: 6 texts are too few to compare the Transf", "6 texts are too few to compare"),
     ],
