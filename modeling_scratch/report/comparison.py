@@ -250,7 +250,7 @@ def scores_of(runs: Mapping[str, Predictions], by_macro_f1: bool = False) -> dic
     differences = []
     for name, run in others:
         scores = {key: _negated(value) for key, value in found["differences"][name].items()}
-        about = {"run": name, "compared_with": first_name, "scores": scores, "score": metrics.decisive}
+        about: dict[str, Any] = {"run": name, "compared_with": first_name, "scores": scores, "score": metrics.decisive}
         word = verdict(scores[metrics.decisive], metrics.score, len(first.ids))
         if first.problem_type == ONE_CLASS:
             test = mcnemar(run.correct, first.correct)

@@ -43,7 +43,7 @@ NO_BLOCKS = "The model has no blocks, and so no attention: it reads the embeddin
 
 def model_notes(trainer: "Trainer") -> list[str]:
     """Return what a report says of a model without blocks, and of a run that chose its weights on validation."""
-    notes = [NO_BLOCKS] if getattr(trainer.model.config, "num_hidden_layers", None) == 0 else []  # type: ignore[union-attr]
+    notes = [NO_BLOCKS] if getattr(trainer.model.config, "num_hidden_layers", None) == 0 else []
     state = trainer.state
     if trainer.args.load_best_model_at_end and state.best_global_step:
         step, steps = f"{state.best_global_step:,}", f"{state.global_step:,}"

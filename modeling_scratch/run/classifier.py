@@ -103,7 +103,7 @@ def report_classifier(training: Training, trainer: Any, predicted: Any) -> Repor
     if training.arguments.evaluate_train:
         splits = DatasetDict({name: encoded.rows for name, encoded in training.encoded.items()})
         tables["split_scores"] = split_scores(trainer, splits)
-    if training.stages:
+    if training.stages and run.is_main:
         stages = [*training.stages, fine_tuning_stage(trainer, predicted.metrics, run.resumed_at)]
         tables["stages"] = list(map(asdict, stages))
     return Report(unescape(training.baselines.write(trainer, predicted, training.weights, advice, **tables)))
