@@ -2,7 +2,7 @@
 """Report on a table or a folder of splits before training: modeling-scratch data FOLDER_OR_FILE [options].
 
     modeling-scratch data tickets.csv
-    modeling-scratch data my_reviews --output report.html
+    modeling-scratch data my_reviews
 
 The report has the sizes of the splits, labels and lengths, what to check (labels that are probably one
 class, texts with different labels or in two splits), what training would drop, hold out and truncate, and the command

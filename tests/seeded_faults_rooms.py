@@ -310,7 +310,7 @@ SHARING = (
     ),
     Fault(
         "edited_card_replaced", "sharing/model_card", "_is_ours",
-        'return bool(mark) and digest == f"{_digest(text)} -->\\n"', "return bool(mark)",
+        'return bool(mark) and digest == f"{text_digest(text)} -->\\n"', "return bool(mark)",
         "a card that somebody has edited is written over",
     ),
     Fault(

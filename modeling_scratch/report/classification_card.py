@@ -8,150 +8,173 @@ from ..data.text_pairs import from_fields
 from ..tasks.base import Metric, Results, baselines_of, shares_table
 from ..utils.markdown import escaped, percent, quoted_rows
 from .calibration import calibration_text
-from .metrics import METRICS
-from .run_tables import split_table
-from .significance import Score, scores_table
-from .verdicts import MODEL, finding, macro_f1_text, only_answer_headline
+from .metrics import MACRO_F1, METRICS
+from .run_tables import split_table, stage_table
+from .significance import FEW_EXAMPLES, Score, scores_table
+from .verdicts import MODEL, only_answer_headline
 
 Evaluation = Mapping[str, Any]
+OF_CLASSES = {"precision": "precision", "recall": "recall", "f1": "F1", "support": "support"}
+
+
+# Earlier versions have one baseline without a name, no sentence on a model that nobody should use, and fewer figures
+
+
+def baselines_by_name(evaluation: Evaluation) -> dict[str, Mapping[str, Any]]:
+    return {each.get("name") or each["settings"]["model"]: each for each in baselines_of(evaluation)}
+
+
+def comparison_of(evaluation: Evaluation) -> Mapping[str, Any]:
+    """Return the comparison that decides."""
+    found = evaluation.get("comparison") or evaluation.get("macro_f1") or evaluation["mcnemar"]
+    return {"baseline": next(iter(baselines_by_name(evaluation))), **found}
+
+
+def headline_of(evaluation: Evaluation) -> str | None:
+    """Return what a report says first of a model that nobody should use."""
+    if "headline" in evaluation or not (answer := evaluation.get("only_answer")):
+        return evaluation.get("headline")
+    return only_answer_headline(answer)
 
 
 # Of a report and of a card
 
 
-def one_class_text(evaluation: Evaluation, notes: Sequence[str]) -> str:
-    """Return the report on texts with one class each, without its first line and without texts."""
-    models = {MODEL: evaluation, **{each["name"]: each for each in evaluation["baselines"]}}
-    return paragraphs(
-        f"{evaluation['texts']:,} texts of the {evaluation['split']} split\n\n"
-        f"{accuracy_table(models, evaluation['f1_name'])}\n\n{accuracy_sentence(evaluation)}",
-        *notes,
-        evaluation["macro_f1"] and macro_f1_text(evaluation["macro_f1"]),
-        f"Macro F1: {percent(evaluation['f1_macro'])}. Each class:\n\n{class_table(evaluation['classes'])}",
-        calibration_text(evaluation["calibration"]),
-    )
+def scores_text(evaluation: Evaluation) -> str:
+    """Return the scores as Markdown: below a line that says which model to use, and without texts of the data."""
+    are_scores = evaluation.get("problem_type") in METRICS
+    parts = [
+        f"**{first_line(evaluation)}**{_more(evaluation)}",
+        f"{evaluation['texts']:,} texts of the {evaluation['split']} split",
+        *(_of_scores(evaluation) if are_scores else _of_one_class(evaluation)),
+        *evaluation.get("notes", ()),
+    ]
+    if scores := evaluation.get("split_scores"):
+        parts += ["The scores of each split:", split_table(scores)]
+    if stages := evaluation.get("stages"):
+        parts.append(stage_table(stages))
+    return "\n\n".join(filter(None, parts))
 
 
-def paragraphs(*texts: str | None) -> str:
-    return "".join(f"\n{each}\n" for each in texts if each)
+def first_line(evaluation: Evaluation) -> str:
+    if headline := headline_of(evaluation):
+        return escaped(headline)
+    comparison, texts = comparison_of(evaluation), evaluation["texts"]
+    baseline, word = escaped(comparison["baseline"]), comparison["verdict"]
+    if word == "better":
+        return f"Use the {MODEL}: it is significantly better than {baseline}."
+    if word == "worse":
+        return f"Use {baseline}: it is significantly better than the {MODEL}."
+    return f"Use either model: {finding(f'the {MODEL}', baseline, word, texts)}."
 
 
-def accuracy_table(models: Mapping[str, Mapping[str, Any]], f1_name: str) -> str:
-    """Return the accuracy, its interval and the F1 of each model, by its name, in Markdown."""
-    heads = {"accuracy": "accuracy", "accuracy_interval_95": "95 % interval", "f1": escaped(f1_name)}
-    return shares_table("", models, heads)
+def _more(evaluation: Evaluation) -> str:
+    """Return where the linear model is, and what to try for a better one."""
+    advice = evaluation.get("advice") if headline_of(evaluation) else None
+    return "".join(f" {each}" for each in (evaluation.get("linear_model"), advice) if each)
+
+
+def finding(model: str, baseline: str, word: str, texts: int) -> str:
+    """Return a verdict as a clause."""
+    if word in ("better", "worse"):
+        return f"{model} is {word} than {baseline}"
+    if texts < FEW_EXAMPLES:
+        return f"{texts} texts are too few to compare {model} and {baseline}"
+    return f"{model} and {baseline} do not differ significantly on these texts"
+
+
+def _of_one_class(evaluation: Evaluation) -> list[str]:
+    heads = {"accuracy": "accuracy", "accuracy_interval_95": "95 % interval", "f1": escaped(evaluation["f1_name"])}
+    parts = [shares_table("", {MODEL: evaluation, **baselines_by_name(evaluation)}, heads)]
+    parts.append(accuracy_sentence(evaluation))
+    if macro_f1 := evaluation.get("macro_f1"):
+        parts.append(_macro_f1_sentence(macro_f1))
+    if classes := evaluation.get("classes"):
+        parts += [f"Macro F1: {percent(evaluation['f1_macro'])}. Each class:", class_table(classes)]
+    if calibration := evaluation.get("calibration"):
+        parts.append(calibration_text(calibration))
+    return parts
 
 
 def class_table(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return the scores of each class as Markdown."""
-    heads = {name: name for name in ("precision", "recall")} | {"f1": "F1", "support": "support"}
-    return shares_table("class", {row["label"]: row for row in rows}, heads)
+    return shares_table("class", {row["label"]: row for row in rows}, OF_CLASSES)
 
 
 def accuracy_sentence(evaluation: Evaluation) -> str:
     """Return the comparison of accuracies with the strongest baseline as a sentence."""
-    test, texts = evaluation["mcnemar"], evaluation["texts"]
-    alone, of_baseline = test["only_model_correct"], test["only_baseline_correct"]
-    verb = "is" if alone == 1 else "are"
+    texts, test = evaluation["texts"], comparison_of({**evaluation, "macro_f1": None})
+    found, alone = finding(MODEL, escaped(test["baseline"]), test["verdict"], texts), ""
+    if (right := test.get("only_model_correct")) is not None:
+        alone = (
+            f": of {texts} examples, {right} {'is' if right == 1 else 'are'} correct only with the former and "
+            f"{test['only_baseline_correct']} only with the latter"
+        )
+    return f"{found}{alone} (McNemar's exact test, p = {test['p_value']:.3g})."
+
+
+def _macro_f1_sentence(comparison: Mapping[str, Any]) -> str:
+    difference, low, high = map(MACRO_F1.shown_difference, (comparison["value"], *comparison["interval_95"]))
     return (
-        f"{finding(MODEL, test['baseline'], test['verdict'], texts)}: of {texts} examples, {alone} {verb} correct only "
-        f"with the former and {of_baseline} only with the latter (McNemar's exact test, p = {test['p_value']:.3g})."
+        "The classes are weighted or imbalanced, so macro F1 says more than accuracy. The difference from "
+        f"{escaped(comparison['baseline'])} is {difference} percentage points, with a 95 % interval of {low} to {high} "
+        f"(paired bootstrap): {comparison['verdict']}."
     )
 
 
-def scores_text(evaluation: Evaluation, model: str = MODEL) -> str:
-    """Return the scores of evaluation.json as Markdown, for results.md and the model card."""
-    models = {model: evaluation["scores"], **{row["name"]: row["scores"] for row in evaluation["baselines"]}}
+def _of_scores(evaluation: Evaluation) -> list[str]:
+    models = {MODEL: evaluation["scores"], **{row["name"]: row["scores"] for row in evaluation["baselines"]}}
     metrics = METRICS[evaluation["problem_type"]]
-    parts = [
-        f"{evaluation['texts']:,} texts of the {evaluation['split']} split",
-        scores_table(metrics.scores, models),
-        _score_sentence(metrics.score, evaluation, model),
-    ]
+    parts = [scores_table(metrics.scores, models), _score_sentence(metrics.score, evaluation)]
     if classes := evaluation.get("classes"):
         parts += ["Each class. It is predicted if its probability is above 0.5:", class_table(classes)]
-    return "\n\n".join([*parts, f"The model is not calibrated: {evaluation['calibration']['obstacle']}."])
+    return [*parts, f"The model is not calibrated: {evaluation['calibration']['obstacle']}."]
 
 
-def _score_sentence(score: Score, evaluation: Evaluation, model: str) -> str:
+def _score_sentence(score: Score, evaluation: Evaluation) -> str:
     comparison = evaluation["comparison"]
-    found = finding(model, escaped(comparison["baseline"]), comparison["verdict"], evaluation["texts"])
+    found = finding(MODEL, escaped(comparison["baseline"]), comparison["verdict"], evaluation["texts"])
     value, low, high = map(score.shown_difference, (comparison["value"], *comparison["interval_95"]))
     unit = " percentage points" if score.is_share else ""
     return (
-        f"{found[0].upper() + found[1:]}: the difference in {score.heading} is {value}{unit}, with a 95 % interval of "
-        f"{low} to {high} (paired bootstrap)."
+        f"{found}: the difference in {score.heading} is {value}{unit}, with a 95 % interval of {low} to {high} "
+        "(paired bootstrap)."
     )
 
 
 # Of a card
 
 
-def _example(evaluation: Evaluation) -> str:
-    return from_fields(evaluation["examples"][0]) if evaluation["examples"] else ""
-
-
-def _examples(title: str, evaluation: Evaluation) -> list[str]:
-    rows = [[from_fields(row), row["label"], row["answer"]] for row in evaluation["examples"]]
-    return quoted_rows(title, ["text", "label", "answer"], rows)
-
-
 def classification(evaluation: Evaluation) -> Results:
     """Report what the problem type of the run asks for; runs of earlier versions have one class per text."""
-    results = of_scores(evaluation) if evaluation.get("problem_type") in METRICS else one_class(evaluation)
-    if first := headline_of(evaluation):
-        advice = f" {linear} It is not uploaded." if (linear := evaluation.get("linear_model")) else ""
-        results = results._replace(text=f"**{escaped(first)}**{advice}\n\n{results.text}")
-    if scores := evaluation.get("split_scores"):
-        return results._replace(text=f"{results.text}\n\nThe scores of each split:\n\n{split_table(scores)}")
-    return results
+    split, rows = evaluation["split"], evaluation["examples"]
+    are_scores = evaluation.get("problem_type") in METRICS
+    quoted = [[from_fields(row), row["label"], row["answer"]] for row in rows]
+    title = f"The first texts of {'' if are_scores else 'each class in '}the {split} split:"
+    linear = evaluation.get("linear_model")
+    told = {"linear_model": linear and f"{linear} It is not uploaded.", "advice": None}
+    text = [scores_text({**evaluation, **told})]
+    if picture := evaluation.get("picture") if are_scores else "confusion_matrix.png":
+        text.append(f"![Predictions]({picture})")
+    text += quoted_rows(title, ["text", "label", "answer"], quoted)
+    metrics = (_metrics_of_scores if are_scores else _metrics_of_one_class)(evaluation)
+    return Results("\n\n".join(text), metrics, from_fields(rows[0]) if rows else "")
 
 
-def of_scores(evaluation: Evaluation) -> Results:
-    """Report the scores of sets of classes or of numbers, and the first texts with their labels and answers."""
-    text = [
-        scores_text(evaluation, "this model"),
-        *([f"![Predictions]({picture})"] if (picture := evaluation["picture"]) else []),
-        *_examples(f"The first texts of the {evaluation['split']} split:", evaluation),
-    ]
-    metrics = [
-        Metric(score.name, evaluation["scores"][score.name]["value"], score.heading, evaluation["split"])
-        for score in METRICS[evaluation["problem_type"]].scores
-    ]
-    return Results("\n\n".join(text), metrics, _example(evaluation))
+def _metrics_of_scores(evaluation: Evaluation) -> list[Metric]:
+    scores, split = evaluation["scores"], evaluation["split"]
+    every = METRICS[evaluation["problem_type"]].scores
+    return [Metric(score.name, scores[score.name]["value"], score.heading, split) for score in every]
 
 
-def one_class(evaluation: Evaluation) -> Results:
-    """Report the scores of model and baselines, the confusion matrix, and example texts per class."""
-    split, test = evaluation["split"], evaluation["mcnemar"]
-    baselines = {row["settings"]["model"]: row for row in baselines_of(evaluation)}
+def _metrics_of_one_class(evaluation: Evaluation) -> list[Metric]:
     interval = " to ".join(map(percent, evaluation["accuracy_interval_95"]))
-    accuracy = f"accuracy, 95 % interval {interval}; {_of_baselines(baselines, 'accuracy')}"
-    f1 = f"{evaluation['f1_name']}; {_of_baselines(baselines, 'f1')}"
-    baseline = test.get("baseline", next(iter(baselines)))
-    text = [
-        f"On the {evaluation['texts']:,} texts of the {split} split, for this model and linear baselines:",
-        accuracy_table({"this model": evaluation, **baselines}, evaluation["f1_name"]),
-        f"This model compared with {escaped(baseline)}: {test['verdict'].partition(' (')[0]} "
-        f"(McNemar's exact test, p = {test['p_value']:.3g}).",
-        *([macro_f1_text(comparison)] if (comparison := evaluation.get("macro_f1")) else []),
-        "![Confusion matrix](confusion_matrix.png)",
-        *_examples(f"The first texts of each class in the {split} split:", evaluation),
+    about = {"accuracy": f"accuracy, 95 % interval {interval}", "f1": evaluation["f1_name"]}
+    return [
+        Metric(key, evaluation[key], "; ".join([name, *_of_baselines(evaluation, key)]), evaluation["split"])
+        for key, name in about.items()
     ]
-    if classes := evaluation.get("classes"):
-        text += ["The scores of each class:", class_table(classes)]
-    if calibration := evaluation.get("calibration"):
-        text.append(calibration_text(calibration))
-    metrics = [Metric("accuracy", evaluation["accuracy"], accuracy, split), Metric("f1", evaluation["f1"], f1, split)]
-    return Results("\n\n".join(text), metrics, _example(evaluation))
 
 
-def headline_of(evaluation: Evaluation) -> str | None:
-    """Return what a report says first of a model that nobody should use; earlier versions only know one answer."""
-    if "headline" in evaluation or not (answer := evaluation.get("only_answer")):
-        return evaluation.get("headline")
-    return only_answer_headline(answer)
-
-
-def _of_baselines(baselines: Mapping[str, Mapping[str, Any]], score: str) -> str:
-    return "; ".join(f"of the baseline {name}: {percent(scores[score])}" for name, scores in baselines.items())
+def _of_baselines(evaluation: Evaluation, key: str) -> list[str]:
+    return [f"of the baseline {name}: {percent(row[key])}" for name, row in baselines_by_name(evaluation).items()]

@@ -1,150 +1,34 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The report of a classifier: scores with confidence intervals, beside linear baselines on the same texts."""
+"""The reports of classifiers by problem type: one class, several classes, or a number for each text."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from abc import abstractmethod
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from transformers import Trainer
-from transformers.trainer_utils import PredictionOutput
 
 from ..data.labelled_texts import ReviewData
 from ..tasks.base import Curve
-from ..utils.errors import DataError, quoted
+from ..utils.errors import quoted
 from ..utils.markdown import excerpt
 from .baselines import BaselineResult, one_versus_rest, ridge, run_baselines
 from .calibration import Calibration, calibration_scores
-from .classification_card import one_class_text, paragraphs, scores_text
-from .metrics import (
-    CLASS_SETS,
-    NUMBERS,
-    ClassificationMetrics,
-    ScoreMetrics,
-    class_scores,
-    macro_f1_decides,
-)
+from .classifier_report import ClassifierReport, baseline_row
+from .metrics import CLASS_SETS, NUMBERS, ClassificationMetrics, ScoreMetrics, class_scores, macro_f1_decides
 from .plots import confusion_matrix_png, predicted_against_true_png
 from .predictions import ONE_CLASS, Predictions
-from .quoted_texts import class_words_text, examples, find_misclassified, misclassified_text, save_misclassified
-from .report_files import blocks_text, evaluated_split, quotes_texts, write_report
-from .saved_baseline import keep_linear
-from .significance import share_interval, with_intervals
-from .verdicts import (
-    CONSTANT,
-    MODEL,
-    by_accuracy,
-    by_macro_f1,
-    by_score,
-    has_one_answer,
-    of_every_text,
-    only_answer_headline,
-    with_recommendation,
+from .quoted_texts import (
+    class_words_text,
+    examples,
+    find_misclassified,
+    misclassified_table,
+    misclassified_text,
+    save_misclassified,
 )
+from .significance import share_interval, with_intervals
+from .verdicts import MODEL, by_accuracy, by_macro_f1, by_score, has_one_answer, only_answer_headline
 
 EXAMPLES_OF_CLASS, EXAMPLES = 2, 6  # quoted texts of each class; of reports without classes
-
-
-class ClassifierReport(ABC):
-    """Compares predictions with those of linear models on the test split, or on validation if there is none."""
-
-    problem_type: ClassVar[str]
-    curve: ClassVar[Curve]
-    metrics: ClassificationMetrics | ScoreMetrics  # the compute_metrics of Trainer
-
-    def __init__(self, data: ReviewData, seed: int, trains_baselines: bool = True, is_weighted: bool = False) -> None:
-        """trains_baselines: whether this process evaluates; in a distributed run, only one does.
-
-        is_weighted: whether training, and so the baselines, weight the classes.
-        """
-        self.data, self.split, self.is_weighted = data, evaluated_split(data.splits), is_weighted
-        self.texts, self.labels = data.texts(self.split), data.labels(self.split)
-        self.train_labels, self.baselines = data.labels("train"), list[BaselineResult]()
-        if not trains_baselines:
-            return
-        try:
-            self.baselines = self.train_baselines(data.texts("train"), seed)
-        except ValueError as error:
-            raise DataError(f"the baseline cannot be trained: {error}{self.numbered_classes}") from error
-
-    @abstractmethod
-    def train_baselines(self, train_texts: list[str], seed: int) -> list[BaselineResult]:
-        """Train the linear models, and let them predict the texts."""
-
-    @property
-    def numbered_classes(self) -> str:
-        return ""
-
-    def write(self, trainer: Trainer, predicted: PredictionOutput, calibration: Calibration, advice: str = "") -> str:
-        """Return the report. Report, scores, predictions and plots are also written to the run's folder.
-
-        predicted: the outputs of the trained model for the evaluated split.
-        advice: what the report says to try if the model is near a constant answer or worse than a baseline.
-        """
-        if not trainer.is_world_process_zero():
-            return ""
-        folder, logits = Path(trainer.args.output_dir or ""), np.asarray(predicted.predictions)
-        names, digest = self.data.label_names, self.data.digest(self.split)
-        about = self.split, digest, names, self.texts, self.labels, logits, self.problem_type
-        predictions = Predictions.of_logits(*about)
-        predictions.save(folder)
-        evaluation, comparison = self.evaluation(predictions.predicted)
-        evaluation["calibration"] = self.calibration(calibration, logits)
-        evaluation["linear_model"] = self._keep_linear(trainer.args, comparison)
-        notes = [blocks_text(trainer.model), weights_text(trainer)]
-        report = with_recommendation(self.text(evaluation, notes), evaluation, comparison, advice)
-        quoting, without = self.quotations(predictions, folder, evaluation["headline"] is None)
-        shown = report + (quoting if quotes_texts(trainer.args) else without)
-        write_report(trainer, shown, evaluation, self.curve)
-        self.draw(predictions.predicted, evaluation, folder)
-        return report + quoting
-
-    def _keep_linear(self, arguments: Any, comparison: Mapping[str, Any]) -> str | None:
-        [best] = (each for each in self.baselines if each.name == comparison["baseline"])
-        weights = best.weights_over(len(self.data.label_names))
-        return keep_linear(arguments, comparison["verdict"] == "worse", best.name, weights, self.data)
-
-    @abstractmethod
-    def evaluation(self, predicted: np.ndarray) -> tuple[dict[str, Any], Mapping[str, Any]]:
-        """Return the content of evaluation.json, and its entry with the comparison that decides."""
-
-    @abstractmethod
-    def calibration(self, calibration: Calibration, logits: np.ndarray) -> dict[str, Any]:
-        """Return what evaluation.json says of the calibration."""
-
-    @abstractmethod
-    def text(self, evaluation: Mapping[str, Any], notes: list[str]) -> str:
-        """Return the report without its first line and without texts. notes: on the model."""
-
-    @abstractmethod
-    def shown(self, answer: Any) -> str:
-        """Return a prediction, or a label, as text."""
-
-    def quotations(self, predictions: Predictions, folder: Path, has_learned: bool) -> tuple[str, str]:
-        """Write the texts that the report points to. Return what it says of them with, and without, quotations."""
-        return "", ""
-
-    @abstractmethod
-    def draw(self, predicted: np.ndarray, evaluation: Mapping[str, Any], folder: Path) -> None:
-        """Plot the predictions."""
-
-
-def weights_text(trainer: Trainer) -> str:
-    """Return which step's weights are evaluated, if the run chose them on validation."""
-    state = trainer.state
-    if not trainer.args.load_best_model_at_end or not state.best_global_step:
-        return ""
-    step, steps = f"{state.best_global_step:,}", f"{state.global_step:,}"
-    return f"The weights are those of step {step} of {steps}, the best on validation."
-
-
-def baseline_row(result: BaselineResult, scores: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what evaluation.json has on a baseline."""
-    return {"name": result.name, **scores, "settings": result.settings, "seconds": round(result.seconds, 1)}
-
-
-# One class for each text
 
 
 class OneClassReport(ClassifierReport):
@@ -159,7 +43,9 @@ class OneClassReport(ClassifierReport):
         super().__init__(data, *arguments, **options)
 
     def train_baselines(self, train_texts: list[str], seed: int) -> list[BaselineResult]:
-        return run_baselines(train_texts, self.train_labels.tolist(), self.texts, seed, self.is_weighted)
+        self.by_macro_f1 = macro_f1_decides(self.train_labels, self.is_weighted)
+        given = train_texts, self.train_labels.tolist(), self.texts, seed
+        return run_baselines(*given, self.is_weighted, self.by_macro_f1)
 
     @property
     def numbered_classes(self) -> str:
@@ -171,32 +57,26 @@ class OneClassReport(ClassifierReport):
         """The baseline that is best on held-out training texts: the evaluated texts do not choose it."""
         return max(self.baselines, key=lambda result: result.held_out_score)
 
-    def evaluation(self, predicted: np.ndarray) -> tuple[dict[str, Any], Mapping[str, Any]]:
+    def evaluation(self, predicted: np.ndarray) -> dict[str, Any]:
         names, labels = self.data.label_names, self.labels
         answers = names, self.train_labels, labels, predicted, {each.name: each.predictions for each in self.baselines}
         accuracy = by_accuracy(*answers)
-        tells_more = len(np.unique(labels)) > 1 and macro_f1_decides(self.train_labels, self.is_weighted)
-        macro_f1 = by_macro_f1(*answers) if tells_more else None
+        macro_f1 = by_macro_f1(*answers) if self.by_macro_f1 and len(np.unique(labels)) > 1 else None
         only = names[predicted[0]] if has_one_answer(labels, predicted) else None
-        decisive = macro_f1 or accuracy
         firsts = [np.flatnonzero(labels == label)[:EXAMPLES_OF_CLASS] for label in range(len(names))]
-        evaluation = {
-            "split": self.split,
-            "texts": len(labels),
-            "labels": names,
+        return {
             "confusion_matrix": self.metrics.confusion_matrix(predicted, labels).tolist(),
             "only_answer": only,
-            "headline": only_answer_headline(only) if only else decisive.headline(),
+            "headline": only_answer_headline(only) if only else (macro_f1 or accuracy).headline,
             "f1_name": self.metrics.f1_name,
             **self._scores(predicted),
             "f1_macro": self.metrics.compute(predicted, labels)["f1_macro"],
             "classes": class_scores(names, labels, predicted),
             "baselines": [baseline_row(each, self._scores(each.predictions)) for each in self.baselines],
-            "mcnemar": accuracy.baseline.record,
-            "macro_f1": macro_f1.baseline.record if macro_f1 else None,
+            "mcnemar": accuracy.comparison,
+            "macro_f1": macro_f1 and macro_f1.comparison,
             "examples": examples(self.texts, labels, predicted, np.concatenate(firsts), self.shown),
         }
-        return evaluation, decisive.baseline.record
 
     def _scores(self, predicted: np.ndarray) -> dict[str, Any]:
         scores = self.metrics.compute(predicted, self.labels)
@@ -209,29 +89,21 @@ class OneClassReport(ClassifierReport):
     def calibration(self, calibration: Calibration, logits: np.ndarray) -> dict[str, Any]:
         return calibration_scores(calibration, logits, self.labels, self.split)
 
-    def text(self, evaluation: Mapping[str, Any], notes: list[str]) -> str:
-        return one_class_text(evaluation, notes)
-
-    def quotations(self, predictions: Predictions, folder: Path, has_learned: bool) -> tuple[str, str]:
+    def quotations(self, predictions: Predictions, folder: Path, has_learned: bool) -> tuple[str, list[str]]:
         best, names = self.best_baseline, self.data.label_names
         answers = self.labels, predictions.predicted, predictions.probabilities, best.predictions
         wrong = find_misclassified(names, self.texts, self.data.places_of(self.split), *answers)
         save_misclassified(wrong, folder)
-        train = self.data.texts("train"), self.train_labels.tolist()
-        words = class_words_text(best.weights_over(len(names)), names, *train, best.name)
-        quoting, without = (misclassified_text(wrong, best.name, has_learned, quotes) for quotes in (True, False))
-        return quoting + words, without
+        quoting = misclassified_table(wrong, best.name), class_words_text(best, names)
+        return misclassified_text(wrong, best.name, has_learned), [*filter(None, quoting)]
 
-    def draw(self, predicted: np.ndarray, evaluation: Mapping[str, Any], folder: Path) -> None:
+    def draw(self, predicted: np.ndarray, evaluation: dict[str, Any], folder: Path) -> None:
         matrix = np.array(evaluation["confusion_matrix"])
         confusion_matrix_png(matrix, self.data.label_names, folder / "confusion_matrix.png")
 
 
-# Several classes, or a number, for each text
-
-
 class ScoreReport(ClassifierReport):
-    """The report of a model whose scores are `ScoreMetrics`."""
+    """The report of a model whose scores are `ScoreMetrics`: of several classes, or a number, for each text."""
 
     metrics: ScoreMetrics
     picture: ClassVar[str | None] = None
@@ -245,34 +117,26 @@ class ScoreReport(ClassifierReport):
         """Return the entries of evaluation.json on each class."""
         return {}
 
-    def evaluation(self, predicted: np.ndarray) -> tuple[dict[str, Any], Mapping[str, Any]]:
+    def evaluation(self, predicted: np.ndarray) -> dict[str, Any]:
         constant = np.broadcast_to(self.best_constant(), self.labels.shape)
         [baseline] = self.baselines
-        predictions = {MODEL: predicted, baseline.name: baseline.predictions, CONSTANT: constant}
-        found = with_intervals(self.metrics.scores, predictions, self.labels)
-        name = of_every_text(excerpt(self.shown(constant[0])))
-        compared = by_score(self.metrics.score, found, self.labels, constant, name)
+        answers = {MODEL: predicted, baseline.name: baseline.predictions}
+        scores = with_intervals(self.metrics.scores, answers, self.labels)["models"]
+        named = constant, excerpt(self.shown(constant[0]))
+        outcome = by_score(self.metrics.score, self.labels, predicted, named, {baseline.name: baseline.predictions})
         only = excerpt(self.shown(predicted[0])) if has_one_answer(self.labels, predicted) else None
-        evaluation = {
-            "problem_type": self.problem_type,
-            "split": self.split,
-            "texts": len(self.labels),
-            "labels": self.data.label_names,
-            "headline": only_answer_headline(only) if only else compared.headline(),
-            "scores": found["models"][MODEL],
-            "baselines": [baseline_row(baseline, {"scores": found["models"][baseline.name]})],
-            "comparison": compared.baseline.record,
+        return {
+            "headline": only_answer_headline(only) if only else outcome.headline,
+            "scores": scores[MODEL],
+            "baselines": [baseline_row(baseline, {"scores": scores[baseline.name]})],
+            "comparison": outcome.comparison,
             "picture": self.picture,
             "examples": examples(self.texts, self.labels, predicted, range(len(self.texts))[:EXAMPLES], self.shown),
             **self.classes(predicted),
         }
-        return evaluation, compared.baseline.record
 
     def calibration(self, calibration: Calibration, logits: np.ndarray) -> dict[str, Any]:
         return {"obstacle": self.uncalibrated}
-
-    def text(self, evaluation: Mapping[str, Any], notes: list[str]) -> str:
-        return paragraphs(scores_text(evaluation), *notes)
 
 
 class ClassSetReport(ScoreReport):
@@ -297,7 +161,7 @@ class ClassSetReport(ScoreReport):
     def classes(self, predicted: np.ndarray) -> dict[str, Any]:
         return {"threshold": 0.5, "classes": class_scores(self.data.label_names, self.labels, predicted)}
 
-    def draw(self, predicted: np.ndarray, evaluation: Mapping[str, Any], folder: Path) -> None:
+    def draw(self, predicted: np.ndarray, evaluation: dict[str, Any], folder: Path) -> None:
         """Draw nothing: the table of the classes has all numbers."""
 
     def shown(self, answer: Any) -> str:
@@ -319,7 +183,7 @@ class NumberReport(ScoreReport):
     def best_constant(self) -> np.ndarray:
         return np.asarray(self.train_labels.mean())
 
-    def draw(self, predicted: np.ndarray, evaluation: Mapping[str, Any], folder: Path) -> None:
+    def draw(self, predicted: np.ndarray, evaluation: dict[str, Any], folder: Path) -> None:
         predicted_against_true_png(self.labels, predicted, self.data.label_names[0], folder / self.picture)
 
     def shown(self, answer: Any) -> str:

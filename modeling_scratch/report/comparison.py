@@ -2,9 +2,9 @@
 """Compare runs on the texts that they were evaluated on: scores, differences with intervals, and disagreements."""
 
 import csv
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,13 +16,13 @@ from ..data.text_files import MAX_FIELD_CHARACTERS
 from ..data.text_pairs import from_fields
 from ..run.layout import EVALUATION, MISCLASSIFIED, PREDICTIONS, RECORD
 from ..utils.errors import DataError
-from ..utils.files import check_output, write_json
+from ..utils.files import check_output, read_json, write_json
 from ..utils.markdown import escaped, excerpt, table
 from ..utils.options import REQUIRED, option
 from .answer_scores import ANSWER_METRICS
 from .metrics import METRICS, ScoreMetrics, first_mean, macro_of_means, of_each_class
 from .predictions import ANSWERS, ONE_CLASS, TAGS, Predictions
-from .significance import SIGNIFICANCE_LEVEL, Score, mcnemar, scores_table, shown_verdict, verdict, with_intervals
+from .significance import NO_DIFFERENCE, SIGNIFICANCE_LEVEL, Score, mcnemar, scores_table, verdict, with_intervals
 from .tag_scores import TAG_METRICS
 from .verdicts import one_hot
 
@@ -101,7 +101,7 @@ def compare(arguments: CompareArguments) -> None:
         "labels": first.label_names,
         **({"labels_of": labels_of, "relabelled": relabelled} if labels_of else {}),
         "problem_type": first.problem_type,
-        **scores_of(runs, imbalanced or any(map(decided_by_macro_f1, arguments.runs))),
+        **scores_of(runs, imbalanced or any(_recorded(Path(each, EVALUATION), "macro_f1") for each in arguments.runs)),
         "disagreements": disagreements,
     }
     print(report_text(report, total, arguments.show))
@@ -133,17 +133,11 @@ def read_run(folder: str) -> Predictions:
     return Predictions.load(run)
 
 
-def decided_by_macro_f1(folder: str) -> bool:
-    """Return whether the report of a run compares by macro F1, as far as that is recorded."""
-    return bool(_recorded(Path(folder, EVALUATION), "macro_f1"))
-
-
 def _recorded(path: Path, name: str) -> Any:
     """Return an entry of a JSON file of a run, None if the file or the entry is missing or damaged."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))[name]
-    except (OSError, ValueError, LookupError, TypeError, RecursionError):
-        return None
+    with suppress(OSError, ValueError, LookupError, TypeError):
+        return read_json(path)[name]
+    return None
 
 
 def keys_of(run: Predictions) -> dict[Key, int]:
@@ -252,25 +246,27 @@ def scores_of(runs: Mapping[str, Predictions], by_macro_f1: bool = False) -> dic
     metrics = OF_SCORES[first.problem_type]
     if by_macro_f1 and first.problem_type == ONE_CLASS:
         metrics = replace(metrics, decisive="f1_macro")
-    read = {name: metrics.read(run) for name, run in runs.items()}
-    found = with_intervals(metrics.scores, read, first.references)
+    found = with_intervals(metrics.scores, {name: metrics.read(run) for name, run in runs.items()}, first.references)
     differences = []
     for name, run in others:
         scores = {key: _negated(value) for key, value in found["differences"][name].items()}
+        about: dict[str, Any] = {"run": name, "compared_with": first_name, "scores": scores, "score": metrics.decisive}
         word = verdict(scores[metrics.decisive], metrics.score, len(first.ids))
-        more = {}
         if first.problem_type == ONE_CLASS:
             test = mcnemar(run.correct, first.correct)
-            alone = {"only_this_correct": test.only_model_correct, "only_first_correct": test.only_baseline_correct}
-            more, word = {**alone, "p_value": test.p_value}, word if by_macro_f1 else test.verdict
-        about = {"run": name, "compared_with": first_name, "scores": scores, "score": metrics.decisive, **more}
-        differences.append({**about, "verdict": shown_verdict(word, len(first.ids))})
+            about |= {"only_this_correct": test.only_model_correct, "only_first_correct": test.only_baseline_correct}
+            about["p_value"], word = test.p_value, word if by_macro_f1 else test.verdict
+        differences.append({**about, "verdict": _shown_verdict(word, len(first.ids))})
     return {"runs": [{"name": name, "scores": found["models"][name]} for name in runs], "differences": differences}
 
 
 def _negated(difference: Mapping[str, Any]) -> dict[str, Any]:
     low, high = difference["interval_95"]
     return {"value": -difference["value"], "interval_95": [-high, -low]}
+
+
+def _shown_verdict(word: str, examples: int) -> str:
+    return f"no difference that these {examples:,} texts can show" if word.startswith(NO_DIFFERENCE) else word
 
 
 def disagreements_of(runs: Mapping[str, Predictions]) -> list[dict[str, Any]]:
@@ -359,11 +355,6 @@ def _notes(report: Mapping[str, Any]) -> list[str]:
         notes.append(
             f"Each of the {tests} tests is at the {SIGNIFICANCE_LEVEL:.0%} level: the more runs, the more of them "
             "differ by chance."
-        )
-    if "validation" in report["split"] and report["problem_type"] == ONE_CLASS:
-        notes.append(
-            "The runs were evaluated on validation, where their temperatures are fitted: their log likelihoods are "
-            "better than on new texts."
         )
     return notes
 

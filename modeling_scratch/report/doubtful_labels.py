@@ -11,7 +11,7 @@ import warnings
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.feature_extraction.text import TfidfTransformer
@@ -31,18 +31,10 @@ FOLDS, C = 5, 3.0  # C: 1 / strength of the penalty
 HEADS = ["where", "label", "answer", "probability"]
 
 
-class DoubtfulLabel(NamedTuple):
-    """A label in doubt, and the answer of the model of the other folds."""
+def find_doubtful_labels(data: ReviewData) -> list[dict[str, str]]:
+    """Return the rows of the labels in doubt of all splits, read as those that they probably stand for.
 
-    where: str
-    label: str
-    answer: str
-    probability: str
-    text: str
-
-
-def find_doubtful_labels(data: ReviewData) -> list[DoubtfulLabel]:
-    """Return the labels in doubt of all splits, read as those that they probably stand for, the surest first.
+    The first is the one whose model, of the other folds, is surest of another answer.
 
     Raises `DataError` if texts do not have one class each, and if they are too few.
     """
@@ -59,15 +51,15 @@ def find_doubtful_labels(data: ReviewData) -> list[DoubtfulLabel]:
         raise DataError(f"--check_labels: fewer than two classes have {FOLDS} different texts to learn from; remove it")
     probabilities = held_out_probabilities(texts, labels, len(names), seed=0)
     return [
-        DoubtfulLabel(places[row], names[labels[row]], names[answer], f"{probabilities[row, answer]:.4f}", texts[row])
+        dict(zip(HEADS, (places[row], names[labels[row]], names[answer], f"{probabilities[row, answer]:.4f}")))
+        | as_fields(texts[row])
         for row, answer in zip(*in_doubt(probabilities, labels))
     ]
 
 
-def save_doubtful_labels(found: Sequence[DoubtfulLabel], path: Path) -> None:
+def save_doubtful_labels(found: Sequence[dict[str, str]], path: Path) -> None:
     """Write all of them as a table, with their texts in full."""
-    fields = as_fields(found[0].text) if found else {}
-    write_csv(path, [[*HEADS, *fields], *([*each[:-1], *as_fields(each.text).values()] for each in found)])
+    write_csv(path, [[*found[0]] if found else HEADS, *(row.values() for row in found)])
 
 
 def in_doubt(probabilities: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

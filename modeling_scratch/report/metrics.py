@@ -21,20 +21,29 @@ from ..utils.errors import DivergedError
 from .significance import ROUNDING, Score, ratio
 
 
-def check_converged(logits: np.ndarray) -> None:
-    """Raise `DivergedError` if a logit (examples, num_labels) is NaN, which argmax would take for a prediction."""
-    diverged = int(np.isnan(logits).any(axis=1).sum())
-    if diverged:
-        raise DivergedError(
-            f"the logits of {diverged} of {len(logits)} examples are NaN: training has diverged. "
-            "Lower the learning rate, lengthen the warm-up or clip gradients."
-        )
+class Metrics:
+    """Scores Trainer's predictions. answers: of logits (examples, num_labels)."""
+
+    answers: Callable[[np.ndarray], np.ndarray]
+
+    def __call__(self, prediction: EvalPrediction) -> dict[str, float]:
+        """Raises `DivergedError` if a logit is NaN, which argmax would take for a prediction."""
+        logits = np.asarray(prediction.predictions)
+        if diverged := int(np.isnan(logits).any(axis=1).sum()):
+            raise DivergedError(
+                f"the logits of {diverged} of {len(logits)} examples are NaN: training has diverged. "
+                "Lower the learning rate, lengthen the warm-up or clip gradients."
+            )
+        return self.compute(self.answers(logits), np.asarray(prediction.label_ids))
+
+    def compute(self, predictions: Any, references: Any) -> dict[str, float]:
+        raise NotImplementedError
 
 
 # One class for each text
 
 
-class ClassificationMetrics:
+class ClassificationMetrics(Metrics):
     """Accuracy, F1, precision, recall, macro F1 and the confusion matrix.
 
     Of two classes, the last is the positive one ("negative", "positive"). With more classes, F1, precision and recall
@@ -51,11 +60,9 @@ class ClassificationMetrics:
         """The heading of "f1": "F1 (positive)" or "macro F1"."""
         return f"F1 ({self.label_names[-1]})" if len(self.label_names) == 2 else "macro F1"
 
-    def __call__(self, prediction: EvalPrediction) -> dict[str, float]:
-        """Score Trainer's predictions: logits (examples, num_labels)."""
-        logits = np.asarray(prediction.predictions)
-        check_converged(logits)
-        return self.compute(logits.argmax(axis=-1), np.asarray(prediction.label_ids))
+    @staticmethod
+    def answers(logits: np.ndarray) -> np.ndarray:
+        return logits.argmax(axis=-1)
 
     def compute(self, predictions: np.ndarray, references: np.ndarray) -> dict[str, float]:
         """Return accuracy, f1, precision, recall and f1_macro, each from 0 to 1, of class indices (examples,)."""
@@ -104,7 +111,7 @@ def macro_f1_decides(train_labels: Sequence[int] | np.ndarray, is_weighted: bool
 
 
 @dataclass(frozen=True)
-class ScoreMetrics:
+class ScoreMetrics(Metrics):
     """Scores with intervals. decisive: the name of the one that a verdict is about. answers: logits to predictions.
 
     read: what the scores read of the `Predictions` of a run.
@@ -118,12 +125,6 @@ class ScoreMetrics:
     @property
     def score(self) -> Score:
         return next(score for score in self.scores if score.name == self.decisive)
-
-    def __call__(self, prediction: EvalPrediction) -> dict[str, float]:
-        """Raises `DataError` if a logit is NaN."""
-        logits = np.asarray(prediction.predictions)
-        check_converged(logits)
-        return self.compute(self.answers(logits), np.asarray(prediction.label_ids))
 
     def compute(self, predictions: Any, references: Any) -> dict[str, float]:
         parts = ((score, score.parts(predictions, references)) for score in self.scores)

@@ -72,7 +72,6 @@ def losses_and_score_png(
         score_axes.yaxis.set_major_formatter(percent_formatter(decimals=1))
     name_steps(score_axes)
     _mark_best(score_axes, steps, values, form, greater_is_better)
-    _add_epochs(loss_axes, log_history)
     for axes in (loss_axes, score_axes):
         finish_panel(axes)
     write_png(figure, path)
@@ -144,16 +143,6 @@ def _mark_best(axes: "Axes", steps: np.ndarray, values: np.ndarray, form: str, g
     best = int(np.flatnonzero(values == (np.nanmax(values) if greater_is_better else np.nanmin(values)))[-1])
     axes.axhline(values[best], color=VERMILION, linestyle=":", linewidth=1)
     axes.set_title(f"best: {form.format(values[best])} at step {int(steps[best]):,}", loc="right", fontsize=10)
-
-
-def _add_epochs(axes: "Axes", log_history: Sequence[Mapping[str, Any]]) -> None:
-    """Add a top axis in epochs, if the log contains them."""
-    last = max(log_history, key=lambda entry: entry.get("step", 0), default={})
-    if not last.get("step") or not last.get("epoch"):
-        return
-    steps_per_epoch = last["step"] / last["epoch"]
-    epochs = axes.secondary_xaxis("top", functions=(lambda x: x / steps_per_epoch, lambda x: x * steps_per_epoch))
-    epochs.set_xlabel("epochs")
 
 
 def finish_panel(axes: "Axes") -> None:

@@ -8,7 +8,6 @@ Where words have labels, a text is a sentence, and label and prediction are the 
 question on a context, the label is the list of the right answers, and the prediction that of the one found, if any.
 """
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,12 +20,11 @@ from scipy.special import expit, softmax
 from ..configuration_scratch import ProblemType
 from ..run.layout import PREDICTIONS
 from ..utils.errors import DataError
-from ..utils.files import write_text
+from ..utils.files import text_digest, write_text
 from .calibration import OVERFLOW
 from .metrics import METRICS
 
 DIGITS = 9  # significant ones, as many as float32 has
-DIGEST_CHARACTERS = 16  # 64 bits: no two of a billion texts are likely to share them
 ONE_CLASS = "single_label_classification"
 ENTITIES, WORD_CLASSES = TAGS = "entities", "word_classes"  # what labels of words say
 ANSWERS = "answers"
@@ -34,11 +32,6 @@ LISTS = *TAGS, ANSWERS  # of labels of words, and of answers
 PROBLEM_TYPES = *get_args(ProblemType), *LISTS
 ARRAYS = "references", "predicted", "probabilities"
 DAMAGED = "damaged: restore it from a copy, or train again with --overwrite"
-
-
-def text_digest(text: str) -> str:
-    """Return the first 16 hexadecimal digits of the SHA-256 of a text."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:DIGEST_CHARACTERS]
 
 
 def text_ids(texts: Sequence[str]) -> list[str]:

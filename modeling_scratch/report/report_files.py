@@ -41,9 +41,14 @@ def examples_of(evaluation: Mapping[str, Any]) -> list[dict[str, Any]]:
 NO_BLOCKS = "The model has no blocks, and so no attention: it reads the embeddings alone."
 
 
-def blocks_text(model: Any) -> str:
-    """Return what a report says of a model without blocks; "" for others."""
-    return NO_BLOCKS if getattr(model.config, "num_hidden_layers", None) == 0 else ""
+def model_notes(trainer: "Trainer") -> list[str]:
+    """Return what a report says of a model without blocks, and of a run that chose its weights on validation."""
+    notes = [NO_BLOCKS] if getattr(trainer.model.config, "num_hidden_layers", None) == 0 else []
+    state = trainer.state
+    if trainer.args.load_best_model_at_end and state.best_global_step:
+        step, steps = f"{state.best_global_step:,}", f"{state.global_step:,}"
+        notes.append(f"The weights are those of step {step} of {steps}, the best on validation.")
+    return notes
 
 
 def write_report(trainer: "Trainer", text: str, evaluation: Mapping[str, Any], curve: Sequence[Any]) -> None:
@@ -55,13 +60,6 @@ def write_report(trainer: "Trainer", text: str, evaluation: Mapping[str, Any], c
     shown = evaluation if quotes_texts(arguments) else without_texts(evaluation)
     write_json(folder / EVALUATION, shown)
     losses_and_score_png(trainer.state.log_history, folder / CURVE, *curve)
-
-
-def append_table(folder: Path, key: str, content: Any, text: str) -> None:
-    """Add a table to results.md, and what it shows to evaluation.json."""
-    results, evaluation = folder / RESULTS, folder / EVALUATION
-    write_text(results, f"{results.read_text(encoding='utf-8')}\n{text}")
-    write_json(evaluation, {**json.loads(evaluation.read_text(encoding="utf-8")), key: content})
 
 
 # The split that a report is about

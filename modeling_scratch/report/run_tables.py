@@ -1,17 +1,16 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Tables that a run adds to its report: the stages of pretraining and fine-tuning, and the scores of every split."""
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import datasets
-from transformers import Trainer
+from transformers import Trainer, TrainerState
+from transformers.trainer import TRAINER_STATE_NAME
 
 from ..utils.markdown import percent, table
-from .report_files import append_table
 
 SHOWN = ("accuracy", "f1_micro", "rmse")  # the score of each problem type
 HEADS = ("stage", "read", "steps", "minutes", "result")
@@ -33,57 +32,46 @@ class Stage:
 
 def pretraining_stage(folder: Path, read: str, since: int = 0) -> Stage:
     """Return the row of a finished pretraining run: its first and its last loss on held-out texts."""
-    state, results = (_json(folder / file) for file in ("trainer_state.json", "all_results.json"))
-    evaluations = [entry for entry in state["log_history"] if "eval_loss" in entry]
+    state = TrainerState.load_from_json(str(folder / TRAINER_STATE_NAME))
+    evaluations = [entry for entry in state.log_history if "eval_loss" in entry]
     first, last = evaluations[0], evaluations[-1]
     result = f"loss {first['eval_loss']:.3f} at step {first['step']:,}, then {last['eval_loss']:.3f}"
-    return Stage("pretraining", read, state["global_step"], results["train_runtime"] / 60, result, since)
+    return Stage("pretraining", read, state.global_step, _minutes_of(state), result, since)
 
 
-def fine_tuning_stage(trainer: Trainer, since: int = 0) -> Stage:
-    """Return the row of a fine-tuning run that has been evaluated."""
+def fine_tuning_stage(trainer: Trainer, evaluated: Mapping[str, float], since: int = 0) -> Stage:
+    """Return the row of a fine-tuning run. evaluated: the scores of its end; validation may have been scored before."""
     train: Any = trainer.train_dataset
-    results = _json(Path(trainer.args.output_dir or "") / "all_results.json")
-    read = f"{len(train):,} texts, {trainer.state.epoch or 0:.3g} times"
-    name, value = next((name, results[f"eval_{name}"]) for name in SHOWN if f"eval_{name}" in results)
+    state = trainer.state
+    read = f"{len(train):,} texts, {state.epoch or 0:.3g} times"
+    earlier = (entry for entry in reversed(state.log_history) if "eval_loss" in entry)
+    scores = evaluated if "eval_loss" in evaluated else next(earlier)
+    name, value = next((name, scores[f"eval_{name}"]) for name in SHOWN if f"eval_{name}" in scores)
     result = f"validation {name.replace('_', ' ')} {percent(value) if name != 'rmse' else format(value, '.4g')}"
-    return Stage("fine-tuning", read, trainer.state.global_step, results["train_runtime"] / 60, result, since)
+    return Stage("fine-tuning", read, state.global_step, _minutes_of(state), result, since)
 
 
-def report_stages(folder: Path, stages: Sequence[Stage]) -> str:
-    """Return the table of the stages, and add it to the report."""
-    rows = [asdict(stage) for stage in stages]
-    text = f"{stage_table(rows)}\n"
-    append_table(folder, "stages", rows, text)
-    return text
+def _minutes_of(state: TrainerState) -> float:
+    return next(entry["train_runtime"] for entry in reversed(state.log_history) if "train_runtime" in entry) / 60
 
 
-def stage_table(rows: Sequence[dict]) -> str:
+def stage_table(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return the table of stages that evaluation.json records."""
     return table(HEADS, [[row["name"], row["read"], row["steps"] or "", _minutes(row), row["result"]] for row in rows])
 
 
-def _minutes(row: dict) -> str:
+def _minutes(row: Mapping[str, Any]) -> str:
     since = f" since step {row['since']:,}" if row["since"] else ""
     return f"{row['minutes']:.1f}{since}"
 
 
-def _json(path: Path) -> dict:
-    return json.loads(path.read_text(encoding="utf-8"))
+def split_scores(trainer: Trainer, splits: datasets.DatasetDict) -> dict[str, dict[str, float]]:
+    """Return the scores of each split, the training texts included.
 
-
-def report_splits(trainer: Trainer, splits: datasets.DatasetDict) -> str:
-    """Return the table of the scores of each split, the training texts included, and add it to the report.
-
-    It tells how far a model is better on the texts that it has seen. Every process of a distributed run has to call
+    They tell how far a model is better on the texts that it has seen. Every process of a distributed run has to call
     this.
     """
-    scores = {split: _scores(trainer, rows, split) for split, rows in splits.items()}
-    if not trainer.is_world_process_zero():
-        return ""
-    text = f"{split_table(scores)}\n"
-    append_table(Path(trainer.args.output_dir or ""), "split_scores", scores, text)
-    return text
+    return {split: _scores(trainer, rows, split) for split, rows in splits.items()}
 
 
 def _scores(trainer: Trainer, rows: datasets.Dataset, split: str) -> dict[str, float]:

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Sections of a report as plain text, or as one HTML page that loads nothing."""
+"""Sections of a report as one HTML page that loads nothing."""
 
 import base64
 import html
@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from ..utils.markdown import excerpt
 
-WIDE = 40  # characters of a column of texts
 STYLE = """body { font: 16px/1.5 sans-serif; max-width: 60em; margin: 2em auto; padding: 0 1em }
 table { border-collapse: collapse } td, th { padding: .2em .8em; border-bottom: 1px solid #ddd; text-align: right }
 td:first-child, th:first-child { text-align: left } img { max-width: 100% } li, td { overflow-wrap: anywhere }
@@ -25,21 +24,7 @@ class Section(NamedTuple):
     plot: bytes = b""
 
 
-def as_text(section: Section) -> str:
-    """Return a section as plain text, the columns of its table aligned."""
-    widths = [max(map(len, column)) for column in zip(*section.table)]
-    is_left = [place == 0 or width > WIDE for place, width in enumerate(widths)]
-    rows = [
-        "  ".join(
-            cell.ljust(width) if left else cell.rjust(width) for cell, width, left in zip(row, widths, is_left)
-        ).rstrip()
-        for row in section.table
-    ]
-    lines = [f"- {line}" for line in section.lines]
-    return "\n".join([section.title, *lines, *rows, *([section.command] if section.command else [])])
-
-
-def as_page(sections: Sequence[Section], title: str = "Data before training") -> str:
+def as_page(sections: Sequence[Section], title: str) -> str:
     """Return the sections as one HTML page that loads nothing. All their text is escaped."""
     head = f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
     body = "\n".join(map(_as_html, sections))

@@ -179,8 +179,3 @@ def verdict(difference: Mapping[str, Any], score: Score, examples: int) -> str:
     if low <= 0 <= high:
         return NO_DIFFERENCE
     return "better" if (low > 0) == score.greater_is_better else "worse"
-
-
-def shown_verdict(word: str, examples: int) -> str:
-    """Return a verdict for a table; where there is no difference, it says what that means."""
-    return f"no difference that these {examples:,} texts can show" if word.startswith(NO_DIFFERENCE) else word

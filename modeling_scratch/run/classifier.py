@@ -5,6 +5,7 @@ Before it: defaults by its texts, stages, baselines, and a rehearsal. After it: 
 """
 
 from copy import copy
+from dataclasses import asdict
 from functools import partial
 from html import unescape
 from math import ceil
@@ -16,7 +17,7 @@ from transformers import TrainerState
 from ..data.demo_reviews import COMMON_SHARE, LABEL_NAMES, TRAIN_SIZE, demo_splits
 from ..data.labelled_texts import ReviewData
 from ..report.classification_report import REPORTS
-from ..report.run_tables import fine_tuning_stage, report_splits, report_stages
+from ..report.run_tables import fine_tuning_stage, split_scores
 from ..sharing.run_record import DEFAULTS
 from ..tasks.base import Report, Task, Training
 from ..utils.errors import DataError
@@ -97,16 +98,15 @@ def report_classifier(training: Training, trainer: Any, predicted: Any) -> Repor
 
     predicted: the outputs for the evaluated split.
     """
-    run = training.run
+    run, tables = training.run, dict[str, Any]()
     advice = what_to_try(run, training.data, trainer.state)
-    texts = [unescape(training.baselines.write(trainer, predicted, training.weights, advice))]
     if training.arguments.evaluate_train:
         splits = DatasetDict({name: encoded.rows for name, encoded in training.encoded.items()})
-        texts.append(report_splits(trainer, splits))
+        tables["split_scores"] = split_scores(trainer, splits)
     if training.stages and run.is_main:
-        rows = [*training.stages, fine_tuning_stage(trainer, run.resumed_at)]
-        texts.append(report_stages(run.folder, rows))
-    return Report("\n".join(texts))
+        stages = [*training.stages, fine_tuning_stage(trainer, predicted.metrics, run.resumed_at)]
+        tables["stages"] = list(map(asdict, stages))
+    return Report(unescape(training.baselines.write(trainer, predicted, training.weights, advice, **tables)))
 
 
 def what_to_try(run: Run, data: ReviewData, state: TrainerState) -> str:

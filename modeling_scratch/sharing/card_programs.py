@@ -15,62 +15,49 @@ OURS = "seq2seq", "extractive"  # the starts of pipelines that this package regi
 
 def use(run: Run) -> str:
     """Return the program of a pipeline, with the model's own code if it has any."""
-    with_code = ", with the model's own code" if _has_code(run) else ""
-    needs_package = run.use.pipeline.startswith(OURS) and not _has_code(run)
-    options = [f"{name}={as_python(value)}" for name, value in run.use.options.items()]
-    arguments = ", ".join([as_python(run.use.pipeline), f"model={as_python(run.name)}", *options, *_trust(run)])
-    text = _example(run)
-    asked = _question(run, "pipe.tokenizer")
+    text, trust, name = _example(run), _trust(run), as_python(run.name)
+    options = [f"{option}={as_python(value)}" for option, value in run.use.options.items()]
+    arguments = ", ".join([as_python(run.use.pipeline), f"model={name}", *options, *trust])
+    asked = _as_source(run, text, "pipe.tokenizer")
     if isinstance(text, TextPair):
         asked = json.dumps(dict(zip(run.use.fields, text.parts)), ensure_ascii=False)
-    lines = [
-        "from transformers import pipeline",
-        *(["", "import modeling_scratch  # registers the pipeline"] if needs_package else []),
-        "",
-        f"pipe = pipeline({arguments})",
-        f"print(pipe({asked}))",
-    ]
-    where = f"{as_python(run.name)} is the path of this folder or its name on the Hub"
-    return f"In a pipeline{with_code}; {where}:\n\n{_program(lines)}"
+    lines = ["from transformers import pipeline", "", f"pipe = pipeline({arguments})", f"print(pipe({asked}))"]
+    if run.use.pipeline.startswith(OURS) and not trust:
+        lines[1:1] = ["", "import modeling_scratch  # registers the pipeline"]
+    with_code = ", with the model's own code" if trust else ""
+    where = f"In a pipeline{with_code}; {name} is the path of this folder"
+    return f"{where} or its name on the Hub:\n\n{_program(lines)}"
 
 
 def other_ways(run: Run) -> str:
     """Return the program of the model itself, and the command that verifies a copy of it."""
-    arguments = ", ".join([as_python(run.name), *_trust(run)])
-    answer, target = run.use.answer, []
-    if isinstance(_example(run), TextPair):
+    text, trust = _example(run), _trust(run)
+    arguments, answer = ", ".join([as_python(run.name), *trust]), run.use.answer
+    if isinstance(text, TextPair):
         answer = answer.replace("tokenizer(text", "tokenizer(*text", 1)
-    if (run.folder / TARGET_FOLDER).is_dir():
-        target = [f"target = AutoTokenizer.from_pretrained({arguments}, subfolder={as_python(TARGET_FOLDER)})"]
-        answer = answer.replace("tokenizer.decode", "target.decode", 1)
     lines = [
         f"from transformers import {run.use.auto_class}, AutoTokenizer",
         "",
         f"tokenizer = AutoTokenizer.from_pretrained({arguments})",
-        *target,
         f"model = {run.use.auto_class}.from_pretrained({arguments})",
-        f"text = {_question(run, 'tokenizer')}",
-        f"print({answer})",
+        f"text = {_as_source(run, text, 'tokenizer')}",
     ]
-    model = f"The model:\n\n{_program(lines)}"
-    if not _has_code(run):
+    if (run.folder / TARGET_FOLDER).is_dir():
+        lines.append(f"target = AutoTokenizer.from_pretrained({arguments}, subfolder={as_python(TARGET_FOLDER)})")
+        answer = answer.replace("tokenizer.decode", "target.decode", 1)
+    model = f"The model:\n\n{_program([*lines, f'print({answer})'])}"
+    if not trust:
         return model
-    checks = "--checks recorded_files recorded_answers"
-    command = f"```bash\nmodeling-scratch doctor {shlex.quote(run.name)} {checks}\n```"
     return (
         f"{model}\n\nWith modeling-scratch installed, `import modeling_scratch` registers the classes in place of "
         "`trust_remote_code=True`, and this compares the files and the answers of a copy with those recorded after "
-        "training:\n\n"
-        f"{command}"
+        f"training:\n\n```bash\nmodeling-scratch doctor {shlex.quote(run.name)} --checks recorded_files "
+        "recorded_answers\n```"
     )
 
 
-def _has_code(run: Run) -> bool:
-    return "auto_map" in run.config
-
-
 def _trust(run: Run) -> list[str]:
-    return ["trust_remote_code=True"] if _has_code(run) else []
+    return ["trust_remote_code=True"] if "auto_map" in run.config else []
 
 
 def _example(run: Run) -> str:
@@ -86,9 +73,8 @@ def _first_words(text: str) -> str:
     return (words if space and len(text) > LONGEST_QUESTION else start[:LONGEST_QUESTION]).rstrip()
 
 
-def _question(run: Run, tokenizer: str) -> str:
+def _as_source(run: Run, text: str, tokenizer: str) -> str:
     """Return the example input as Python code; a pair as a tuple."""
-    text = _example(run)
     if isinstance(text, TextPair):
         return f"({', '.join(map(as_python, text.parts))})"
     return run.use.given.format(text=as_python(text), tokenizer=tokenizer)

@@ -1,7 +1,6 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """A run as recorded in its folder."""
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,19 +9,21 @@ from pathlib import Path
 from typing import Any
 
 from safetensors import safe_open
+from transformers.trainer import TRAINER_STATE_NAME
 
 from ..data.splits import HUB_ALIASES
 from ..data.text_pairs import TextPair, column_names
 from ..report.report_files import without_texts
-from ..run.layout import RECORD
+from ..run.layout import EVALUATION, RECORD
 from ..tasks import trained_by
 from ..tasks.base import Results, Task, Use
+from ..utils.files import read_json
 from .run_record import may_quote
 
 TEXT, PAIR = "This is an example.", TextPair("What is this?", "This is an example.")  # where no text is quoted
 DEMO = "demo-reviews"  # without a data source
 SETUP_FILES = (RECORD, "config.json", "tokenizer_config.json")
-RESULT_FILES = ("evaluation.json", "all_results.json", "trainer_state.json")
+RESULT_FILES = (EVALUATION, TRAINER_STATE_NAME)
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,6 @@ class Run:
     config: Mapping[str, Any]
     tokenizer: Mapping[str, Any]
     evaluation: Mapping[str, Any]
-    times: Mapping[str, Any]
     state: Mapping[str, Any]
 
     @classmethod
@@ -105,4 +105,4 @@ class Run:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return read_json(path) if path.is_file() else {}

@@ -14,8 +14,8 @@ from huggingface_hub import ModelCard
 
 from ..data.text_pairs import TEXT_FIELDS
 from ..report.report_files import examples_of
-from ..run.layout import EVALUATION, EXAMPLES
-from .model_card import CARD_FILE
+from ..run.layout import CARD, EVALUATION, EXAMPLES
+from ..utils.files import read_json
 from .run_record import may_quote, read_run
 
 MOST_EXAMPLES = 6
@@ -45,7 +45,7 @@ def read_summary(name: str, is_public: bool = False) -> Summary:
     folder = Path(name)
     title, description, examples = folder.resolve().name if folder.is_dir() else name, "", []
     try:
-        card = ModelCard.load(folder / CARD_FILE, ignore_metadata_errors=True)
+        card = ModelCard.load(folder / CARD, ignore_metadata_errors=True)
         heading = TITLE.search(card.text)
         title = unescape(heading[1]).strip() if heading else title
         start = SECTION.split(card.text[heading.end() if heading else 0 :])[0]
@@ -60,8 +60,7 @@ def _of_evaluation(folder: Path, is_public: bool) -> list[tuple[str, ...]]:
     with suppress(*UNREADABLE):
         if is_public and not may_quote(read_run(folder)):
             return []
-        evaluation = json.loads((folder / EVALUATION).read_text(encoding="utf-8"))
-        if examples := _examples(examples_of(evaluation)):
+        if examples := _examples(examples_of(read_json(folder / EVALUATION))):
             return examples
     with suppress(*UNREADABLE):
         lines = [] if is_public else (folder / EXAMPLES).read_text(encoding="utf-8").splitlines()

@@ -3,7 +3,6 @@
 
 import math
 from dataclasses import fields
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +11,13 @@ from transformers import Seq2SeqTrainingArguments
 
 from ..bridges.model_limits import NO_LIMIT
 from ..data.text_pairs import column_names
-from ..report.report_files import NO_BLOCKS
-from ..report.run_tables import stage_table
-from ..run.layout import CARD
+from ..run.layout import CARD, CURVE, RECORD
 from ..utils.errors import duration
-from ..utils.files import write_text
+from ..utils.files import text_digest, write_text
 from ..utils.markdown import escaped, folded, table
 from .card_programs import other_ways, use
 from .card_run import Run
-from .run_record import changed_settings
+from .run_record import BEFORE, changed_settings
 
 SIZES = {  # of config.json
     "num_hidden_layers": "layers",
@@ -50,9 +47,7 @@ NEUTRAL = {"layer_decay": 1, "average_checkpoints": 1, "length_penalty": 1}  # v
 def what_it_is(run: Run) -> str:
     labels = ", ".join(map(escaped, run.record.get("labels", ())))
     source, target = map(escaped, run.record.get("columns", ("", "")))
-    has_blocks = run.config.get("num_hidden_layers") != 0
-    shown = [key for key in SIZES if run.config.get(key) and (has_blocks or key != "num_attention_heads")]
-    sizes = [f"{SIZES[key]}: {run.config[key]:,}" for key in shown]
+    sizes = [f"{what}: {run.config[key]:,}" for key, what in SIZES.items() if run.config.get(key)]
     origin = f"Fine-tuned from {escaped(run.starts_from)}" if run.starts_from else "Trained from scratch"
     if run.base_model:
         origin = f"Fine-tuned from [{escaped(run.base_model)}](https://huggingface.co/{run.base_model})"
@@ -62,7 +57,6 @@ def what_it_is(run: Run) -> str:
         [
             purpose.format(labels=labels, source=source, target=target),
             f"{origin}: {architecture}, {run.count_parameters():,} parameters ({'; '.join(sizes)}).",
-            *([] if has_blocks else [NO_BLOCKS]),
         ]
     )
 
@@ -87,19 +81,18 @@ def training(run: Run) -> str:
     ]
     if run.state:
         rows = [["steps", f"{run.state['global_step']:,}"], ["epochs", f"{run.state['epoch']:.4g}"], *rows]
-    if "train_runtime" in run.times:
-        since = ", since the last resumption" if "training_before_it_was_resumed" in run.record else ""
-        rows.append(["time, including evaluations", duration(run.times["train_runtime"]) + since])
+    if seconds := [entry["train_runtime"] for entry in run.state.get("log_history", ()) if "train_runtime" in entry]:
+        since = ", since the last resumption" if BEFORE in run.record else ""
+        rows.append(["time, including evaluations", duration(seconds[-1]) + since])
     if before := changed_settings(run.record):
         rows.append(["before resuming", escaped(before)])
     versions = ", ".join(f"{name} {number}" for name, number in run.record["environment"].items())
     rows += [["hardware", run.record["hardware"]], ["versions", versions]]
     return "\n\n".join(
         [
-            *(["![Learning curve](learning_curve.png)"] if run.evaluation else []),
-            *([stage_table(stages)] if (stages := run.evaluation.get("stages")) else []),
+            *([f"![Learning curve]({CURVE})"] if run.evaluation else []),
             table(["", ""], rows),
-            "All settings are in [run_config.json](run_config.json).",
+            f"All settings are in [{RECORD}]({RECORD}).",
         ]
     )
 
@@ -129,7 +122,6 @@ def limits(run: Run) -> str:
     return "\n".join(f"- {line}" for line in lines)
 
 
-CARD_FILE = CARD
 MARK = "\n<!-- Made of the run by modeling-scratch; once you edit it, it stays as it is. "
 
 
@@ -139,21 +131,17 @@ def write_card(folder: Path, name: str | None = None, is_finished: bool = True, 
     name: the model's on the Hub, if not the folder's. is_finished: the scores in the folder are those of its weights.
     extra: metadata that the run does not record, such as license and language.
     """
-    path = folder / CARD_FILE
+    path = folder / CARD
     if path.is_file() and not _is_ours(path.read_text(encoding="utf-8")):
         return False
     text = str(make_card(Run.read(folder, name, is_finished), **extra))
-    write_text(path, f"{text}{MARK}{_digest(text)} -->\n")
+    write_text(path, f"{text}{MARK}{text_digest(text)} -->\n")
     return True
 
 
 def _is_ours(content: str) -> bool:
     text, mark, digest = content.rpartition(MARK)
-    return bool(mark) and digest == f"{_digest(text)} -->\n"
-
-
-def _digest(text: str) -> str:
-    return sha256(text.encode()).hexdigest()[:16]
+    return bool(mark) and digest == f"{text_digest(text)} -->\n"
 
 
 def make_card(run: Run, **extra: Any) -> ModelCard:

@@ -4,7 +4,6 @@
 It contains no host name and no absolute path, so that it can be shared.
 """
 
-import json
 import os
 import platform
 from collections.abc import Collection, Mapping, Sequence
@@ -18,7 +17,7 @@ from transformers import TrainingArguments
 
 from ..run.layout import RECORD
 from ..utils.errors import DataError, counted
-from ..utils.files import write_json
+from ..utils.files import read_json, write_json
 
 CPU_INFO = Path("/proc/cpuinfo")  # Linux; elsewhere `platform` names the processor
 
@@ -28,7 +27,8 @@ def describe_hardware(device: torch.device, processes: int = 1) -> str:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     cpu = f"{_cpu_name()} with {counted(cores, 'core')}"
     if device.type == "cpu":
-        return f"{cpu}, {counted(torch.get_num_threads(), 'thread')}" + _each(processes)
+        each = f" in each of {processes} processes" if processes > 1 else ""
+        return f"{cpu}, {counted(torch.get_num_threads(), 'thread')}{each}"
     accelerator = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type.upper()
     return (f"{processes} × " if processes > 1 else "") + f"{accelerator}, {cpu}"
 
@@ -37,10 +37,6 @@ def _cpu_name() -> str:
     lines = CPU_INFO.read_text(encoding="utf-8").splitlines() if CPU_INFO.is_file() else []
     names = (value for key, _, value in (line.partition(":") for line in lines) if key.strip() == "model name")
     return " ".join(next(names, platform.processor() or platform.machine()).split())
-
-
-def _each(processes: int) -> str:
-    return f" in each of {processes} processes" if processes > 1 else ""
 
 
 DIGESTS = "data_digests"
@@ -116,10 +112,10 @@ def read_run(folder: Path, groups: Collection[str] = ()) -> dict[str, Any]:
     if not path.is_file():
         return {}
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record = read_json(path)
         parts = [record.get(DIGESTS, {}), record.get("environment", {}), *record.get(BEFORE, [])]
         is_whole = "program" in record and all(isinstance(one, dict) for one in (*parts, *map(record.get, groups)))
-    except (ValueError, TypeError, AttributeError, RecursionError):
+    except (ValueError, TypeError, AttributeError):
         is_whole = False
     if not is_whole:
         raise DataError(f"{path} is damaged: restore it from a copy, or start a new run with --overwrite")

@@ -1,7 +1,6 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The files of a folder that leave it with a push: of a model, or of a checkpoint, checked for secrets and links."""
 
-import json
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -11,7 +10,7 @@ from ..pipelines import TARGET_FOLDER
 from ..report.report_files import examples_of
 from ..run.layout import EVALUATION, RESULTS, SHARED, VERIFICATION
 from ..utils.errors import DataError
-from ..utils.files import check_regular
+from ..utils.files import check_regular, read_json
 from .leaks import check_contents, check_links_inside
 from .model_files import MODEL_FILES, SAVED, SAVED_WEIGHTS, all_files, code_files, is_one_of
 from .run_record import may_quote, read_run
@@ -83,9 +82,8 @@ def quoting_files(folder: Path) -> list[str]:
     if may_quote(read_run(folder)):
         return []
     found: list[str] = []
-    with suppress(OSError, ValueError, AttributeError, RecursionError):
-        evaluation = json.loads((folder / EVALUATION).read_text(encoding="utf-8"))
-        found += [EVALUATION, RESULTS] if examples_of(evaluation) else []
+    with suppress(OSError, ValueError, AttributeError):
+        found += [EVALUATION, RESULTS] if examples_of(read_json(folder / EVALUATION)) else []
     texts = {entry["text"] for entry in read_record(folder).get("inputs", ())}
     return [*found, VERIFICATION] if texts - {None, *TEXTS} else found
 

@@ -22,7 +22,7 @@ from ..bridges.model_sources import pretrained
 from ..data.text_pairs import as_fields, from_fields, parts_of
 from ..run.layout import VERIFICATION
 from ..utils.errors import DataError
-from ..utils.files import file_digest, write_text
+from ..utils.files import file_digest, read_json, write_text
 from .model_files import all_files, is_read, model_files, named_code
 from .saved_model import load_model
 
@@ -153,11 +153,11 @@ def read_record(folder: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
     try:
-        record = json.loads(path.read_bytes())
+        record = read_json(path)
         is_whole = record["format"] == FORMAT and all("sha256" in entry for entry in record["files"].values())
         is_whole &= all({"text", "ids", "outputs"} <= entry.keys() for entry in record["inputs"])
         is_whole &= all(len(ids) <= MAX_LENGTH for entry in record["inputs"] for ids in entry["ids"].values())
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+    except (ValueError, LookupError, TypeError, AttributeError):
         is_whole = False
     if not is_whole:
         raise DataError(f"{path} is damaged: get it from the author of the model, or write a new one")

@@ -145,6 +145,19 @@ def write_json(path: Path, content: Any) -> None:
     write_text(path, json.dumps(content, indent=2, ensure_ascii=False, default=str) + "\n")
 
 
+def read_json(path: Path) -> Any:
+    """Return the content of a JSON file. Raises ValueError if it is damaged, also by values in values without end."""
+    try:
+        return json.loads(path.read_bytes())
+    except RecursionError as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
+def text_digest(text: str) -> str:
+    """Return the first 16 hexadecimal digits of the SHA-256 of a text: 64 bits, which no two of a billion share."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
 def file_digest(path: Path) -> str:
     """Return the SHA-256 digest of a file, read in chunks."""
     digest = hashlib.sha256()

@@ -12,17 +12,7 @@ LONGEST_CELL = 1_000  # characters of any other value
 
 # Characters with a meaning in Markdown or its formulas, inside a line. An underscore within a word has none.
 STRUCTURE = re.compile(r"[&<>\\`*\[\]|~$]|(?<![^\W_])_|_(?![^\W_])")
-DIRECTIONS = {
-    "LRE",
-    "RLE",
-    "LRO",
-    "RLO",
-    "PDF",
-    "LRI",
-    "RLI",
-    "FSI",
-    "PDI",
-}  # they would reverse the following text, too
+DIRECTIONS = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}  # they would reverse what follows, too
 
 
 def excerpt(text: str, longest: int = LONGEST) -> str:

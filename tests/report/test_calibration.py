@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from scipy.special import log_softmax, softmax
+from scipy.special import softmax
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import log_loss
 
@@ -14,7 +14,6 @@ from modeling_scratch.report.calibration import (
     calibration_of,
     calibration_scores,
     calibration_text,
-    cross_fitted,
     expected_calibration_error,
     fit_temperature,
     negative_log_likelihood,
@@ -122,17 +121,6 @@ def test_logits_that_overflow_are_not_calibrated_and_still_reported():
     assert np.isfinite(calibration_scores(calibration, logits, labels, "test")["negative_log_likelihood"]["after"])
 
 
-def test_the_temperature_of_a_text_does_not_depend_on_its_label():
-    """So that on validation the error after calibration is that of texts which it was not fitted on."""
-    logits, labels = calibrated(200, 2, seed=5)
-    logits *= 3
-    before = cross_fitted(logits, labels)
-    ratios = logits / before
-    assert len(np.unique(ratios.round(6))) == 2
-    assert np.all(ratios > 1.5)
-    assert np.array_equal(before.argmax(-1), logits.argmax(-1))
-
-
 def test_before_is_the_model_without_its_temperature():
     logits, labels = calibrated(5_000, 3, seed=6)
     saved = logits * 4 / 2  # trained with a distortion of 4, saved with a temperature of 2
@@ -145,9 +133,6 @@ def test_before_is_the_model_without_its_temperature():
     assert scores["thresholds"] == threshold_rows(saved, labels)
     text = calibration_text(scores)
     assert "temperature 2.000, fitted on the 300 texts of the validation split" in text
-    assert "other half" not in text
-    on_validation = calibration_scores(Calibration(2.0, 5_000), saved, labels, "validation")
-    assert "other half" in calibration_text(on_validation)
-    assert on_validation["negative_log_likelihood"]["after"] == pytest.approx(
-        -log_softmax(logits, -1)[np.arange(5_000), labels].mean(), abs=0.01
-    )
+    told = "on others, they are a little worse"
+    assert told not in text
+    assert told in calibration_text(calibration_scores(Calibration(2.0, 5_000), saved, labels, "validation"))

@@ -3,6 +3,7 @@
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -115,92 +116,31 @@ def test_macro_f1_decides_where_it_decided_in_a_run(tmp_path: Path) -> None:
     assert compared(*folders)["differences"][0]["score"] == "f1_macro"
 
 
-def save_scored(folder: Path, problem_type: str, seed: int, noise: float) -> Path:
-    """A run of sets of classes or of numbers: its answers are noisier, the greater `noise` is."""
-    drawn, noisy = np.random.default_rng(0), np.random.default_rng(seed)
-    if problem_type == "regression":
-        labels, names = drawn.normal(50, 10, size=len(TEXTS)), ["stars"]
-        logits = labels[:, None] + noisy.normal(0, noise, size=(len(TEXTS), 1))
-    else:
-        labels, names = (drawn.random((len(TEXTS), 3)) < 0.4).astype(float), CLASSES
-        logits = labels - 0.5 + noisy.normal(0, noise, size=labels.shape)
+def save_numbers(folder: Path, noise: float) -> Path:
+    labels = np.random.default_rng(0).normal(50, 10, size=len(TEXTS))
+    return save_scored(folder, "regression", ["stars"], labels, labels[:, None], 5 * noise)
+
+
+def save_sets(folder: Path, noise: float) -> Path:
+    labels = (np.random.default_rng(0).random((len(TEXTS), 3)) < 0.4).astype(float)
+    return save_scored(folder, "multi_label_classification", CLASSES, labels, labels - 0.5, 2 * noise)
+
+
+def save_scored(folder: Path, problem_type: str, names: list[str], labels: Any, logits: Any, noise: float) -> Path:
+    noisy = np.random.default_rng(int(100 * noise)).normal(0, noise, size=logits.shape)
     folder.mkdir()
-    found = Predictions.of_logits("test", "d", names, TEXTS, labels, logits, problem_type)
-    found.save(folder)
+    Predictions.of_logits("test", "d", names, TEXTS, labels, logits + noisy, problem_type).save(folder)
     return folder
 
 
-def lines_of(folder: Path) -> list[dict]:
-    return [json.loads(line) for line in (folder / PREDICTIONS).read_text().splitlines()[1:]]
-
-
-def answers_of(folder: Path, problem_type: str, of: str) -> np.ndarray:
-    values = [line[of] for line in lines_of(folder)]
-    return np.array(values if problem_type == "regression" else [[name in row for name in CLASSES] for row in values])
-
-
-@pytest.mark.parametrize(
-    ("problem_type", "decisive", "reference"),
-    [
-        ("multi_label_classification", "f1_micro", lambda true, found: f1_score(true, found, average="micro")),
-        ("regression", "rmse", root_mean_squared_error),
-    ],
-)
-def test_sets_of_classes_and_numbers_are_compared(
-    problem_type: str, decisive: str, reference: Any, tmp_path: Path, capsys: pytest.CaptureFixture
-) -> None:
-    runs = [save_scored(tmp_path / name, problem_type, *how) for name, how in (("a", (1, 1)), ("b", (2, 0.2)))]
-    report = compared(*runs)
-    answers = [answers_of(run, problem_type, "prediction") for run in runs]
-    expected = [reference(answers_of(runs[0], problem_type, "label"), found) for found in answers]
-    assert [run["scores"][decisive]["value"] for run in report["runs"]] == pytest.approx(expected)
-    (difference,) = report["differences"]
-    assert difference["scores"][decisive]["value"] == pytest.approx(expected[1] - expected[0])
-    assert (difference["verdict"], difference["score"]) == ("better", decisive)
-    rows = [int(each["id"].partition("-")[0]) - 1 for each in report["disagreements"]]
-    apart = np.abs(answers[0].astype(float) - answers[1]).reshape(len(TEXTS), -1).sum(-1)
-    assert set(rows) == set(np.flatnonzero(apart))
-    if problem_type == "regression":
-        assert rows == sorted(rows, key=lambda row: -apart[row])
-        assert "most on the first. The first 20:" in capsys.readouterr().out
-    assert compared(runs[1], runs[0])["differences"][0]["verdict"] == "worse"
-    assert compared(runs[1], runs[1])["differences"][0]["verdict"] == "no difference that these 62 texts can show"
-
-
-def save_tags(folder: Path, are_entities: bool, wrong: float) -> Path:
+def save_tags(folder: Path, wrong: float, names: Sequence[str] = ("O", "B-PER", "I-PER")) -> Path:
     """A run that labels words, some of them wrongly. The data has a label that the run does not know."""
     drawn, noisy = np.random.default_rng(0), np.random.default_rng(int(100 * wrong))
-    names = ["O", "B-PER", "I-PER"] if are_entities else ["NOUN", "VERB", "X"]
     labels = [[*drawn.choice([*names, "B-ORG"], size=drawn.integers(1, 9))] for _ in TEXTS]
     predicted = [[str(noisy.choice(names)) if noisy.random() < wrong else one for one in row] for row in labels]
     folder.mkdir()
-    Predictions.of_lists(TAGS[not are_entities], "test", "d", names, TEXTS, labels, predicted).save(folder)
+    Predictions.of_lists(TAGS["O" not in names], "test", "d", names, TEXTS, labels, predicted).save(folder)
     return folder
-
-
-@pytest.mark.parametrize("are_entities", [True, False])
-def test_labels_of_words_are_compared(are_entities: bool, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    """The resamples are of sentences."""
-    runs = [save_tags(tmp_path / name, are_entities, wrong) for name, wrong in (("a", 0.4), ("b", 0.1))]
-    report = compared(*runs)
-    for folder, scores in zip(runs, report["runs"]):
-        sides = [[line[of] for line in lines_of(folder)] for of in ("label", "prediction")]
-        expected = score_labels(*sides, are_entities)
-        found = {name: score["value"] for name, score in scores["scores"].items()}
-        assert found == pytest.approx({name: expected[name] for name in found})
-        decisive = scores["scores"]["f1" if are_entities else "accuracy"]["interval_95"]
-        assert decisive == pytest.approx(sentence_interval(*sides, are_entities), abs=0.01)
-    assert "f1" in found
-    assert [each["verdict"] for each in report["differences"]] == ["better"]
-    unequal = [a["id"] for a, b in zip(*map(lines_of, runs)) if a["prediction"] != b["prediction"]]
-    assert [each["id"] for each in report["disagreements"]] == unequal
-    for each in report["disagreements"]:
-        first, second = each["predictions"].values()
-        assert all(a != b for a, b in zip(first, second, strict=True))
-        assert len(first) == len(each["words"]) == len(each["label"])
-    assert ("F1 of entities" if are_entities else "macro F1") in capsys.readouterr().out
-    assert compared(runs[1], runs[1])["differences"][0]["verdict"] == "no difference that these 62 texts can show"
-    assert {each["text"] for each in report["disagreements"]} == {None}
 
 
 def save_answers(folder: Path, wrong: float) -> Path:
@@ -213,24 +153,69 @@ def save_answers(folder: Path, wrong: float) -> Path:
     return folder
 
 
-def test_answers_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    runs = [save_answers(tmp_path / name, wrong) for name, wrong in (("a", 0.6), ("b", 0.1))]
-    report = compared(*runs)
+def scores_of_sets(gold: list[list[str]], found: list[list[str]]) -> dict[str, float]:
+    sides = [[[name in row for name in CLASSES] for row in side] for side in (gold, found)]
+    return {"f1_micro": f1_score(*sides, average="micro")}
+
+
+def scores_of_answers(gold: list[list[str]], found: list[list[str]]) -> dict[str, Any]:
+    return summarise(score_answers(gold, ["".join(texts) for texts in found]))
+
+
+def scores_of_entities(gold: list[list[str]], found: list[list[str]]) -> dict[str, Any]:
+    return {**score_labels(gold, found, True), "intervals_95": {"f1": sentence_interval(gold, found, True)}}
+
+
+def scores_of_words(gold: list[list[str]], found: list[list[str]]) -> dict[str, Any]:
+    return {**score_labels(gold, found, False), "intervals_95": {"accuracy": sentence_interval(gold, found, False)}}
+
+
+# How a run is saved, the score that decides, references for the scores of labels and predictions, and what is shown.
+KINDS: dict[str, tuple[Any, str, Any, str]] = {
+    "sets": (save_sets, "f1_micro", scores_of_sets, "micro F1"),
+    "numbers": (save_numbers, "rmse", lambda *sides: {"rmse": root_mean_squared_error(*sides)}, "most on the first."),
+    "entities": (save_tags, "f1", scores_of_entities, "F1 of entities"),
+    "words": (partial(save_tags, names=("NOUN", "VERB", "X")), "accuracy", scores_of_words, "macro F1"),
+    "answers": (save_answers, "f1", scores_of_answers, "| the old dog, a dog | 1951 | the old dog |"),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_runs_of_every_kind_are_compared(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    save, decisive, scores_of, shown = KINDS[kind]
+    runs = [save(tmp_path / name, wrong) for name, wrong in (("a", 0.6), ("b", 0.1))]
+    report, values = compared(*runs), []
+    assert shown in capsys.readouterr().out
     for folder, run in zip(runs, report["runs"]):
-        right, found = ([line[of] for line in lines_of(folder)] for of in ("label", "prediction"))
-        expected = summarise(score_answers(right, ["".join(texts) for texts in found]))
-        for name, score in run["scores"].items():
-            assert score["value"] == pytest.approx(expected[name])
-            assert score["interval_95"] == pytest.approx(expected["intervals_95"][name])
-    assert sorted(run["scores"]) == ["exact_match", "f1"]
+        expected = scores_of(*([line[of] for line in lines_of(folder)] for of in ("label", "prediction")))
+        found = {name: score["value"] for name, score in run["scores"].items() if name in expected}
+        assert found == pytest.approx({name: expected[name] for name in found})
+        values.append(found[decisive])
+        for name, interval in expected.get("intervals_95", {}).items():
+            assert run["scores"][name]["interval_95"] == pytest.approx(interval, abs=0.01)
     (difference,) = report["differences"]
-    assert (difference["score"], difference["verdict"]) == ("f1", "better")
+    assert difference["scores"][decisive]["value"] == pytest.approx(values[1] - values[0])
+    assert (difference["verdict"], difference["score"]) == ("better", decisive)
     unequal = [a["id"] for a, b in zip(*map(lines_of, runs)) if a["prediction"] != b["prediction"]]
-    assert [each["id"] for each in report["disagreements"]] == unequal
-    shown = capsys.readouterr().out
-    assert "| the old dog, a dog | 1951 | the old dog |" in shown
-    assert "| (none) | cat | (none) |" in shown
+    assert {each["id"] for each in report["disagreements"]} == {*unequal}
+    assert compared(runs[1], runs[0])["differences"][0]["verdict"] == "worse"
     assert compared(runs[1], runs[1])["differences"][0]["verdict"] == "no difference that these 62 texts can show"
+
+
+def test_disagreements_are_those_of_words_and_the_greatest_of_numbers(tmp_path: Path) -> None:
+    numbers = [save_numbers(tmp_path / f"n{noise}", noise) for noise in (0.6, 0.1)]
+    apart = {a["id"]: abs(a["prediction"] - b["prediction"]) for a, b in zip(*map(lines_of, numbers))}
+    ids = [each["id"] for each in compared(*numbers)["disagreements"]]
+    assert ids == sorted(ids, key=lambda each: -apart[each])
+    for each in compared(save_tags(tmp_path / "a", 0.6), save_tags(tmp_path / "b", 0.1))["disagreements"]:
+        first, second = each["predictions"].values()
+        assert all(a != b for a, b in zip(first, second, strict=True))
+        assert len(first) == len(each["words"]) == len(each["label"])
+        assert each["text"] is None
+
+
+def lines_of(folder: Path) -> list[dict]:
+    return [json.loads(line) for line in (folder / PREDICTIONS).read_text().splitlines()[1:]]
 
 
 def test_texts_are_matched_in_any_order(runs: list[Path], tmp_path: Path) -> None:
@@ -267,7 +252,7 @@ def test_runs_that_cannot_be_compared(runs: list[Path], tmp_path: Path, capfd: p
     many = save_run(tmp_path / "many", 1, label_names=[*CLASSES, *map(str, range(9))])
     labels = save_run(tmp_path / "labels", 1, labels=(LABELS + 1) % 3)
     damaged, empty = save_run(tmp_path / "damaged", 1), tmp_path / "empty"
-    numbers = save_scored(tmp_path / "numbers", "regression", 1, 1)
+    numbers = save_numbers(tmp_path / "numbers", 1)
     lines = (damaged / PREDICTIONS).read_text().splitlines()
     empty.mkdir()
     unknown = lines[0].replace("{", '{"problem_type": "none", ')

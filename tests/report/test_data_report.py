@@ -2,20 +2,16 @@
 """The command data: a messy table is described before training, and leads to answers in four commands."""
 
 import csv
-import html
 import json
-import re
 import shlex
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import data
 import numpy as np
 import predict
 import pytest
 import train_classifier
-from browser import violations
 from conftest import refused
 from messy_tickets import WORDS, write_tickets
 from records import is_as_recorded
@@ -41,8 +37,8 @@ def printed(capsys: pytest.CaptureFixture, *arguments: object) -> str:
 
 def table_in(text: str, head: str) -> dict[str, list[str]]:
     """The rows of a table of the report, by their first cell."""
-    lines = text.partition(f"\n{head} ")[2].partition("\n\n")[0].splitlines()[1:]
-    rows = (re.split(r"\s{2,}", line) for line in lines)
+    lines = text.partition(f"\n| {head} ")[2].partition("\n\n")[0].splitlines()[2:]
+    rows = (line.strip("| ").split(" | ") for line in lines)
     return {name: [cell.replace(",", "") for cell in cells] for name, *cells in rows}
 
 
@@ -84,7 +80,7 @@ def test_the_report_counts_what_a_reader_of_csv_counts(tickets: Path, capsys) ->
         labels_of.setdefault(row["text"], set()).add(row["label"].strip())
     conflicts = sum(len(labels) > 1 for labels in labels_of.values())
     assert f"{conflicts} texts with different labels, all kept" in text
-    listed = text.partition("\nlabels of one text")[2].partition("\n\n")[0].splitlines()[1:]
+    listed = text.partition("\n## Labels of one text\n\n")[2].partition("\n\n")[0].splitlines()
     assert len(listed) == conflicts
     assert "'shipping' in tickets.csv, row 7; 'billing' in tickets.csv, row 51" in listed[0]
     longest = max(len(row["text"].split()) for row in rows)
@@ -110,13 +106,10 @@ def words_of(text: str) -> set[str]:
 
 def test_labels_that_a_linear_model_doubts_are_those_of_other_words(tickets: Path, tmp_path: Path, capsys) -> None:
     path = tmp_path / "doubts.csv"
-    text = printed(capsys, tickets, "--check_labels", path, "--output", tmp_path / "report.html")
+    text = printed(capsys, tickets, "--check_labels", path)
     with path.open(encoding="utf-8", newline="") as handle:
         doubts = list(csv.DictReader(handle))
     assert list(doubts[0]) == ["where", "label", "answer", "probability", "text"]
-    page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert doubts[0]["where"] in page
-    assert not any(doubt["text"] in page for doubt in doubts), "the page quotes no texts"
     probabilities = [float(doubt["probability"]) for doubt in doubts]
     assert probabilities == sorted(probabilities, reverse=True)
     assert f"{len(doubts)} labels of 1,4" in text.partition("Labels to check\n")[2]
@@ -169,32 +162,8 @@ def test_a_doubted_label_is_one_that_confident_learning_doubts(classes: int) -> 
     assert margins == sorted(margins, reverse=True)
 
 
-def test_the_page_is_whole_and_runs_nothing_of_the_user(tmp_path: Path, capsys) -> None:
-    evil = ["<script>x()</script>", "$a_b$ & 'quoted' \"twice\" 😡"]
-    folder = tmp_path / "<b>my data"
-    write(folder / "train.jsonl", {"text": reviews(40)["text"], "label": evil * 20})
-    write(folder / "test.jsonl", {"text": [" Review Number 3"], "label": evil[:1]})
-    output = tmp_path / "report.html"
-    printed(capsys, folder, "--output", output)
-    page = output.read_text(encoding="utf-8")
-    assert {"html", "h2", "table", "pre"} <= set(re.findall(r"<(\w+)", page))
-    assert re.findall(r"<(?:script|b|link|iframe)\b|\b(?:src|href)=", page) == []
-    assert html.escape(evil[0]) in page
-    assert str(tmp_path) not in page
-    assert "1 of its 1 texts also occur in train" in page
-
-
-@pytest.mark.browser
-@pytest.mark.slow
-def test_the_page_is_accessible(tmp_path: Path, capsys, page: Any) -> None:
-    write(tmp_path / "train.jsonl", {"text": reviews(40)["text"], "label": ["good", "bad"] * 20})
-    printed(capsys, tmp_path, "--output", tmp_path / "report.html")
-    page.goto((tmp_path / "report.html").as_uri())
-    assert violations(page) == []
-
-
 def test_what_cannot_be_reported_is_refused(tickets: Path, tmp_path: Path, capfd) -> None:
-    (tmp_path / "report.html").write_text("precious")
+    (tmp_path / "doubts.csv").write_text("precious")
     words = write(tmp_path / "words.jsonl", {"tokens": [["Anna", "sleeps"]] * 9, "ner_tags": [["B-PER", "O"]] * 9})
     examples = Path(__file__).resolve().parents[2] / "docs" / "examples"
     for arguments, *pieces in (
@@ -204,13 +173,14 @@ def test_what_cannot_be_reported_is_refused(tickets: Path, tmp_path: Path, capfd
         ([examples / "questions.json"], "modeling-scratch train-answers --train_file"),
         ([examples / "names.conll"], "modeling-scratch train-tokens --train_file"),
         ([words], "modeling-scratch train-tokens --train_file"),
-        ([tickets, "--output", tmp_path / "report.pdf"], "report.pdf", ".html"),
-        ([tickets, "--output", tmp_path / "report.html"], "--overwrite"),
+        ([tickets, "--check_labels", tmp_path / "doubts.pdf"], "doubts.pdf", ".csv"),
+        ([tickets, "--check_labels", tmp_path / "doubts.csv"], "--overwrite"),
+        ([tickets, "--output", "report.html"], "--output is retired: write what is printed into a file"),
         ([tickets, "--write_label_map", "map.csv"], "--write_label_map is retired: write the pairs"),
         ([tickets, "--label_map", "none=login"], "no row has the label 'none'"),
     ):
         refused(capfd, data.main, arguments, *pieces)
-    assert (tmp_path / "report.html").read_text() == "precious"
+    assert (tmp_path / "doubts.csv").read_text() == "precious"
 
 
 def test_sets_of_labels_and_numbers_are_described(tmp_path: Path, capsys) -> None:

@@ -6,16 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 
 from modeling_scratch.data.text_pairs import of_parts
 from modeling_scratch.report.baselines import run_baselines
 from modeling_scratch.report.quoted_texts import (
     SHOWN,
-    Misclassified,
-    class_scores_of_ngrams,
     class_words_text,
     find_misclassified,
+    misclassified_table,
     misclassified_text,
     save_misclassified,
 )
@@ -28,7 +26,7 @@ OWN = {"bad": ["dull", "cold", "not good"], "fair": ["mild", "average"], "good":
 COMMON = ["film", "the", "plot", "a"]
 
 
-def wrong_answers(texts: list[str], labels: np.ndarray, sure: np.ndarray, linear: np.ndarray) -> list[Misclassified]:
+def wrong_answers(texts: list[str], labels: np.ndarray, sure: np.ndarray, linear: np.ndarray) -> list[dict]:
     """Of a model that answers "good" with these probabilities."""
     probabilities = np.stack([1 - sure, sure], axis=-1)
     places = [f"a|b.csv, row {2 * row}" for row in range(len(texts))]
@@ -58,8 +56,8 @@ def test_the_surest_wrong_answers_are_first(tmp_path: Path) -> None:
         assert line["where"] == f"a|b.csv, row {2 * row}"
         assert (line["label"], line["linear_answer"]) == (NAMES[labels[row]], NAMES[linear[row]])
         assert float(line["probability"]) == pytest.approx(max(sure[row], 1 - sure[row]), rel=1e-3)
-    report = misclassified_text(found, "NB-SVM")
-    shown = [line.split(" | ")[0] for line in report.splitlines() if line.startswith("| ")][2:]
+    report, quoted = misclassified_text(found, "NB-SVM"), misclassified_table(found, "NB-SVM")
+    shown = [line.split(" | ")[0] for line in quoted.splitlines() if line.startswith("| ")][2:]
     assert shown == [f"| {escaped(line['where'])}" for line in lines][:SHOWN]
     doubtful = sum(line["answer"] == line["linear_answer"] for line in lines)
     assert f"Texts to which both models give the same answer, but not the label: {doubtful}." in report
@@ -76,7 +74,7 @@ def test_pairs_have_two_columns_and_no_wrong_answer_says_nothing(tmp_path: Path)
     assert "both models" not in misclassified_text(wrong, "NB-SVM")
     right = wrong_answers(pairs, np.array([1, 1]), sure, linear=one)
     save_misclassified(right, tmp_path)
-    assert misclassified_text(right, "NB-SVM") == ""
+    assert misclassified_text(right, "NB-SVM") == misclassified_table(right, "NB-SVM") == ""
     assert not (tmp_path / MISCLASSIFIED).exists()
 
 
@@ -88,18 +86,7 @@ def test_own_words_come_first_with_what_they_add(model: int, classes: int) -> No
     labels = np.arange(240) % classes
     texts = [" ".join([*generator.choice(COMMON, 3), generator.choice(OWN[names[label]])]) for label in labels]
     result = run_baselines(texts, labels, texts[:5])[model]
-    weights = result.weights_over(classes + 1)
-    counter = CountVectorizer(vocabulary=weights.ngrams, ngram_range=(1, 3), token_pattern=r"(?u)\b\w+\b")
-    counts = counter.transform(texts)
-    features = counts.sign()
-    if weights.idf is not None:
-        transformer = TfidfTransformer(sublinear_tf=True)
-        transformer.idf_ = weights.idf
-        features = transformer.transform(counts)
-    found = class_scores_of_ngrams(weights, classes + 1, texts, labels.tolist())
-    means = np.stack([np.asarray(features[labels == index].mean(0)).ravel() for index in range(classes)])
-    assert found[:classes] == pytest.approx((weights.weight[:classes] - weights.weight.mean(0)) * means)
-    shown = class_words_text(weights, [*names, "none"], texts, labels.tolist(), "linear")
+    shown = class_words_text(result, [*names, "none"])
     rows = [line.strip("| ").split(" | ") for line in shown.splitlines() if line.startswith("|")][2:]
     assert [name for name, _ in rows] == names
     assert all(set(OWN[name]) <= set(words.split(", ")) for name, words in rows)

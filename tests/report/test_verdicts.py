@@ -5,14 +5,12 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
-from modeling_scratch.report.classification_card import accuracy_sentence
+from modeling_scratch.report.classification_card import scores_text
 from modeling_scratch.report.metrics import macro_f1_decides
 from modeling_scratch.report.verdicts import (
     by_accuracy,
     by_macro_f1,
     has_one_answer,
-    strongest,
-    with_recommendation,
 )
 
 NAMES = ["no", "yes"]
@@ -39,46 +37,40 @@ def right_in(share: float, labels: np.ndarray = LABELS) -> np.ndarray:
     ids=["near the most frequent class", "beaten", "better", "equal"],
 )
 def test_a_model_that_nobody_should_use_is_named(predicted: np.ndarray, of_baseline: float, told: str | None) -> None:
-    found = by_accuracy(NAMES, TRAIN, LABELS, predicted, {BASELINE: right_in(of_baseline)}).headline()
+    found = by_accuracy(NAMES, TRAIN, LABELS, predicted, {BASELINE: right_in(of_baseline)}).headline
     assert told in found if told else found is None
 
 
 @pytest.mark.parametrize("labels", [np.ones(50, dtype=int), np.array([0, 1] * 5)], ids=["of one class", "too few"])
 def test_texts_that_cannot_show_that_a_model_is_better_say_nothing(labels: np.ndarray) -> None:
-    assert by_accuracy(NAMES, TRAIN, labels, labels, {BASELINE: labels}).headline() is None
+    assert by_accuracy(NAMES, TRAIN, labels, labels, {BASELINE: labels}).headline is None
 
 
-def first_line(only_model: int, only_baseline: int, both: int = 100) -> tuple[str, str]:
-    """Return the first line of a report, and the sentence below its table."""
+def report_of(only_model: int, only_baseline: int, both: int = 100) -> str:
     labels = np.arange(both + only_model + only_baseline) % 2
     right = np.repeat([True, True, False], [both, only_model, only_baseline])
     of_baseline = np.repeat([True, False, True], [both, only_model, only_baseline])
     model, baseline = (np.where(correct, labels, 1 - labels) for correct in (right, of_baseline))
-    record = by_accuracy(NAMES, TRAIN, labels, model, {BASELINE: baseline}).baseline.record
-    evaluation = {"headline": None, "linear_model": None, "texts": len(labels), "mcnemar": record}
-    return with_recommendation("report", evaluation, record), accuracy_sentence(evaluation)
+    record = by_accuracy(NAMES, TRAIN, labels, model, {BASELINE: baseline}).comparison
+    scores = {"accuracy": 0.5, "accuracy_interval_95": [0.4, 0.6], "f1": 0.5, "f1_name": "macro F1"}
+    about = {"headline": None, "texts": len(labels), "split": "test", "baselines": [{"name": BASELINE, **scores}]}
+    return scores_text({**about, **scores, "mcnemar": record})
 
 
 @pytest.mark.parametrize(
     ("only_model", "only_baseline", "both", "use", "finding"),
     [
         (40, 10, 100, "Use the Transformer: it is significantly better than NB-SVM.", "Transformer is better than"),
-        (
-            10,
-            40,
-            100,
-            "Use NB-SVM: it is significantly better than the Tran",
-            "Transformer is worse than NB-SVM: of 150",
-        ),
+        (10, 40, 100, "Use NB-SVM: it is significantly better than", "Transformer is worse than NB-SVM: of 150"),
         (12, 10, 100, "Use either model: the Transformer and NB-SVM do not differ", "do not differ significantly"),
         (6, 0, 0, "Use either model: 6 texts are too few to compare the Transf", "6 texts are too few to compare"),
     ],
 )
 def test_the_first_line_says_which_model_to_use(only_model, only_baseline, both, use: str, finding: str) -> None:
-    line, sentence = first_line(only_model, only_baseline, both)
-    assert line.startswith(f"\n**{use}")
-    assert finding in sentence
-    assert f"{only_model} are correct only with the former and {only_baseline} only with the latter" in sentence
+    report = report_of(only_model, only_baseline, both)
+    assert report.startswith(f"**{use}")
+    assert finding in report
+    assert f"{only_model} are correct only with the former and {only_baseline} only with the latter" in report
 
 
 def test_the_strongest_baseline_is_compared_with() -> None:
@@ -90,7 +82,7 @@ def test_the_strongest_baseline_is_compared_with() -> None:
         ({"strong": strong, "weak": weak}, "strong"),
         ({"weak": weak, "first": strong, "second": strong.copy()}, "first"),
     ):
-        assert strongest(references, baselines) == name
+        assert by_accuracy(NAMES, TRAIN, references, weak, baselines).comparison["baseline"] == name
 
 
 # Imbalanced classes
@@ -99,7 +91,7 @@ RARE, RARE_TRAIN = np.array([0] * 900 + [1] * 100), [0] * 90 + [1] * 9
 
 
 def by_f1(predicted: np.ndarray, baseline: np.ndarray, labels: np.ndarray = RARE) -> str | None:
-    return by_macro_f1(NAMES, RARE_TRAIN, labels, predicted, {BASELINE: baseline}).headline()
+    return by_macro_f1(NAMES, RARE_TRAIN, labels, predicted, {BASELINE: baseline}).headline
 
 
 def test_macro_f1_decides_where_classes_are_imbalanced_or_weighted() -> None:
@@ -111,7 +103,7 @@ def test_macro_f1_decides_where_classes_are_imbalanced_or_weighted() -> None:
 def test_imbalanced_classes_are_decided_by_macro_f1() -> None:
     """Where a model that finds the rare class has the lower accuracy."""
     finds, never, better = right_in(0.84, RARE), np.zeros_like(RARE), right_in(0.95, RARE)
-    by_accuracy_alone = by_accuracy(NAMES, RARE_TRAIN, RARE, finds, {BASELINE: never}).headline()
+    by_accuracy_alone = by_accuracy(NAMES, RARE_TRAIN, RARE, finds, {BASELINE: never}).headline
     assert "is worse than the answer no" in (by_accuracy_alone or "")
     assert by_f1(finds, baseline=never) is None
     values = " and ".join(f"{f1_score(RARE, each, average='macro'):.2%}" for each in (finds, better))
@@ -125,14 +117,13 @@ def test_imbalanced_classes_are_decided_by_macro_f1() -> None:
 def test_true_answers_have_no_headline_however_few_texts_are_rare() -> None:
     """Resamples without the rare class leave the interval of any model at 0."""
     few = np.array([0] * 200 + [1])
-    compared = by_macro_f1(NAMES, RARE_TRAIN, few, few, {BASELINE: np.zeros_like(few)})
-    assert compared.constant.verdict != "better"
+    assert by_macro_f1(NAMES, RARE_TRAIN, few, few, {BASELINE: np.zeros_like(few)}).comparison["verdict"] != "better"
     assert by_f1(few, few, few) is None
 
 
 def test_classes_that_no_text_has_are_left_out_of_the_average() -> None:
     labels, predicted = np.array([0] * 30 + [1] * 3), np.array([0] * 28 + [2] * 2 + [1] * 3)
-    compared = by_macro_f1(["a", "b", "c"], RARE_TRAIN, labels, predicted, {BASELINE: labels}).baseline
+    compared = by_macro_f1(["a", "b", "c"], RARE_TRAIN, labels, predicted, {BASELINE: labels}).comparison
     found = f1_score(labels, predicted, average=None)[:2].mean()
-    assert compared.record["value"] == pytest.approx(found - 1)
-    assert compared.evidence.startswith(f"macro F1 {found:.2%}".replace("%", " %"))
+    assert compared["value"] == pytest.approx(found - 1)
+    assert compared["evidence"].startswith(f"macro F1 {found:.2%}".replace("%", " %"))

@@ -4,7 +4,6 @@
 import inspect
 import json
 import shutil
-import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +11,15 @@ import pytest
 import torch
 import transformers
 from fresh_process import run_fresh
-from safetensors.torch import load_file
+from records import findings, is_as_recorded
+from safetensors.torch import load_file, save_file
 from torch import Tensor
-from write_fixtures import FAMILIES, PRESETS, SAVED, outputs_of
+from write_fixtures import PRESETS, RECORDED, SAVED, outputs_of, recorded_copy, with_code
 
 import modeling_scratch as scratch
 from modeling_scratch import fast
+from modeling_scratch.doctor.findings import Verdict
+from modeling_scratch.verify import CHECKS
 
 MODELS = sorted(SAVED.glob("*/models/*"))
 BY_THEIR_CODE = (
@@ -113,15 +115,6 @@ def test_a_folder_saved_again_is_the_same(folder: Path, tmp_path: Path) -> None:
         assert name in (tmp_path / f"{file}.py").read_text(encoding="utf-8")
 
 
-def with_code(folder: Path, top: Path) -> Path:
-    """A copy of the folder with the code that its version saved in it."""
-    family = next(family for family, prefix in FAMILIES.items() if folder.name.startswith(prefix))
-    with tarfile.open(folder.parents[1] / "code.tar.xz") as archive:
-        archive.extractall(top, [member for member in archive if member.name.startswith(family)], filter="data")
-    shutil.copytree(folder, top / family, dirs_exist_ok=True)
-    return top / family
-
-
 @pytest.mark.parametrize(
     "folder",
     [
@@ -139,6 +132,21 @@ def test_a_folder_with_its_own_code_needs_no_package(folder: Path, tmp_path: Pat
     inputs, outputs = inputs_and_outputs(folder / "expected.safetensors")
     assert_same(load_file(copy / "found.safetensors"), outputs, inputs["attention_mask"])
     assert type(auto_class_of(folder).from_pretrained(copy)).__module__.startswith("modeling_scratch.")
+
+
+RECORDS = sorted(SAVED.glob("*/records/*.json"))
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=ids_of(RECORDS))
+def test_a_record_of_a_copy_is_compared(record: Path, tmp_path: Path) -> None:
+    """Of weights in the type that the record is named after. What is changed in the copy falls short."""
+    folder = recorded_copy(record.parents[1] / "models" / RECORDED, getattr(torch, record.stem), tmp_path)
+    shutil.copyfile(record, folder / "verify.json")
+    assert is_as_recorded(folder)
+    weights = load_file(folder / "model.safetensors")
+    weights["classifier.out_proj.bias"] += 1
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    assert {name for name, found in findings(folder).items() if found.verdict is Verdict.FALLS_SHORT} == {*CHECKS}
 
 
 CONFIGS = sorted(SAVED.glob("*/presets/*.json"))

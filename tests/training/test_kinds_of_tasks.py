@@ -87,7 +87,7 @@ def check_report(run: Path, problem_type: str, scores: set[str]) -> dict:
     assert "(paired bootstrap)" in card
     assert "not calibrated" in report
     assert evaluation["headline"] is None
-    assert report.startswith("\n**Use ")
+    assert report.startswith("**Use ")
     assert "**The" not in report + card
     assert not uploaded_texts(run), "texts are quoted only if asked to"
     assert is_as_recorded(run)
@@ -142,7 +142,7 @@ def test_report_and_card_first_say_that_a_model_is_no_use(
     evaluation = content(run, "evaluation.json")
     headline, rival = evaluation["headline"], evaluation["baselines"][0]["name"]
     assert re.match(rf"The Transformer (is .* than the answer|predicts) {constant}.* for every text", headline)
-    assert (run / "results.md").read_text(encoding="utf-8").startswith(f"\n**{headline}** Use {rival} instead: ")
+    assert (run / "results.md").read_text(encoding="utf-8").startswith(f"**{headline}** Use {rival} instead: ")
     assert f"## Results\n\n**{headline}** Use {rival} instead: " in (run / "README.md").read_text(encoding="utf-8")
     predict_program.main(
         f"--model {run / 'linear'} --input {tmp_path / 'new.csv'} --output {tmp_path / 'new.jsonl'}".split()

@@ -136,7 +136,11 @@ def test_the_temperature_is_that_of_the_validation_split(run: Path, data: Path) 
     expected = fit_temperature(logits, np.array([int(row["label"]) for row in rows]))
     calibration = evaluation_of(run)["calibration"]
     assert calibration["temperature"] == pytest.approx(expected, rel=1e-4)
-    assert (calibration["validation_texts"], calibration["obstacle"], calibration["cross_fitted"]) == (120, None, False)
+    assert (calibration["validation_texts"], calibration["obstacle"], calibration["on_validation"]) == (
+        120,
+        None,
+        False,
+    )
 
 
 def test_a_resumed_run_has_the_same_weights(run: Path, data: Path, tmp_path: Path) -> None:
@@ -151,14 +155,6 @@ def test_evaluation_in_16_bits_does_not_round_the_saved_weights(data: Path, tmp_
     output = train(data, tmp_path / "run", "--bf16_full_eval")
     assert {weight.dtype for weight in load_file(output / "model.safetensors").values()} == {torch.float32}
     assert is_as_recorded(output)
-
-
-def test_without_a_test_split_the_error_is_cross_fitted(tmp_path: Path) -> None:
-    output = train(write_noisy(tmp_path / "noisy", train=160, validation=120), tmp_path / "run")
-    calibration = evaluation_of(output)["calibration"]
-    assert calibration["cross_fitted"]
-    assert calibration["temperature"] != 1
-    assert "the temperature of the other half" in (output / "results.md").read_text(encoding="utf-8")
 
 
 def random_rows(count: int, labels: int) -> Dataset:
