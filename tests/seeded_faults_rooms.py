@@ -435,7 +435,7 @@ TASKS = (
         "a model whose configuration names its task does what its head does for others",
     ),
     Fault(
-        "scores_of_validation", "run/train", "finish",
+        "scores_of_validation", "run/train", "report",
         "trainer.compute_metrics = task.metrics(training, split)", "pass",
         "the answers to the test split are compared with those of validation",
     ),
@@ -451,13 +451,12 @@ TASKS = (
     ),
     Fault(
         "predictions_pushed", "run/layout", "ENTRIES",
-        'Entry(PREDICTIONS, "predictions")', 'Entry(PREDICTIONS, "predictions", is_shared=True)',
+        '"compare", "predictions")', '"compare", "predictions", is_shared=True)',
         "a push uploads digests of the texts, which tell who has them",
     ),
     Fault(
         "overwriting_leaves_translations", "run/layout", "ENTRIES",
-        'Entry(TRANSLATIONS.format("*"), "translations")',
-        'Entry(TRANSLATIONS, "translations")',
+        'Entry(TRANSLATIONS.format("*"),', 'Entry(TRANSLATIONS,',
         "the translations of a run that is replaced stay in the folder",
     ),
 )  # fmt: skip

@@ -25,7 +25,7 @@ from .metrics import (
     class_scores,
     macro_f1_decides,
 )
-from .plots import confusion_matrix_png, predicted_against_true_png
+from .plots import CONFUSION_MATRIX, SCATTER, confusion_matrix_png, predicted_against_true_png
 from .predictions import ONE_CLASS, Predictions
 from .quoted_texts import class_words_text, examples, find_misclassified, misclassified_text, save_misclassified
 from .report_files import blocks_text, evaluated_split, quotes_texts, write_report
@@ -224,7 +224,7 @@ class OneClassReport(ClassifierReport):
 
     def draw(self, predicted: np.ndarray, evaluation: Mapping[str, Any], folder: Path) -> None:
         matrix = np.array(evaluation["confusion_matrix"])
-        confusion_matrix_png(matrix, self.data.label_names, folder / "confusion_matrix.png")
+        confusion_matrix_png(matrix, self.data.label_names, folder / CONFUSION_MATRIX)
 
 
 # Several classes, or a number, for each text
@@ -310,7 +310,7 @@ class NumberReport(ScoreReport):
     problem_type = "regression"
     metrics = NUMBERS
     curve = Curve("loss", "eval_rmse", "RMSE", "{:.4f}", greater_is_better=False)
-    picture = "predicted_against_true.png"
+    picture = SCATTER
     uncalibrated = "a number has no probability"
 
     def train_baselines(self, train_texts: list[str], seed: int) -> list[BaselineResult]:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..run.layout import CONFUSION_MATRIX as CONFUSION_MATRIX
+from ..run.layout import SCATTER as SCATTER
 from ..utils.errors import counted
 from ..utils.files import replacing
 

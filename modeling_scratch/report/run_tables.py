@@ -10,6 +10,7 @@ from typing import Any
 import datasets
 from transformers import Trainer
 
+from ..run.layout import ALL_RESULTS, HISTORY
 from ..utils.markdown import percent, table
 from .report_files import append_table
 
@@ -33,7 +34,7 @@ class Stage:
 
 def pretraining_stage(folder: Path, read: str, since: int = 0) -> Stage:
     """Return the row of a finished pretraining run: its first and its last loss on held-out texts."""
-    state, results = (_json(folder / file) for file in ("trainer_state.json", "all_results.json"))
+    state, results = (_json(folder / file) for file in (HISTORY, ALL_RESULTS))
     evaluations = [entry for entry in state["log_history"] if "eval_loss" in entry]
     first, last = evaluations[0], evaluations[-1]
     result = f"loss {first['eval_loss']:.3f} at step {first['step']:,}, then {last['eval_loss']:.3f}"
@@ -43,7 +44,7 @@ def pretraining_stage(folder: Path, read: str, since: int = 0) -> Stage:
 def fine_tuning_stage(trainer: Trainer, since: int = 0) -> Stage:
     """Return the row of a fine-tuning run that has been evaluated."""
     train: Any = trainer.train_dataset
-    results = _json(Path(trainer.args.output_dir or "") / "all_results.json")
+    results = _json(Path(trainer.args.output_dir or "") / ALL_RESULTS)
     read = f"{len(train):,} texts, {trainer.state.epoch or 0:.3g} times"
     name, value = next((name, results[f"eval_{name}"]) for name in SHOWN if f"eval_{name}" in results)
     result = f"validation {name.replace('_', ' ')} {percent(value) if name != 'rmse' else format(value, '.4g')}"

@@ -122,8 +122,7 @@ class RunArguments:
             self.disable_tqdm = not (sys.stderr.isatty() or is_in_notebook()) or None
         with checking_arguments():
             super().__post_init__()  # type: ignore[misc]
-        if self.device.type != "cpu":
-            self.logging_nan_inf_filter = False  # Trainer's check of each loss; see RunTrainer
+        self.logging_nan_inf_filter = False  # RunTrainer checks each loss, and Trainer need not
         if self.mixed_precision == "fp16" and self.device.type == "cpu":
             raise DataError("--fp16 requires a GPU; a CPU would train in float32: use --bf16 --use_cpu, or neither")
         if not self.do_train:

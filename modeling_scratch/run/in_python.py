@@ -38,6 +38,7 @@ from ..utils.command_line import check_reporters
 from ..utils.errors import DataError, one_line, panics_as_errors
 from ..utils.python_options import built
 from ..utils.retired_options import refuse_retired
+from .layout import EVALUATION, RESULTS
 from .train import train
 
 TASK = named(CLASSIFY)
@@ -129,8 +130,8 @@ def train_classifier(data: Any = None, output_dir: str | Path = "runs/demo", **o
         except SystemExit as error:
             raise KeyboardInterrupt if error.code == 128 + SIGINT else error from None
     folder = Path(output_dir)
-    scores = json.loads((folder / "evaluation.json").read_text(encoding="utf-8"))
-    return Report(folder, scores, (folder / "results.md").read_text(encoding="utf-8"))
+    scores = json.loads((folder / EVALUATION).read_text(encoding="utf-8"))
+    return Report(folder, scores, (folder / RESULTS).read_text(encoding="utf-8"))
 
 
 def _has_splits(data: Any) -> bool:

@@ -16,11 +16,12 @@ from transformers.utils.hub import PushInProgress, hf_api
 from ..data.text_pairs import shortened
 from ..report.report_files import quotes_texts
 from ..sharing.hub import REPEAT, Repository
-from ..sharing.model_card import CARD_FILE, write_card
+from ..sharing.model_card import write_card
 from ..sharing.uploads import Upload, upload_of_checkpoint, upload_of_model
 from ..sharing.verification import write_verification
 from ..utils.errors import DataError, attempt, one_line
 from .distributed import whole_model
+from .layout import CARD, VERIFICATION
 
 VERIFIED_TEXTS = 3
 CHECKPOINT = {HubStrategy.CHECKPOINT: "last-checkpoint", HubStrategy.ALL_CHECKPOINTS: "{}"}  # its folder on the Hub
@@ -41,12 +42,12 @@ class Sharing(Trainer):
     ) -> None:
         """Write the card. Of Trainer's arguments, it takes those that the run does not know."""
         if self.is_world_process_zero():
-            attempt(CARD_FILE, self._write_card, language=language, license=license, tags=tags)
+            attempt(CARD, self._write_card, language=language, license=license, tags=tags)
 
     def _write_card(self, **metadata: Any) -> None:
         folder = Path(self.args.output_dir or "")
         if not write_card(folder, self.hub_model_id, is_finished=not self.is_in_train, **metadata):
-            print(f"{folder / CARD_FILE} was edited and is kept")
+            print(f"{folder / CARD} was edited and is kept")
 
     def push_to_hub(
         self,
@@ -129,7 +130,7 @@ def share(trainer: Sharing, texts: Sequence[str]) -> None:
     folder = Path(trainer.args.output_dir or "")
     quoted = [*map(shortened, texts[:VERIFIED_TEXTS])] if quotes_texts(trainer.args) else None
     if trainer.is_world_process_zero():
-        attempt("verify.json", _verify, trainer, folder, quoted)
+        attempt(VERIFICATION, _verify, trainer, folder, quoted)
         trainer.create_model_card()
     if trainer.args.push_to_hub:
         try:

@@ -19,13 +19,12 @@ from filelock import FileLock, Timeout
 from transformers import TrainingArguments
 
 from ..bridges.model_sources import LINEAR_MODEL, LINEAR_WEIGHTS
-from ..sharing.model_files import PRETRAINING, SAVED, code_files, is_one_of
+from ..sharing.model_files import SAVED, code_files, is_one_of
 from ..sharing.run_record import DIGESTS, SELF_PRETRAINING, read_run, settings_of
 from ..utils.errors import DataError
 from ..utils.files import leftovers, remove
-from .checkpoints import UNFINISHED
 from .folder_rule import LOCK_FILE, RECORD, SET_ASIDE, entries, number_of, refusal, runs_set_aside
-from .layout import ENTRIES, LINEAR
+from .layout import ENTRIES, LINEAR, PRETRAINING, UNFINISHED
 from .resuming import rows_a_step
 
 # What a run writes, beside the code of its model.

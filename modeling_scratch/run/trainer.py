@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The trainer of every program: transformers.Trainer that is resumed exactly. What differs comes as functions.
 
-It overrides five private methods of Trainer, each with its reason, and `CapturedTrainer` a sixth.
+It overrides five private methods of Trainer, each with its reason. The bases override public methods alone.
 """
 
 import sys
@@ -30,7 +30,6 @@ from ..utils.library_messages import hidden_messages
 from .callbacks import EarlyStopping, WeightAverage, deciding_metric, print_lines
 from .captured_trainer import CapturedTrainer
 from .checkpoints import (
-    UNFINISHED,
     check_best,
     check_checkpoint,
     checkpoint_at,
@@ -45,6 +44,7 @@ from .checkpoints import (
     set_aside,
 )
 from .distributed import check_whole, reporting_lost_processes, shard_on_cpu, whole_weights
+from .layout import PICKLED_ARGUMENTS, UNFINISHED
 from .optimizers import set_rates_by_depth
 from .pushing import Sharing
 from .resuming import (
@@ -432,7 +432,7 @@ class RunTrainer(Sharing, CapturedTrainer):
         folder, target = Path(output_dir or self.args.output_dir or ""), self.target_tokenizer
         if not self.args.should_save:
             return
-        (folder / "training_args.bin").unlink(missing_ok=True)  # run_config.json has them, readable, without tokens
+        (folder / PICKLED_ARGUMENTS).unlink(missing_ok=True)  # run_config.json has them, readable, without tokens
         if target is not None and target is not self.processing_class:
             forget_last_call(target)
             target.save_pretrained(folder / TARGET_FOLDER)

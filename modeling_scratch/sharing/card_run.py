@@ -14,7 +14,7 @@ from safetensors import safe_open
 from ..data.splits import HUB_ALIASES
 from ..data.text_pairs import TextPair, column_names
 from ..report.report_files import without_texts
-from ..run.layout import RECORD
+from ..run.layout import ALL_RESULTS, EVALUATION, HISTORY, RECORD
 from ..tasks import trained_by
 from ..tasks.base import Results, Task, Use
 from .run_record import may_quote
@@ -22,7 +22,7 @@ from .run_record import may_quote
 TEXT, PAIR = "This is an example.", TextPair("What is this?", "This is an example.")  # where no text is quoted
 DEMO = "demo-reviews"  # without a data source
 SETUP_FILES = (RECORD, "config.json", "tokenizer_config.json")
-RESULT_FILES = ("evaluation.json", "all_results.json", "trainer_state.json")
+RESULT_FILES = (EVALUATION, ALL_RESULTS, HISTORY)
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,7 @@ from huggingface_hub import ModelCard
 
 from ..data.text_pairs import TEXT_FIELDS
 from ..report.report_files import examples_of
-from ..run.layout import EVALUATION, EXAMPLES
-from .model_card import CARD_FILE
+from ..run.layout import CARD, EVALUATION, EXAMPLES
 from .run_record import may_quote, read_run
 
 MOST_EXAMPLES = 6
@@ -45,7 +44,7 @@ def read_summary(name: str, is_public: bool = False) -> Summary:
     folder = Path(name)
     title, description, examples = folder.resolve().name if folder.is_dir() else name, "", []
     try:
-        card = ModelCard.load(folder / CARD_FILE, ignore_metadata_errors=True)
+        card = ModelCard.load(folder / CARD, ignore_metadata_errors=True)
         heading = TITLE.search(card.text)
         title = unescape(heading[1]).strip() if heading else title
         start = SECTION.split(card.text[heading.end() if heading else 0 :])[0]

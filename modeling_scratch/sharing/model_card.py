@@ -129,7 +129,6 @@ def limits(run: Run) -> str:
     return "\n".join(f"- {line}" for line in lines)
 
 
-CARD_FILE = CARD
 MARK = "\n<!-- Made of the run by modeling-scratch; once you edit it, it stays as it is. "
 
 
@@ -139,7 +138,7 @@ def write_card(folder: Path, name: str | None = None, is_finished: bool = True, 
     name: the model's on the Hub, if not the folder's. is_finished: the scores in the folder are those of its weights.
     extra: metadata that the run does not record, such as license and language.
     """
-    path = folder / CARD_FILE
+    path = folder / CARD
     if path.is_file() and not _is_ours(path.read_text(encoding="utf-8")):
         return False
     text = str(make_card(Run.read(folder, name, is_finished), **extra))

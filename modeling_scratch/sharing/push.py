@@ -15,13 +15,13 @@ from huggingface_hub import CommitInfo
 from huggingface_hub.utils import validate_repo_id
 
 from ..bridges.model_sources import load_tokenizers
-from ..run.layout import RECORD, VERIFICATION
+from ..run.layout import CARD, RECORD, VERIFICATION
 from ..utils.errors import DataError, attempt
 from ..utils.files import write_text
 from ..utils.options import REQUIRED, option
 from .hub import LOG_IN, Repository
 from .leaks import check_contents
-from .model_card import CARD_FILE, write_card
+from .model_card import write_card
 from .model_files import MODEL_FILES, code_files, is_one_of
 from .saved_model import load_model
 from .space import MODEL_FOLDER, space_files
@@ -79,7 +79,7 @@ def push_model(folder: Path, arguments: PushArguments, token: str) -> CommitInfo
     """Check, list and upload the files of the model. Return the commit; None for a dry run."""
     repo_id = str(arguments.repo_id)
     if (folder / RECORD).is_file() and not arguments.dry_run:
-        attempt(CARD_FILE, write_card, folder, repo_id)
+        attempt(CARD, write_card, folder, repo_id)
     upload = upload_of_model(folder, token)
     show_files(folder, repo_id, upload)
     for name in set(quoting_files(folder)).difference(upload.files):

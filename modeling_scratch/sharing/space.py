@@ -16,13 +16,13 @@ from huggingface_hub import SpaceCardData
 from transformers import AutoConfig
 
 from ..data.text_pairs import pair_columns
+from ..run.layout import CARD
 from ..tasks import action_of, named
 from ..tasks.base import Space
 from ..tasks.page import FONTS, LONGEST, MOST_WAITING, Component, boxes_of, label_of
 from ..utils.errors import DataError
 from ..utils.markdown import escaped
 from .card_summary import Summary, read_summary
-from .model_card import CARD_FILE
 from .model_files import model_files, named_code
 
 APP, REQUIREMENTS, MODEL_FOLDER = "app.py", "requirements.txt", "model"
@@ -49,7 +49,7 @@ def space_files(folder: Path, repo_id: str | None, revision: str | None = None) 
     return {
         APP: app(action, page, card, _model(config, repo_id, revision), columns),
         REQUIREMENTS: "".join(f"{name}=={number}\n" for name, number in versions.items()),
-        CARD_FILE: readme(card, repo_id, versions["gradio"]),
+        CARD: readme(card, repo_id, versions["gradio"]),
     }
 
 

@@ -31,12 +31,13 @@ from toy_names import write_conll
 import modeling_scratch
 from modeling_scratch.data.splits import DataArguments
 from modeling_scratch.report.classification_card import classification
+from modeling_scratch.run.layout import CARD
 from modeling_scratch.run.objectives import PretrainingModelArguments
 from modeling_scratch.run.pushing import share
 from modeling_scratch.run.run_folder import LOCK_FILE
 from modeling_scratch.run.trainer import RunTrainer
 from modeling_scratch.sharing.card_run import Run
-from modeling_scratch.sharing.model_card import CARD_FILE, make_card, write_card
+from modeling_scratch.sharing.model_card import make_card, write_card
 from modeling_scratch.sharing.run_record import describe_hardware, write_run
 from modeling_scratch.utils.errors import DataError
 from modeling_scratch.utils.markdown import LONGEST, escaped, excerpt, table
@@ -144,11 +145,11 @@ def rows_of(section: str) -> list[list[str]]:
 
 
 def section(folder: Path, title: str) -> str:
-    return (folder / CARD_FILE).read_text(encoding="utf-8").partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+    return (folder / CARD).read_text(encoding="utf-8").partition(f"\n## {title}\n")[2].partition("\n## ")[0]
 
 
 def test_metadata_are_valid_for_the_hub(run, hub):
-    card = ModelCard.load(run / CARD_FILE)
+    card = ModelCard.load(run / CARD)
     card.validate()
     assert "POST /api/validate-yaml" in hub.requests
     assert card.data.library_name == "transformers"
@@ -161,7 +162,7 @@ def test_metadata_are_valid_for_the_hub(run, hub):
 
 def test_metrics_are_those_of_the_evaluation(run):
     evaluation = read(run / "evaluation.json")
-    results = ModelCard.load(run / CARD_FILE).data.eval_results
+    results = ModelCard.load(run / CARD).data.eval_results
     found = {(result.metric_type, result.dataset_split): result for result in results}
     if "mcnemar" in evaluation:
         assert found["accuracy", "test"].metric_value == evaluation["accuracy"]
@@ -234,7 +235,7 @@ def test_text_stays_text():
 
 
 def test_a_card_says_what_the_run_does(run):
-    record, state, page = read(run / "run_config.json"), read(run / "trainer_state.json"), (run / CARD_FILE).read_text()
+    record, state, page = read(run / "run_config.json"), read(run / "trainer_state.json"), (run / CARD).read_text()
     rows = dict(row for row in rows_of(section(run, "Training")) if len(row) == 2)
     assert rows["steps"] == f"{state['global_step']:,}"
     assert float(rows["learning_rate"]) == record["training"]["learning_rate"]
@@ -318,13 +319,13 @@ def test_pushes_hold_the_card_and_the_code_and_no_pickle(classifier, hub):
         "Training in progress, step 18, checkpoint",
     }
     for commit in in_training:
-        assert b"Training is in progress" in commit.files[CARD_FILE].content
-        assert b"model-index" not in commit.files[CARD_FILE].content
+        assert b"Training is in progress" in commit.files[CARD].content
+        assert b"model-index" not in commit.files[CARD].content
         assert {"attention.py", "model.safetensors", "tokenizer.json"} <= set(commit.files)
     files = hub.files("user/pushed")
-    assert files[CARD_FILE] == (classifier / CARD_FILE).read_bytes()
-    assert b"model-index" in files[CARD_FILE]
-    assert b'"user/pushed"' in files[CARD_FILE]
+    assert files[CARD] == (classifier / CARD).read_bytes()
+    assert b"model-index" in files[CARD]
+    assert b'"user/pushed"' in files[CARD]
     assert {"confusion_matrix.png", "evaluation.json", "last-checkpoint/optimizer.pt"} <= set(files)
     for commit in repository.commits.values():
         assert not any("training_args" in path for path in commit.files)
@@ -333,7 +334,7 @@ def test_pushes_hold_the_card_and_the_code_and_no_pickle(classifier, hub):
 
 
 def test_a_card_is_written_anew_until_somebody_has_edited_it(copied):
-    card = copied / CARD_FILE
+    card = copied / CARD
     assert write_card(copied, "me/mine", license="mit", language="en", tags="tiny")
     found = ModelCard.load(card).data
     assert (found.license, found.language, found.model_name) == ("mit", "en", "mine")
@@ -372,10 +373,10 @@ def test_names_on_the_hub_are_links_and_paths_are_none(decoder, copied, tmp_path
 
 def test_a_run_survives_a_card_that_cannot_be_made(copied, capsys):
     (copied / "run_config.json").write_text("{}")
-    (copied / CARD_FILE).unlink()
+    (copied / CARD).unlink()
     share(trainer_of(copied), ["the cat sees"])
     assert "WARNING: README.md could not be written: " in capsys.readouterr().err
-    assert not (copied / CARD_FILE).exists()
+    assert not (copied / CARD).exists()
 
 
 def test_a_push_that_fails_says_how_to_repeat_it(copied, hub):

@@ -22,7 +22,6 @@ from transformers.trainer_callback import CallbackHandler, DefaultFlowCallback
 
 from modeling_scratch.run import trainer as survival
 from modeling_scratch.run.checkpoints import (
-    MANIFEST,
     average_weights,
     check_checkpoint,
     checkpoint_to_resume,
@@ -32,8 +31,8 @@ from modeling_scratch.run.checkpoints import (
     set_aside,
     step_of,
 )
+from modeling_scratch.run.layout import CARD, MANIFEST
 from modeling_scratch.run.run_folder import LOCK_FILE, locked
-from modeling_scratch.sharing.model_card import CARD_FILE
 from modeling_scratch.utils.errors import DataError
 from modeling_scratch.utils.files import flush
 
@@ -90,7 +89,7 @@ def test_the_checkpoint_before_a_damaged_one_is_used(
 
 def said_of_weights(output: Path) -> str:
     """What the model card says of them."""
-    card = (output / CARD_FILE).read_text("utf-8")
+    card = (output / CARD).read_text("utf-8")
     return next(line for line in card.splitlines() if line.startswith("- The weights"))
 
 
@@ -113,7 +112,7 @@ def test_a_run_does_not_go_on_when_its_best_checkpoint_is_lost(data: Path, made:
     assert {checkpoint: content(checkpoint) for checkpoint in checkpoints_in(output)} == before
     remedy = "--resume_from_checkpoint last --eval_strategy no --save_total_limit 1"
     finish("best", data, output, extra=f"{CHOSEN} {remedy}")
-    assert "best checkpoint on the validation split" not in (output / CARD_FILE).read_text("utf-8")
+    assert "best checkpoint on the validation split" not in (output / CARD).read_text("utf-8")
     assert check_checkpoint(last) is None, "the last one is not deleted for a best one that nobody takes"
 
 

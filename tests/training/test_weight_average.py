@@ -9,8 +9,9 @@ from conftest import redraw
 from transformers import TrainerCallback
 
 from modeling_scratch import ScratchEncoderForSequenceClassification, presets
-from modeling_scratch.run.callbacks import AVERAGE_FILE, WeightAverage
+from modeling_scratch.run.callbacks import WeightAverage
 from modeling_scratch.run.classifier_arguments import ClassifierTrainingArguments
+from modeling_scratch.run.layout import AVERAGE
 from modeling_scratch.run.trainer import RunTrainer
 from modeling_scratch.utils.errors import DataError
 
@@ -66,7 +67,7 @@ def test_a_resumed_run_ends_with_the_same_average(tmp_path: Path) -> None:
     assert torch.equal(flat(resumed), flat(whole))
     checkpoint = ScratchEncoderForSequenceClassification.from_pretrained(tmp_path / "whole" / "checkpoint-5")
     assert torch.equal(flat(checkpoint), trace.steps[4]), "a checkpoint holds the weights that training goes on with"
-    (tmp_path / "stopped" / "checkpoint-5" / AVERAGE_FILE).unlink()
+    (tmp_path / "stopped" / "checkpoint-5" / AVERAGE).unlink()
     with pytest.raises(DataError, match="--ema_decay 0"):
         train(tmp_path / "stopped", 0.9, resume=True)
 
