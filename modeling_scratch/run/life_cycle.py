@@ -166,21 +166,11 @@ def summary(trainer: Any, checkpoint: str | None) -> str:
     rate = f", {steps / seconds:,.1f} per second" if steps else ""
     since = f" since step {step_of(checkpoint):,}" if checkpoint else ""
     weights = sum(weight.numel() for weight in whole_model(trainer).parameters())
+    described = [entry for entry in ENTRIES if entry.what]
+    files = [f"{path.name} ({entry.what})" for entry in described for path in sorted(output.glob(entry.name))]
     return (
         f"{steps:,} steps{since} in {duration(seconds)}{rate}, evaluations and checkpoints included, "
         f"{trainer.seconds_for_data / seconds:.1%} of it waiting for data; "
         f"{times(state.epoch or 0, 'epoch')}, {weights:,} parameters\n"
-        f"saved in {output}: the model and its tokenizer, {', '.join(_files_in(output))}"
+        f"saved in {output}: the model and its tokenizer, {', '.join(files)}"
     )
-
-
-def pipeline_call(arguments: str) -> str:
-    """Return the line of Python that makes a pipeline with these arguments."""
-    return f"import modeling_scratch, transformers; transformers.pipeline({arguments})"
-
-
-def _files_in(folder: Path) -> list[str]:
-    """Return the descriptions of the output files that exist."""
-    return [
-        f"{path.name} ({entry.what})" for entry in ENTRIES if entry.what for path in sorted(folder.glob(entry.name))
-    ]

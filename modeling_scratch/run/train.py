@@ -18,7 +18,7 @@ from ..utils.errors import DataError
 from ..utils.markdown import as_python, excerpt
 from ..utils.terminal import told
 from .arguments import checking_arguments, choose_epoch_on_validation, inputs_of
-from .life_cycle import Run, pipeline_call, summary
+from .life_cycle import Run, summary
 from .pushing import share
 from .run_folder import alone, delete_set_aside
 from .search import of_trial, search, with_dropout
@@ -201,4 +201,5 @@ def answered(task: Task, folder: Path, texts: list[str], trust_remote_code: bool
     for parts in map(parts_of, texts):
         shown = " | ".join(excerpt(part, LONGEST_TEXT) for part in parts)
         rows.append(f"{shown}\n    {excerpt(task.sample(pipe, *parts))}")
-    return "\n".join(["", pipeline_call(f'"{name}", model={str(folder)!r}{given}'), *rows])
+    call = f'transformers.pipeline("{name}", model={str(folder)!r}{given})'
+    return "\n".join(["", f"import modeling_scratch, transformers; {call}", *rows])

@@ -3,7 +3,6 @@
 
 import json
 import random
-import re
 import shutil
 from itertools import count
 from pathlib import Path
@@ -64,7 +63,7 @@ def train(folder: Path, output: Path, extra: str = "") -> None:
 
 REFUSED = {
     "--do_train False": "--do_train False is not supported",
-    "--precision auto --fp16 True": "exclude each other",
+    "--precision auto": "--precision is retired: use --bf16 True",
     "--output_dir=": "--output_dir '': must be a local folder",
     "--output_dir s3://bucket/run": "--output_dir 's3://bucket/run': must be a local folder",
     "--use_liger_kernel True": "pip install liger-kernel",
@@ -301,14 +300,6 @@ def test_bfloat16_learns_as_float32_does_and_keeps_its_weights(reviews: Path, tm
         assert {weight.dtype for weight in load_file(output / "model.safetensors").values()} == {torch.float32}
     assert losses["bfloat16"] == pytest.approx(losses["float32"], rel=0.01)
     assert losses["bfloat16"] != losses["float32"]
-
-
-def test_precision_auto_is_bfloat16_where_the_processor_has_instructions_for_it(tmp_path: Path) -> None:
-    flags = Path("/proc/cpuinfo")
-    if not hasattr(torch.cpu, "get_capabilities") or not flags.exists():
-        pytest.skip("the processor cannot be asked")
-    arguments = ClassifierTrainingArguments(str(tmp_path), precision="auto", use_cpu=True)
-    assert arguments.bf16 == bool(re.search(r"\b(avx512_bf16|amx_bf16)\b", flags.read_text()))
 
 
 def test_accumulated_batches_of_a_native_class_are_one_batch(tmp_path: Path) -> None:
