@@ -435,7 +435,7 @@ TASKS = (
         "a model whose configuration names its task does what its head does for others",
     ),
     Fault(
-        "scores_of_validation", "run/train", "report",
+        "scores_of_validation", "run/train", "finish",
         "trainer.compute_metrics = task.metrics(training, split)", "pass",
         "the answers to the test split are compared with those of validation",
     ),

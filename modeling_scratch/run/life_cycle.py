@@ -174,3 +174,8 @@ def summary(trainer: Any, checkpoint: str | None) -> str:
         f"{times(state.epoch or 0, 'epoch')}, {weights:,} parameters\n"
         f"saved in {output}: the model and its tokenizer, {', '.join(files)}"
     )
+
+
+def pipeline_call(arguments: str) -> str:
+    """Return the line of Python that makes a pipeline with these arguments."""
+    return f"import modeling_scratch, transformers; transformers.pipeline({arguments})"

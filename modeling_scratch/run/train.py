@@ -18,7 +18,7 @@ from ..utils.errors import DataError
 from ..utils.markdown import as_python, excerpt
 from ..utils.terminal import told
 from .arguments import checking_arguments, choose_epoch_on_validation, inputs_of
-from .life_cycle import Run, summary
+from .life_cycle import Run, pipeline_call, summary
 from .pushing import share
 from .run_folder import alone, delete_set_aside
 from .search import of_trial, search, with_dropout
@@ -42,7 +42,7 @@ def train(task: Task, *options: Any) -> None:
     """Run a training. Input errors are raised before it starts. options: those of `task.arguments`."""
     task.check(*options)
     check_score(task, options[-1])
-    run = task.open(*options) or Run.open(f"scripts/{task.program}.py", *options, inputs_of(*options[:2]))
+    run = task.open(*options) or _open(task, *options)
     data = read(task, run)
     task.complete(run, data)
     if getattr(run.groups["training"], "search_trials", 0):
@@ -59,20 +59,50 @@ def train(task: Task, *options: Any) -> None:
     carry_out(task, run, data, tokenizer, baselines, stages)
 
 
+def check_score(task: Task, arguments: Any) -> None:
+    """Raise `DataError` for a score to choose by that no evaluation of the task has."""
+    name = arguments.metric_for_best_model if arguments.names_best_metric and task.scores else None
+    if name and name.removeprefix("eval_") not in ("loss", *task.scores):
+        raise DataError(f"--metric_for_best_model {name}: the choices are loss, {', '.join(task.scores)}")
+
+
 def carry_out(
     task: Task, run: Run, data: Any, tokenizer: Any, baselines: Any = None, stages: Sequence[Any] = ()
 ) -> None:
-    """Train, save, evaluate on the test split, or on validation if there is none, report and share."""
+    """Train, save, evaluate, report and share, in a run whose data has been checked."""
     training, trainer = start(task, run, data, tokenizer)
     training.baselines, training.stages = baselines, stages
-    split = evaluated_split(data.splits)
-    run.train(trainer, evaluates=split in task.evaluates, settle=partial(task.settle, training, trainer))
-    report(task, training, trainer, split)
-    share(trainer, data.texts(split))
-    if run.is_main:
-        if texts := task.sample_texts(training, split):
-            print(answered(task, run.folder, texts, run.options.trust_remote_code))
-        print(f"\n{summary(trainer, run.checkpoint)}", *task.next_commands(run.folder, data), sep="\n")
+    finish(task, training, trainer)
+
+
+def _open(task: Task, options: Any, data: Any, arguments: Any) -> Run:
+    return Run.open(f"scripts/{task.program}.py", options, data, arguments, inputs_of(options, data))
+
+
+def read(task: Task, run: Run) -> Any:
+    """Read and check the data of a run."""
+    with told("reading the data"):
+        data = task.read(run.groups["data"])
+        run.check_data(data.digests())
+        described = data.describe()
+    print(described)
+    return data
+
+
+def choose_epoch(task: Task, run: Run, data: Any) -> None:
+    """Decide by which score of validation the epoch is chosen, if it is. Raises `DataError` if it cannot be."""
+    arguments = run.groups["training"]
+    if best_by := task.best(data, arguments):
+        choose_epoch_on_validation(arguments, data, best_by)
+
+
+def prepared(task: Task, options: Any, arguments: Any, data: Any, tokenizer: Any) -> Training:
+    """Build the model, and encode the data."""
+    training = Training(options, arguments, data, tokenizer, task.build_model(options, data, tokenizer))
+    training.answerer = task.answerer(training)
+    with told("encoding the texts"):
+        training.encoded = {split: task.encode(training, split) for split in data.splits}
+    return training
 
 
 def start(task: Task, run: Run, data: Any, tokenizer: Any) -> tuple[Training, RunTrainer]:
@@ -93,42 +123,6 @@ def fit(task: Task, run: Run, data: Any, tokenizer: Any) -> Any:
     _, trainer = start(task, run, data, tokenizer)
     run.train(trainer)
     return trainer
-
-
-# The steps of a run
-
-
-def check_score(task: Task, arguments: Any) -> None:
-    """Raise `DataError` for a score to choose by that no evaluation of the task has."""
-    name = arguments.metric_for_best_model if arguments.names_best_metric and task.scores else None
-    if name and name.removeprefix("eval_") not in ("loss", *task.scores):
-        raise DataError(f"--metric_for_best_model {name}: the choices are loss, {', '.join(task.scores)}")
-
-
-def read(task: Task, run: Run) -> Any:
-    """Read and check the data of a run."""
-    with told("reading the data"):
-        data = task.read(run.groups["data"])
-        run.check_data(data.digests())
-        described = data.describe()
-    print(described)
-    return data
-
-
-def choose_epoch(task: Task, run: Run, data: Any) -> None:
-    """Decide by which score of validation the epoch is chosen, if it is."""
-    arguments = run.groups["training"]
-    if best_by := task.best(data, arguments):
-        choose_epoch_on_validation(arguments, data, best_by)
-
-
-def prepared(task: Task, options: Any, arguments: Any, data: Any, tokenizer: Any) -> Training:
-    """Build the model, and encode the data."""
-    training = Training(options, arguments, data, tokenizer, task.build_model(options, data, tokenizer))
-    training.answerer = task.answerer(training)
-    with told("encoding the texts"):
-        training.encoded = {split: task.encode(training, split) for split in data.splits}
-    return training
 
 
 @checking_arguments()
@@ -169,25 +163,31 @@ def search_arguments(task: Task, run: Run, data: Any) -> str:
 
     run.start(trainer_of({}), data.notes, labels=data.label_names)
     metric, _ = task.best(data, arguments) or ("loss", False)
-    found = search(arguments, options.config_overrides, metric, attempt)
+    report = search(arguments, options.config_overrides, metric, attempt)
     delete_set_aside(run.folder)
-    return found
+    return report
 
 
-def report(task: Task, training: Training, trainer: RunTrainer, split: str) -> None:
-    """Write and print the scores of a split. Each process has to call this."""
-    is_main, predicted = training.run.is_main, None
+def finish(task: Task, training: Training, trainer: RunTrainer) -> None:
+    """Train, save, and evaluate on the test split, or on validation if there is none."""
+    run, data, split = training.run, training.data, evaluated_split(training.data.splits)
+    run.train(trainer, evaluates=split in task.evaluates, settle=partial(task.settle, training, trainer))
+    predicted = None
     if task.predicts:
         trainer.compute_metrics = task.metrics(training, split)
         predicted = predict_split(trainer, training.encoded[split].rows, split)
-    if not (is_main or task.reports_everywhere):
-        return
-    with told("writing the report: baselines, intervals and plots"):
-        results = task.report(training, trainer, split, predicted)
-    if is_main:
-        if results.evaluation is not None:  # else, the task has written it
-            write_report(trainer, results.text, results.evaluation, task.curve)
-        print(f"\n{results.text}")
+    if run.is_main or task.reports_everywhere:
+        with told("writing the report: baselines, intervals and plots"):
+            report = task.report(training, trainer, split, predicted)
+        if run.is_main:
+            if report.evaluation is not None:  # else, the task has written it
+                write_report(trainer, report.text, report.evaluation, task.curve)
+            print(f"\n{report.text}")
+    share(trainer, data.texts(split))
+    if run.is_main:
+        if texts := task.sample_texts(training, split):
+            print(answered(task, run.folder, texts, run.options.trust_remote_code))
+        print(f"\n{summary(trainer, run.checkpoint)}", *task.next_commands(run.folder, data), sep="\n")
 
 
 def answered(task: Task, folder: Path, texts: list[str], trust_remote_code: bool) -> str:
@@ -201,5 +201,4 @@ def answered(task: Task, folder: Path, texts: list[str], trust_remote_code: bool
     for parts in map(parts_of, texts):
         shown = " | ".join(excerpt(part, LONGEST_TEXT) for part in parts)
         rows.append(f"{shown}\n    {excerpt(task.sample(pipe, *parts))}")
-    call = f'transformers.pipeline("{name}", model={str(folder)!r}{given})'
-    return "\n".join(["", f"import modeling_scratch, transformers; {call}", *rows])
+    return "\n".join(["", pipeline_call(f'"{name}", model={str(folder)!r}{given}'), *rows])
