@@ -15,21 +15,11 @@ from ..sharing.run_record import DIGESTS, write_run
 from ..utils.errors import DataError, duration, times
 from .arguments import checking_arguments
 from .checkpoints import checkpoint_to_resume, has_checkpoint, step_of
+from .continued import ROWS_A_STEP, check_arguments, check_same_data, check_schedule
 from .distributed import whole_model
 from .layout import ENTRIES, RECORD
 from .resuming import rows_a_step
-from .run_folder import (
-    FIXED,
-    ROWS_A_STEP,
-    check,
-    check_same_data,
-    check_schedule,
-    check_step,
-    check_unchanged,
-    claim,
-    delete_set_aside,
-    refuse_links,
-)
+from .run_folder import check, claim, delete_set_aside, refuse_links
 
 
 @dataclass
@@ -65,9 +55,7 @@ class Run:
         run.continues = run.checkpoint is not None or goes_on
         if run.continues:
             refuse_links(run.folder)
-            check_unchanged(run.folder, run.groups, FIXED if run.checkpoint else ())
-            if run.checkpoint:
-                check_step(run.folder, training)
+            check_arguments(run.folder, run.groups, run.checkpoint is not None)
         elif run.is_main:
             check(run.folder, training.overwrite, inputs)  # type: ignore[attr-defined]
         set_seed(training.seed)

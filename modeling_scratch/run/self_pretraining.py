@@ -31,10 +31,11 @@ from ..utils.errors import DataError, counted, duration
 from ..utils.options import option
 from .arguments import inputs_of
 from .checkpoints import has_checkpoint
+from .continued import check_unchanged
 from .encoder_models import ModelArguments, build_tokenizer, preset_of
 from .layout import PRETRAINING
 from .life_cycle import Run
-from .run_folder import check_unchanged, has_pretraining
+from .run_folder import has_pretraining
 from .train import carry_out, choose_epoch, make_trainer, prepared
 
 ROW_TOKENS, ROWS = 256, 32  # of a step

@@ -94,7 +94,7 @@ def said_of_weights(output: Path) -> str:
 
 
 # A greater loss counts as better: the first of three checkpoints is the best.
-CHOSEN = "--layer_decay 0.9 --save_total_limit 3 --metric_for_best_model loss --greater_is_better True"
+CHOSEN = "--save_total_limit 3 --metric_for_best_model loss --greater_is_better True"
 
 
 def test_a_run_does_not_go_on_when_its_best_checkpoint_is_lost(data: Path, made: Made, tmp_path: Path) -> None:
