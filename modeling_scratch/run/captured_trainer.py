@@ -276,7 +276,7 @@ class Replays:
 
     def end(self) -> None:
         """Free the graphs and the buffers. Gradients that an update still needs stay with their weights."""
-        self.trainer.accelerator.clip_grad_norm_ = self.clips_eagerly  # type: ignore[method-assign]
+        self.trainer.accelerator.clip_grad_norm_ = self.clips_eagerly
         self.graphs.clear()
         self.buffers.clear()
 

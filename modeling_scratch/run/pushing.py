@@ -130,7 +130,7 @@ def share(trainer: Sharing, texts: Sequence[str]) -> None:
     folder = Path(trainer.args.output_dir or "")
     quoted = [*map(shortened, texts[:VERIFIED_TEXTS])] if quotes_texts(trainer.args) else None
     if trainer.is_world_process_zero():
-        tokenizer = trainer.processing_class
+        tokenizer: Any = trainer.processing_class
         attempt(VERIFICATION, lambda: write_verification(whole_model(trainer), tokenizer, folder, quoted))
         trainer.create_model_card()
     if trainer.args.push_to_hub:

@@ -99,8 +99,8 @@ def choose_epoch(task: Task, run: Run, data: Any) -> None:
 def prepared(task: Task, options: Any, arguments: Any, data: Any, tokenizer: Any) -> Training:
     """Build the model, and encode the data."""
     training = Training(options, arguments, data, tokenizer, task.build_model(options, data, tokenizer))
-    training.answerer = task.answerer(training)
     with told("encoding the texts"):
+        training.answerer = task.answerer(training)
         training.encoded = {split: task.encode(training, split) for split in data.splits}
     return training
 
