@@ -43,7 +43,7 @@ from .checkpoints import (
     seal,
     set_aside,
 )
-from .distributed import check_whole, reporting_lost_processes, shard_on_cpu, whole_weights
+from .distributed import reporting_lost_processes, shard_on_cpu, whole_weights
 from .layout import PICKLED_ARGUMENTS, UNFINISHED
 from .optimizers import set_rates_by_depth
 from .pushing import Sharing
@@ -59,6 +59,7 @@ from .resuming import (
 )
 
 WHAT_TO_TRY = "try a lower --learning_rate, more --warmup_steps, --max_grad_norm 1, or neither --fp16 nor --bf16"
+DDP = "scripts/accelerate/ddp.yaml"
 DATA_SHARE = "train_data_share"  # of the time of a training, in which it waited for batches
 Change = Callable[[optim.Optimizer, nn.Module], None]  # of a fresh optimizer
 
@@ -96,8 +97,8 @@ class RunTrainer(Sharing, CapturedTrainer):
             self.model_accepts_loss_kwargs = False
         self.train_collator, self.train_sampler = train_collator, train_sampler
         self.smooths_in_model, self.changes = smooths_in_model, changes
-        if whole_for:
-            check_whole(self, whole_for)
+        if whole_for and (self.is_fsdp_enabled or self.is_deepspeed_enabled):
+            raise DataError(f"{whole_for} requires the whole model in each process: launch it with {DDP}")
         if smooths_in_model:
             self.label_smoother = None  # that of Trainer takes the labels from the model
         self.target_tokenizer, self.keeps_checkpoints = target_tokenizer, keeps_checkpoints
