@@ -6,9 +6,8 @@ from copy import copy
 from math import ceil
 from pathlib import Path
 from shlex import quote
-from typing import Any, TypeVar
+from typing import Any
 
-from transformers import TrainingArguments
 from transformers.trainer_utils import SaveStrategy
 
 from ..bridges.model_sources import with_override
@@ -21,7 +20,6 @@ TRIED = ("learning_rate", "per_device_train_batch_size", "num_train_epochs", "dr
 HIGHEST_DROPOUT = 0.5
 REFUSED = ("resume_from_checkpoint", "push_to_hub", "load_best_model_at_end", "early_stopping_patience")
 
-AnyArguments = TypeVar("AnyArguments", bound=TrainingArguments)
 Scores = Mapping[str, float]  # of an evaluation
 
 
@@ -64,7 +62,7 @@ def with_dropout(overrides: str | None, values: Mapping[str, Any]) -> str | None
     return with_override(overrides, "hidden_dropout", values["dropout"]) if "dropout" in values else overrides
 
 
-def of_trial(arguments: AnyArguments, values: Mapping[str, Any]) -> AnyArguments:
+def of_trial(arguments: Any, values: Mapping[str, Any]) -> Any:
     """Return the arguments of a trial, which saves no checkpoints. values: those that it tries."""
     trial = copy(arguments)
     trial.save_strategy, trial.load_best_model_at_end = SaveStrategy.NO, False

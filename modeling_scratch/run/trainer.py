@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from shutil import disk_usage
 from signal import Signals
@@ -96,7 +97,10 @@ class RunTrainer(Sharing, CapturedTrainer):
         if not isinstance(self.model, ScratchPreTrainedModel):  # others take num_items_in_batch, and ignore it
             self.model_accepts_loss_kwargs = False
         self.train_collator, self.train_sampler = train_collator, train_sampler
-        self.smooths_in_model, self.changes = smooths_in_model, changes
+        self.smooths_in_model, self.changes = smooths_in_model, list(changes)
+        if (layer_decay := getattr(self.args, "layer_decay", None) or 1) != 1:
+            body: str = self.model.base_model_prefix
+            self.changes.insert(0, partial(set_rates_by_depth, body=body, decay=layer_decay))
         if whole_for and (self.is_fsdp_enabled or self.is_deepspeed_enabled):
             raise DataError(f"{whole_for} requires the whole model in each process: launch it with {DDP}")
         if smooths_in_model:
@@ -167,13 +171,8 @@ class RunTrainer(Sharing, CapturedTrainer):
 
     def create_optimizer(self, model: nn.Module | None = None) -> optim.Optimizer:
         is_new, optimizer = self.optimizer is None, super().create_optimizer(model)
-        decay: float = getattr(self.args, "layer_decay", None) or 1
-        whole: Any = self.model
-        changed = whole if model is None else model
-        if is_new and decay != 1:
-            set_rates_by_depth(optimizer, changed, whole.base_model_prefix, decay)
         for change in self.changes if is_new else ():
-            change(optimizer, changed)
+            change(optimizer, self.model if model is None else model)
         return optimizer
 
     def create_scheduler(self, *args: Any, **kwargs: Any) -> Any:
