@@ -3,6 +3,7 @@
 
 import json
 import random
+import re
 import shutil
 from itertools import count
 from pathlib import Path
@@ -197,6 +198,30 @@ def test_pretraining_stops_early_by_its_loss_and_keeps_the_best(tmp_path: Path, 
         pretrain.main(f"{options} --resume_from_checkpoint last".split())
         assert (run / "model.safetensors").read_bytes() == weights
         assert history(run, "eval_loss") == [*losses, kept]
+
+
+# What is printed
+
+
+VALUES = r"loss [\d.]+, gradient norm [\d.]+, rate [\d.e-]+"
+COUNTS = "--include_num_input_tokens_seen True"  # with which Trainer logs times, too
+
+
+@pytest.mark.parametrize(("has_bar", "counts"), [(False, COUNTS), (True, "")], ids=["lines", "bar"])
+def test_a_log_entry_is_a_line(has_bar: bool, counts: str, reviews: Path, tmp_path: Path, capsys) -> None:
+    """With and without a progress bar."""
+    options = f"--max_steps 2 --per_device_train_batch_size 160 --logging_steps 1 --ema_decay 0.9 {counts}"
+    train(reviews, tmp_path / "run", f"{options} --disable_tqdm {not has_bar}")
+    printed = capsys.readouterr()
+    lines = [line for line in printed.out.splitlines() if line.startswith("step ")]
+    of_steps = rf"step [12] of 2 \(epoch \d\.\d\d\): {VALUES}(, num input tokens|$)"
+    assert sum(bool(re.match(of_steps, line)) for line in lines) == 2
+    evaluated = r": validation loss [\d.]+, accuracy [\d.]+, f1 [\d.]+"
+    assert sum(bool(re.search(evaluated, line)) for line in lines) == 2
+    assert re.search(f"^the saved weights{evaluated}", printed.out, re.MULTILINE)
+    assert "{'" not in printed.out + printed.err
+    assert "runtime" not in printed.out
+    assert ("%|" in printed.err) == has_bar
 
 
 # The search
