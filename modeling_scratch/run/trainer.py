@@ -99,7 +99,7 @@ class RunTrainer(Sharing, CapturedTrainer):
         self.train_collator, self.train_sampler = train_collator, train_sampler
         self.smooths_in_model, self.changes = smooths_in_model, list(changes)
         if (layer_decay := getattr(self.args, "layer_decay", None) or 1) != 1:
-            body: str = self.model.base_model_prefix
+            body: Any = self.model.base_model_prefix
             self.changes.insert(0, partial(set_rates_by_depth, body=body, decay=layer_decay))
         if whole_for and (self.is_fsdp_enabled or self.is_deepspeed_enabled):
             raise DataError(f"{whole_for} requires the whole model in each process: launch it with {DDP}")

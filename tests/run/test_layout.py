@@ -5,6 +5,7 @@ import ast
 from pathlib import Path
 
 from modeling_scratch.run import layout
+from modeling_scratch.run.run_folder import claim
 
 PACKAGE = Path(__file__).parents[2] / "modeling_scratch"
 OF_THEIR_OWN = {"exporting", "benchmark"}  # rooms that write folders which no run reads
@@ -29,3 +30,13 @@ def test_each_says_which_module_writes_it() -> None:
     for name, module in of_modules:
         if name in constants and module != "Trainer":
             assert constants[name] in (PACKAGE / f"{module}.py").read_text(encoding="utf-8"), name
+
+
+def test_what_runs_write_is_set_aside_for_another_and_nothing_else(tmp_path: Path) -> None:
+    ours = {"run_config.json", "test.translations.txt", "predictions.jsonl", "search.json", "model.safetensors"}
+    theirs = {"thesis.txt", "notes.md", "translations.txt"}
+    for name in ours | theirs:
+        (tmp_path / name).write_text("{}")
+    claim(tmp_path)
+    assert {path.name for path in (tmp_path / "_replaced-1").iterdir()} == ours
+    assert {path.name for path in tmp_path.iterdir()} == theirs | {"_replaced-1"}
