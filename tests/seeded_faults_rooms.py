@@ -533,7 +533,7 @@ FIRST = {
     "tasks/answerer": ("tag",),
     "tasks/__init__": ("a_sixth_task",),
     "run/train": ("every_task", "answer", "translate", "model_card", "temperature"),
-    "run/layout": ("push_to_hub", "every_task"),
+    "run/layout": ("layout", "push_to_hub"),
     "course/comparing": ("checks",),
     "course/building": ("lessons",),
     "course/lessons": ("lessons",),
