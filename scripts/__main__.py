@@ -1,9 +1,8 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The command modeling-scratch: dispatch to the programs, with help and completion without heavy imports.
+"""The command modeling-scratch: dispatch to the programs, with help without heavy imports.
 
     modeling-scratch                            # list the programs
     modeling-scratch train-classifier --help    # show a program's options
-    eval "$(modeling-scratch completion)"       # enable completion in bash, or in zsh with bashcompinit
 
 `--help` prints the texts in help/, and help/options.json refuses wrong options at once. `python
 scripts/maintenance/write_help.py` generates both from the parsers.
@@ -11,7 +10,6 @@ scripts/maintenance/write_help.py` generates both from the parsers.
 
 import ast
 import os
-import re
 import runpy
 import sys
 from collections.abc import Sequence
@@ -46,6 +44,7 @@ PROGRAMS = {
     "benchmark": "benchmark",
 }
 RETIRED = {
+    "completion": "`modeling-scratch` lists the programs, and `modeling-scratch PROGRAM --help` their options",
     "load-test": "start `modeling-scratch serve`, and use hey, wrk or locust",
     "verify": "use `modeling-scratch doctor FOLDER --checks recorded_files recorded_answers`",
 }
@@ -57,18 +56,6 @@ EXTRAS = {
     "search": ("optuna",),
     "report": ("tensorboard",),
 }
-COMPLETION = """_modeling_scratch() {{
-    local word="${{COMP_WORDS[COMP_CWORD]}}" words=""
-    if [ "$COMP_CWORD" -eq 1 ]; then
-        words="{names}"
-    elif [[ "$word" == -* ]]; then
-        case "${{COMP_WORDS[1]}}" in
-{cases}
-        esac
-    fi
-    COMPREPLY=($(compgen -W "$words" -- "$word"))
-}}
-complete -o default -F _modeling_scratch modeling-scratch"""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -77,13 +64,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(overview())
     elif name == "--version":
         print(version("modeling-scratch"))
-    elif name == "completion":
-        print(completion())
     elif name in RETIRED:
         print(f"modeling-scratch {name}: error: it is retired: {RETIRED[name]}", file=sys.stderr)
         sys.exit(2)
     elif name not in PROGRAMS:
-        close = get_close_matches(name, [*PROGRAMS, "completion"], 1)
+        close = get_close_matches(name, PROGRAMS, 1)
         hint = f"did you mean {close[0]}?" if close else "modeling-scratch --help lists them"
         sys.exit(f"modeling-scratch: error: unknown program {name!r}; {hint}")
     elif {"-h", "--help"} & set(rest):
@@ -116,7 +101,6 @@ def run(name: str, arguments: Sequence[str]) -> None:
 
 def overview() -> str:
     lines = [f"  {name:18} {summary(name)}" for name in PROGRAMS]
-    lines.append(f"  {'completion':18} Print the completion of these names and their options for bash and zsh.")
     notes = [
         "PROGRAM --help lists its options. Each program also takes --textbook: it runs the formulas of the files, such",
         "as eager_attention, in place of fused kernels and of the engine, so that an edit of them has its effect.",
@@ -132,12 +116,6 @@ def summary(name: str) -> str:
 
 def help_of(name: str) -> str:
     return (FOLDER / "help" / f"{name}.txt").read_text(encoding="utf-8")
-
-
-def completion() -> str:
-    options = {name: re.findall(r"^  (?:-\w, )?(--\w+)", help_of(name), re.MULTILINE) for name in PROGRAMS}
-    cases = "\n".join(f'            {name}) words="{" ".join(found)}" ;;' for name, found in options.items())
-    return COMPLETION.format(names=" ".join([*PROGRAMS, "completion"]), cases=cases)
 
 
 if __name__ == "__main__":

@@ -48,9 +48,8 @@ def check_command_line(name: str, arguments: Sequence[str]) -> None:
         return
     known = json.loads(OPTIONS.read_text(encoding="utf-8"))
     parser = Parser(prog=f"modeling-scratch {name}", allow_abbrev=False, add_help=False)
-    is_same = known["transformers"]["version"] == version(
-        "transformers"
-    )  # others have other options, and choices of them
+    # Other versions have other options, and choices of them.
+    is_same = known["transformers"]["version"] == version("transformers")
     parser.retired = {**known["retired"], **known["retired_by"].get(name, {})}
     for key in known["programs"][name]:
         option = known["options"][key]

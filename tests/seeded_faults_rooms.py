@@ -451,13 +451,12 @@ TASKS = (
     ),
     Fault(
         "predictions_pushed", "run/layout", "ENTRIES",
-        'Entry(PREDICTIONS, "predictions")', 'Entry(PREDICTIONS, "predictions", is_shared=True)',
+        '"compare", "predictions")', '"compare", "predictions", is_shared=True)',
         "a push uploads digests of the texts, which tell who has them",
     ),
     Fault(
         "overwriting_leaves_translations", "run/layout", "ENTRIES",
-        'Entry(TRANSLATIONS.format("*"), "translations")',
-        'Entry(TRANSLATIONS, "translations")',
+        'Entry(TRANSLATIONS.format("*"),', 'Entry(TRANSLATIONS,',
         "the translations of a run that is replaced stay in the folder",
     ),
 )  # fmt: skip
@@ -534,7 +533,7 @@ FIRST = {
     "tasks/answerer": ("tag",),
     "tasks/__init__": ("a_sixth_task",),
     "run/train": ("every_task", "answer", "translate", "model_card", "temperature"),
-    "run/layout": ("push_to_hub", "every_task"),
+    "run/layout": ("layout", "push_to_hub"),
     "course/comparing": ("checks",),
     "course/building": ("lessons",),
     "course/lessons": ("lessons",),

@@ -24,7 +24,6 @@ from ..modeling_encoder import ScratchEncoderForMaskedLM, ScratchEncoderForSeque
 from ..utils.files import replacing
 from .gpu_speed import masked_loss, pin
 from .gpu_tokens import LONGEST, Texts, Tokens
-from .settings import Settings
 
 Batch = dict[str, Any]
 Row = dict[str, Any]
@@ -66,6 +65,11 @@ class Recipe:
             "hidden_dropout": 0.1, "attention_dropout": 0.0, "classifier_pooling": "mean", "num_labels": 2,
             "problem_type": "single_label_classification", "pad_token_id": tokens.special[0], **self.changes,
         })  # fmt: skip
+
+    def wait(self) -> None:
+        """Let the device finish what it was given."""
+        if self.device.type != "cpu":
+            torch.accelerator.synchronize()
 
 
 def rehearsed_recipe(device: torch.device) -> Recipe:
@@ -173,7 +177,7 @@ def pretrain(tokens: Tokens, recipe: Recipe, tell: Callable[[str], None]) -> tup
             losses.append(step(next(batches)))
             if (number + 1) % TOLD == 0:
                 tell(f"step {number + 1:,}: loss {_mean(losses):.3f}")
-        Settings(device=recipe.device.type).wait()
+        recipe.wait()
         return time.perf_counter() - start
 
     unknown = 100 * recipe.warm_up  # the number of steps is not known before a step has been timed
@@ -292,7 +296,7 @@ def score_of(
     """Fine-tune the weights on some texts; the accuracy on others, and the seconds of the training."""
     start = time.perf_counter()
     model = fine_tune(weights, *train, rate, seed, tokens, recipe)
-    Settings(device=recipe.device.type).wait()
+    recipe.wait()
     seconds = round(time.perf_counter() - start, 1)
     texts, chosen = evaluated
     found = accuracy(classify(model, *evaluated, tokens, recipe), texts.labels[chosen])

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..run.layout import RECORD
 from ..utils.errors import DataError
 from ..utils.markdown import excerpt
 
@@ -94,7 +95,7 @@ def as_recorded(given: TextColumns) -> TextColumns:
 
 def trained_columns(model: str) -> tuple[str, ...]:
     """Return the names of the text columns that the record in a model's folder has: none, one, or two of pairs."""
-    path = Path(model, "run_config.json")
+    path = Path(model, RECORD)
     if not path.is_file():
         return ()
     try:

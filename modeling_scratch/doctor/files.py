@@ -10,6 +10,7 @@ from typing import Any
 import transformers
 from packaging.version import Version
 
+from ..run.layout import PICKLED_ARGUMENTS
 from ..sharing.model_files import all_files, named_code
 from ..sharing.verification import differing_files, read_record
 from .findings import FallsShort, Need, check, listed, only_if, require
@@ -30,7 +31,7 @@ NOT_AS_RECORDED = "Get the model and its verify.json from its author, or write a
 def safe_weights(subject: Any) -> None:
     """The weights are in safetensors."""
     paths = [path for path in sorted(subject.folder.iterdir()) if path.suffix in PICKLES]
-    found = [path.name for path in paths if path.name != "training_args.bin"]
+    found = [path.name for path in paths if path.name != PICKLED_ARGUMENTS]
     require(not found, f"{', '.join(found[:3])} can run code when it is loaded.")
 
 

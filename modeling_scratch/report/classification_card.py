@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..data.text_pairs import from_fields
+from ..run.layout import CONFUSION_MATRIX
 from ..tasks.base import Metric, Results, baselines_of, shares_table
 from ..utils.markdown import escaped, percent, quoted_rows
 from .calibration import calibration_text
@@ -154,7 +155,7 @@ def classification(evaluation: Evaluation) -> Results:
     linear = evaluation.get("linear_model")
     told = {"linear_model": linear and f"{linear} It is not uploaded.", "advice": None}
     text = [scores_text({**evaluation, **told})]
-    if picture := evaluation.get("picture") if are_scores else "confusion_matrix.png":
+    if picture := evaluation.get("picture") if are_scores else CONFUSION_MATRIX:
         text.append(f"![Predictions]({picture})")
     text += quoted_rows(title, ["text", "label", "answer"], quoted)
     metrics = (_metrics_of_scores if are_scores else _metrics_of_one_class)(evaluation)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..data.labelled_texts import ReviewData
+from ..run.layout import CONFUSION_MATRIX, SCATTER
 from ..tasks.base import Curve
 from ..utils.errors import quoted
 from ..utils.markdown import excerpt
@@ -99,7 +100,7 @@ class OneClassReport(ClassifierReport):
 
     def draw(self, predicted: np.ndarray, evaluation: dict[str, Any], folder: Path) -> None:
         matrix = np.array(evaluation["confusion_matrix"])
-        confusion_matrix_png(matrix, self.data.label_names, folder / "confusion_matrix.png")
+        confusion_matrix_png(matrix, self.data.label_names, folder / CONFUSION_MATRIX)
 
 
 class ScoreReport(ClassifierReport):
@@ -174,7 +175,7 @@ class NumberReport(ScoreReport):
     problem_type = "regression"
     metrics = NUMBERS
     curve = Curve("loss", "eval_rmse", "RMSE", "{:.4f}", greater_is_better=False)
-    picture = "predicted_against_true.png"
+    picture = SCATTER
     uncalibrated = "a number has no probability"
 
     def train_baselines(self, train_texts: list[str], seed: int) -> list[BaselineResult]:

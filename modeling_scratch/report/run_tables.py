@@ -8,8 +8,8 @@ from typing import Any
 
 import datasets
 from transformers import Trainer, TrainerState
-from transformers.trainer import TRAINER_STATE_NAME
 
+from ..run.layout import HISTORY
 from ..utils.markdown import percent, table
 
 SHOWN = ("accuracy", "f1_micro", "rmse")  # the score of each problem type
@@ -32,7 +32,7 @@ class Stage:
 
 def pretraining_stage(folder: Path, read: str, since: int = 0) -> Stage:
     """Return the row of a finished pretraining run: its first and its last loss on held-out texts."""
-    state = TrainerState.load_from_json(str(folder / TRAINER_STATE_NAME))
+    state = TrainerState.load_from_json(str(folder / HISTORY))
     evaluations = [entry for entry in state.log_history if "eval_loss" in entry]
     first, last = evaluations[0], evaluations[-1]
     result = f"loss {first['eval_loss']:.3f} at step {first['step']:,}, then {last['eval_loss']:.3f}"

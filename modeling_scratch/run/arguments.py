@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal
+from typing import Any, ClassVar
 
 import torch
 from transformers import TrainingArguments
@@ -63,14 +63,6 @@ def checking_arguments() -> Iterator[None]:
         raise DataError(f"training cannot start with these arguments: {one_line(error)}") from error
 
 
-def has_fast_bfloat16(is_cpu: bool) -> bool:
-    """Return whether the device has instructions for products in bfloat16: AVX512-BF16, AMX, or CUDA from Ampere on."""
-    if not is_cpu:
-        return torch.cuda.is_available() and torch.cuda.is_bf16_supported(including_emulation=False)
-    capabilities: Mapping[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()  # torch 2.11 cannot tell
-    return bool(capabilities.get("avx512_bf16") or capabilities.get("amx_bf16"))
-
-
 @dataclass
 class RunArguments:
     """Mix-in that precedes TrainingArguments in the bases of a program's arguments."""
@@ -83,11 +75,6 @@ class RunArguments:
     accelerator_config: dict | str | None = field(
         default_factory=lambda: {"non_blocking": True} if torch.accelerator.is_available() else None,
         metadata={"help": "Settings of Accelerate; by default, copies to an accelerator are non-blocking."},
-    )
-    precision: Literal["auto"] | None = option(
-        None,
-        "auto: compute matrix products in bfloat16, as --bf16 does, where the device has instructions for "
-        "it. The weights stay in float32.",
     )
     texts_in_card: bool = option(
         False,
@@ -108,6 +95,7 @@ class RunArguments:
     )
     overwrite: bool = option(False, "Replace the existing run in the output folder.")
 
+    RETIRED: ClassVar[Mapping[str, str]] = {"--precision": "use --bf16 True, on a CPU with --use_cpu True"}
     names_best_metric = False  # whether the user did: Trainer itself names the loss for some arguments
 
     def __post_init__(self: Any) -> None:
@@ -116,14 +104,12 @@ class RunArguments:
             raise DataError(f"--output_dir {self.output_dir!r}: must be a local folder")
         if self.use_liger_kernel and not is_liger_kernel_available():
             raise DataError("--use_liger_kernel requires another package: pip install liger-kernel")
-        self._choose_precision()
         self._note_best_metric()
         if self.disable_tqdm is None:
             self.disable_tqdm = not (sys.stderr.isatty() or is_in_notebook()) or None
         with checking_arguments():
             super().__post_init__()  # type: ignore[misc]
-        if self.device.type != "cpu":
-            self.logging_nan_inf_filter = False  # Trainer's check of each loss; see RunTrainer
+        self.logging_nan_inf_filter = False  # RunTrainer checks each loss, and Trainer need not
         if self.mixed_precision == "fp16" and self.device.type == "cpu":
             raise DataError("--fp16 requires a GPU; a CPU would train in float32: use --bf16 --use_cpu, or neither")
         if not self.do_train:
@@ -140,16 +126,6 @@ class RunArguments:
 
             errors = {score.name for score in NUMBERS.scores if not score.greater_is_better}
             self.greater_is_better = False if name.removeprefix("eval_") in errors else None
-
-    def _choose_precision(self: Any) -> None:
-        """Set bf16, and use_cpu where there is only a CPU, as Trainer requires both for bfloat16."""
-        if self.precision is None:
-            return
-        if self.fp16:
-            raise DataError("--precision auto and --fp16 exclude each other; give only one")
-        is_cpu = self.use_cpu or not torch.accelerator.is_available()
-        if has_fast_bfloat16(is_cpu):
-            self.bf16, self.use_cpu = True, is_cpu
 
 
 @dataclass

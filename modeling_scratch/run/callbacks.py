@@ -21,6 +21,7 @@ from transformers import (
 from ..utils.errors import DataError
 from .checkpoints import checkpoint_at
 from .distributed import is_sharded
+from .layout import AVERAGE
 
 
 class EarlyStopping(TrainerCallback):
@@ -63,9 +64,6 @@ def evaluations_since_best(args: TrainingArguments, state: TrainerState) -> int:
     return len(values) - 1 - values.index((max if args.greater_is_better else min)(values))  # a tie is no improvement
 
 
-AVERAGE_FILE = "weight_average.safetensors"
-
-
 class WeightAverage(TrainerCallback):
     """average <- d average + (1 - d) weights after each step (Polyak and Juditsky 1992), d = decay.
 
@@ -87,7 +85,7 @@ class WeightAverage(TrainerCallback):
         self.average = {name: weight.detach().clone() for name, weight in kwargs["model"].named_parameters()}
         if not state.global_step:
             return
-        saved = checkpoint_at(args, state.global_step) / AVERAGE_FILE
+        saved = checkpoint_at(args, state.global_step) / AVERAGE
         if not saved.is_file():
             raise DataError(f"{saved} is missing: resume with --ema_decay 0 or start a new run")
         for name, weight in load_file(saved).items():
@@ -101,7 +99,7 @@ class WeightAverage(TrainerCallback):
                 average.lerp_(weight, 1 - decay)
 
     def save(self, checkpoint: Path) -> None:
-        save_file(self.average, checkpoint / AVERAGE_FILE)
+        save_file(self.average, checkpoint / AVERAGE)
 
     def on_train_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any

@@ -8,7 +8,8 @@ The forward and the backward pass are one graph for each static size of packed b
 the optimizer's step. All that Trainer does between them is done as ever: accumulation, callbacks, logs, checkpoints.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from types import MethodType
@@ -98,12 +99,6 @@ class CapturedTrainer(Trainer):
         if self.replays is None:
             return super().training_step(model, inputs, num_items_in_batch)
         return self.replays.passes(model, inputs, num_items_in_batch, super().training_step)
-
-    def _clip_grad_norm(self, model: nn.Module) -> Any:
-        """Private in Trainer, as nothing public lies between the backward pass and the optimizer's step."""
-        if self.replays is None:
-            return super()._clip_grad_norm(model)
-        return self.replays.clip(model, super()._clip_grad_norm)
 
     def stop_replays(self, reason: str | None = None) -> None:
         """Train without graphs from here on, and free their memory."""
@@ -208,6 +203,8 @@ class Replays:
         self.weights = list(self.model.parameters())  # to walk through the modules at each step takes the host long
         self.buffers: dict[nn.Parameter, Tensor] = {}
         self.graphs: dict[str, Replayed] = {}
+        self.clips_eagerly = trainer.accelerator.clip_grad_norm_
+        self._capture_clipping(trainer.accelerator)
         if trainer.compiled and trainer.args.device.type == "cuda":
             compile_blocks(self.model)
 
@@ -235,13 +232,21 @@ class Replays:
         self._attach()
         return loss
 
-    def clip(self, model: nn.Module, clip: Callable[[nn.Module], Tensor]) -> Tensor:
-        """Return the norm of the gradients, which clip(model), Trainer's own, scales down."""
-        try:
-            return self._replayed("clipping", lambda _: clip(model), {TRAINED: self._with_gradients()})
-        except CaptureError as error:
-            self._give_up(error)
-            return clip(model)
+    def _capture_clipping(self, accelerator: Any) -> None:
+        """Let accelerator.clip_grad_norm_ replay, by which Trainer clips between the backward pass and the update."""
+        eagerly = self.clips_eagerly
+
+        def clip(parameters: Iterable[nn.Parameter], max_norm: float, *options: Any) -> Tensor:
+            if max_norm == math.inf or options:  # Trainer asks for the norm alone, or it is not Trainer
+                return eagerly(parameters, max_norm, *options)
+            settings = {"max_norm": max_norm, TRAINED: self._with_gradients()}
+            try:
+                return self._replayed("clipping", lambda given: eagerly(self.weights, given["max_norm"]), settings)
+            except CaptureError as error:
+                self._give_up(error)
+                return eagerly(parameters, max_norm)
+
+        accelerator.clip_grad_norm_ = clip
 
     def capture_updates(self, optimizer: torch.optim.Optimizer) -> None:
         """Let optimizer.step replay, as schedulers let it count."""
@@ -271,6 +276,7 @@ class Replays:
 
     def end(self) -> None:
         """Free the graphs and the buffers. Gradients that an update still needs stay with their weights."""
+        self.trainer.accelerator.clip_grad_norm_ = self.clips_eagerly
         self.graphs.clear()
         self.buffers.clear()
 

@@ -23,10 +23,7 @@ from transformers.utils import SAFE_WEIGHTS_NAME
 
 from ..utils.errors import DataError, one_line
 from ..utils.files import file_digest, flush, remove, write_json
-from .layout import RECORD
-
-MANIFEST = "manifest.json"
-UNFINISHED = ".unfinished"  # the folder in a run where its model is saved first
+from .layout import MANIFEST, RECORD
 
 
 def checkpoint_to_resume(arguments: TrainingArguments) -> str | None:
@@ -162,22 +159,19 @@ def _fault_of_state(state: Path) -> str | None:
     return None if step == step_of(state.parent) else f"damaged, {state.name} is of step {ascii(step)[:20]}"
 
 
-def is_left_over(checkpoint: Path) -> bool:
-    """Return whether a checkpoint was saved because of a stop, or never completed; one that cannot be read is not."""
+def is_regular(checkpoint: Path) -> bool:
+    """Return whether a checkpoint is sealed and was saved on schedule. Its files are not verified."""
+    return _is_left_over(checkpoint) is False
+
+
+def _is_left_over(checkpoint: Path) -> bool | None:
+    """Return whether a checkpoint was saved because of a stop, or never completed; None if its seal is damaged."""
     try:
         return bool(_manifest(checkpoint)["is_extra"])
     except FileNotFoundError:
         return True
     except (ValueError, TypeError, LookupError, OSError):
-        return False
-
-
-def is_regular(checkpoint: Path) -> bool:
-    """Return whether a checkpoint is sealed and was saved on schedule. Its files are not verified."""
-    try:
-        return not _manifest(checkpoint)["is_extra"]
-    except (ValueError, TypeError, LookupError, OSError):
-        return False
+        return None
 
 
 def _manifest(checkpoint: Path) -> Any:
@@ -223,7 +217,7 @@ def resuming_from(checkpoint: Any, has_begun: Callable[[], bool]) -> Iterator[No
 def delete_left_over(folder: Path) -> None:
     """Delete checkpoints that were saved because of a stop, or never completed."""
     for checkpoint in checkpoints_in(folder):
-        if is_left_over(checkpoint):
+        if _is_left_over(checkpoint):
             shutil.rmtree(checkpoint)
 
 

@@ -4,7 +4,6 @@
 Before it: defaults by its texts, stages, baselines, and a rehearsal. After it: the report beside the baselines.
 """
 
-from copy import copy
 from dataclasses import asdict
 from functools import partial
 from html import unescape
@@ -21,7 +20,6 @@ from ..report.run_tables import fine_tuning_stage, split_scores
 from ..sharing.run_record import DEFAULTS
 from ..tasks.base import Report, Task, Training
 from ..utils.errors import DataError
-from .arguments import choose_epoch_on_validation
 from .classifier_arguments import ClassifierModelArguments, ClassifierTrainingArguments
 from .defaults import choose, complete, known_defaults, settings_text
 from .life_cycle import Run, rehearse
@@ -79,9 +77,8 @@ def complete_by_texts(run: Run, data: ReviewData) -> None:
 
 
 def train_baselines(task: Task, run: Run, data: ReviewData) -> Any:
-    """Train the baselines. Raise `DataError` for arguments with which the fine-tuning could not start."""
+    """Train the baselines, and rehearse the fine-tuning that follows stages. Raises `DataError` if it cannot start."""
     arguments = run.groups["training"]
-    choose_epoch_on_validation(copy(arguments), data, task.best(data, arguments) or ("loss", False))
     is_weighted = arguments.class_weights is not None
     baselines = REPORTS[data.problem_type](data, arguments.seed, run.is_main, is_weighted)
     if run.stages:

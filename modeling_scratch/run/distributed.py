@@ -48,12 +48,6 @@ def reshard(model: Any) -> None:
             module.reshard()
 
 
-def check_whole(trainer: Trainer, what: str) -> None:
-    """Raise `DataError` if the model is sharded."""
-    if trainer.is_fsdp_enabled or trainer.is_deepspeed_enabled:
-        raise DataError(f"{what} requires the whole model in each process: launch it with scripts/accelerate/ddp.yaml")
-
-
 @contextmanager
 def whole_weights(trainer: Trainer) -> Iterator[None]:
     """Save full state dicts inside this context, even if checkpoints are sharded."""

@@ -7,6 +7,8 @@ Only the standard library, and no other module of ours: `modeling-scratch` asks 
 from pathlib import Path
 
 RECORD = "run_config.json"
+ALL_RESULTS = "all_results.json"
+PRETRAINING = "pretraining"  # the folder of the first stage in that of a classifier
 LOCK_FILE = "_lock"  # Trainer does not push files whose names start with an underscore
 SET_ASIDE = "_replaced-"  # begins the name of a folder of an earlier run
 
@@ -23,9 +25,9 @@ def refusal(folder: Path, overwrites: bool, is_new: bool = True) -> str | None:
     if overwrites:
         return None
     aside = f" (the earlier run is in {earlier[-1].name})" if earlier else ""
-    begun = any(folder.glob("checkpoint-*")) or any(folder.glob(f"pretraining/{RECORD}"))
+    begun = any(folder.glob("checkpoint-*")) or any(folder.glob(f"{PRETRAINING}/{RECORD}"))
     what = f"another run{aside};"
-    if begun and not (folder / "all_results.json").is_file():
+    if begun and not (folder / ALL_RESULTS).is_file():
         what = f"an unfinished run{aside}; continue it with --resume_from_checkpoint last,"
     return f"--output_dir {folder} holds {what} choose another folder, or replace it with --overwrite"
 

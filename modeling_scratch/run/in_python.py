@@ -37,7 +37,8 @@ from ..tasks import CLASSIFY, named
 from ..utils.command_line import check_reporters
 from ..utils.errors import DataError, one_line, panics_as_errors
 from ..utils.python_options import built
-from ..utils.retired_options import refuse_retired
+from ..utils.retired_options import retired
+from .layout import EVALUATION, RESULTS
 from .train import train
 
 TASK = named(CLASSIFY)
@@ -129,8 +130,8 @@ def train_classifier(data: Any = None, output_dir: str | Path = "runs/demo", **o
         except SystemExit as error:
             raise KeyboardInterrupt if error.code == 128 + SIGINT else error from None
     folder = Path(output_dir)
-    scores = json.loads((folder / "evaluation.json").read_text(encoding="utf-8"))
-    return Report(folder, scores, (folder / "results.md").read_text(encoding="utf-8"))
+    scores = json.loads((folder / EVALUATION).read_text(encoding="utf-8"))
+    return Report(folder, scores, (folder / RESULTS).read_text(encoding="utf-8"))
 
 
 def _has_splits(data: Any) -> bool:
@@ -139,7 +140,8 @@ def _has_splits(data: Any) -> bool:
 
 def _check_names(options: Mapping[str, Any]) -> None:
     for name in options:
-        refuse_retired(f"--{name}")
+        if line := retired(f"--{name}", TASK.arguments[-1].RETIRED):
+            raise DataError(line)
         if name not in OPTIONS:
             likely = get_close_matches(name, OPTIONS, 1)
             raise DataError(f"no option {name!r}" + (f"; did you mean {likely[0]!r}?" if likely else ""))

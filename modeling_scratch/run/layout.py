@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The files in the folder of a run: their names, what each is, and which of them a push takes.
+"""The files in the folder of a run: who writes each, who reads it, and which of them a push takes.
 
 The model and its tokenizers are in sharing/model_files, by the rules of the libraries that read them.
 """
@@ -7,42 +7,68 @@ The model and its tokenizers are in sharing/model_files, by the rules of the lib
 from typing import NamedTuple
 
 from ..pipelines import TARGET_FOLDER
+from .folder_rule import ALL_RESULTS as ALL_RESULTS
+from .folder_rule import PRETRAINING as PRETRAINING
 from .folder_rule import RECORD as RECORD
 
 CARD, RESULTS, EVALUATION, EXAMPLES = "README.md", "results.md", "evaluation.json", "examples.jsonl"
 VERIFICATION, CURVE = "verify.json", "learning_curve.png"
+CONFUSION_MATRIX, SCATTER = "confusion_matrix.png", "predicted_against_true.png"
 PREDICTIONS, MISCLASSIFIED = "predictions.jsonl", "misclassified.csv"
 TRANSLATIONS = "{}.translations.txt"  # of a split
 LINEAR = "linear"  # a folder; its n-grams are words of the training texts
+SEARCH, TRIALS = "search.md", "search.json"
+HISTORY, PICKLED_ARGUMENTS = "trainer_state.json", "training_args.bin"
+UNFINISHED = ".unfinished"  # a folder
+
+# In a checkpoint.
+MANIFEST, AVERAGE = "manifest.json", "weight_average.safetensors"
 
 
 class Entry(NamedTuple):
-    """A file or folder. name: or a pattern. what: in the summary of a run; "" for those that it leaves out.
+    """A file or folder. name: or a pattern. written, read: by which modules or programs.
 
-    is_shared: whether a push takes it: it has no texts of the data, nor digests of them, which tell who has them.
+    what: in the summary of a run; "" for those that it leaves out. is_shared: whether a push takes it: it has no texts
+    of the data, nor digests of them, which tell who has them.
     """
 
     name: str
+    written: str
+    read: str = "people"
     what: str = ""
     is_shared: bool = False
 
 
+BEFORE = "earlier versions"
 ENTRIES = (
-    Entry(TARGET_FOLDER, "the tokenizer of the targets"),
-    Entry(CARD, "card", is_shared=True),
-    Entry(RESULTS, "scores", is_shared=True),
-    Entry(PREDICTIONS, "predictions"),
-    Entry(MISCLASSIFIED, "wrong answers"),
-    Entry("class_words.csv", "words of classes, by version 0.1.0"),
-    Entry(LINEAR, "the linear model"),
-    Entry(TRANSLATIONS.format("*"), "translations"),
-    Entry(RECORD, "arguments", is_shared=True),
-    Entry(EXAMPLES),
-    *(Entry(name, is_shared=True) for name in (EVALUATION, "all_results.json", VERIFICATION, CURVE)),
-    Entry("confusion_matrix.png", is_shared=True),
-    Entry("predicted_against_true.png", is_shared=True),
-    Entry("f1_of_classes.png", is_shared=True),  # by versions up to 0.2.0
-    *map(Entry, ("*_results.json", "trainer_state.json", "training_args.bin", "search.md", "study.db*")),
-    *map(Entry, ("checkpoint-*", "_*checkpoint-*", "last-checkpoint", "run-*", "runs")),
+    Entry(TARGET_FOLDER, "run/trainer", "pipelines", "the tokenizer of the targets"),
+    Entry(CARD, "sharing/model_card", "the Hub", "card", is_shared=True),
+    Entry(RESULTS, "report/report_files", "run/in_python", "scores", is_shared=True),
+    Entry(PREDICTIONS, "report/predictions", "compare", "predictions"),
+    Entry(MISCLASSIFIED, "report/quoted_texts", "compare", "wrong answers"),
+    Entry("class_words.csv", BEFORE, what="words of classes, by version 0.1.0"),
+    Entry(LINEAR, "report/saved_baseline", "predict", "the linear model"),
+    Entry(TRANSLATIONS.format("*"), "tasks/translate", what="translations"),
+    Entry(RECORD, "sharing/run_record", "run/run_folder, sharing", "arguments", is_shared=True),
+    Entry(EXAMPLES, "report/report_files", "sharing/card_summary"),
+    Entry(EVALUATION, "report/report_files", "compare, sharing", is_shared=True),
+    Entry(ALL_RESULTS, "Trainer, by run/life_cycle", "report/run_tables, sharing", is_shared=True),
+    Entry(VERIFICATION, "sharing/verification", "push, doctor", is_shared=True),
+    Entry(CURVE, "report/report_files", "the card", is_shared=True),
+    Entry(CONFUSION_MATRIX, "report/classification_report", "the card", is_shared=True),
+    Entry(SCATTER, "report/classification_report", "the card", is_shared=True),
+    Entry("f1_of_classes.png", BEFORE, is_shared=True),
+    Entry("*_results.json", "Trainer, by run/life_cycle"),
+    Entry(HISTORY, "Trainer, by run/life_cycle", "report, sharing, figures"),
+    Entry(PICKLED_ARGUMENTS, "Trainer, and run/trainer deletes it"),
+    Entry(SEARCH, "run/search"),
+    Entry(TRIALS, "run/search"),
+    Entry("study.db*", BEFORE),
+    Entry(UNFINISHED, "run/trainer, which renames what is in it", "nobody"),
+    Entry("checkpoint-*", "run/trainer", "run/checkpoints"),
+    Entry("_*checkpoint-*", "run/checkpoints, of steps that a run went back behind"),
+    Entry("last-checkpoint", "the Hub, where it has the last one"),
+    Entry("run-*", "search of Trainer"),
+    Entry("runs", "--report_to tensorboard"),
 )
 SHARED = tuple(entry.name for entry in ENTRIES if entry.is_shared)

@@ -15,21 +15,11 @@ from ..sharing.run_record import DIGESTS, write_run
 from ..utils.errors import DataError, duration, times
 from .arguments import checking_arguments
 from .checkpoints import checkpoint_to_resume, has_checkpoint, step_of
+from .continued import ROWS_A_STEP, check_arguments, check_same_data, check_schedule
 from .distributed import whole_model
 from .layout import ENTRIES, RECORD
 from .resuming import rows_a_step
-from .run_folder import (
-    FIXED,
-    ROWS_A_STEP,
-    check,
-    check_same_data,
-    check_schedule,
-    check_step,
-    check_unchanged,
-    claim,
-    delete_set_aside,
-    refuse_links,
-)
+from .run_folder import check, claim, delete_set_aside, refuse_links
 
 
 @dataclass
@@ -65,9 +55,7 @@ class Run:
         run.continues = run.checkpoint is not None or goes_on
         if run.continues:
             refuse_links(run.folder)
-            check_unchanged(run.folder, run.groups, FIXED if run.checkpoint else ())
-            if run.checkpoint:
-                check_step(run.folder, training)
+            check_arguments(run.folder, run.groups, run.checkpoint is not None)
         elif run.is_main:
             check(run.folder, training.overwrite, inputs)  # type: ignore[attr-defined]
         set_seed(training.seed)
@@ -166,21 +154,16 @@ def summary(trainer: Any, checkpoint: str | None) -> str:
     rate = f", {steps / seconds:,.1f} per second" if steps else ""
     since = f" since step {step_of(checkpoint):,}" if checkpoint else ""
     weights = sum(weight.numel() for weight in whole_model(trainer).parameters())
+    described = [entry for entry in ENTRIES if entry.what]
+    files = [f"{path.name} ({entry.what})" for entry in described for path in sorted(output.glob(entry.name))]
     return (
         f"{steps:,} steps{since} in {duration(seconds)}{rate}, evaluations and checkpoints included, "
         f"{trainer.seconds_for_data / seconds:.1%} of it waiting for data; "
         f"{times(state.epoch or 0, 'epoch')}, {weights:,} parameters\n"
-        f"saved in {output}: the model and its tokenizer, {', '.join(_files_in(output))}"
+        f"saved in {output}: the model and its tokenizer, {', '.join(files)}"
     )
 
 
 def pipeline_call(arguments: str) -> str:
     """Return the line of Python that makes a pipeline with these arguments."""
     return f"import modeling_scratch, transformers; transformers.pipeline({arguments})"
-
-
-def _files_in(folder: Path) -> list[str]:
-    """Return the descriptions of the output files that exist."""
-    return [
-        f"{path.name} ({entry.what})" for entry in ENTRIES if entry.what for path in sorted(folder.glob(entry.name))
-    ]

@@ -154,23 +154,11 @@ def build_tokenizer(
     if name := resumed or arguments.tokenizer_name_or_path or arguments.model_name_or_path:
         tokenizer = load_checkpoint(AutoTokenizer, name, arguments.trust_remote_code)
     else:
-        tokenizer = _train_tokenizer(arguments, texts)
+        known = texts if isinstance(texts, Sequence) else list(islice(texts, STREAMED_TEXTS))
+        tokenizer = new_tokenizer(arguments, known, style=arguments.choice.style, lowercase=arguments.lowercase)
     if arguments.denoising == "span_corruption":
         tokenizer.add_special_tokens({"extra_special_tokens": SENTINELS})
     return tokenizer
-
-
-def tell_stage(what: str, texts: Iterable[str]) -> None:
-    """Print what is done, if it takes more than some seconds: one long text has no progress to show."""
-    if isinstance(texts, Sequence) and (characters := sum(map(len, texts))) > LONG:
-        print(f"{what}: {characters:,} characters", flush=True)
-
-
-def _train_tokenizer(arguments: PretrainingModelArguments, texts: Iterable[str]) -> PreTrainedTokenizerBase:
-    if not isinstance(texts, Sequence):
-        texts = list(islice(texts, STREAMED_TEXTS))
-    tell_stage("training the tokenizer", texts)
-    return new_tokenizer(arguments, texts, style=arguments.choice.style, lowercase=arguments.lowercase)
 
 
 def _needed_tokens(arguments: PretrainingModelArguments) -> list[str]:
@@ -192,8 +180,11 @@ def build_model(arguments: PretrainingModelArguments, tokenizer: PreTrainedToken
             model.resize_token_embeddings(len(tokenizer))
     else:
         model = arguments.choice.model_class(_new_config(arguments, tokenizer))
-    _check_positions(arguments.block_size, model.config)
-    limit = getattr(model.config, "max_position_embeddings", tokenizer.model_max_length)
+    positions = getattr(model.config, "max_position_embeddings", None)
+    if positions is not None and arguments.block_size > positions:
+        told = f"the model has positions for {positions} tokens (max_position_embeddings)"
+        raise DataError(f"--block_size {arguments.block_size}: {told}")
+    limit = tokenizer.model_max_length if positions is None else positions
     is_given = arguments.tokenizer_name_or_path or arguments.model_name_or_path
     tokenizer.model_max_length = min(tokenizer.model_max_length, limit) if is_given else limit
     return model
@@ -226,15 +217,6 @@ def _new_config(arguments: PretrainingModelArguments, tokenizer: PreTrainedToken
     return config(max_position_embeddings=longest)
 
 
-def _check_positions(block_size: int, config: Any) -> None:
-    limit = getattr(config, "max_position_embeddings", block_size)
-    if block_size > limit:
-        raise DataError(
-            f"--block_size {block_size}: the model has positions for {limit} tokens (max_position_embeddings)"
-        )
-
-
-LONG = 2_000_000  # characters, which take seconds
 MASKED = {"mlm": 0.15, "infilling": 0.3, "span_corruption": 0.15}
 
 
@@ -261,7 +243,6 @@ def prepare(
     if isinstance(documents.train, Stream):
         train = StreamedRows(documents.train, to_tokens, partial(layout.cut, **options), seed)
     else:
-        tell_stage("tokenising the training text", documents.train)
         train = layout(to_tokens(documents.train), **options)
         _check_padding(arguments, len(train.ids))
         notes.insert(0, f"train: {train}, {_counts(train.ids, tokenizer)}")

@@ -2,6 +2,8 @@
 """Learning rates of their own for parts of a model: functions that change the groups of Trainer's fresh optimizer."""
 
 import re
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import torch
@@ -23,16 +25,7 @@ def set_rates_by_depth(optimizer: optim.Optimizer, model: nn.Module, body: str, 
     depth_of = depths(model, body)
     if max(depth_of.values()) < 2:
         raise DataError(f"--layer_decay: {type(model).__name__} has no numbered layers")
-    groups = [
-        {
-            **group,
-            "lr": group["lr"] * decay**depth,
-            "params": [weight for weight in group["params"] if depth_of[weight] == depth],
-        }
-        for depth in sorted(set(depth_of.values()))
-        for group in optimizer.param_groups
-    ]
-    optimizer.param_groups = [group for group in groups if group["params"]]
+    split_groups(optimizer, depth_of, lambda group, depth: {"lr": group["lr"] * decay**depth})
 
 
 def depths(model: nn.Module, body: str) -> dict[nn.Parameter, int]:
@@ -78,8 +71,13 @@ def scale_last_linear(optimizer: optim.Optimizer, model: nn.Module, unit: float)
 
     Its weight decay is 1 / unit times theirs: AdamW then moves it as if the labels were standardised.
     """
-    if (head := last_linear(model, 1)) is not None:
-        scale_groups(optimizer, set(head.parameters()), unit)
+    if (head := last_linear(model, 1)) is None:
+        return
+
+    def change(group: Mapping[str, Any], power: int) -> dict[str, float]:
+        return {"lr": group["lr"] * unit**power, "weight_decay": group.get("weight_decay", 0.0) / unit**power}
+
+    split_groups(optimizer, dict.fromkeys(model.parameters(), 0) | dict.fromkeys(head.parameters(), 1), change)
 
 
 def last_linear(model: nn.Module, outputs: int) -> nn.Linear | None:
@@ -88,12 +86,14 @@ def last_linear(model: nn.Module, outputs: int) -> nn.Linear | None:
     return layers[-1] if layers else None
 
 
-def scale_groups(optimizer: optim.Optimizer, weights: set[nn.Parameter], factor: float) -> None:
-    """Move weights to groups of their own, the last ones, with `factor` times the learning rate."""
-    scaled = []
-    for group in optimizer.param_groups:
-        chosen = [weight for weight in group["params"] if weight in weights]
-        group["params"] = [weight for weight in group["params"] if weight not in weights]
-        rates = {"lr": group["lr"] * factor, "weight_decay": group.get("weight_decay", 0.0) / factor}
-        scaled += [{**group, **rates, "params": chosen}] if chosen else []
-    optimizer.param_groups = [*(group for group in optimizer.param_groups if group["params"]), *scaled]
+def split_groups(optimizer: optim.Optimizer, part_of: Mapping[nn.Parameter, Any], change: Callable[..., Any]) -> None:
+    """Split each parameter group by the part of its weights, in the order of the parts.
+
+    change: of a group and a part, the settings that differ.
+    """
+    groups = [
+        {**group, **change(group, part), "params": [weight for weight in group["params"] if part_of[weight] == part]}
+        for part in sorted(set(part_of.values()))
+        for group in optimizer.param_groups
+    ]
+    optimizer.param_groups = [group for group in groups if group["params"]]

@@ -130,7 +130,8 @@ def share(trainer: Sharing, texts: Sequence[str]) -> None:
     folder = Path(trainer.args.output_dir or "")
     quoted = [*map(shortened, texts[:VERIFIED_TEXTS])] if quotes_texts(trainer.args) else None
     if trainer.is_world_process_zero():
-        attempt(VERIFICATION, _verify, trainer, folder, quoted)
+        tokenizer: Any = trainer.processing_class
+        attempt(VERIFICATION, lambda: write_verification(whole_model(trainer), tokenizer, folder, quoted))
         trainer.create_model_card()
     if trainer.args.push_to_hub:
         try:
@@ -141,9 +142,3 @@ def share(trainer: Sharing, texts: Sequence[str]) -> None:
             raise DataError(f"the run is saved, but the push failed: {reason}; to retry: {again}") from error
         if trainer.is_world_process_zero():
             print(f"pushed: {commit.commit_url}")
-
-
-def _verify(trainer: Trainer, folder: Path, texts: list[str] | None) -> None:
-    model: Any = whole_model(trainer)
-    tokenizer: Any = trainer.processing_class
-    write_verification(model, tokenizer, folder, texts)

@@ -6,21 +6,20 @@ from copy import copy
 from math import ceil
 from pathlib import Path
 from shlex import quote
-from typing import Any, TypeVar
+from typing import Any
 
-from transformers import TrainingArguments
 from transformers.trainer_utils import SaveStrategy
 
 from ..bridges.model_sources import with_override
 from ..utils.errors import DataError, DivergedError, counted
 from ..utils.files import write_json, write_text
 from ..utils.markdown import percent, table
+from .layout import SEARCH, TRIALS
 
 TRIED = ("learning_rate", "per_device_train_batch_size", "num_train_epochs", "dropout")
 HIGHEST_DROPOUT = 0.5
 REFUSED = ("resume_from_checkpoint", "push_to_hub", "load_best_model_at_end", "early_stopping_patience")
 
-AnyArguments = TypeVar("AnyArguments", bound=TrainingArguments)
 Scores = Mapping[str, float]  # of an evaluation
 
 
@@ -63,7 +62,7 @@ def with_dropout(overrides: str | None, values: Mapping[str, Any]) -> str | None
     return with_override(overrides, "hidden_dropout", values["dropout"]) if "dropout" in values else overrides
 
 
-def of_trial(arguments: AnyArguments, values: Mapping[str, Any]) -> AnyArguments:
+def of_trial(arguments: Any, values: Mapping[str, Any]) -> Any:
     """Return the arguments of a trial, which saves no checkpoints. values: those that it tries."""
     trial = copy(arguments)
     trial.save_strategy, trial.load_best_model_at_end = SaveStrategy.NO, False
@@ -107,11 +106,11 @@ def _report(rows: list[dict[str, Any]], diverged: int, overrides: str | None, ou
     """Save and format the trials, best first. The lower loss breaks ties in the metric."""
     rows = sorted(rows, key=lambda row: (-row[metric], row["loss"]))
     best = _command_line({name: rows[0][name] for name in TRIED if name in rows[0]}, overrides)
-    write_json(output / "search.json", {"trials": rows, "best_arguments": best})
+    write_json(output / TRIALS, {"trials": rows, "best_arguments": best})
     without = f"; {counted(diverged, 'other')} diverged" if diverged else ""
     cells = [[_cell(name, value) for name, value in row.items()] for row in rows]
     shown = f"\n{len(rows)} trials, evaluated on validation{without}\n\n{table(list(rows[0]), cells)}\n"
-    write_text(output / "search.md", shown)
+    write_text(output / SEARCH, shown)
     end = f"--search_trials 0 --output_dir {quote(f'{output}-best')} {best}"
     return f"{shown}\nto train with the best arguments, append to the same command:\n    {end}\n"
 

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from transformers import Trainer
 
-from ..report.calibration import LEAST_ROWS, Calibration, calibration_of
+from ..report.calibration import Calibration, calibration_of
 from .distributed import reshard
 
 CHECKED_ROWS = 16
@@ -22,22 +22,20 @@ def calibrate(trainer: Trainer) -> Calibration:
     """
     model: Any = trainer.model
     rows: Any = trainer.eval_dataset
-    count = 0 if rows is None else len(rows)
     obstacles = {
         "--calibrate False was given": not getattr(trainer.args, "calibrate", True),
         "the model does not choose one of several labels": model.config.num_labels < 2
         or model.config.problem_type not in (None, "single_label_classification"),
-        f"the validation split has {count:,} texts, fewer than {LEAST_ROWS}": count < LEAST_ROWS,
         "DeepSpeed holds the weights": trainer.is_deepspeed_enabled,
     }
     if found := [obstacle for obstacle, is_met in obstacles.items() if is_met]:
-        return Calibration(rows=count, obstacle=found[0])
+        return Calibration(rows=len(rows), obstacle=found[0])
     prediction = trainer.predict(rows)
     calibration = calibration_of(np.asarray(prediction.predictions), np.asarray(prediction.label_ids))
     if calibration.temperature == 1:
         return calibration
     if (layer := last_layer(trainer, rows.select(range(CHECKED_ROWS)))) is None:
-        return Calibration(rows=count, obstacle=f"no linear layer of {type(model).__name__} scales its logits")
+        return Calibration(rows=len(rows), obstacle=f"no linear layer of {type(model).__name__} scales its logits")
     divide(trainer, layer, calibration.temperature)
     return calibration
 

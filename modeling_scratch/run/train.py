@@ -48,6 +48,7 @@ def train(task: Task, *options: Any) -> None:
     if getattr(run.groups["training"], "search_trials", 0):
         print(search_arguments(task, run, data))
         return
+    choose_epoch(task, run, data)
     with told("training the baselines"):
         baselines = task.before_training(run, data)
     stages = [stage() for stage in run.stages]
@@ -88,24 +89,28 @@ def read(task: Task, run: Run) -> Any:
     return data
 
 
+def choose_epoch(task: Task, run: Run, data: Any) -> None:
+    """Decide by which score of validation the epoch is chosen, if it is. Raises `DataError` if it cannot be."""
+    arguments = run.groups["training"]
+    if best_by := task.best(data, arguments):
+        choose_epoch_on_validation(arguments, data, best_by)
+
+
 def prepared(task: Task, options: Any, arguments: Any, data: Any, tokenizer: Any) -> Training:
     """Build the model, and encode the data."""
     training = Training(options, arguments, data, tokenizer, task.build_model(options, data, tokenizer))
-    training.answerer = task.answerer(training)
     with told("encoding the texts"):
+        training.answerer = task.answerer(training)
         training.encoded = {split: task.encode(training, split) for split in data.splits}
     return training
 
 
 def start(task: Task, run: Run, data: Any, tokenizer: Any) -> tuple[Training, RunTrainer]:
     """Build the model, encode the data, build the trainer, and start the run."""
-    arguments = run.groups["training"]
-    training = prepared(task, run.options, arguments, data, tokenizer)
+    training = prepared(task, run.options, run.groups["training"], data, tokenizer)
     training.run = run
     notes = [note for encoded in training.encoded.values() for note in encoded.notes]
     print("".join(f"{note}\n" for note in notes), end="")
-    if best_by := task.best(data, arguments):
-        choose_epoch_on_validation(arguments, data, best_by)
     trainer = make_trainer(task, training)
     rows = {split: len(each) for split, each in data.splits.items() if isinstance(each, Sized)}
     run.start(trainer, [*task.notes(data), *notes], **task.record(training), rows=rows)
@@ -114,6 +119,7 @@ def start(task: Task, run: Run, data: Any, tokenizer: Any) -> tuple[Training, Ru
 
 def fit(task: Task, run: Run, data: Any, tokenizer: Any) -> Any:
     """Train and save the model of a run, without its report, and return the trainer."""
+    choose_epoch(task, run, data)
     _, trainer = start(task, run, data, tokenizer)
     run.train(trainer)
     return trainer

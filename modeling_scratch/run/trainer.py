@@ -1,13 +1,14 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The trainer of every program: transformers.Trainer that is resumed exactly. What differs comes as functions.
 
-It overrides five private methods of Trainer, each with its reason, and `CapturedTrainer` a sixth.
+It overrides five private methods of Trainer, each with its reason. The bases override public methods alone.
 """
 
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from shutil import disk_usage
 from signal import Signals
@@ -30,7 +31,6 @@ from ..utils.library_messages import hidden_messages
 from .callbacks import EarlyStopping, WeightAverage, deciding_metric, print_lines
 from .captured_trainer import CapturedTrainer
 from .checkpoints import (
-    UNFINISHED,
     check_best,
     check_checkpoint,
     checkpoint_at,
@@ -44,7 +44,8 @@ from .checkpoints import (
     seal,
     set_aside,
 )
-from .distributed import check_whole, reporting_lost_processes, shard_on_cpu, whole_weights
+from .distributed import reporting_lost_processes, shard_on_cpu, whole_weights
+from .layout import PICKLED_ARGUMENTS, UNFINISHED
 from .optimizers import set_rates_by_depth
 from .pushing import Sharing
 from .resuming import (
@@ -59,6 +60,7 @@ from .resuming import (
 )
 
 WHAT_TO_TRY = "try a lower --learning_rate, more --warmup_steps, --max_grad_norm 1, or neither --fp16 nor --bf16"
+DDP = "scripts/accelerate/ddp.yaml"
 DATA_SHARE = "train_data_share"  # of the time of a training, in which it waited for batches
 Change = Callable[[optim.Optimizer, nn.Module], None]  # of a fresh optimizer
 
@@ -95,9 +97,12 @@ class RunTrainer(Sharing, CapturedTrainer):
         if not isinstance(self.model, ScratchPreTrainedModel):  # others take num_items_in_batch, and ignore it
             self.model_accepts_loss_kwargs = False
         self.train_collator, self.train_sampler = train_collator, train_sampler
-        self.smooths_in_model, self.changes = smooths_in_model, changes
-        if whole_for:
-            check_whole(self, whole_for)
+        self.smooths_in_model, self.changes = smooths_in_model, list(changes)
+        if (layer_decay := getattr(self.args, "layer_decay", None) or 1) != 1:
+            body: Any = self.model.base_model_prefix
+            self.changes.insert(0, partial(set_rates_by_depth, body=body, decay=layer_decay))
+        if whole_for and (self.is_fsdp_enabled or self.is_deepspeed_enabled):
+            raise DataError(f"{whole_for} requires the whole model in each process: launch it with {DDP}")
         if smooths_in_model:
             self.label_smoother = None  # that of Trainer takes the labels from the model
         self.target_tokenizer, self.keeps_checkpoints = target_tokenizer, keeps_checkpoints
@@ -166,13 +171,8 @@ class RunTrainer(Sharing, CapturedTrainer):
 
     def create_optimizer(self, model: nn.Module | None = None) -> optim.Optimizer:
         is_new, optimizer = self.optimizer is None, super().create_optimizer(model)
-        decay: float = getattr(self.args, "layer_decay", None) or 1
-        whole: Any = self.model
-        changed = whole if model is None else model
-        if is_new and decay != 1:
-            set_rates_by_depth(optimizer, changed, whole.base_model_prefix, decay)
         for change in self.changes if is_new else ():
-            change(optimizer, changed)
+            change(optimizer, self.model if model is None else model)
         return optimizer
 
     def create_scheduler(self, *args: Any, **kwargs: Any) -> Any:
@@ -432,7 +432,7 @@ class RunTrainer(Sharing, CapturedTrainer):
         folder, target = Path(output_dir or self.args.output_dir or ""), self.target_tokenizer
         if not self.args.should_save:
             return
-        (folder / "training_args.bin").unlink(missing_ok=True)  # run_config.json has them, readable, without tokens
+        (folder / PICKLED_ARGUMENTS).unlink(missing_ok=True)  # run_config.json has them, readable, without tokens
         if target is not None and target is not self.processing_class:
             forget_last_call(target)
             target.save_pretrained(folder / TARGET_FOLDER)

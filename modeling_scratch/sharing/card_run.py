@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from safetensors import safe_open
-from transformers.trainer import TRAINER_STATE_NAME
 
 from ..data.splits import HUB_ALIASES
 from ..data.text_pairs import TextPair, column_names
 from ..report.report_files import without_texts
-from ..run.layout import EVALUATION, RECORD
+from ..run.layout import EVALUATION, HISTORY, RECORD
 from ..tasks import trained_by
 from ..tasks.base import Results, Task, Use
 from ..utils.files import read_json
@@ -23,7 +22,7 @@ from .run_record import may_quote
 TEXT, PAIR = "This is an example.", TextPair("What is this?", "This is an example.")  # where no text is quoted
 DEMO = "demo-reviews"  # without a data source
 SETUP_FILES = (RECORD, "config.json", "tokenizer_config.json")
-RESULT_FILES = (EVALUATION, TRAINER_STATE_NAME)
+RESULT_FILES = (EVALUATION, HISTORY)
 
 
 @dataclass(frozen=True)

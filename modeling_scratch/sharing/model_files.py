@@ -15,7 +15,7 @@ from transformers.dynamic_module_utils import get_relative_imports
 
 from ..pipelines import TARGET_FOLDER
 from ..registration.configs import KERNELS, repositories
-from ..run.layout import LINEAR, VERIFICATION
+from ..run.layout import EVALUATION, HISTORY, LINEAR, PICKLED_ARGUMENTS, PRETRAINING, RECORD, VERIFICATION
 
 WEIGHT_PATTERNS = ("*.safetensors", "*.safetensors.index.json")
 CODE = ("*.py", "custom_generate/*")
@@ -42,12 +42,11 @@ TOKENIZER_CONFIGS = ("tokenizer_config.json", f"{TARGET_FOLDER}/tokenizer_config
 
 # What runs and people put beside a model.
 UNREAD = (
-    VERIFICATION, "run_config.json", "evaluation.json", "*_results.json", "trainer_state.json", "training_args.bin",
+    VERIFICATION, RECORD, EVALUATION, "*_results.json", HISTORY, PICKLED_ARGUMENTS,
     "events.out.tfevents.*", "_lock", "LICENSE*", "NOTICE*", "*.md", "*.txt", "*.pdf", "*.html", "*.ipynb", "*.png",
     "*.jpg", "*.jpeg", "*.gif", "*.svg", "*.csv", "*.tsv", "*.jsonl", "*.parquet", "*.arrow", "*.log",
     "study.db*",
 )  # fmt: skip
-PRETRAINING = "pretraining"  # the folder of the first stage in that of a classifier
 # Loaded only by their own names.
 OTHER_FOLDERS = (
     *(".*", "checkpoint-*", "_*checkpoint-*", "last-checkpoint", PRETRAINING, LINEAR),

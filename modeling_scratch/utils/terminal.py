@@ -7,13 +7,14 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from threading import Timer
+from threading import Event, Thread
+from time import monotonic
 from typing import Any
 
 # C0 and C1 controls, DEL, and the characters that reverse the direction of what follows.
 CONTROLS = {*range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)}
 ESCAPED = {code: f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" for code in CONTROLS}
-LONG = 2.0  # seconds after which silence looks like a fault
+LONG, AGAIN = 2.0, 20.0  # seconds after which silence looks like a fault, and does so again
 CURSOR_UP = re.compile(r"(\x1b\[A)+")  # by which one progress bar finds its line among several
 
 
@@ -60,15 +61,21 @@ def protect_terminal() -> None:
 
 @contextmanager
 def told(what: str, after: float = LONG) -> Iterator[None]:
-    """Print what goes on to standard error if it takes long; of several processes, the first one does."""
-    timer = Timer(after, lambda: print(f"{what} ...", file=sys.stderr, flush=True))
-    timer.daemon = True
+    """Print what goes on to standard error while it takes long; of several processes, the first one does."""
+    ended, start = Event(), monotonic()
+
+    def tell() -> None:
+        if not ended.wait(after):
+            print(f"{what} ...", file=sys.stderr, flush=True)
+        while not ended.wait(AGAIN):
+            print(f"{what} ... for {monotonic() - start:.0f} s", file=sys.stderr, flush=True)
+
     if os.environ.get("RANK", "0") == "0":
-        timer.start()
+        Thread(target=tell, daemon=True).start()
     try:
         yield
     finally:
-        timer.cancel()
+        ended.set()
 
 
 def flush_output() -> None:

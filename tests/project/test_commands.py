@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The installed command: every program by its name, its help, its completion, and its errors."""
+"""The installed command: every program by its name, its help, and its errors."""
 
 import json
 import os
@@ -41,7 +41,7 @@ def command(*arguments: str, code: int = 0, **environment: str) -> str:
 def test_without_a_name_it_lists_the_programs() -> None:
     printed = command()
     assert command("--help") == printed
-    assert re.findall(r"^  ([\w-]+) ", printed, re.MULTILINE) == [*PROGRAMS, "completion"]
+    assert re.findall(r"^  ([\w-]+) ", printed, re.MULTILINE) == [*PROGRAMS]
 
 
 def test_help_is_printed_without_a_library() -> None:
@@ -151,17 +151,6 @@ def test_a_missing_library_is_named_with_its_extra(
     with pytest.raises(SystemExit, match="2"):
         main([name, "--model", "x"])
     assert f"{name}: error: it needs {library}: pip install 'modeling-scratch[{name}]'" in capsys.readouterr().err
-
-
-@pytest.mark.skipif(shutil.which("bash") is None, reason="no bash here")
-def test_bash_completes_names_and_options() -> None:
-    expected = {"pre": {"predict", "pretrain"}, "predict --in": {"--input"}, "convert --ou": {"--output_dir"}}
-    lines = [command("completion")]
-    for words in expected:
-        typed = f"COMP_WORDS=(modeling-scratch {words}); COMP_CWORD={len(words.split())}"
-        lines.append(f'{typed}; _modeling_scratch; echo "${{COMPREPLY[@]}}"')
-    printed = run(["bash", "-c", "\n".join(lines)])
-    assert [set(line.split()) for line in printed.splitlines()] == [*expected.values()]
 
 
 def test_every_package_is_installed() -> None:

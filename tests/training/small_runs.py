@@ -24,7 +24,7 @@ CLASSIFIER = f"{SMALL} --per_device_train_batch_size 6 --num_train_epochs 3 --da
 CHARACTERS = f"{SMALL} --objective clm --tokenizer_kind character --block_size 16 --train_file {{data}}/many.csv"
 RUNS: dict[str, tuple[Callable[[list[str]], None], str]] = {
     "average": (train_classifier.main, f"{CLASSIFIER} {GROUPED} --ema_decay 0.9"),
-    "best": (train_classifier.main, f"{CLASSIFIER} --ema_decay 0"),
+    "best": (train_classifier.main, f"{CLASSIFIER} --ema_decay 0 --layer_decay 0.9"),
     "steps": (
         train_classifier.main,
         f"{CLASSIFIER} {GROUPED} --save_strategy steps --save_steps 2 --max_steps 13 --ema_decay 0.9",

@@ -22,7 +22,6 @@ from transformers.trainer_callback import CallbackHandler, DefaultFlowCallback
 
 from modeling_scratch.run import trainer as survival
 from modeling_scratch.run.checkpoints import (
-    MANIFEST,
     average_weights,
     check_checkpoint,
     checkpoint_to_resume,
@@ -32,7 +31,7 @@ from modeling_scratch.run.checkpoints import (
     set_aside,
     step_of,
 )
-from modeling_scratch.run.layout import CARD
+from modeling_scratch.run.layout import CARD, MANIFEST
 from modeling_scratch.run.run_folder import LOCK_FILE, locked
 from modeling_scratch.utils.errors import DataError
 from modeling_scratch.utils.files import flush
@@ -95,7 +94,7 @@ def said_of_weights(output: Path) -> str:
 
 
 # A greater loss counts as better: the first of three checkpoints is the best.
-CHOSEN = "--layer_decay 0.9 --save_total_limit 3 --metric_for_best_model loss --greater_is_better True"
+CHOSEN = "--save_total_limit 3 --metric_for_best_model loss --greater_is_better True"
 
 
 def test_a_run_does_not_go_on_when_its_best_checkpoint_is_lost(data: Path, made: Made, tmp_path: Path) -> None:

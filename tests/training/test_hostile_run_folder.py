@@ -12,6 +12,7 @@ from processes import refusal
 from small_runs import RUNS, content, data, finish, made, run, saved
 
 from modeling_scratch.run.checkpoints import checkpoints_in, seal
+from modeling_scratch.utils.files import remove
 
 RESUME = "--max_steps 7 --save_strategy no --resume_from_checkpoint last"
 DAMAGED = "run_config.json is damaged: restore it"
@@ -48,41 +49,24 @@ def test_a_damaged_record_is_refused_and_so_is_none(data: Path, copied: Path, ca
 
 
 @pytest.mark.parametrize("extra", ["", "--overwrite", RESUME])
-def test_a_lock_that_is_a_link_is_not_followed(
-    extra: str, data: Path, copied: Path, tmp_path: Path, capsys: pytest.CaptureFixture
-) -> None:
-    (tmp_path / "thesis.tex").write_text("my thesis")
-    (copied / "_lock").symlink_to(tmp_path / "thesis.tex")
-    assert "_lock: a link" in refused(capsys, data, copied, extra)
-    assert (tmp_path / "thesis.tex").read_text() == "my thesis"
-
-
-@pytest.mark.parametrize("extra", ["", "--overwrite", RESUME])
-def test_a_file_or_a_folder_with_the_name_of_the_lock_is_kept(
-    extra: str, data: Path, copied: Path, tmp_path: Path, capsys: pytest.CaptureFixture
-) -> None:
-    """Of whatever version filelock is: some empty the file of the lock, and a hard link is the same file."""
-    (tmp_path / "thesis.tex").write_text("my thesis")
-    os.link(tmp_path / "thesis.tex", copied / "_lock")
-    before = content(copied)
-    assert "_lock: not an empty file" in refused(capsys, data, copied, extra)
-    assert content(copied) == before
-    assert (tmp_path / "thesis.tex").read_text() == "my thesis"
-    (copied / "_lock").unlink()
-    (copied / "_lock").mkdir()
-    assert "_lock: not an empty file" in refused(capsys, data, copied, extra)
-    assert (copied / "_lock").is_dir()
-
-
-@pytest.mark.parametrize("extra", ["", "--overwrite", RESUME])
-def test_a_link_in_place_of_an_earlier_run_is_not_followed(
+def test_what_stands_in_the_place_of_a_lock_or_an_earlier_run_is_kept(
     extra: str, data: Path, saved: Path, copied: Path, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
-    mine = shutil.copytree(saved, tmp_path / "mine")
-    before = content(mine)
-    (copied / "_replaced-1").symlink_to(mine)
-    assert "_replaced-1: a link" in refused(capsys, data, copied, extra)
-    assert content(mine) == before
+    """Of whatever version filelock is: some empty the file of the lock, and a hard link is the same file."""
+    thesis, mine = tmp_path / "thesis.tex", shutil.copytree(saved, tmp_path / "mine")
+    thesis.write_text("my thesis")
+    lock, aside = copied / "_lock", copied / "_replaced-1"
+    for place, make, told in (
+        (lock, lambda: lock.symlink_to(thesis), "_lock: a link"),
+        (lock, lambda: os.link(thesis, lock), "_lock: not an empty file"),
+        (lock, lock.mkdir, "_lock: not an empty file"),
+        (aside, lambda: aside.symlink_to(mine), "_replaced-1: a link"),
+    ):
+        make()
+        before = content(copied)
+        assert told in refused(capsys, data, copied, extra)
+        assert (content(copied), content(mine), thesis.read_text()) == (before, content(saved), "my thesis")
+        remove(place)
 
 
 @pytest.mark.parametrize("name", ["all_results.json", "trainer_state.json", ".unfinished"])

@@ -47,13 +47,11 @@ def write_noisy(folder: Path, **rows: int) -> Path:
     folder.mkdir()
     generator = random.Random(0)
     for split, count in rows.items():
-        with (folder / f"{split}.csv").open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow(["text", "label"])
-            for number in range(count):
-                word = ("dull", "great")[number % 2]
-                label = number % 2 ^ (generator.random() < 0.2)
-                writer.writerow([f"{generator.choice(('a', 'the'))} {word} film {split} {number}", label])
+        lines = ["text,label"]
+        for number in range(count):
+            word, label = ("dull", "great")[number % 2], number % 2 ^ (generator.random() < 0.2)
+            lines.append(f"{generator.choice(('a', 'the'))} {word} film {split} {number},{label}")
+        (folder / f"{split}.csv").write_text("\n".join(lines), encoding="utf-8")
     return folder
 
 

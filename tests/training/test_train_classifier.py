@@ -1,7 +1,6 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The main job end to end on small files of its own: what it writes, what it refuses, and that it loses nothing."""
 
-import csv
 import json
 import random
 import shutil
@@ -33,17 +32,13 @@ GOOD = ["great", "lovely", "warm", "funny", "clever", "moving"]
 BAD = ["poor", "dull", "cold", "boring", "stupid", "lifeless"]
 
 
-def write_reviews(path: Path, rows: int, seed: int, **columns: list[str]) -> Path:
-    generator = random.Random(seed)
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(["text", "label", *columns])
-        for number in range(rows):
-            word = generator.choice((BAD, GOOD)[number % 2])
-            text = " ".join(
-                [generator.choice(["a", "the"]), word, generator.choice(["film", "story"]), str(number + seed)]
-            )
-            writer.writerow([text, number % 2, *(values[number] for values in columns.values())])
+def write_reviews(path: Path, rows: int, seed: int) -> Path:
+    generator, lines = random.Random(seed), ["text,label"]
+    for number in range(rows):
+        word = generator.choice((BAD, GOOD)[number % 2])
+        article, noun = generator.choice(["a", "the"]), generator.choice(["film", "story"])
+        lines.append(f"{article} {word} {noun} {number + seed},{number % 2}")
+    path.write_text("\n".join([*lines, ""]), encoding="utf-8")
     return path
 
 
@@ -198,17 +193,6 @@ def test_a_run_that_goes_back_leaves_later_checkpoints_aside(run: Path, reviews:
     assert "--data_dir was 'reviews' and is 'elsewhere'" in message
 
 
-def test_evaluations_and_checkpoints_come_together(tmp_path: Path) -> None:
-    """Else the step that is best on validation could be one that was not saved."""
-    arguments = ClassifierTrainingArguments(
-        str(tmp_path), use_cpu=True, ema_decay=0.0, eval_strategy="steps", save_strategy="steps", eval_steps=7
-    )
-    splits = ("train", "validation", "test")
-    data: Any = SimpleNamespace(splits=splits, problem_type="single_label_classification")
-    choose_epoch_on_validation(arguments, data, ("accuracy", True))
-    assert (arguments.load_best_model_at_end, arguments.save_steps) == (True, 7)
-
-
 def test_the_score_that_chooses_counts_rare_classes_where_classes_are_imbalanced_or_weighted(tmp_path: Path) -> None:
     def chosen_by(rare: int, *options: str) -> str:
         texts = [(f"film {number}", int(number < rare)) for number in range(100)]
@@ -220,16 +204,24 @@ def test_the_score_that_chooses_counts_rare_classes_where_classes_are_imbalanced
     assert chosen_by(9) == chosen_by(50, "--class_weights", "balanced") == "f1_macro"
 
 
-def test_the_last_epoch_is_kept_if_that_is_asked_for(tmp_path: Path) -> None:
+STEPS = "--eval_strategy steps --save_strategy steps --eval_steps 7"
+
+
+@pytest.mark.parametrize(
+    ("options", "is_chosen", "saved_every"),
+    [("", True, 500), (STEPS, True, 7), ("--load_best_model_at_end False", False, 500)],
+    ids=["by default", "with a checkpoint for each evaluation", "the last, if that is asked for"],
+)
+def test_the_epoch_is_chosen_on_validation(options: str, is_chosen: bool, saved_every: int, tmp_path: Path) -> None:
     data: Any = SimpleNamespace(splits=("train", "validation", "test"), problem_type="single_label_classification")
-    given = ["--output_dir", str(tmp_path), "--ema_decay", "0", "--use_cpu"]
-    for extra, expected in (([], True), (["--load_best_model_at_end", "False"], False)):
-        (arguments,) = parsed([ClassifierTrainingArguments], [*given, *extra])
-        choose_epoch_on_validation(arguments, data, ("accuracy", True))
-        assert arguments.load_best_model_at_end is expected
-    (arguments,) = parsed([ClassifierTrainingArguments], [*given, *extra, "--early_stopping_patience", "2"])
-    with pytest.raises(DataError, match="requires no --load_best_model_at_end False"):
-        choose_epoch_on_validation(arguments, data, ("accuracy", True))
+    given = ["--output_dir", str(tmp_path), "--ema_decay", "0", "--use_cpu", *options.split()]
+    (arguments,) = parsed([ClassifierTrainingArguments], given)
+    choose_epoch_on_validation(arguments, data, ("accuracy", True))
+    assert (arguments.load_best_model_at_end, arguments.save_steps) == (is_chosen, saved_every)
+    if not is_chosen:
+        (arguments,) = parsed([ClassifierTrainingArguments], [*given, "--early_stopping_patience", "2"])
+        with pytest.raises(DataError, match="requires no --load_best_model_at_end False"):
+            choose_epoch_on_validation(arguments, data, ("accuracy", True))
 
 
 def test_a_run_that_cannot_start_overwrites_nothing(run: Path, reviews: Path, tmp_path: Path, capsys) -> None:

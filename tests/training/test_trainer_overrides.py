@@ -2,40 +2,50 @@
 """The one trainer: which private methods of transformers.Trainer it overrides, and that the library still has them."""
 
 import inspect
+from typing import NamedTuple
 
+import pytest
 from transformers import Trainer
 
 from modeling_scratch.run.captured_trainer import CapturedTrainer
 from modeling_scratch.run.pushing import Sharing
 from modeling_scratch.run.trainer import RunTrainer
 
-OVERRIDDEN = {"_clip_grad_norm", "_finalize_training", "_get_train_sampler", "_run_epoch", "_save", "_save_checkpoint"}
-PARAMETERS = {
-    "_clip_grad_norm": ["model"],
-    "_finalize_training": ["trial", "num_train_samples", "start_time"],
-    "_get_train_sampler": ["train_dataset"],
-    "_save": ["output_dir", "state_dict"],
-    "_save_checkpoint": ["model", "trial"],
+
+class Override(NamedTuple):
+    """The parameters of the library's method, if the override does not pass all on, and the reason in its source."""
+
+    parameters: list[str] | None
+    reason: str
+
+
+OVERRIDDEN = {
+    "_finalize_training": Override(["trial", "num_train_samples", "start_time"], "self._load_best_model()"),
+    "_get_train_sampler": Override(["train_dataset"], "return LengthGroupedSampler("),
+    "_run_epoch": Override(None, "for update_step in range(num_update_steps_trained,"),
+    "_save": Override(["output_dir", "state_dict"], "torch.save(self.args,"),
+    "_save_checkpoint": Override(["model", "trial"], "rotate_checkpoints("),
 }
 
 
-def is_private(name: str) -> bool:
-    return name.startswith("_") and not name.startswith("__")
-
-
-def test_the_library_has_what_is_overridden_and_calls_it() -> None:
+@pytest.mark.parametrize("name", OVERRIDDEN)
+def test_the_library_has_what_is_overridden_calls_it_and_gives_the_reason(name: str) -> None:
     """A method that the library renames would be one that nobody calls, and a run that is not resumed exactly."""
-    source = inspect.getsource(Trainer)
-    for name in OVERRIDDEN:
-        assert callable(getattr(Trainer, name, None)), f"{name}: renamed by transformers"
-        assert f"self.{name}" in source, f"{name}: no longer called"
-    for name, parameters in PARAMETERS.items():
-        assert list(inspect.signature(getattr(Trainer, name)).parameters)[1:] == parameters, name
+    method, override = getattr(Trainer, name, None), OVERRIDDEN[name]
+    assert callable(method), "renamed by transformers"
+    assert f"self.{name}" in inspect.getsource(Trainer), "no longer called"
+    assert override.parameters in (None, list(inspect.signature(method).parameters)[1:])
+    assert override.reason in inspect.getsource(method), "written anew: is the override still needed?"
 
 
-def test_no_other_private_method_is_overridden_and_each_says_why() -> None:
+def test_no_other_private_method_is_overridden_all_in_one_file_and_each_says_why() -> None:
     bases = [each for each in RunTrainer.__mro__ if each.__module__.startswith("modeling_scratch.")]
     assert bases == [RunTrainer, Sharing, CapturedTrainer]
-    taken = {name for each in bases for name in vars(each) if is_private(name) and hasattr(Trainer, name)}
-    assert taken == OVERRIDDEN
-    assert all(getattr(RunTrainer, name).__doc__ for name in taken)
+    private = [(name, each) for each in bases for name in vars(each) if name.startswith("_") and name[:2] != "__"]
+    assert {name: each for name, each in private if hasattr(Trainer, name)} == dict.fromkeys(OVERRIDDEN, RunTrainer)
+    assert all(getattr(RunTrainer, name).__doc__ for name in OVERRIDDEN)
+
+
+def test_trainer_clips_by_accelerate_whose_public_method_is_captured() -> None:
+    source = inspect.getsource(Trainer._clip_grad_norm)
+    assert "self.accelerator.clip_grad_norm_(model.parameters(), self.args.max_grad_norm)" in source

@@ -43,7 +43,6 @@ TINY = "hidden_size=8,intermediate_size=8,num_hidden_layers=1,num_attention_head
 DROP_LAST = "--dataloader_drop_last True"  # of training: fewer rows than a batch are evaluated all the same
 FAST = "--learning_rate 2e-2 --per_device_train_batch_size 16 --use_cpu --disable_tqdm True --report_to none"
 SIZES: dict[str, Any] = {"vocab_size": 16, "hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 3}
-ROWS = [{"input_ids": torch.tensor([i % 7 + 5, i % 5 + 5, 3]), "labels": i % 2} for i in range(4)]
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +63,7 @@ def train(folder: Path, output: Path, extra: str = "") -> None:
 
 REFUSED = {
     "--do_train False": "--do_train False is not supported",
-    "--precision auto --fp16 True": "exclude each other",
+    "--precision auto": "--precision is retired: use --bf16 True",
     "--output_dir=": "--output_dir '': must be a local folder",
     "--output_dir s3://bucket/run": "--output_dir 's3://bucket/run': must be a local folder",
     "--use_liger_kernel True": "pip install liger-kernel",
@@ -147,19 +146,6 @@ def test_the_groups_of_weight_decay_stay_and_the_head_is_logged(tmp_path: Path) 
     ]
 
 
-def test_a_run_with_layer_decay_goes_on_exactly(tmp_path: Path) -> None:
-    weights = []
-    for checkpoint in (None, str(tmp_path / "checkpoint-2")):
-        arguments = EncoderTrainingArguments(
-            str(tmp_path), max_steps=4, save_strategy="steps", save_steps=2, save_total_limit=9, layer_decay=0.5,
-            learning_rate=1e-2, eval_strategy="no", use_cpu=True, disable_tqdm=True, report_to="none",
-        )  # fmt: skip
-        model = redraw(encoder())
-        RunTrainer(model, arguments, train_dataset=ROWS).train(checkpoint)
-        weights.append(torch.cat([weight.detach().flatten() for weight in model.parameters()]))
-    assert torch.equal(*weights)
-
-
 # Early stopping
 
 
@@ -212,6 +198,30 @@ def test_pretraining_stops_early_by_its_loss_and_keeps_the_best(tmp_path: Path, 
         pretrain.main(f"{options} --resume_from_checkpoint last".split())
         assert (run / "model.safetensors").read_bytes() == weights
         assert history(run, "eval_loss") == [*losses, kept]
+
+
+# What is printed
+
+
+VALUES = r"loss [\d.]+, gradient norm [\d.]+, rate [\d.e-]+"
+COUNTS = "--include_num_input_tokens_seen True"  # with which Trainer logs times, too
+
+
+@pytest.mark.parametrize(("has_bar", "counts"), [(False, COUNTS), (True, "")], ids=["lines", "bar"])
+def test_a_log_entry_is_a_line(has_bar: bool, counts: str, reviews: Path, tmp_path: Path, capsys) -> None:
+    """With and without a progress bar."""
+    options = f"--max_steps 2 --per_device_train_batch_size 160 --logging_steps 1 --ema_decay 0.9 {counts}"
+    train(reviews, tmp_path / "run", f"{options} --disable_tqdm {not has_bar}")
+    printed = capsys.readouterr()
+    lines = [line for line in printed.out.splitlines() if line.startswith("step ")]
+    of_steps = rf"step [12] of 2 \(epoch \d\.\d\d\): {VALUES}(, num input tokens|$)"
+    assert sum(bool(re.match(of_steps, line)) for line in lines) == 2
+    evaluated = r": validation loss [\d.]+, accuracy [\d.]+, f1 [\d.]+"
+    assert sum(bool(re.search(evaluated, line)) for line in lines) == 2
+    assert re.search(f"^the saved weights{evaluated}", printed.out, re.MULTILINE)
+    assert "{'" not in printed.out + printed.err
+    assert "runtime" not in printed.out
+    assert ("%|" in printed.err) == has_bar
 
 
 # The search
@@ -301,14 +311,6 @@ def test_bfloat16_learns_as_float32_does_and_keeps_its_weights(reviews: Path, tm
         assert {weight.dtype for weight in load_file(output / "model.safetensors").values()} == {torch.float32}
     assert losses["bfloat16"] == pytest.approx(losses["float32"], rel=0.01)
     assert losses["bfloat16"] != losses["float32"]
-
-
-def test_precision_auto_is_bfloat16_where_the_processor_has_instructions_for_it(tmp_path: Path) -> None:
-    flags = Path("/proc/cpuinfo")
-    if not hasattr(torch.cpu, "get_capabilities") or not flags.exists():
-        pytest.skip("the processor cannot be asked")
-    arguments = ClassifierTrainingArguments(str(tmp_path), precision="auto", use_cpu=True)
-    assert arguments.bf16 == bool(re.search(r"\b(avx512_bf16|amx_bf16)\b", flags.read_text()))
 
 
 def test_accumulated_batches_of_a_native_class_are_one_batch(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The moving average of the weights: what it is after each step, and that it survives a stop."""
+"""The moving average of the weights: what it is after each step, and where it is saved."""
 
 from pathlib import Path
 
@@ -9,8 +9,9 @@ from conftest import redraw
 from transformers import TrainerCallback
 
 from modeling_scratch import ScratchEncoderForSequenceClassification, presets
-from modeling_scratch.run.callbacks import AVERAGE_FILE, WeightAverage
+from modeling_scratch.run.callbacks import WeightAverage
 from modeling_scratch.run.classifier_arguments import ClassifierTrainingArguments
+from modeling_scratch.run.layout import AVERAGE
 from modeling_scratch.run.trainer import RunTrainer
 from modeling_scratch.utils.errors import DataError
 
@@ -59,16 +60,13 @@ def test_the_end_is_the_average_of_all_steps(tmp_path: Path, decay: float) -> No
     assert not torch.allclose(flat(model), trace.steps[-1])
 
 
-def test_a_resumed_run_ends_with_the_same_average(tmp_path: Path) -> None:
-    whole, trace = train(tmp_path / "whole", 0.9)
-    train(tmp_path / "stopped", 0.9, max_steps=7)
-    resumed, _ = train(tmp_path / "stopped", 0.9, resume=True)
-    assert torch.equal(flat(resumed), flat(whole))
-    checkpoint = ScratchEncoderForSequenceClassification.from_pretrained(tmp_path / "whole" / "checkpoint-5")
-    assert torch.equal(flat(checkpoint), trace.steps[4]), "a checkpoint holds the weights that training goes on with"
-    (tmp_path / "stopped" / "checkpoint-5" / AVERAGE_FILE).unlink()
+def test_a_checkpoint_has_the_weights_that_training_goes_on_with_and_their_average(tmp_path: Path) -> None:
+    _, trace = train(tmp_path, 0.9, max_steps=7)
+    checkpoint = ScratchEncoderForSequenceClassification.from_pretrained(tmp_path / "checkpoint-5")
+    assert torch.equal(flat(checkpoint), trace.steps[4])
+    (tmp_path / "checkpoint-5" / AVERAGE).unlink()
     with pytest.raises(DataError, match="--ema_decay 0"):
-        train(tmp_path / "stopped", 0.9, resume=True)
+        train(tmp_path, 0.9, resume=True)
 
 
 @pytest.mark.parametrize("decay", [1.0, -0.1])
