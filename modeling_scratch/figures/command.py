@@ -11,15 +11,15 @@ from typing import Any
 
 from ..utils.errors import DataError
 from ..utils.options import option
+from ..utils.retired_options import retired
 from .architecture import architecture
 from .attention_maps import KINDS, Attention, attention_maps, attention_of
-from .embedding_map import embedding_map, frequent_words, ids_of
 from .learning import Log, learning_curves, learning_rates, read_logs
 from .look import write_figure
 from .masks import attention_masks
 from .models import DEFAULT, PRESETS, ShownModel, full_size
 from .parameters import count_parameters, parameter_counts
-from .positions import position_biases, position_encodings, position_products, rope_scaling
+from .positions import position_biases, position_encodings
 from .speed_history import lines_of, speed_history
 
 TEXT, TARGET = "The acting is gripping, but this film bores.", "Sie spielen packend, aber der Film langweilt."
@@ -46,11 +46,19 @@ class FiguresArguments:
     )
     layers: list[int] | None = option(None, "The layers of attention maps, from 1; by default up to four.")
     heads: list[int] | None = option(None, "The heads of attention maps, from 1; by default up to four.")
-    words: list[str] | None = option(None, "The words to label in the figure of embeddings.")
     output_dir: str = option("figures", "The folder for NAME.png and NAME.svg, which are replaced.")
+
+    RETIRED = {
+        "--words": "the figure of embeddings is retired",
+        "embeddings": "draw two principal components (scikit-learn's PCA) of model.get_input_embeddings().weight",
+        "position-products": "multiply what modeling_scratch.positions.sinusoidal returns by its transpose",
+        "rope": "plot what modeling_scratch.rope_scaling computes",
+    }
 
     def __post_init__(self) -> None:
         for name in self.names or ():
+            if line := retired(name, self.RETIRED):
+                raise DataError(line)
             if name not in FIGURES:
                 close = get_close_matches(name, FIGURES, 1)
                 hint = f"did you mean {close[0]}?" if close else f"the choices are {', '.join(FIGURES)}"
@@ -71,7 +79,7 @@ class Subject(ShownModel):
         self.arguments = arguments
         self.presets = arguments.preset or list(DEFAULT)
         self.runs: dict[str, Log] = read_logs(arguments.runs or [])
-        texts = [arguments.text, arguments.target or TARGET, *(arguments.words or ())]
+        texts = [arguments.text, arguments.target or TARGET]
         super().__init__(arguments.model, self.presets[0], texts)
 
     @cached_property
@@ -103,14 +111,6 @@ def speed(subject: Subject) -> Any:
     return speed_history(lines_of(subject.arguments.history), caption)
 
 
-def embeddings(subject: Subject) -> Any:
-    given, (tokenizer, _) = subject.arguments.words or [], subject.tokenizers
-    words = frequent_words(tokenizer) | ids_of(tokenizer, given)
-    table: Any = subject.model.get_input_embeddings().weight
-    caption = f"Model: {subject.name}. Points: {len(words)} words from the start of the vocabulary, the most frequent."
-    return embedding_map(table, words, given, caption)
-
-
 def parameters(subject: Subject) -> Any:
     has_model = subject.arguments.model is not None
     models = {subject.name: subject.model} if has_model else {name: full_size(name) for name in subject.presets}
@@ -122,12 +122,6 @@ FIGURES: dict[str, Callable[[Subject], Any]] = {
     "positions": lambda subject: position_encodings(
         subject.model, f"Model: {subject.name}; its positions are of the kind {subject.model.config.position_type}."
     ),
-    "position-products": lambda subject: position_products(
-        subject.model,
-        "Mean over all pairs of positions at a distance. Rotary: a query and a key of ones, rotated. "
-        f"Model: {subject.name}.",
-    ),
-    "rope": lambda _: rope_scaling("Head size 64, theta 10,000, factor 4. dynamic: in a text of the full new length."),
     "position-biases": lambda subject: position_biases(subject.model, f"Model: {subject.name}."),
     "masks": lambda _: attention_masks(
         "Blue: visible. A hidden key gets the most negative score, so its softmax weight is 0. What rows of padding "
@@ -141,7 +135,6 @@ FIGURES: dict[str, Callable[[Subject], Any]] = {
     ),
     "learning-curves": curves,
     "speed-history": speed,
-    "embeddings": embeddings,
     "parameters": parameters,
     "architecture": lambda subject: architecture(
         None if subject.arguments.model is None else subject.model, subject.name, subject.presets
