@@ -7,15 +7,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
-from transformers import AutoConfig
 
-import modeling_scratch
-
-from ..bridges.configs import FAMILIES
-from ..bridges.model_sources import check_loaded, load_checkpoint, load_tokenizers, read_special_tokens
+from ..bridges.model_sources import Tokenizers, read_special_tokens
 from ..bridges.older_names import add_older_names
+from ..inspection.program import load_textbook, tokenizers_of
 from ..pipelines import TARGET_FOLDER
-from ..utils.errors import DataError, one_line
+from ..utils.errors import DataError
 from ..utils.files import complete_folder
 from ..utils.options import REQUIRED, option
 from .gguf_files import export_gguf
@@ -67,22 +64,10 @@ def check_installed(name: str) -> None:
         raise DataError(f"--format {name}: it needs Transformers 5.23 or later, and Python 3.11 or later")
 
 
-def load_to_export(name: str) -> tuple[Any, tuple[Any, Any]]:
+def load_to_export(name: str) -> tuple[Any, Tokenizers]:
     """Load a model in float32 with eager attention, and its tokenizers. Raises `DataError`."""
-    config = load_checkpoint(AutoConfig, name, False)
-    try:
-        if config.model_type in FAMILIES:
-            model: Any = modeling_scratch.load_pretrained(name, dtype=torch.float32)
-        else:
-            own = getattr(modeling_scratch, (config.architectures or [""])[0], None)
-            if own is None or not config.model_type.startswith("scratch_"):
-                raise ValueError(f"config.json names no class of this package or of {', '.join(sorted(FAMILIES))}")
-            model, info = load_checkpoint(own, name, False, output_loading_info=True, dtype=torch.float32)
-            check_loaded(model, info, "not a trained model")
-    except (OSError, ValueError) as error:
-        raise DataError(f"--model {name}: {one_line(error)}") from error
+    model, tokenizers = load_textbook(name, dtype=torch.float32), tokenizers_of(name)
     model.set_attn_implementation("eager")  # its masks are finite: no runtime computes 0/0 at padding
-    tokenizers = load_tokenizers(name)
     for tokenizer in tokenizers:
         read_special_tokens(tokenizer, None)
-    return model.eval(), tokenizers
+    return model, tokenizers
