@@ -1,19 +1,21 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The program `modeling-scratch export`: write a model for another runtime, and compare it with PyTorch there."""
 
+import json
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
 import torch
+from transformers.utils import CONFIG_NAME
 
 from ..bridges.model_sources import Tokenizers, read_special_tokens
 from ..bridges.older_names import add_older_names
 from ..inspection.program import load_textbook, tokenizers_of
 from ..pipelines import TARGET_FOLDER
 from ..utils.errors import DataError
-from ..utils.files import complete_folder
+from ..utils.files import complete_folder, write_json
 from ..utils.options import REQUIRED, option
 from .gguf_files import export_gguf
 from .graphs import export_graphs
@@ -49,11 +51,21 @@ def export(arguments: ExportArguments) -> None:
             lines = export_gguf(model, source, folder)
         else:
             lines = export_graphs(model, name, folder)
+            describe(model, folder / CONFIG_NAME)
             source.save_pretrained(folder)
             if target is not source:
                 target.save_pretrained(folder / TARGET_FOLDER)
             add_older_names(folder)
     print("\n".join([*lines, f"saved {output}"]))
+
+
+def describe(model: Any, path: Path) -> None:
+    """Name the class of the model in config.json, and no code but that of the config: only its file is beside."""
+    found = json.loads(path.read_text(encoding="utf-8"))
+    for name in ("auto_map", "custom_pipelines"):
+        kept = {key: value for key, value in found.pop(name, {}).items() if key == "AutoConfig"}
+        found |= {name: kept} if kept else {}
+    write_json(path, {"architectures": [type(model).__name__], **found})
 
 
 def check_installed(name: str) -> None:

@@ -33,14 +33,13 @@ def attributions_of(subject: Subject, target: Target) -> dict[str, Any]:
     (value,) = whole
     methods = {"integrated_gradients": gradients.words, "occlusion": without}
     usable = {name: values for name, values in methods.items() if values}
-    (test,) = deletion(scores, target, [usable])
     return {
         "score": target.score,
         "value": value,
         "p": target.probability(value),
         "integrated_gradients": gradients,
         "occlusion": {"words": without},
-        "deletion": test,
+        "deletion": deletion(scores, target, usable),
     }
 
 

@@ -221,9 +221,6 @@ def test_words_of_an_output_token_are_its_log_odds_without_them(number: int) -> 
         value = log_odds(whole[place], token)
         assert found["values"][place] == pytest.approx(value, abs=1e-3)
         assert found["words"][place][2] == pytest.approx(value - log_odds(other[place], token), abs=1e-3)
-        curve = found["deletion"][place]["curves"]["occlusion"]
-        assert curve[0] == pytest.approx(whole[place].softmax(-1)[token].item(), abs=1e-4)
-        assert len(curve) <= len(found["words"][place]) + 1
 
 
 def test_what_rotary_positions_turn_has_a_name() -> None:

@@ -23,8 +23,7 @@ function outputsPart(outputs) {
     buttons.forEach((button, i) => button.setAttribute("aria-pressed", String(i === chosen)));
     const score = t("words.logodds", shown(outputs.tokens[chosen]));
     place.replaceChildren(el("p", {}, t("words.score", score, number(outputs.values[chosen]))),
-      ...wordsBy({ occlusion: { words: outputs.words[chosen] } }, "occlusion"),
-      deletionTest(outputs.deletion[chosen]));
+      ...wordsBy({ occlusion: { words: outputs.words[chosen] } }, "occlusion"));
   };
   const buttons = outputs.tokens.map((token, i) =>
     el("button", { type: "button", class: "piece", "aria-pressed": "false", click: () => show(i) },
