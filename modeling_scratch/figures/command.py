@@ -9,6 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from ..bridges.model_sources import Tokenizers
+from ..inspection.program import load_textbook, tokenizers_of
 from ..utils.errors import DataError
 from ..utils.options import option
 from ..utils.retired_options import retired
@@ -17,7 +19,7 @@ from .attention_maps import KINDS, Attention, attention_maps, attention_of
 from .learning import Log, learning_curves, learning_rates, read_logs
 from .look import write_figure
 from .masks import attention_masks
-from .models import DEFAULT, PRESETS, ShownModel, full_size
+from .models import DEFAULT, PRESETS, SMALL, full_size, small_model
 from .parameters import count_parameters, parameter_counts
 from .positions import position_biases, position_encodings
 from .speed_history import lines_of, speed_history
@@ -72,15 +74,27 @@ class FiguresArguments:
             raise DataError(f"--output_dir {self.output_dir}: not a folder")
 
 
-class Subject(ShownModel):
-    """What the figures show: a model, and runs."""
+class Subject:
+    """What the figures show: runs, and the model of a folder, or a small one of a preset. name: for captions."""
 
     def __init__(self, arguments: FiguresArguments) -> None:
         self.arguments = arguments
         self.presets = arguments.preset or list(DEFAULT)
         self.runs: dict[str, Log] = read_logs(arguments.runs or [])
-        texts = [arguments.text, arguments.target or TARGET]
-        super().__init__(arguments.model, self.presets[0], texts)
+        if arguments.model is None:
+            texts = [arguments.text, arguments.target or TARGET]
+            self.model, self.tokenizers = small_model(self.presets[0], texts)
+            sizes = f"{SMALL['num_hidden_layers']} layers of width {SMALL['hidden_size']}"
+            self.name = f"a small one of the preset {self.presets[0]} ({sizes}) with random weights"
+        else:
+            self.model, path = load_textbook(arguments.model), Path(arguments.model).resolve()
+            self.model.set_attn_implementation("eager")  # fused kernels never form the weights
+            self.name = path.name if not path.name.startswith("checkpoint-") else f"{path.parent.name}/{path.name}"
+
+    @cached_property
+    def tokenizers(self) -> Tokenizers:
+        """Of a folder, loaded when the first figure needs them."""
+        return tokenizers_of(str(self.arguments.model))
 
     @cached_property
     def attention(self) -> dict[str, Attention]:
