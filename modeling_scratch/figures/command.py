@@ -77,6 +77,9 @@ class FiguresArguments:
 class Subject:
     """What the figures show: runs, and the model of a folder, or a small one of a preset. name: for captions."""
 
+    model: Any
+    name: str
+
     def __init__(self, arguments: FiguresArguments) -> None:
         self.arguments = arguments
         self.presets = arguments.preset or list(DEFAULT)
