@@ -59,6 +59,8 @@ def export_graphs(model: Any, kind: str, folder: Path) -> list[str]:
     from transformers.exporters.auto import AutoExportConfig, AutoHfExporter
 
     graphs, limit, components = graphs_of(model), position_limit(model.config), {}
+    if kind == "openvino" and model.config.is_encoder_decoder:  # whose runtime crashes with the exporter of 5.23
+        raise DataError(f"--format {kind}: not for encoder-decoders such as {type(model).__name__}; use onnx")
     config: Any = AutoExportConfig.from_dict({"export_format": kind, "dynamic": True, **OPTIONS.get(kind, {})})
     if kind == ONE_TEXT:
         if model.config.model_type != "scratch_encoder":

@@ -88,7 +88,7 @@ def test_a_decoder_writes_greedily_as_ours(kind: str, tmp_path: Path) -> None:
     assert text.tolist() == expected.tolist()
 
 
-@runtimes("onnx", "openvino")
+@runtimes("onnx")
 def test_a_translator_writes_greedily_as_ours(kind: str, tmp_path: Path) -> None:
     source, target = writers.words(), writers.words("x")
     ours = writers.translator(source, target, decoder_layers=2)
@@ -201,6 +201,8 @@ def test_what_cannot_be_exported_is_refused(tmp_path: Path, capfd: pytest.Captur
         fails("folder not found", model=tmp_path / "none")
     if all(map(find_spec, NEEDED["executorch"])):
         fails("only for encoders", "use onnx", format="executorch", model=SAVE["translator"](tmp_path / "translator"))
+    if all(map(find_spec, NEEDED["openvino"])):
+        fails("not for encoder-decoders", format="openvino", model=SAVE["translator"](tmp_path / "translator-2"))
     if all(map(find_spec, NEEDED["gguf"])):
         fails("only for decoders", format="gguf")
         fails("no pre-tokenizer for this tokenizer", format="gguf", model=SAVE["writer"](tmp_path / "writer"))
