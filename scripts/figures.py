@@ -2,7 +2,7 @@
 """Draw the figures of tutorials from the code, models and runs: positions, masks, attention, curves and others.
 
     modeling-scratch figures masks learning-rates
-    modeling-scratch figures self-attention embeddings --model runs/demo --text "The acting is gripping."
+    modeling-scratch figures self-attention parameters --model runs/demo --text "The acting is gripping."
     modeling-scratch figures learning-curves --runs runs/a runs/b --output_dir pictures
 
 Each figure is written as NAME.png and NAME.svg. The names may also be given by --names.

@@ -20,10 +20,12 @@ from torch import Tensor
 from ..configuration_scratch import ScratchEncoderConfig
 from ..fast.captured import captured_forward, captured_step
 from ..fast.static_shapes import Size, choose_sizes, fill
+from ..heads import cross_entropy
 from ..modeling_encoder import ScratchEncoderForMaskedLM, ScratchEncoderForSequenceClassification
 from ..utils.files import replacing
-from .gpu_speed import masked_loss, pin
+from .gpu_speed import pin
 from .gpu_tokens import LONGEST, Texts, Tokens
+from .settings import wait_for
 
 Batch = dict[str, Any]
 Row = dict[str, Any]
@@ -65,11 +67,6 @@ class Recipe:
             "hidden_dropout": 0.1, "attention_dropout": 0.0, "classifier_pooling": "mean", "num_labels": 2,
             "problem_type": "single_label_classification", "pad_token_id": tokens.special[0], **self.changes,
         })  # fmt: skip
-
-    def wait(self) -> None:
-        """Let the device finish what it was given."""
-        if self.device.type != "cpu":
-            torch.accelerator.synchronize()
 
 
 def rehearsed_recipe(device: torch.device) -> Recipe:
@@ -138,8 +135,8 @@ def masked_words_loss(tokens: Tokens, fraction: float) -> Callable[[Any, Batch],
     def loss(model: Any, batch: Batch) -> Tensor:
         ids = batch["input_ids"].flatten()
         shown, indices = mask_words(ids, tokens.special, tokens.vocab_size, fraction)
-        hidden = {"input_ids": shown[None], "indices": indices, "targets": ids[indices]}
-        return masked_loss(model, {**batch, **hidden})
+        hidden_states = model.model(**{**batch, "input_ids": shown[None]}).last_hidden_state.flatten(0, 1)
+        return cross_entropy(model.lm_head(hidden_states.index_select(0, indices)), ids[indices])
 
     return loss
 
@@ -177,7 +174,7 @@ def pretrain(tokens: Tokens, recipe: Recipe, tell: Callable[[str], None]) -> tup
             losses.append(step(next(batches)))
             if (number + 1) % TOLD == 0:
                 tell(f"step {number + 1:,}: loss {_mean(losses):.3f}")
-        recipe.wait()
+        wait_for(recipe.device.type)
         return time.perf_counter() - start
 
     unknown = 100 * recipe.warm_up  # the number of steps is not known before a step has been timed
@@ -296,7 +293,7 @@ def score_of(
     """Fine-tune the weights on some texts; the accuracy on others, and the seconds of the training."""
     start = time.perf_counter()
     model = fine_tune(weights, *train, rate, seed, tokens, recipe)
-    recipe.wait()
+    wait_for(recipe.device.type)
     seconds = round(time.perf_counter() - start, 1)
     texts, chosen = evaluated
     found = accuracy(classify(model, *evaluated, tokens, recipe), texts.labels[chosen])

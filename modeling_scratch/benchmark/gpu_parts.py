@@ -115,7 +115,6 @@ def speed(session: Session) -> Rows:
     """The table: Hugging Face's classes and ours, training and inference."""
     plan, done = _plan(session), session.done("speed")
     yield from gpu_speed.compare_classifiers(session.tokens, replace(plan, batch_sizes=plan.batch_sizes[:2]), done)
-    yield from gpu_speed.compare_masked(session.tokens, plan, done)
     yield from gpu_speed.compare_classifiers(session.tokens, plan, done)
 
 

@@ -18,11 +18,10 @@ from torch import Tensor
 
 from ..fast.captured import captured_forward, captured_step
 from ..fast.static_shapes import choose_sizes, fill
-from ..heads import cross_entropy
 from . import timing
 from .data import grouped_by_length, in_random_order, on_device, packed, padded, padding_tokenizer
 from .gpu_tokens import Tokens
-from .models import CLASSIFIER, DECODER, MASKED_LM, check_logits, make_pair, make_peer, training_step
+from .models import CLASSIFIER, DECODER, check_logits, make_pair, make_peer, training_step
 from .settings import Settings
 from .timing import run_rounds, training_operations
 
@@ -48,7 +47,6 @@ class Plan:
     batch_sizes: Sequence[int] = (32, 64, 16, 128)
     rounds: int = 3
     steps: int = 8
-    masked_rows: int = 32
     new_tokens: int = 64
     backend: str = "inductor"  # of the compiled peer
 
@@ -66,7 +64,7 @@ def full_plan() -> Plan:
 
 
 def rehearsed_plan() -> Plan:
-    return Plan(Settings(quick=True), (4, 8), rounds=2, steps=2, masked_rows=4, new_tokens=4, backend="aot_eager")
+    return Plan(Settings(quick=True), (4, 8), rounds=2, steps=2, new_tokens=4, backend="aot_eager")
 
 
 @dataclass(frozen=True)
@@ -229,62 +227,6 @@ def _classifiers(models: dict[str, Any], peer: Any, rows: list[list[int]], batch
     fastest = min((statistics.median(found) for name, found in taken.items() if name in OUR_SIDES), default=np.inf)
     row |= {"TFLOP/s": round(work / count / fastest / 1e9, 1), "tokens a step": round(sum(lengths) / count)}
     return row | {"static sizes": [size.tokens for size in sizes]}
-
-
-# --- masked words ----------------------------------------------------------------------------------------------------
-
-
-def full_rows(tokens: Tokens, plan: Plan, fraction: float) -> list[list[Batch]]:
-    """Rows of max_length, one after another as packed texts are, with a constant number of masked words."""
-    rows, length, random = plan.masked_rows, plan.settings.shape.max_length, np.random.default_rng(1)
-    ids, size = tokens.texts["imdb-unlabelled"].ids, rows * length
-    ends = torch.arange(0, size + 1, length, dtype=torch.int32)
-    constant = {
-        "position_ids": torch.arange(length).repeat(rows)[None],
-        "cu_seq_lens_q": ends, "cu_seq_lens_k": ends, "max_length_q": length, "max_length_k": length,
-    }  # fmt: skip
-    batches = []
-    for number in range(plan.rounds * plan.steps):
-        start = number * size % (len(ids) - size)
-        read = torch.from_numpy((ids[start : start + size] % plan.settings.shape.vocab_size).astype(np.int64))
-        indices = torch.from_numpy(np.sort(random.choice(size, round(fraction * size), replace=False)))
-        shown = read.index_fill(0, indices, tokens.special[1])[None]
-        batches.append({"input_ids": shown, **constant, "indices": indices, "targets": read[indices]})
-    return [batches[number * plan.steps : (number + 1) * plan.steps] for number in range(plan.rounds)]
-
-
-def masked_loss(model: Any, batch: Batch) -> Tensor:
-    """The loss of the book's masked-language-model head, given where the targets stand."""
-    read = {name: value for name, value in batch.items() if name not in ("indices", "targets")}
-    hidden_states = model.model(**read).last_hidden_state.flatten(0, 1)
-    return cross_entropy(model.lm_head(hidden_states.index_select(0, batch["indices"])), batch["targets"])
-
-
-def compare_masked(tokens: Tokens, plan: Plan, done: Mapping[str, Row]) -> Iterator[tuple[str, Row]]:
-    """Yield (key, row): masked words in full rows, where only the targets need logits."""
-    length = plan.settings.shape.max_length
-    if (key := f"masked words, {plan.masked_rows} rows of {length}") in done:
-        return
-    ours, peer = make_pair(MASKED_LM, plan.settings, sparse_prediction=True)
-    models = {"eager": ours, "captured": copy.deepcopy(ours), "compiled": copy.deepcopy(ours)}
-    for model in (*models.values(), peer):
-        model.train()
-    static = full_rows(tokens, plan, 0.15)
-    labelled = pinned([[_with_labels(batch, plan.masked_rows) for batch in one] for one in static], plan)
-    sides = {"random": Side(eager_step(peer, plan), labelled), "eager": Side(eager_step(ours, plan), labelled)}
-    for way in REPLAYED:
-        step = replayed_step(models[way], plan, way, loss=masked_loss)
-        sides[way] = Side(step, pinned(static, plan), is_static=True)
-    taken = in_turns(sides, plan)
-    row = cells(taken, {"random": "HF, random order"} | OUR_SIDES) | {"ratio": ratio(taken, "random", list(OUR_SIDES))}
-    yield key, row | {"tokens a step": plan.masked_rows * length}
-
-
-def _with_labels(batch: Batch, rows: int) -> Batch:
-    """The same rows as a padded batch with labels, as Hugging Face's collator makes it."""
-    labels = torch.full_like(batch["input_ids"][0], -100)
-    labels[batch["indices"]] = batch["targets"]
-    return {"input_ids": batch["input_ids"].view(rows, -1), "labels": labels.view(rows, -1)}
 
 
 # --- the peer, compiled ----------------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ from .data import Rows, in_random_order, packed, padding_tokenizer
 from .gpu_speed import RATE, Plan, Row, Side, cells, free_memory, in_turns, pinned, ratio, replayed_step, rows_of
 from .gpu_tokens import Tokens
 from .models import CLASSIFIER, make_pair
+from .settings import wait_for
 
 CELLS = ("SST-2", 32), ("SST-2", 64), ("IMDb", 16), ("IMDb", 64)
 REHEARSED_CELLS = ("SST-2", 4), ("IMDb", 4)
@@ -45,8 +46,7 @@ class Clock(TrainerCallback):
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         if state.global_step in self.ends:
-            if self.device.type == "cuda":
-                torch.cuda.synchronize()
+            wait_for(self.device.type)
             self.ends[state.global_step] = time.perf_counter()
 
     def milliseconds(self) -> list[float]:

@@ -14,7 +14,7 @@ from ..utils.errors import DataError
 from .data import draw_texts, on_device, train_tokenizer
 from .models import CLASSIFIER, DECODER, TRANSLATOR, check_logits, difference, make_pair
 from .settings import Settings
-from .timing import Comparison, Side, measure
+from .timing import Side, measure
 
 if TYPE_CHECKING:  # predict needs scikit-learn, for linear models
     from ..inference.classification import Classifier
@@ -47,7 +47,7 @@ def infer(name: str, settings: Settings) -> Iterator[dict[str, Any]]:
         ("predict.py beside the peer's pipeline", _side(_predict(classifier, settings), rounds, tokens), rounds),
     ):
         peer_side = _side(through_pipeline[1], theirs, tokens)
-        yield measure(Comparison(f"infer-{name}", f"{where}, {setting}", own, peer_side, agreement), settings)
+        yield measure(settings, f"infer-{name}", f"{where}, {setting}", own, peer_side, agreement)
 
 
 def _pipeline(model: Any, tokenizer: Any, settings: Settings) -> Answers:
@@ -93,18 +93,18 @@ def generate(settings: Settings) -> Iterator[dict[str, Any]]:
     for model in models if settings.compile else ():
         compile_generation(model)
     for count in (1, 8):
-        yield measure(_generation("generate-gpt2", "sst2", count, models, settings, num_beams=1), settings)
+        yield _generation("generate-gpt2", "sst2", count, models, settings, num_beams=1)
 
 
 def translate(settings: Settings) -> Iterator[dict[str, Any]]:
     """Compare beam search with 4 beams on 32 sentences, with a fixed output length."""
     models = make_pair(TRANSLATOR, settings)
-    yield measure(_generation("translate-marian", "multi30k", 32, models, settings, num_beams=4), settings)
+    yield _generation("translate-marian", "multi30k", 32, models, settings, num_beams=4)
 
 
 def _generation(
     workload: str, name: str, count: int, models: tuple[Any, Any], settings: Settings, num_beams: int
-) -> Comparison:
+) -> dict[str, Any]:
     texts, source = draw_texts(settings, name, 2000)
     tokenizer = train_tokenizer(settings, texts)
     tokenizer.padding_side = "right" if models[0].config.is_encoder_decoder else "left"
@@ -126,7 +126,7 @@ def _generation(
     setting = f"batch {count}, {source}, {new} new tokens, " + (f"beam {num_beams}" if num_beams > 1 else "greedy")
     if models[0].generation_config.cache_implementation:
         setting += ", compiled, static cache"
-    return Comparison(workload, setting, ours, peer, agreement)
+    return measure(settings, workload, setting, ours, peer, agreement)
 
 
 def _check_generation(models: tuple[Any, Any], inputs: dict, answers: list[torch.Tensor], settings: Settings) -> str:

@@ -77,5 +77,10 @@ class Settings:
 
     def wait(self) -> None:
         """Synchronise with the accelerator."""
-        if self.device != "cpu":
-            torch.accelerator.synchronize()
+        wait_for(self.device)
+
+
+def wait_for(device: str) -> None:
+    """Wait until a device has ended what it was given. device: its type, such as "cuda"."""
+    if device != "cpu":
+        torch.accelerator.synchronize()

@@ -33,33 +33,23 @@ class Side:
     amounts: Sequence[float]
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """Our side and the peer. agreement: the difference of their outputs, checked before timing.
+def measure(
+    settings: Settings, workload: str, setting: str, ours: Side, peer: Side, agreement: str = ""
+) -> dict[str, Any]:
+    """A row of the table, in tokens/s; the ratio is that of ours to the peer's, its range the middle half of all pairs.
 
-    unit: tokens/s, of which more is better.
+    agreement: the difference of the outputs of both, which was checked before.
     """
-
-    workload: str
-    setting: str
-    ours: Side
-    peer: Side
-    agreement: str = ""
-
-
-def measure(comparison: Comparison, settings: Settings) -> dict[str, Any]:
-    """A row of the table; the ratio is that of ours to the peer's, its range the middle half of all pairs."""
-    sides = {"peer": comparison.peer, "ours": comparison.ours}
-    rounds = len(comparison.ours.amounts)
+    sides, rounds = {"peer": peer, "ours": ours}, len(ours.amounts)
     # An accelerator loads kernels and takes memory at the first batches of a size, which a training meets early.
     warm_up = 1 if settings.device == "cpu" else rounds
     seconds = in_turns({name: side.job for name, side in sides.items()}, rounds, settings.wait, warm_up)
     values = {name: [n / taken for n, taken in zip(side.amounts, seconds[name])] for name, side in sides.items()}
-    ratios = [ours / peer for ours, peer in zip(values["ours"], values["peer"])]
-    row: dict[str, Any] = {"workload": comparison.workload, "setting": comparison.setting, "unit": "tokens/s"}
+    ratios = [own / other for own, other in zip(values["ours"], values["peer"])]
+    row: dict[str, Any] = {"workload": workload, "setting": setting, "unit": "tokens/s"}
     row |= {name: statistics.median(found) for name, found in values.items()}
     row |= {"ratio": statistics.median(ratios), "ratio_range": _middle_half(ratios)}
-    return row | {"agreement": comparison.agreement, "ratios": ratios, "seconds": seconds}
+    return row | {"agreement": agreement, "ratios": ratios, "seconds": seconds}
 
 
 def in_turns(

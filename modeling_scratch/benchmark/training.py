@@ -28,7 +28,7 @@ from .data import (
 )
 from .models import CLASSIFIER, MASKED_LM, TRANSLATOR, check_logits, make_ours, make_pair, make_peer, training_step
 from .settings import Settings
-from .timing import Comparison, Side, measure, run_rounds
+from .timing import Side, measure, run_rounds
 
 # Texts per batch, and batches per round.
 BATCHES = {"sst2": (64, 8), "imdb": (16, 4), "multi30k": (64, 4), "mlm": (8, 2)}
@@ -67,7 +67,7 @@ def train(name: str, settings: Settings) -> Iterator[dict[str, Any]]:
         their_batches = [[_padded(tokenizer, batch, settings) for batch in batches] for batches in theirs]
         sides = _side(our_step, own_batches, own), _side(peer_step, their_batches, theirs)
         where = f"batch {size}, {source}, {setting}"
-        yield measure(Comparison(f"train-{name}", where, *sides, agreement), settings)
+        yield measure(settings, f"train-{name}", where, *sides, agreement)
 
 
 def mlm(settings: Settings) -> Iterator[dict[str, Any]]:
@@ -83,7 +83,7 @@ def mlm(settings: Settings) -> Iterator[dict[str, Any]]:
     agreement = check_logits(ours, peer, batches[0][0], batches[0][0], settings)
     own, theirs = (_side(training_step(model, settings), batches, rounds) for model in (ours, peer))
     setting = f"batch {size}, {source} in full rows of {settings.shape.max_length}"
-    yield measure(Comparison("mlm", setting, own, theirs, agreement), settings)
+    yield measure(settings, "mlm", setting, own, theirs, agreement)
 
 
 def train_translator(settings: Settings) -> Iterator[dict[str, Any]]:
@@ -96,7 +96,7 @@ def train_translator(settings: Settings) -> Iterator[dict[str, Any]]:
     agreement = check_logits(ours, peer, batches[0][0], batches[0][0], settings)
     read = [[[*rows, *rows] for rows in each] for each in rounds]  # sources and targets
     own, theirs = (_side(training_step(model, settings), batches, read) for model in (ours, peer))
-    yield measure(Comparison("train-marian", f"batch {size}, {source}, to itself", own, theirs, agreement), settings)
+    yield measure(settings, "train-marian", f"batch {size}, {source}, to itself", own, theirs, agreement)
 
 
 def memory(settings: Settings) -> Iterator[dict[str, Any]]:

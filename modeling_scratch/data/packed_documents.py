@@ -16,7 +16,6 @@ from transformers import PreTrainedTokenizerBase
 
 from ..utils.errors import DataError
 from ..utils.markdown import percent
-from .encoded_texts import in_chunks
 
 LONG_TEXT = 100_000  # characters to tokenise at once; longer documents are cut at line ends, or between words
 END_OF_PIECE = re.compile(r"(?<=\n)|(?<=\S) (?=\S)")  # the blank is that of the next word
@@ -46,6 +45,8 @@ class DocumentTokenizer:
     def __call__(self, documents: Iterable[str]) -> Iterator[Tokens]:
         """Yield each document's tokens, long documents in several parts. Raises `DataError` if there are no tokens."""
         has_tokens = False
+        from .encoded_texts import in_chunks  # and with it `datasets`, which a machine for `make gpu` need not have
+
         for batch in in_chunks(chain.from_iterable(map(_pieces, documents))):
             encoded = self.tokenizer(
                 [text for _, text, _ in batch],

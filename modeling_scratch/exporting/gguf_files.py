@@ -18,7 +18,6 @@ from ..modeling_decoder import ScratchDecoderForCausalLM
 from ..utils.errors import CheckpointError, DataError
 from .llama_cpp import compare
 
-MODULES = "gguf", "xllamacpp"
 PRE_TOKENIZER = {"type": "ByteLevel", "add_prefix_space": False, "use_regex": True}
 TRANSPOSED = ("attn.c_attn.weight", "attn.c_proj.weight", "mlp.c_fc.weight", "mlp.c_proj.weight")  # of GPT-2: x W
 

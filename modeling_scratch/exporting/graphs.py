@@ -1,218 +1,200 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""A model as graphs of named tensors, with the keys and values of a decoder's cache among them.
+"""A model as graphs for a runtime, written by the exporters of Transformers, and compared with PyTorch there.
 
-An encoder is one graph. A decoder takes the cache of the tokens before and returns that of all tokens, so that a client
-generates token by token. An encoder-decoder is two graphs: the encoder also computes the keys and values that the
-decoder attends to. Names are those of Hugging Face's exporters: the output present.X is the next input
-past_key_values.X.
+An encoder is one graph, "model". So is a decoder, which reads the cache of the tokens before, and returns that of all
+tokens. An encoder-decoder is two: "prefill" reads a text and the first token of the output, "decode" the next token.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+import copy
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from transformers import DynamicCache, EncoderDecoderCache
+from transformers.modeling_outputs import BaseModelOutput
 
+from ..bridges.model_sources import position_limit
+from ..fast import disabled
 from ..modeling_decoder import ScratchDecoderForCausalLM
 from ..stack import ScratchDecoderModel
+from ..utils.errors import DataError, one_line
 
-Axes = tuple[str | int, ...]
-Named = dict[str, Tensor]
+Named = dict[str, Any]
 
-TEXT: Axes = ("batch", "length")
-PAST, PRESENT = "past_key_values", "present"
-EXAMPLE = {"batch": 3, "length": 5, "past": 4, "total": 9, "source": 6}
-OTHER = {"batch": 2, "length": 7, "past": 8, "total": 15, "source": 10}  # each size is another one
+TOLERANCE = 1e-5  # relative to the largest value of an output, where that is above 1
+OPTIONS: dict[str, Named] = {"openvino": {"stateful": False}}
+EXACT: dict[str, Named] = {"openvino": {"config": {"INFERENCE_PRECISION_HINT": "f32"}}}  # not what is fastest here
+ONE_TEXT, LONGEST = "executorch", 512  # this runtime plans its memory beforehand, and reads one text at a time
 
 
-@dataclass(frozen=True)
-class Port:
-    """A tensor that goes into a graph or comes out of it.
+class Sizes(NamedTuple):
+    """A batch: texts, tokens of each, tokens in the cache, and the side on which the last text is padded."""
 
-    axes: sizes, or the names of those that vary. rows: of the table that integers are rows of; 0: float32 numbers.
+    batch: int
+    length: int
+    past: int
+    padding: str | None = None
+
+    def cut(self, limit: int | None) -> "Sizes":
+        """Return the sizes of a batch that the model can read. limit: its longest text."""
+        length = min(self.length, limit or self.length)
+        return self._replace(length=length, past=min(self.past, (limit or self.past + length) - length))
+
+
+TRACED = Sizes(3, 5, 4)
+COMPARED = (
+    Sizes(1, 1, 0), Sizes(1, 7, 0), Sizes(3, 9, 0, "right"), Sizes(3, 9, 0, "left"), Sizes(4, 1, 6, "left"),
+    Sizes(2, 4, 12, "right"), Sizes(2, 50, 13, "right"),
+)  # fmt: skip
+
+
+def export_graphs(model: Any, kind: str, folder: Path) -> list[str]:
+    """Write the graphs of a model in float32 to a folder, and return lines that say how far each is from PyTorch.
+
+    Raises `DataError` for a model that the runtime cannot hold, and for a graph that answers otherwise.
     """
+    from transformers.exporters import ExportedModel
+    from transformers.exporters.auto import AutoExportConfig, AutoHfExporter
 
-    name: str
-    axes: Axes
-    rows: int = 0
-
-
-@dataclass(frozen=True)
-class Graph:
-    """A function of tensors, with the name of its file."""
-
-    name: str
-    module: nn.Module
-    inputs: tuple[Port, ...]
-    outputs: tuple[Port, ...]
-
-    @property
-    def has_cache(self) -> bool:
-        return any("past" in port.axes for port in self.inputs)
-
-    def one_text(self) -> "Graph":
-        """Return the graph with batches of one text."""
-        one, other = (
-            tuple(replace(port, axes=tuple(1 if axis == "batch" else axis for axis in port.axes)) for port in ports)
-            for ports in (self.inputs, self.outputs)
-        )
-        return replace(self, inputs=one, outputs=other)
-
-    def draw(self, sizes: dict[str, int], generator: torch.Generator) -> list[Tensor]:
-        """Return random inputs of these sizes, without padding."""
-        return [_draw(port, [sizes.get(str(axis), axis) for axis in port.axes], generator) for port in self.inputs]
-
-
-def _draw(port: Port, shape: list[Any], generator: torch.Generator) -> Tensor:
-    if port.name.endswith("mask"):
-        return torch.ones(shape, dtype=torch.long)
-    if port.rows:  # mostly low ids, which are frequent tokens
-        return (torch.rand(shape, generator=generator) ** 3 * port.rows).long()
-    return torch.randn(shape, generator=generator)
+    graphs, limit, components = graphs_of(model), position_limit(model.config), {}
+    if kind == "openvino" and model.config.is_encoder_decoder:  # whose runtime crashes with the exporter of 5.23
+        raise DataError(f"--format {kind}: not for encoder-decoders such as {type(model).__name__}; use onnx")
+    config: Any = AutoExportConfig.from_dict({"export_format": kind, "dynamic": True, **OPTIONS.get(kind, {})})
+    if kind == ONE_TEXT:
+        if model.config.model_type != "scratch_encoder":
+            raise DataError(f"--format {kind}: only for encoders, not for {type(model).__name__}; use onnx or openvino")
+        limit = min(limit or LONGEST, LONGEST)
+        length = {1: torch.export.Dim("length", max=limit)}
+        config.dynamic_shapes = dict.fromkeys(_text(model, TRACED), length)
+    batches = [each.cut(limit) for each in (TRACED, *COMPARED, *_beyond(model))]
+    traced, *compared = [each._replace(batch=1) for each in batches] if kind == ONE_TEXT else batches
+    for name, inputs in graphs.items():
+        try:
+            with torch.no_grad(), disabled():
+                exported = AutoHfExporter.from_config(config).export(model, inputs(model, traced), config)
+        except Exception as error:  # exporters raise types of their own
+            raise DataError(f"{name} cannot be written: {one_line(error)[:300]}") from error
+        components[name] = exported.components["model"]
+        if kind == "onnx":
+            _forget_source(exported.program.graph)
+    settings = model.generation_config if model.can_generate() else None
+    ExportedModel(components, kind, model.config, settings).save_pretrained(folder)
+    runners = ExportedModel.from_pretrained(folder, device="cpu", **EXACT.get(kind, {})).runners
+    differences = {name: largest_difference(model, name, runners[name], compared) for name in graphs}
+    return [f"{name}: {difference:.1e} from PyTorch" for name, difference in differences.items()]
 
 
-class Function(nn.Module):
-    """A model as a function of tensors alone, in the order of their names."""
-
-    def __init__(self, model: nn.Module, function: Callable[[Any, Named], Named], ports: Iterable[Port]) -> None:
-        super().__init__()
-        self.model, self.function, self.names = model, function, [port.name for port in ports]
-
-    def named(self, *tensors: Tensor) -> Named:
-        return self.function(self.model, dict(zip(self.names, tensors)))
-
-    def forward(self, *tensors: Tensor) -> tuple[Tensor, ...]:
-        return tuple(self.named(*tensors).values())
+def _forget_source(graph: Any) -> None:
+    """Delete what says in which file of which user each node stood."""
+    values = (*graph.inputs, *graph.outputs)
+    for each in (*graph.all_nodes(), *values):
+        each.metadata_props.clear()
+        each.doc_string = None
 
 
-def graphs_of(model: Any) -> tuple[Graph, ...]:
-    """Return the graphs of a scratch model in evaluation mode, one or two."""
-    config = model.config
-    if config.is_encoder_decoder:
-        return _encoder(model), _decoder(model)
-    inputs = [Port("input_ids", TEXT, config.vocab_size), Port("attention_mask", TEXT, 2)]
-    if isinstance(model, ScratchDecoderModel | ScratchDecoderForCausalLM):
-        inputs[1] = Port("attention_mask", ("batch", "total"), 2)  # of the cached tokens and the new ones
-        return (_graph("model", model, _continue, [*inputs, *_cache(config, config.num_hidden_layers, "past")]),)
-    if config.type_vocab_size:
-        inputs.append(Port("token_type_ids", TEXT, config.type_vocab_size))
-    return (_graph("model", model, _read, inputs),)
+def _beyond(model: Any) -> list[Sizes]:
+    """Return a batch of more tokens than a local layer sees, if the model has one."""
+    window = model.config.sliding_window
+    return [] if window is None else [Sizes(1, 3, window + 2), Sizes(1, window + 5, 0)]
 
 
-def _graph(name: str, model: nn.Module, function: Callable[[Any, Named], Named], inputs: Sequence[Port]) -> Graph:
-    """Find the outputs of a graph in those of two batches: an axis has a name if its size is another one."""
-    module = Function(model, function, inputs).eval()
-    graph, generator = Graph(name, module, tuple(inputs), ()), torch.Generator().manual_seed(0)
-    with torch.no_grad():
-        first, second = (module.named(*graph.draw(sizes, generator)) for sizes in (EXAMPLE, OTHER))
-    named = {(EXAMPLE[axis], OTHER[axis]): axis for axis in EXAMPLE}
-    outputs = [
-        Port(port, tuple(named.get(sizes, sizes[0]) for sizes in zip(tensor.shape, second[port].shape)))
-        for port, tensor in first.items()
-    ]
-    return replace(graph, outputs=tuple(outputs))
+def graphs_of(model: Any) -> dict[str, Callable[[Any, Sizes], Named]]:
+    """Return what draws the inputs of each graph of a model, by name."""
+    if model.config.is_encoder_decoder:
+        return {"prefill": _first, "decode": _next}
+    return {"model": _continued if isinstance(model, ScratchDecoderModel | ScratchDecoderForCausalLM) else _text}
 
 
-def _read(model: Any, given: Named) -> Named:
-    found = model(**given, return_dict=True)
-    return {name: value for name, value in found.items() if isinstance(value, Tensor)}
+def _text(model: Any, sizes: Sizes) -> Named:
+    inputs = {"input_ids": _tokens(model.config.vocab_size, sizes), "attention_mask": _mask(sizes, sizes.length)}
+    if getattr(model.config, "type_vocab_size", 0) and not model.config.is_encoder_decoder:
+        inputs["token_type_ids"] = _tokens(model.config.type_vocab_size, sizes)
+    return inputs
 
 
-def _cache(config: Any, layers: int, axis: str, part: str = "") -> list[Port]:
-    """Return the keys and values that a graph takes, layer by layer."""
-    axes = ("batch", config.num_key_value_heads, axis, config.head_dim)
-    return [Port(f"{PAST}.{layer}.{part}{kind}", axes) for layer in range(layers) for kind in ("key", "value")]
+def _continued(model: Any, sizes: Sizes) -> Named:
+    mask = _mask(sizes, sizes.past + sizes.length)  # of the cached tokens and the new ones
+    cache = _cache(model.config, model.config.num_hidden_layers, sizes.batch, sizes.past)
+    ids = _tokens(model.config.vocab_size, sizes)
+    return {"input_ids": ids, "attention_mask": mask, "past_key_values": cache, "use_cache": True}
 
 
-def _pairs(given: Named, part: str = "") -> list[tuple[Tensor, Tensor]]:
-    """Return the keys and values among named tensors, layer by layer."""
-    found = [tensor for name, tensor in given.items() if name.startswith(PAST) and part in name]
-    return list(zip(found[::2], found[1::2]))
+def _first(model: Any, sizes: Sizes) -> Named:
+    first = _tokens(model.config.decoder_vocab_size, sizes._replace(length=1))
+    return {**_text(model, sizes), "decoder_input_ids": first, "use_cache": True}
 
 
-def _tensors(cache: Any, part: str = "") -> Named:
-    """Return the keys and values of a cache, under the names of outputs."""
-    pairs = enumerate((layer.keys, layer.values) for layer in cache.layers)
-    kinds = "key", "value"
-    return {f"{PRESENT}.{layer}.{part}{kind}": each for layer, pair in pairs for kind, each in zip(kinds, pair)}
+def _next(model: Any, sizes: Sizes) -> Named:
+    config, batch = model.config, sizes.batch
+    caches = [_cache(config, config.decoder_layers, batch, length) for length in (max(sizes.past, 1), sizes.length)]
+    states = torch.zeros(batch, sizes.length, config.hidden_size)  # of which only the shape is read
+    inputs = {**_first(model, sizes), "past_key_values": EncoderDecoderCache(*caches)}
+    del inputs["input_ids"]
+    return {**inputs, "encoder_outputs": BaseModelOutput(last_hidden_state=states)}
 
 
-def _first(found: Any) -> Named:
-    """Return the logits, or the states of a model without a head."""
-    name = next(iter(found))
-    return {name: found[name]}
+def _tokens(vocabulary: int, sizes: Sizes) -> Tensor:
+    """Mostly low ids, which are frequent tokens."""
+    drawn = torch.rand(sizes.batch, sizes.length, generator=torch.Generator().manual_seed(0))
+    return (drawn**3 * vocabulary).long()
 
 
-def _continue(model: Any, given: Named) -> Named:
-    """A decoder."""
-    cache = DynamicCache(_pairs(given))
-    read = {name: given[name] for name in ("input_ids", "attention_mask")}
-    found = model(**read, past_key_values=cache, use_cache=True, return_dict=True)
-    return {**_first(found), **_tensors(found.past_key_values)}
+def _mask(sizes: Sizes, length: int) -> Tensor:
+    """1 at real tokens; a third of the last text is padding."""
+    mask, padding = torch.ones(sizes.batch, length, dtype=torch.long), length // 3
+    if sizes.padding is not None and padding:
+        mask[-1, slice(padding) if sizes.padding == "left" else slice(-padding, None)] = 0
+    return mask
 
 
-def _encoder(model: Any) -> Graph:
-    """The encoder of an encoder-decoder, with the keys and values of each cross-attention."""
-    text = ("batch", "source")
-    inputs = [Port("input_ids", text, model.config.vocab_size), Port("attention_mask", text, 2)]
-    return _graph("encoder", model, _encode, inputs)
+def _cache(config: Any, layers: int, batch: int, length: int) -> DynamicCache:
+    shape, generator = (batch, config.num_key_value_heads, length, config.head_dim), torch.Generator().manual_seed(1)
+    states = [tuple(torch.randn(shape, generator=generator) for _ in range(2)) for _ in range(layers)]
+    return DynamicCache(states)
 
 
-def _encode(model: Any, given: Named) -> Named:
-    base = getattr(model, "model", model)
-    states = base.encoder(**given, return_dict=True).last_hidden_state
-    cache = EncoderDecoderCache(DynamicCache(), DynamicCache())
-    first = torch.zeros_like(given["input_ids"][:, :1])  # what the decoder attends to depends on no token of its own
-    base.decoder(
-        first, encoder_hidden_states=states, encoder_attention_mask=given["attention_mask"], past_key_values=cache,
-        use_cache=True,
-    )  # fmt: skip
-    return {"last_hidden_state": states, **_tensors(cache.cross_attention_cache, "encoder.")}
+def largest_difference(model: Any, name: str, run: Callable[..., Any], compared: list[Sizes]) -> float:
+    """Return the largest difference of a graph in its runtime from the model in PyTorch, over these batches.
 
-
-def _decoder(model: Any) -> Graph:
-    """The decoder of an encoder-decoder, whose own tokens are all real."""
-    config = model.config
-    inputs = [
-        Port("input_ids", TEXT, config.decoder_vocab_size),
-        Port("encoder_attention_mask", ("batch", "source"), 2),
-        *_cache(config, config.decoder_layers, "past", "decoder."),
-        *_cache(config, config.decoder_layers, "source", "encoder."),
-    ]
-    return _graph("decoder", model, _decode, inputs)
-
-
-def _decode(model: Any, given: Named) -> Named:
-    cross: Any = DynamicCache(_pairs(given, ".encoder."))
-    cache = EncoderDecoderCache(DynamicCache(_pairs(given, ".decoder.")), cross)
-    mask = given["encoder_attention_mask"]
-    states = cross.layers[0].keys.new_zeros((*mask.shape, model.config.hidden_size))  # only its shape is read
-    found = model(
-        attention_mask=mask, decoder_input_ids=given["input_ids"], encoder_outputs=(states,), past_key_values=cache,
-        use_cache=True, return_dict=True,
-    )  # fmt: skip
-    return {**_first(found), **_tensors(found.past_key_values.self_attention_cache, "decoder.")}
-
-
-def trace(graph: Graph, longest: int | None = None) -> torch.export.ExportedProgram:
-    """Trace a graph with every named axis free. Searches in sorted keys become steps that every runtime has.
-
-    longest: the largest size of an axis, for a runtime that plans its memory; None: any.
+    Raises `DataError` with the output and the batch for a difference above the tolerance, or a run that fails.
     """
-    example, auto = graph.draw(EXAMPLE, torch.Generator().manual_seed(0)), torch.export.Dim.AUTO
-    free: Any = auto if longest is None else auto(max=longest)
-    axes = tuple({n: free for n, axis in enumerate(port.axes) if axis in EXAMPLE} for port in graph.inputs)
-    program = torch.export.export(graph.module, tuple(example), dynamic_shapes=(axes,), strict=False)
-    return program.run_decompositions({torch.ops.aten.searchsorted.Tensor: _search})
+    largest = 0.0
+    for sizes in compared:
+        inputs = graphs_of(model)[name](model, sizes)
+        with torch.no_grad(), disabled():
+            expected = dict(_tensors(model(**copy.deepcopy(inputs))))
+        inputs.pop("use_cache", None)
+        try:
+            found = dict(_tensors(run(**inputs)))
+        except Exception as error:  # runtimes raise types of their own
+            raise DataError(f"{name}: the runtime fails with {sizes}: {one_line(error)[:300]}") from error
+        for output, value in expected.items():
+            difference = _difference(value, found.get(output))
+            if not difference <= TOLERANCE:
+                fault = f"{output} differs from PyTorch by {difference:.2g} (allowed: {TOLERANCE:g})"
+                raise DataError(f"{name}: {fault} with {sizes}: the export is rejected")
+            largest = max(largest, difference)
+    return largest
 
 
-def _search(keys: Tensor, values: Tensor, **_: Any) -> Tensor:
-    """torch.searchsorted of rising keys (N,): the number of keys below each value, by bisection."""
-    found = torch.zeros_like(values)
-    for bit in reversed(range(len(keys).bit_length())):
-        further = found + 2**bit
-        is_below = (further <= len(keys)) & (keys[(further - 1).clamp(max=len(keys) - 1)] < values)
-        found = torch.where(is_below, further, found)
-    return found
+def _tensors(outputs: Any) -> Iterator[tuple[str, Tensor]]:
+    """Yield the tensors of a model's outputs by name, those of a cache too."""
+    for name, value in outputs.items():
+        caches = [value.self_attention_cache, value.cross_attention_cache] if hasattr(value, "is_updated") else [value]
+        if isinstance(value, Tensor):
+            yield name, value
+            continue
+        for part, cache in enumerate(caches):
+            for number, layer in enumerate(cache.layers):
+                yield from ((f"{name}.{part}.{number}.{kind}", getattr(layer, kind)) for kind in ("keys", "values"))
+
+
+def _difference(ours: Tensor, theirs: Tensor | None) -> float:
+    """Return infinity for an output that is missing, or of another shape."""
+    if theirs is None or ours.shape != theirs.shape:
+        return float("inf")
+    if not ours.numel():
+        return 0.0
+    return float((ours - theirs).abs().max() / ours.abs().max().clamp(min=1))

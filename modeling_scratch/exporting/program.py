@@ -1,30 +1,31 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The program `modeling-scratch export`: write a model for another runtime, and compare it with PyTorch there."""
 
-import sys
-from collections.abc import Iterator
+import json
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
 import torch
-from transformers import AutoConfig
+from transformers.utils import CONFIG_NAME
 
-import modeling_scratch
-
-from ..bridges.configs import FAMILIES
-from ..bridges.model_sources import check_loaded, load_checkpoint, load_tokenizers, read_special_tokens
-from ..fast import disabled
-from ..utils.errors import DataError, one_line
-from ..utils.files import complete_folder
+from ..bridges.model_sources import Tokenizers, read_special_tokens
+from ..bridges.older_names import add_older_names
+from ..inspection.program import load_textbook, tokenizers_of
+from ..pipelines import TARGET_FOLDER
+from ..utils.errors import DataError
+from ..utils.files import complete_folder, write_json
 from ..utils.options import REQUIRED, option
-from .checking import largest_difference
-from .folder import write_companions
-from .formats import FORMATS, check_installed, longest_text
-from .gguf_files import MODULES, export_gguf
-from .graphs import Graph, graphs_of, trace
+from .gguf_files import export_gguf
+from .graphs import export_graphs
 
-GGUF = "gguf"
+NEEDED = {  # by the extra of the same name as the format
+    "onnx": ("onnx", "onnxscript", "onnxruntime"),
+    "openvino": ("openvino",),
+    "executorch": ("executorch", "torchao"),
+    "gguf": ("gguf", "xllamacpp"),
+}
 
 
 @dataclass
@@ -41,63 +42,44 @@ class ExportArguments:
 def export(arguments: ExportArguments) -> None:
     """Write to a temporary folder, compare in the runtime, then rename the folder. Raises `DataError`."""
     name, output = arguments.format, Path(arguments.output_dir)
-    check_installed(name, MODULES if name == GGUF else FORMATS[name].modules)
+    check_installed(name)
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise DataError(f"--output_dir {output}: exists already; choose another name or delete it first")
-    model, tokenizers = load_to_export(arguments.model)
+    model, (source, target) = load_to_export(arguments.model)
     with complete_folder(output) as folder:
-        if name == GGUF:
-            lines = export_gguf(model, tokenizers[0], folder)
+        if name == "gguf":
+            lines = export_gguf(model, source, folder)
         else:
-            graphs = graphs_for(name, model)
-            lines = list(write_graphs(graphs, name, folder, model.config))
-            write_companions(model, tokenizers, graphs, folder, name, lines)
+            lines = export_graphs(model, name, folder)
+            describe(model, folder / CONFIG_NAME)
+            source.save_pretrained(folder)
+            if target is not source:
+                target.save_pretrained(folder / TARGET_FOLDER)
+            add_older_names(folder)
     print("\n".join([*lines, f"saved {output}"]))
 
 
-def load_to_export(name: str) -> tuple[Any, tuple[Any, Any]]:
+def describe(model: Any, path: Path) -> None:
+    """Name the class of the model in config.json, and no code but that of the config: only its file is beside."""
+    found = json.loads(path.read_text(encoding="utf-8"))
+    for name in ("auto_map", "custom_pipelines"):
+        kept = {key: value for key, value in found.pop(name, {}).items() if key == "AutoConfig"}
+        found |= {name: kept} if kept else {}
+    write_json(path, {"architectures": [type(model).__name__], **found})
+
+
+def check_installed(name: str) -> None:
+    """Raise `DataError` that names the extra of a format whose packages are missing."""
+    if missing := [module for module in NEEDED[name] if find_spec(module) is None]:
+        raise DataError(f"--format {name}: it needs {', '.join(missing)}: pip install 'modeling-scratch[{name}]'")
+    if name != "gguf" and find_spec("transformers.exporters.runners") is None:
+        raise DataError(f"--format {name}: it needs Transformers 5.23 or later, and Python 3.11 or later")
+
+
+def load_to_export(name: str) -> tuple[Any, Tokenizers]:
     """Load a model in float32 with eager attention, and its tokenizers. Raises `DataError`."""
-    config = load_checkpoint(AutoConfig, name, False)
-    try:
-        if config.model_type in FAMILIES:
-            model: Any = modeling_scratch.load_pretrained(name, dtype=torch.float32)
-        else:
-            own = getattr(modeling_scratch, (config.architectures or [""])[0], None)
-            if own is None or not config.model_type.startswith("scratch_"):
-                raise ValueError(f"config.json names no class of this package or of {', '.join(sorted(FAMILIES))}")
-            model, info = load_checkpoint(own, name, False, output_loading_info=True, dtype=torch.float32)
-            check_loaded(model, info, "not a trained model")
-    except (OSError, ValueError) as error:
-        raise DataError(f"--model {name}: {one_line(error)}") from error
+    model, tokenizers = load_textbook(name, dtype=torch.float32), tokenizers_of(name)
     model.set_attn_implementation("eager")  # its masks are finite: no runtime computes 0/0 at padding
-    tokenizers = load_tokenizers(name)
     for tokenizer in tokenizers:
         read_special_tokens(tokenizer, None)
-    return model.eval(), tokenizers
-
-
-def graphs_for(name: str, model: Any) -> tuple[Graph, ...]:
-    """Return the graphs of a model in a format. Raises `DataError` for a model that its runtime cannot hold."""
-    graphs = graphs_of(model)
-    if FORMATS[name].longest is None:
-        return graphs
-    if not isinstance(model.config, modeling_scratch.ScratchEncoderConfig):
-        raise DataError(f"--format {name}: only for encoders, not for {type(model).__name__}; use onnx or openvino")
-    return tuple(graph.one_text() for graph in graphs)
-
-
-def write_graphs(graphs: tuple[Graph, ...], name: str, folder: Path, config: Any) -> Iterator[str]:
-    """Write and compare each graph; yield a line that says how far it is from PyTorch."""
-    kind, limit = FORMATS[name], longest_text(name, config)
-    window = config.sliding_window
-    for graph in graphs:
-        path = folder / f"{graph.name}{kind.suffix}"
-        print(f"tracing {path.name}", file=sys.stderr)
-        try:
-            with torch.no_grad(), disabled():
-                kind.write(trace(graph, limit if kind.longest else None), graph, path)
-        except Exception as error:  # exporters raise types of their own
-            raise DataError(f"{path.name} cannot be written: {one_line(error)[:300]}") from error
-        difference = largest_difference(graph, kind.load(path), kind.tolerance, limit, window)
-        size = sum(file.stat().st_size for file in folder.glob(f"{graph.name}.*"))  # OpenVINO's weights are beside
-        yield f"{path.name}: {difference:.1e} from PyTorch, {size / 1e6:.2f} MB"
+    return model, tokenizers

@@ -9,17 +9,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from ..bridges.model_sources import Tokenizers
+from ..inspection.program import load_textbook, tokenizers_of
 from ..utils.errors import DataError
 from ..utils.options import option
+from ..utils.retired_options import retired
 from .architecture import architecture
 from .attention_maps import KINDS, Attention, attention_maps, attention_of
-from .embedding_map import embedding_map, frequent_words, ids_of
 from .learning import Log, learning_curves, learning_rates, read_logs
 from .look import write_figure
 from .masks import attention_masks
-from .models import DEFAULT, PRESETS, ShownModel, full_size
+from .models import DEFAULT, PRESETS, SMALL, full_size, small_model
 from .parameters import count_parameters, parameter_counts
-from .positions import position_biases, position_encodings, position_products, rope_scaling
+from .positions import position_biases, position_encodings
 from .speed_history import lines_of, speed_history
 
 TEXT, TARGET = "The acting is gripping, but this film bores.", "Sie spielen packend, aber der Film langweilt."
@@ -46,11 +48,19 @@ class FiguresArguments:
     )
     layers: list[int] | None = option(None, "The layers of attention maps, from 1; by default up to four.")
     heads: list[int] | None = option(None, "The heads of attention maps, from 1; by default up to four.")
-    words: list[str] | None = option(None, "The words to label in the figure of embeddings.")
     output_dir: str = option("figures", "The folder for NAME.png and NAME.svg, which are replaced.")
+
+    RETIRED = {
+        "--words": "the figure of embeddings is retired",
+        "embeddings": "draw two principal components (scikit-learn's PCA) of model.get_input_embeddings().weight",
+        "position-products": "multiply what modeling_scratch.positions.sinusoidal returns by its transpose",
+        "rope": "plot what modeling_scratch.rope_scaling computes",
+    }
 
     def __post_init__(self) -> None:
         for name in self.names or ():
+            if line := retired(name, self.RETIRED):
+                raise DataError(line)
             if name not in FIGURES:
                 close = get_close_matches(name, FIGURES, 1)
                 hint = f"did you mean {close[0]}?" if close else f"the choices are {', '.join(FIGURES)}"
@@ -64,15 +74,30 @@ class FiguresArguments:
             raise DataError(f"--output_dir {self.output_dir}: not a folder")
 
 
-class Subject(ShownModel):
-    """What the figures show: a model, and runs."""
+class Subject:
+    """What the figures show: runs, and the model of a folder, or a small one of a preset. name: for captions."""
+
+    model: Any
+    name: str
 
     def __init__(self, arguments: FiguresArguments) -> None:
         self.arguments = arguments
         self.presets = arguments.preset or list(DEFAULT)
         self.runs: dict[str, Log] = read_logs(arguments.runs or [])
-        texts = [arguments.text, arguments.target or TARGET, *(arguments.words or ())]
-        super().__init__(arguments.model, self.presets[0], texts)
+        if arguments.model is None:
+            texts = [arguments.text, arguments.target or TARGET]
+            self.model, self.tokenizers = small_model(self.presets[0], texts)
+            sizes = f"{SMALL['num_hidden_layers']} layers of width {SMALL['hidden_size']}"
+            self.name = f"a small one of the preset {self.presets[0]} ({sizes}) with random weights"
+        else:
+            self.model, path = load_textbook(arguments.model), Path(arguments.model).resolve()
+            self.model.set_attn_implementation("eager")  # fused kernels never form the weights
+            self.name = path.name if not path.name.startswith("checkpoint-") else f"{path.parent.name}/{path.name}"
+
+    @cached_property
+    def tokenizers(self) -> Tokenizers:
+        """Of a folder, loaded when the first figure needs them."""
+        return tokenizers_of(str(self.arguments.model))
 
     @cached_property
     def attention(self) -> dict[str, Attention]:
@@ -103,14 +128,6 @@ def speed(subject: Subject) -> Any:
     return speed_history(lines_of(subject.arguments.history), caption)
 
 
-def embeddings(subject: Subject) -> Any:
-    given, (tokenizer, _) = subject.arguments.words or [], subject.tokenizers
-    words = frequent_words(tokenizer) | ids_of(tokenizer, given)
-    table: Any = subject.model.get_input_embeddings().weight
-    caption = f"Model: {subject.name}. Points: {len(words)} words from the start of the vocabulary, the most frequent."
-    return embedding_map(table, words, given, caption)
-
-
 def parameters(subject: Subject) -> Any:
     has_model = subject.arguments.model is not None
     models = {subject.name: subject.model} if has_model else {name: full_size(name) for name in subject.presets}
@@ -122,12 +139,6 @@ FIGURES: dict[str, Callable[[Subject], Any]] = {
     "positions": lambda subject: position_encodings(
         subject.model, f"Model: {subject.name}; its positions are of the kind {subject.model.config.position_type}."
     ),
-    "position-products": lambda subject: position_products(
-        subject.model,
-        "Mean over all pairs of positions at a distance. Rotary: a query and a key of ones, rotated. "
-        f"Model: {subject.name}.",
-    ),
-    "rope": lambda _: rope_scaling("Head size 64, theta 10,000, factor 4. dynamic: in a text of the full new length."),
     "position-biases": lambda subject: position_biases(subject.model, f"Model: {subject.name}."),
     "masks": lambda _: attention_masks(
         "Blue: visible. A hidden key gets the most negative score, so its softmax weight is 0. What rows of padding "
@@ -141,7 +152,6 @@ FIGURES: dict[str, Callable[[Subject], Any]] = {
     ),
     "learning-curves": curves,
     "speed-history": speed,
-    "embeddings": embeddings,
     "parameters": parameters,
     "architecture": lambda subject: architecture(
         None if subject.arguments.model is None else subject.model, subject.name, subject.presets

@@ -2,8 +2,6 @@
 """The models whose figures are drawn: one from a folder, or a preset in small size with random weights, or in full."""
 
 from collections.abc import Callable
-from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -12,7 +10,6 @@ from tokenization import special_token_ids, train_wordlevel_tokenizer
 
 from .. import presets
 from ..bridges.model_sources import Tokenizers
-from ..inspection.program import load_textbook, tokenizers_of
 from ..modeling_base import ScratchPreTrainedModel
 from ..modeling_decoder import ScratchDecoderForCausalLM
 from ..modeling_encoder import ScratchEncoderForMaskedLM
@@ -34,26 +31,6 @@ SMALL = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "i
 SPREAD = 0.15  # of the random weights; with the usual 0.02, every token would attend to all others equally
 POSITIONS = 256
 STYLES = {"scratch_encoder": "bert", "scratch_decoder": "gpt", "scratch_seq2seq": "marian"}  # of tokenizers
-
-
-class ShownModel:
-    """The model of a folder, or a small one of a preset that knows the words of some texts. name: for captions."""
-
-    def __init__(self, folder: str | None, preset: str, texts: list[str]) -> None:
-        self.folder = folder
-        if folder is None:
-            self.model, self.tokenizers = small_model(preset, texts)
-            sizes = f"{SMALL['num_hidden_layers']} layers of width {SMALL['hidden_size']}"
-            self.name = f"a small one of the preset {preset} ({sizes}) with random weights"
-        else:
-            self.model, path = load_textbook(folder), Path(folder).resolve()
-            self.model.set_attn_implementation("eager")  # fused kernels never form the weights
-            self.name = path.name if not path.name.startswith("checkpoint-") else f"{path.parent.name}/{path.name}"
-
-    @cached_property
-    def tokenizers(self) -> Tokenizers:
-        """Of a folder, loaded when the first figure needs them."""
-        return tokenizers_of(str(self.folder))
 
 
 def small_model(preset: str, texts: list[str]) -> tuple[ScratchPreTrainedModel, Tokenizers]:

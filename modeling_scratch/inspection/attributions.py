@@ -1,9 +1,8 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Which words mattered for an answer, by three methods.
+"""Which words mattered for an answer, by two methods.
 
 Integrated gradients (Sundararajan et al. 2017): x' to x along a line, (x - x') * mean gradient; their sum is the change
-of the score. Occlusion: the score without each word. Attention rollout (Abnar and Zuidema 2020): the product over the
-layers of (A + I) / 2, A the mean over heads.
+of the score. Occlusion: the score without each word.
 """
 
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from torch import Tensor
 
 from .answers import Target, score
 from .occlusion import deletion, occlusion, rows_a_batch, scores_of_answer
-from .recorder import Recording, as_textbook
+from .recorder import as_textbook
 from .subjects import Subject
 
 LEAST_STEPS, MOST_STEPS = 32, 512
@@ -22,9 +21,9 @@ TOLERANCE = 0.01  # of the change of the score
 SMALL = 0.01
 
 
-def attributions_of(subject: Subject, target: Target, recording: Recording) -> dict[str, Any]:
-    """Return the three attributions of the answer's score to the words, and the deletion test of each."""
-    gradients, read = integrated_gradients(subject, target), rollout(subject, recording, target)
+def attributions_of(subject: Subject, target: Target) -> dict[str, Any]:
+    """Return the attributions of the answer's score to the words, and the deletion test of each."""
+    gradients = integrated_gradients(subject, target)
     if not is_exact(gradients.sum, gradients.difference):
         subject.note("inexact", gradients.steps, gradients.sum, gradients.difference)
     if abs(gradients.difference) < abs(gradients.baseline):  # most of the score is that of padding
@@ -32,18 +31,15 @@ def attributions_of(subject: Subject, target: Target, recording: Recording) -> d
     scores = scores_of_answer(subject, target)
     whole, (without,) = occlusion(scores)
     (value,) = whole
-    methods = {"integrated_gradients": gradients.words, "occlusion": without, "rollout": read["words"]}
+    methods = {"integrated_gradients": gradients.words, "occlusion": without}
     usable = {name: values for name, values in methods.items() if values}
-    (test,) = deletion(scores, target, [usable])
     return {
         "score": target.score,
         "value": value,
         "p": target.probability(value),
-        "words": list(range(len(subject.text.words))),
         "integrated_gradients": gradients,
         "occlusion": {"words": without},
-        "rollout": read,
-        "deletion": test,
+        "deletion": deletion(scores, target, usable),
     }
 
 
@@ -113,29 +109,3 @@ def _integral(subject: Subject, target: Target, start: Tensor, end: Tensor, step
             (gradient,) = torch.autograd.grad(_scored(subject, target, points).sum(), points, materialize_grads=True)
         total += ((end - start)[0] * gradient.sum(0)).sum(-1).double()
     return total / steps
-
-
-def rollout(subject: Subject, recording: Recording, target: Target) -> dict[str, Any]:
-    """Return what share of each token the answer reads, and the matrix (T, T), rows sum to 1.
-
-    In an encoder-decoder, the decoder's mean cross-attention reads the encoder's rollout: (target, T).
-    """
-    weights = {path: each[0].double().mean(0).cpu() for path, each in recording.attention_weights.items()}
-    cross = [each for path, each in weights.items() if path.endswith("cross_attention")]
-    own = [each for path, each in weights.items() if not cross or ".encoder." in f".{path}"]
-    matrix = torch.eye(len(subject.text.ids), dtype=torch.float64)
-    for each in own:
-        mixed = each + torch.eye(len(matrix), dtype=torch.float64)
-        matrix = (mixed / mixed.sum(-1, keepdim=True)) @ matrix
-    if cross:
-        matrix = torch.stack(cross).mean(0) @ matrix
-    tokens = _read_rows(subject, matrix, target).tolist()
-    return {"tokens": tokens, "words": subject.text.per_word(tokens) if weights else None, "matrix": matrix.float()}
-
-
-def _read_rows(subject: Subject, matrix: Tensor, target: Target) -> Tensor:
-    """The rows of the tokens that the head reads, their mean."""
-    if target.position is not None:
-        return matrix[target.position]
-    pooling = "last" if hasattr(subject.model, "score") else getattr(subject.model.config, "classifier_pooling", "mean")
-    return {"first": matrix[0], "last": matrix[-1]}.get(pooling, matrix.mean(0))

@@ -20,11 +20,11 @@ import torch
 from torch import Tensor
 
 from ..data.text_pairs import of_parts, parts_of
-from .answers import LOG_ODDS, Target, score, shown
+from .answers import Target, score, shown
 from .subjects import GENERATION, MASKED, NEXT, TAGGING, Encoded, Subject, masked_positions, starts
 
 ORDERS = 10  # random ones
-MOST_STEPS, MOST_STEPS_OF_OUTPUTS = 64, 10  # of a curve
+MOST_STEPS = 64  # of a curve
 MOST_LOGITS = 2**24  # of a batch
 Kept = tuple[int, ...]  # the words of a variant of the text
 Words = Sequence[float | None]  # a value each; None where nothing is left to read, or the explained word is gone
@@ -143,46 +143,40 @@ def occlusion(scores: Scores) -> tuple[list[float], list[list[float | None]]]:
     return whole, changes
 
 
-def deletion(
-    scores: Scores, target: Target, attributions: Sequence[Mapping[str, Words]], most: int = MOST_STEPS
-) -> list[dict[str, Any]]:
-    """Return, for each score, the curve of each method and of random orders, and the areas under them, from 0 to 1.
+def deletion(scores: Scores, target: Target, attributions: Mapping[str, Words]) -> dict[str, Any]:
+    """Return the curve of each method and of random orders, and the areas under them, from 0 to 1.
 
-    attributions: values of words by method, of each score. The explained word, of a tagger or a masked LM, stays; the
-    last point is left out if nothing is left to read. most: steps of a curve.
+    attributions: values of words by method. The explained word, of a tagger or a masked LM, stays; the last point is
+    left out if nothing is left to read.
     """
     every = range(len(scores.subject.text.words))
     fixed = explained_word(scores.subject, target)
     words, generator = [word for word in every if word != fixed], random.Random(0)
-    steps = counts(len(words), most)
+    steps = counts(len(words))
 
     def variants(order: Sequence[int]) -> list[Kept]:
         return [tuple(sorted(set(every).difference(order[:gone]))) for gone in steps]
 
-    orders = [
-        {name: variants(sorted(words, key=lambda word: -_or_lowest(values[word]))) for name, values in each.items()}
-        for each in attributions
-    ]
+    orders = {
+        name: variants(sorted(words, key=lambda word: -_or_lowest(values[word])))
+        for name, values in attributions.items()
+    }
     drawn = [variants(generator.sample(words, len(words))) for _ in range(ORDERS)]
-    rows = [*(row for each in orders for row in each.values()), *drawn]
-    found = scores.of(sorted({each for row in rows for each in row}))
+    found = scores.of(sorted({each for row in (*orders.values(), *drawn) for each in row}))
 
-    def curve(row: Sequence[Kept], number: int) -> list[float]:
-        return [target.probability(values[number]) for each in row if (values := found[each]) is not None]
+    def curve(row: Sequence[Kept]) -> list[float]:
+        return [target.probability(values[0]) for each in row if (values := found[each]) is not None]
 
-    return [
-        _summary({name: curve(row, n) for name, row in each.items()}, [curve(row, n) for row in drawn])
-        for n, each in enumerate(orders)
-    ]
+    return _summary({name: curve(row) for name, row in orders.items()}, [curve(row) for row in drawn])
 
 
 def _or_lowest(value: float | None) -> float:
     return -math.inf if value is None else value
 
 
-def counts(words: int, most: int = MOST_STEPS) -> list[int]:
+def counts(words: int) -> list[int]:
     """Return how many words are gone at each point of a curve, from none to all: evenly spaced in a long text."""
-    steps = min(words, most)
+    steps = min(words, MOST_STEPS)
     return [round(step * words / max(steps, 1)) for step in range(steps + 1)]
 
 
@@ -209,19 +203,11 @@ def area(curve: Sequence[float]) -> float:
 def output_attributions(subject: Subject, continuation: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
     """Return what each word of the text adds to each token of a target, or of a decoder's continuation.
 
-    values: the scores (outputs,); words: (outputs, words); deletion: a test of each output. None for models that write
-    nothing.
+    values: the scores (outputs,); words: (outputs, words). None for models that write nothing.
     """
     outputs = subject.target_ids if subject.task == GENERATION else [each["id"] for each in continuation]
     if subject.task not in (NEXT, GENERATION) or not outputs or not subject.text.words:
         return None
-    scores = scores_of_outputs(subject, outputs)
-    values, changes = occlusion(scores)
-    return {
-        "tokens": [shown(subject.written_tokenizer, token) for token in outputs],
-        "values": values,
-        "words": changes,
-        "deletion": deletion(
-            scores, Target(LOG_ODDS), [{"occlusion": each} for each in changes], MOST_STEPS_OF_OUTPUTS
-        ),
-    }
+    values, changes = occlusion(scores_of_outputs(subject, outputs))
+    tokens = [shown(subject.written_tokenizer, token) for token in outputs]
+    return {"tokens": tokens, "values": values, "words": changes}

@@ -99,16 +99,19 @@ def tokenizers_of(name: str, trust_remote_code: bool = False) -> Tokenizers:
     return tokenizers
 
 
-def load_textbook(name: str, trust_remote_code: bool = False) -> Any:
-    """Load a model, native families as scratch models. Raises `DataError` for one that is neither."""
+def load_textbook(name: str, trust_remote_code: bool = False, **options: Any) -> Any:
+    """Load a model, native families as scratch models. Raises `DataError` for one that is neither.
+
+    options: of `from_pretrained`, such as dtype.
+    """
     config = load_checkpoint(AutoConfig, name, trust_remote_code)
     if config.model_type in FAMILIES:
         try:
-            return modeling_scratch.load_pretrained(name).eval()
+            return modeling_scratch.load_pretrained(name, **options).eval()
         except (OSError, ValueError) as error:
             raise DataError(f"--model {name}: {textwrap.shorten(str(error), 240)}") from error
     loader = _class_of(config, name, trust_remote_code)
-    model, info = load_checkpoint(loader, name, trust_remote_code, output_loading_info=True)
+    model, info = load_checkpoint(loader, name, trust_remote_code, output_loading_info=True, **options)
     try:
         check_loaded(model, info, "a head without trained weights")
     except ValueError as error:

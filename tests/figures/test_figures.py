@@ -24,18 +24,11 @@ from modeling_scratch import (
 )
 from modeling_scratch.figures.architecture import architecture
 from modeling_scratch.figures.attention_maps import attention_maps, attention_of
-from modeling_scratch.figures.embedding_map import embedding_map
 from modeling_scratch.figures.learning import learning_curves, read_logs, schedule
 from modeling_scratch.figures.masks import Mask, masks
 from modeling_scratch.figures.models import HEADS, PRESETS, SMALL, small_model
 from modeling_scratch.figures.parameters import count_parameters, short
-from modeling_scratch.figures.positions import (
-    encodings,
-    first_angles,
-    learned_positions,
-    position_biases,
-    products_by_distance,
-)
+from modeling_scratch.figures.positions import learned_positions, position_biases, rotary_angles
 from modeling_scratch.stack import ScratchEncoderModel
 from modeling_scratch.tasks.translation_model import TranslationTrainingArguments
 from modeling_scratch.utils.errors import DataError
@@ -130,17 +123,17 @@ def test_a_model_without_layers_has_no_attention() -> None:
         attention_of(model, tokenizers, "one two")
 
 
-def test_products_and_angles_are_those_of_the_papers() -> None:
-    frequencies = 10_000.0 ** (-torch.arange(32) / 32)
-    expected = (torch.arange(129)[:, None] * frequencies).cos().mean(1)
-    for encoded in encodings().values():  # all three have the same products
-        torch.testing.assert_close(torch.tensor(products_by_distance(encoded)), expected, atol=1e-4, rtol=0)
-    torch.testing.assert_close(first_angles("default"), frequencies)
-    torch.testing.assert_close(first_angles("linear"), frequencies / 4)
-    model, _ = small_model("roberta", ["one two"])
-    table = model.model.embeddings.positions.weight
-    assert torch.equal(learned_positions(model), table[model.config.position_offset :])
-    assert learned_positions(small_model("llama", ["one two"])[0]) is None
+def test_angles_and_tables_are_those_of_the_papers() -> None:
+    angles, theta = rotary_angles(small_model("bert", ["one two"])[0], torch.arange(2))
+    torch.testing.assert_close(angles[1], 10_000.0 ** (-torch.arange(32) / 32))
+    assert theta == 10_000
+    llama, _ = small_model("llama", ["one two"])
+    assert rotary_angles(llama, torch.arange(3))[0].shape == (3, llama.config.head_dim // 2)
+    assert learned_positions(llama) is None
+    roberta, _ = small_model("roberta", ["one two"])
+    assert torch.equal(
+        learned_positions(roberta), roberta.model.embeddings.positions.weight[roberta.config.position_offset :]
+    )
 
 
 @pytest.mark.parametrize(("position_type", "heads"), [("alibi", 8), ("relative", 8), ("rotary", 6)])
@@ -180,18 +173,6 @@ def test_curves_are_those_of_the_logs(tmp_path: Path) -> None:
     lines = [(line.get_xdata().tolist(), line.get_ydata().tolist()) for line in losses.lines if len(line.get_xdata())]
     assert lines == [([1, 3], [2, 1]), ([2, 4], [1.5, 1.2]), ([1, 3], [2, 1]), ([2], [1.5])]
     assert [line.get_ydata().tolist() for line in accuracies.lines] == [[0.5, 0.75], [0.5]]
-
-
-def test_labels_of_embeddings_do_not_overlap() -> None:
-    words = {f"word number {row}": row for row in range(45)}
-    table = torch.randn(45, 8, generator=torch.Generator().manual_seed(0))
-    for given in ([], list(words)[20:40]):
-        figure = embedding_map(table, words, given)
-        labels = figure.axes[0].texts
-        assert len(labels) > 10
-        assert {label.get_text() for label in labels} <= set(given or words)
-        boxes = [label.get_window_extent() for label in labels]
-        assert not any(box.overlaps(other) for row, box in enumerate(boxes) for other in boxes[:row])
 
 
 def words_of(picture: str) -> list[str | None]:
@@ -261,6 +242,7 @@ def test_errors_name_what_is_wrong(tmp_path: Path, capfd: pytest.CaptureFixture)
     fails(["learning-curves", "--runs", damaged], "trainer_state.json: damaged")
     fails(["cross-attention"], "no cross-attention")
     fails(["self-attention", "--text", "word " * 40], "--text: 42 tokens")
-    fails(["embeddings", "--words", "two words"], "--words two words: 2 tokens, not one")
+    fails(["embeddings"], "embeddings is retired: draw two principal components")
+    fails(["masks", "--words", "film"], "--words is retired")
     assert not list(tmp_path.glob("figures/*"))
     refused(capfd, figures.main, ["masks", "--output_dir", tmp_path / "file"], "not a folder")

@@ -26,7 +26,7 @@ from modeling_scratch.benchmark.models import (
     training_step,
 )
 from modeling_scratch.benchmark.settings import Settings
-from modeling_scratch.benchmark.timing import Comparison, Side, measure, training_operations
+from modeling_scratch.benchmark.timing import Side, measure, training_operations
 from modeling_scratch.utils.errors import DataError
 
 QUICK = Settings(rounds=2, quick=True)
@@ -77,7 +77,7 @@ def test_workloads_run_and_say_what_they_measured(
 
 def test_a_rate_is_of_real_tokens() -> None:
     sides = Side(lambda _: torch.randn(50, 50), [8.0] * 3), Side(lambda _: torch.randn(50, 50), [16.0] * 3)
-    row = measure(Comparison("w", "s", *sides), QUICK)
+    row = measure(QUICK, "w", "s", *sides)
     ours, peer = (row["seconds"][side] for side in ("ours", "peer"))
     assert row["ratios"] == pytest.approx([8 / mine / (16 / theirs) for mine, theirs in zip(ours, peer)])
     assert row["ratio"] == pytest.approx(sorted(row["ratios"])[1])

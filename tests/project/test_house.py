@@ -24,11 +24,11 @@ FLOORS = (
     {"data"},
     {"inference", "captured steps"},
     {"what a task is"},
-    {"report", "exporting", "inspection", "serving"},
+    {"report", "inspection", "serving"},
     {"sharing"},
     {"demo", "doctor", "run"},
     {"benchmark", "training"},
-    {"figures"},
+    {"figures", "exporting"},
     {"lab", "each task", "course"},
 )
 # Tasks are reached by their names alone: what imports one of their modules would know its name.

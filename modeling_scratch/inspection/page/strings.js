@@ -191,9 +191,6 @@ const STRINGS = {
       "The gradient, summed along a straight line from an empty input to this one. Plus speaks for the answer, minus against it.",
     "words.occlusion": "Occlusion",
     "words.occlusion.how": "By how much the score falls when the word is hidden.",
-    "words.rollout": "Attention rollout",
-    "words.rollout.how":
-      "The attention of all layers multiplied: how much of each word arrives at the end. It has no sign.",
     "words.complete": "The parts add up to {0}; the score differs from that of the empty input, {3}, by {1} ({2} steps).",
     "words.random": "{0} random orders",
     "words.deletion": "The deletion test",
@@ -480,9 +477,6 @@ const STRINGS = {
       "Der Gradient, aufsummiert entlang einer Geraden von einer leeren Eingabe zu dieser. Plus spricht für die Antwort, minus dagegen.",
     "words.occlusion": "Verdeckung",
     "words.occlusion.how": "Um wie viel der Wert fällt, wenn das Wort verdeckt wird.",
-    "words.rollout": "Attention Rollout",
-    "words.rollout.how":
-      "Die Aufmerksamkeit aller Schichten multipliziert: wie viel von jedem Wort am Ende ankommt. Sie hat kein Vorzeichen.",
     "words.complete":
       "Die Teile ergeben zusammen {0}; der Wert weicht von dem der leeren Eingabe, {3}, um {1} ab ({2} Schritte).",
     "words.random": "{0} zufällige Reihenfolgen",

@@ -1,7 +1,7 @@
 // Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-// Which words mattered, by three methods, and the test whether to believe them.
+// Which words mattered, by two methods, and the test whether to believe them.
 
-const METHODS = ["integrated_gradients", "occlusion", "rollout"];
+const METHODS = ["integrated_gradients", "occlusion"];
 
 function partWords() {
   const { attributions } = text();
@@ -18,13 +18,12 @@ function partWords() {
 /** The tokens of an output; the one that is chosen shows which words of the text mattered for it. */
 function outputsPart(outputs) {
   if (!outputs) return null;
-  const place = el("div", { "aria-live": "polite" }), indices = text().tokens.word_list.map((_, i) => i);
+  const place = el("div", { "aria-live": "polite" });
   const show = (chosen) => {
     buttons.forEach((button, i) => button.setAttribute("aria-pressed", String(i === chosen)));
     const score = t("words.logodds", shown(outputs.tokens[chosen]));
     place.replaceChildren(el("p", {}, t("words.score", score, number(outputs.values[chosen]))),
-      ...wordsBy({ words: indices, occlusion: { words: outputs.words[chosen] } }, "occlusion"),
-      deletionTest(outputs.deletion[chosen]));
+      ...wordsBy({ occlusion: { words: outputs.words[chosen] } }, "occlusion"));
   };
   const buttons = outputs.tokens.map((token, i) =>
     el("button", { type: "button", class: "piece", "aria-pressed": "false", click: () => show(i) },
@@ -42,15 +41,13 @@ function wordsBy(attributions, method) {
   const cut = (start, end) => written.slice(start, end).join(""); // the recording counts characters, not UTF-16 units
   const pieces = [];
   let at = 0;
-  attributions.words.forEach((index, i) => {
-    const { start, end } = words[index], value = found.words[i];
+  words.forEach(({ start, end }, i) => {
+    const value = found.words[i];
     pieces.push(cut(at, start),
       el("span", { class: `word-value ${value < 0 ? "against" : "for"}`,
         style: { "--share": (Math.abs(value ?? 0) / most).toFixed(3) } },
         el("span", { class: "said" }, cut(start, end)),
-        el("span", { class: "amount" }, value > 0 && method !== "rollout"
-          ? `+${number(value, 2)}`
-          : number(value, 2))));
+        el("span", { class: "amount" }, value > 0 ? `+${number(value, 2)}` : number(value, 2))));
     at = end;
   });
   pieces.push(cut(at));
