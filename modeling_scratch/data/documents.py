@@ -18,8 +18,8 @@ from ..utils.options import option
 from .columns import find_text_columns, is_missing, parse_text, read_texts
 from .held_out import overlap_notes
 from .splits import DatasetSource, Source, check_sources, named_files, open_splits
-from .tables import FOUND, READERS, TableArguments, TableForm, files_in, header_note
-from .text_files import format_of
+from .tables import FOUND, READERS, TableArguments, TableForm, files_in, open_table
+from .text_files import MAX_FIELD_CHARACTERS, format_of
 
 DocumentKind = Literal["file", "paragraph", "line"]
 
@@ -123,7 +123,7 @@ def _size(documents: Sequence[str]) -> str:
 def _open(arguments: DocumentArguments) -> Any:
     """Open the splits. Of a folder that only has other texts, the error tells how to read them."""
     try:
-        return open_splits(arguments, arguments.form, (".txt", *READERS), ("train", "validation"), arguments.streaming)
+        return open_splits(arguments, (".txt", *READERS), ("train", "validation"), arguments.streaming)
     except DataError as error:
         if arguments.data_dir and not arguments.train_file and list(Path(arguments.data_dir).glob("*.txt")):
             raise DataError(
@@ -161,10 +161,10 @@ def load_documents(arguments: DocumentArguments) -> Documents:
 
 
 def _column_notes(path: Path, arguments: DocumentArguments) -> list[str]:
-    """Return notes on the text column of a table, if it is not given, and on its header."""
-    found = arguments.text_column or find_text_columns(path, arguments.form)[0]
-    named = [] if arguments.text_column else [f"{path.name}: text column {found!r}"]
-    return [*header_note([found], arguments.form), *named]
+    """Return notes on the header of a table, and on its text column if it is not given."""
+    found = [] if arguments.text_column else [find_text_columns(path, arguments.form)[0]]
+    notes = open_table(path, arguments.form).header_notes(found)
+    return [*notes, *(f"{path.name}: text column {name!r}" for name in found)]
 
 
 def _is_plain_text(path: Path) -> bool:
@@ -197,7 +197,7 @@ def read_plain_text(path: Path, document: DocumentKind, form: TableForm = FOUND)
     if document == "file":
         yield form.text(path)
         return
-    lines = (line.rstrip("\r\n") for line in form.lines(path))
+    lines = (line.rstrip("\r\n") for line in form.lines(path, longest=MAX_FIELD_CHARACTERS))
     if document == "line":
         yield from lines
         return

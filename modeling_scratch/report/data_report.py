@@ -17,7 +17,7 @@ import numpy as np
 
 from .. import presets
 from ..data.columns import Label
-from ..data.label_kinds import ClassSet, Number
+from ..data.label_types import ClassSet, Number
 from ..data.labelled_texts import ReviewData, load_splits
 from ..data.labels import as_pairs, parse_label_map
 from ..data.splits import DataArguments
@@ -137,7 +137,7 @@ def sections_of(data: ReviewData, arguments: DataReportArguments) -> list[Sectio
 
 
 def _labels(data: ReviewData) -> list[list[str]]:
-    if isinstance(data.kind, Number):
+    if isinstance(data.label_type, Number):
         return _numbers(data)
     counts = {split: _class_counts(data, split) for split in data.splits}
     order = sorted(range(len(data.label_names)), key=lambda label: -counts["train"][label])
@@ -162,8 +162,8 @@ def _conflicts(data: ReviewData) -> list[list[str]]:
 def _class_counts(data: ReviewData, split: str) -> Counter[int]:
     """Return the number of texts that have each class."""
     column = data.splits[split]["label"][:]
-    if isinstance(data.kind, ClassSet):
-        return Counter(dict(enumerate(data.kind.array(column).sum(0).astype(int).tolist())))
+    if isinstance(data.label_type, ClassSet):
+        return Counter(dict(enumerate(data.label_type.array(column).sum(0).astype(int).tolist())))
     return Counter(column)
 
 

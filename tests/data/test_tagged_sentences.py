@@ -175,6 +175,9 @@ def test_wrong_options_are_errors(tmp_path: Path) -> None:
     (tmp_path / "latin.conll").write_bytes("Jörg B-PER\n".encode("latin-1"))
     with fault("latin.conll", "line 1", "not valid UTF-8"):
         load(tmp_path / "latin.conll")
+    (tmp_path / "latin.conll").write_bytes("Jörg B-PER\n\nin O\n".encode("latin-1") * 9)
+    data = load(tmp_path / "latin.conll", validation_fraction=0.4, encoding="latin-1")
+    assert data.splits["train"][0].words in (("Jörg",), ("in",))
 
 
 @pytest.mark.parametrize("name", ["train.conll", "train.jsonl"])

@@ -54,7 +54,7 @@ def parse_class(value: object, where: str, keeps_text: bool = False) -> Label | 
     raise DataError(f"{where}: {type(value).__name__} {value!r:.40} {fault}; {remedy}")
 
 
-class LabelKind:
+class LabelType:
     """What a text has: how cells are parsed, rows stratified, and labels stored."""
 
     problem_type: ClassVar[ProblemType]
@@ -85,7 +85,7 @@ class LabelKind:
 
 
 @dataclass(frozen=True)
-class OneClass(LabelKind):
+class OneClass(LabelType):
     """Each text has one class. It is stored as its index.
 
     keeps_text: of labels that are texts, spellings of one number are different classes, as in versions 1.1 and 1.10.
@@ -110,7 +110,7 @@ class OneClass(LabelKind):
 
 
 @dataclass(frozen=True)
-class ClassSet(LabelKind):
+class ClassSet(LabelType):
     """Each text has any number of classes, none included. They are stored as C floats, 1 for a class that it has.
 
     separator: that of the classes in a cell of text; None: cells are lists.
@@ -157,7 +157,7 @@ class ClassSet(LabelKind):
 
 
 @dataclass(frozen=True)
-class Number(LabelKind):
+class Number(LabelType):
     """Each text has a number, which is stored as a float.
 
     dropped: the keys of cells that stand for a missing number, as `number_key` gives them: N/A, or -1.
@@ -218,9 +218,9 @@ def _is_number(value: Any) -> bool:
         return False
 
 
-def choose_kind(
+def choose_label_type(
     problem_type: ProblemType | None, separator: str | None, cells: Sequence[object], notes: list[str]
-) -> LabelKind:
+) -> LabelType:
     """Return the kind of the labels, given or inferred from the cells of train, and note what was inferred.
 
     Lists and a separator mean sets of classes; fractions mean numbers, where most cells are numbers. Integers are
@@ -237,9 +237,9 @@ def choose_kind(
     )
     one_class = OneClass(keeps_text=are_texts and bool(texts))
     if problem_type is not None:
-        kinds: dict[str, LabelKind] = {kind.problem_type: kind for kind in (one_class, ClassSet(separator), Number())}
+        kinds: dict[str, LabelType] = {kind.problem_type: kind for kind in (one_class, ClassSet(separator), Number())}
         return kinds[problem_type]
-    inferred: LabelKind = one_class
+    inferred: LabelType = one_class
     if separator:
         inferred, reason = ClassSet(separator), f"--label_separator {separator!r} is given"
     elif any(isinstance(value, list | tuple) for value in present):
