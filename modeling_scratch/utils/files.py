@@ -16,7 +16,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO
 
-from .errors import DataError
+from .errors import DataError, one_line
 from .terminal import plain
 
 
@@ -143,6 +143,14 @@ def write_csv(path: Path, rows: Iterable[Iterable[Any]]) -> None:
 
 def write_json(path: Path, content: Any) -> None:
     write_text(path, json.dumps(content, indent=2, ensure_ascii=False, default=str) + "\n")
+
+
+def read_json(path: Path) -> Any:
+    """Return the content of a JSON file. Raises `DataError`, a ValueError, if it is damaged."""
+    try:
+        return json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path} is damaged: {one_line(error)}") from error
 
 
 def file_digest(path: Path) -> str:
