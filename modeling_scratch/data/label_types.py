@@ -18,7 +18,8 @@ import numpy as np
 from ..configuration_scratch import ProblemType
 from ..utils.errors import DataError
 from .columns import FRACTION, INTEGER, Label, is_missing, label_key
-from .tables import NUMBER, SheetText
+from .dialects import NUMBER
+from .tables import SheetText
 
 SENTIMENT_NAMES = ["NEGATIVE", "POSITIVE"]
 MAX_CLASSES = 1_000

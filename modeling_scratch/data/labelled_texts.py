@@ -200,7 +200,8 @@ def _opened(arguments: DataArguments) -> tuple[Mapping[str, Source], tuple[str, 
         notes += train.header_notes(name for name in columns if name not in given)
         if not train.has_header:  # and so in the other splits, where a few rows may not tell it
             form = replace(arguments.form, no_header=True)
-            sources = {split: replace(source, form=form) for split, source in sources.items()}
+            files = [(split, source.paths) for split, source in sources.items() if isinstance(source, FileSource)]
+            sources = {split: FileSource(paths, form) for split, paths in files}
     return sources, columns, [*notes, _columns_note(columns)]
 
 

@@ -9,7 +9,6 @@ import csv
 import difflib
 import json
 import math
-import re
 import warnings
 import zipfile
 from collections import Counter
@@ -18,10 +17,10 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import datetime, time
 from functools import lru_cache
-from itertools import chain, islice, tee
+from itertools import chain, islice
 from pathlib import Path
 from time import time_ns
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -29,8 +28,8 @@ import pyarrow.parquet as pq
 from ..utils.errors import DataError, one_line
 from ..utils.files import refuse_loop
 from ..utils.options import option
+from .dialects import SAMPLE_RECORDS, SEPARATOR_LINE, Quoting, find_delimiter, is_a_row, parsed, quoting_of_tsv
 from .text_files import (
-    MAX_FIELD_CHARACTERS,
     allowed_bytes,
     check_readable,
     expands,
@@ -39,22 +38,18 @@ from .text_files import (
     refuse_other_bytes,
     text_lines,
     unknown_format,
+    unreadable,
 )
 
 Values = Mapping[str, Any]  # of a row, by the names of the columns
-Quoting = Literal[0, 3]  # csv.QUOTE_MINIMAL, csv.QUOTE_NONE
 Numbered = Iterator[tuple[int, dict[str, Any]]]
 
-DELIMITERS = (",", ";", "\t", "|")
-SAMPLE_RECORDS = 100
 BATCH_ROWS = 1_000
 SETTLED = 3 * 10**9  # nanoseconds after which a change of a file shows in its time, on any file system
 IN_MEMORY = "tables-in-memory"  # the folder of their temporary files, which nobody has named
 HEADED = (".csv", ".tsv", ".xlsx")  # whose first line names the columns
 REVIEW_FOLDERS = ("neg", "pos")
 UNNAMED = "column_"  # and its number, in a table without a header
-NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
-SEPARATOR_LINE = re.compile(r"\ufeff?\"?sep=(.)\"?\s*")  # of Excel, above the header
 
 
 class Row(NamedTuple):
@@ -154,14 +149,23 @@ class Table:
     has_header: bool = True
     notes: tuple[str, ...] = ()
 
+    def __str__(self) -> str:
+        return str(self.path)
+
     def rows(self, columns: Sequence[str] | None = None) -> Iterator[Row]:
-        """Stream the rows. columns: only these. Raises `DataError` for what cannot be read, and for no rows."""
+        """Stream the rows. columns: only these; Parquet does not decode the others.
+
+        Raises `DataError` during iteration for what cannot be read, and for no rows.
+        """
         number, path = 0, self.path
         name = path.stem if path.parent.name == IN_MEMORY else path.name
         read = _read_review_folder if is_review_folder(path) else READERS[format_of(path)]
-        for number, values in read(self, columns):
-            where = f"{name}, row {number}"
-            yield Row(number, select(values, columns, f"{path}, row {number}") if columns else values, where)
+        try:
+            for number, values in read(self, columns):
+                where = f"{name}, row {number}"
+                yield Row(number, select(values, columns, f"{path}, row {number}") if columns else values, where)
+        except OSError as error:
+            raise unreadable(path, error) from error
         if number == 0:
             raise DataError(f"{path}: the file has no rows")
 
@@ -193,10 +197,13 @@ def open_table(path: Path, form: TableForm = FOUND) -> Table:
     check_readable(path)
     if format_of(path) not in READERS:
         raise unknown_format(path, READERS)
-    state = path.stat()
-    is_settled = time_ns() - state.st_mtime_ns > SETTLED
-    found = _remembered if is_settled else _found
-    return found(path, form, state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns)
+    try:
+        state = path.stat()
+        is_settled = time_ns() - state.st_mtime_ns > SETTLED
+        found = _remembered if is_settled else _found
+        return found(path, form, state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns)
+    except OSError as error:
+        raise unreadable(path, error) from error
 
 
 def _found(path: Path, form: TableForm, *state: int) -> Table:
@@ -214,14 +221,8 @@ _remembered = lru_cache(maxsize=64)(_found)
 
 
 def read_rows(path: Path, columns: Sequence[str] | None = None, form: TableForm = FOUND) -> Iterator[Row]:
-    """Stream the rows of one file, as `open_table` says. columns: only these; Parquet does not decode the others.
-
-    Raises `DataError` during iteration if the input cannot be read.
-    """
-    try:
-        yield from open_table(path, form).rows(columns)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror or one_line(error)}") from error
+    """Stream the rows of one file, as `open_table` and `Table.rows` do."""
+    yield from open_table(path, form).rows(columns)
 
 
 # Columns
@@ -267,73 +268,22 @@ def _delimited(table: Table) -> Table:
     path, form = table.path, table.form
     if format_of(path) == ".tsv":
         with closing(_lines(table)) as lines:
-            return replace(table, delimiter="\t", quoting=_quoting_of_tsv(lines))
+            return replace(table, delimiter="\t", quoting=quoting_of_tsv(lines))
     if form.delimiter:
         return replace(table, delimiter="\t" if form.delimiter == "tab" else form.delimiter)
     with closing(_lines(table)) as lines:
         first = next(lines, "")
         if (declared := SEPARATOR_LINE.fullmatch(first)) and not form.header_row:
             return replace(table, delimiter=declared[1], header_line=2)
-        found = _find_delimiter(chain([first], lines))
+        found = find_delimiter(chain([first], lines))
     note = f"{path.name}: the delimiter {found!r} was found from the first records; set --delimiter to change this"
     return replace(table, delimiter=found, notes=() if found == "," else (note,))
-
-
-def _quoting_of_tsv(lines: Iterable[str]) -> Quoting:
-    """Return whether quotes enclose fields, as pandas writes them, or are literal, as in GLUE's unbalanced ones.
-
-    They enclose fields if that divides the whole file into equally many fields, unless it takes in lines that have
-    as many fields by themselves.
-    """
-    literal, enclosing = Counter[int](), Counter[int]()
-
-    def counted_lines() -> Iterator[str]:
-        for line in lines:
-            if line.strip("\r\n"):
-                literal[line.count("\t")] += 1
-            yield line
-
-    try:
-        for record in filter(None, _parsed(counted_lines(), "\t")):
-            enclosing[len(record)] += 1
-            if len(enclosing) > 1:
-                return csv.QUOTE_NONE
-    except csv.Error:
-        return csv.QUOTE_NONE
-    takes_in_rows = len(literal) == 1 and literal.total() > enclosing.total()
-    return csv.QUOTE_NONE if takes_in_rows else csv.QUOTE_MINIMAL
-
-
-def _find_delimiter(lines: Iterable[str]) -> str:
-    """Return the only delimiter that divides all of the first records into equally many fields, at least two.
-
-    If none does, it is the only one in the header and in a record, so that a row of another length is named. Otherwise,
-    it is the comma.
-    """
-    lengths = dict(zip(DELIMITERS, map(_lengths, tee(lines, len(DELIMITERS)), DELIMITERS)))
-    dividing = [delimiter for delimiter, (header, *_) in lengths.items() if header > 1]
-    fitting = [delimiter for delimiter in dividing if len(set(lengths[delimiter])) == 1]
-    fitting = fitting or [delimiter for delimiter in dividing if max(lengths[delimiter][1:]) > 1]
-    return fitting[0] if len(fitting) == 1 else ","
-
-
-def _lengths(lines: Iterable[str], delimiter: str) -> list[int]:
-    """Return the number of fields in the header and in each of the first records, or [0] if a quote is not closed."""
-    try:
-        return list(map(len, islice(filter(None, _parsed(lines, delimiter)), SAMPLE_RECORDS + 1))) or [0]
-    except csv.Error:
-        return [0]
 
 
 def _lines(table: Table) -> Generator[str, None, None]:
     """Stream the lines from that of the header on."""
     with closing(table.form.lines(table.path, newline="")) as lines:
         yield from islice(lines, table.header_line - 1, None)
-
-
-def _parsed(lines: Iterable[str], delimiter: str, quoting: Quoting = csv.QUOTE_MINIMAL) -> Any:
-    csv.field_size_limit(MAX_FIELD_CHARACTERS)
-    return csv.reader(lines, delimiter=delimiter, quoting=quoting, strict=True)
 
 
 def _records(table: Table, most: int | None = None) -> Iterator[Record]:
@@ -346,7 +296,7 @@ def _text_records(table: Table) -> Iterator[Record]:
 
     Errors have both row and line: they differ after a quoted field with a line break.
     """
-    reader, row = _parsed(_lines(table), table.delimiter, table.quoting), 0
+    reader, row = parsed(_lines(table), table.delimiter, table.quoting), 0
     while True:
         line = f"(line {table.header_line + reader.line_num})"
         place = f"{table.path}, row {row} {line}" if row else f"{table.path}, header"
@@ -380,18 +330,6 @@ def _read_records(table: Table, columns: Sequence[str] | None) -> Numbered:
                 "--header_row"
             )
         yield number, dict(zip(header, fields))
-
-
-def is_a_row(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether the names of a table are its first row: a label, as other rows have it, and at least two words.
-
-    A number among numbers is a label, too, beside at least three words: columns can be named by years.
-    """
-    columns = [*zip(header, zip(*(row for row in rows if len(row) == len(header) and [*row] != [*header])))]
-    recur = any(name in values for name, values in columns if name)
-    is_number = any(all(map(NUMBER.fullmatch, (name, *filter(None, values)))) for name, values in columns)
-    words = max((len(name.split()) for name, values in columns if name not in values), default=0)
-    return (words >= 2 and recur) or (words >= 3 and is_number)
 
 
 # Excel

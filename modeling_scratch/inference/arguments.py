@@ -101,7 +101,7 @@ class PredictArguments(TableArguments, InputAndOutput):
         notes = list(table.notes)
         if not self.text_column:
             trained = trained_columns(self.model)
-            names = find_text_columns(path, self.form, trained)
+            names = find_text_columns(table, trained)
             self.text_column = as_recorded(list(names))
             self._check_pairs()
             notes += table.header_notes(name for name in names if name not in trained)
