@@ -27,7 +27,7 @@ DATA = (
         "CSV: a record with too few fields loses its last columns in silence",
     ),
     Fault(
-        "quotes_of_a_tsv_count", "data/tables", "_quoting_of_tsv",
+        "quotes_of_a_tsv_count", "data/tables", "quoting_of_tsv",
         "literal.total() > enclosing.total()", "literal.total() < enclosing.total()",
         "TSV: a quote at the beginning of a field takes in the lines behind it",
     ),
