@@ -51,7 +51,7 @@ def parse_class(value: object, where: str, keeps_text: bool = False) -> Label | 
     elif isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
         return int(value)
     fault = "is a fraction, not a class label" if isinstance(value, str | float) else "is not a label"
-    remedy = "name the label column with --label_column, or the kind of its labels with --problem_type"
+    remedy = "name the label column with --label_column, or what a text has with --problem_type"
     raise DataError(f"{where}: {type(value).__name__} {value!r:.40} {fault}; {remedy}")
 
 
@@ -222,7 +222,7 @@ def _is_number(value: Any) -> bool:
 def choose_label_type(
     problem_type: ProblemType | None, separator: str | None, cells: Sequence[object], notes: list[str]
 ) -> LabelType:
-    """Return the kind of the labels, given or inferred from the cells of train, and note what was inferred.
+    """Return the type of the labels, given or inferred from the cells of train, and note what was inferred.
 
     Lists and a separator mean sets of classes; fractions mean numbers, where most cells are numbers. Integers are
     classes, and so are texts of which two spell one number, and fractions that a sheet has as texts.
@@ -238,8 +238,8 @@ def choose_label_type(
     )
     one_class = OneClass(keeps_text=are_texts and bool(texts))
     if problem_type is not None:
-        kinds: dict[str, LabelType] = {kind.problem_type: kind for kind in (one_class, ClassSet(separator), Number())}
-        return kinds[problem_type]
+        types: dict[str, LabelType] = {each.problem_type: each for each in (one_class, ClassSet(separator), Number())}
+        return types[problem_type]
     inferred: LabelType = one_class
     if separator:
         inferred, reason = ClassSet(separator), f"--label_separator {separator!r} is given"

@@ -197,8 +197,8 @@ def _opened(arguments: DataArguments) -> tuple[Mapping[str, Source], tuple[str, 
     columns = choose_columns(sample, str(train), arguments.text_column, arguments.label_column)
     if isinstance(train, FileSource):
         given = {*column_names(arguments.text_column), arguments.label_column}
-        notes += train.header_notes(name for name in columns if name not in given)
-        if not train.has_header:  # and so in the other splits, where a few rows may not tell it
+        notes += train.first.header_notes(name for name in columns if name not in given)
+        if not train.first.has_header:  # and so in the other splits, where a few rows may not tell it
             form = replace(arguments.form, no_header=True)
             files = [(split, source.paths) for split, source in sources.items() if isinstance(source, FileSource)]
             sources = {split: FileSource(paths, form) for split, paths in files}

@@ -2,7 +2,7 @@
 """Find the train, validation and test splits in a folder's files or in a data set on the Hub."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -20,6 +20,7 @@ from .tables import (
     FOUND,
     READERS,
     Row,
+    Table,
     TableArguments,
     TableForm,
     is_review_folder,
@@ -231,20 +232,16 @@ class FileSource:
     def __str__(self) -> str:
         return str(self.paths[0])
 
+    @property
+    def first(self) -> Table:
+        """The first table, whose header names the columns."""
+        return open_table(self.paths[0], self.form)
+
     def notes(self) -> Iterator[str]:
         """Yield what was found on how the tables are read."""
         for path in self.paths:
             if format_of(path) == ".csv":
                 yield from open_table(path, self.form).notes
-
-    @property
-    def has_header(self) -> bool:
-        """Whether the first table has the names of its columns."""
-        return open_table(self.paths[0], self.form).has_header
-
-    def header_notes(self, found: Iterable[str]) -> list[str]:
-        """Return the notes of the first table, which has the names of the columns."""
-        return open_table(self.paths[0], self.form).header_notes(found)
 
     def rows(self, columns: Sequence[str] | None = None) -> Iterator[Row]:
         """Stream the rows. Raises `DataError` as `read_rows` does."""
