@@ -21,7 +21,7 @@ NORMALIZERS = {"NFC": normalizers.NFC, "NFKC": normalizers.NFKC}
 # The trainer reserves memory for so many tokens from the start, and where there is none, the process dies.
 MAX_VOCAB_SIZE = 2**24
 LONG_TEXT = 100_000  # characters to read at once
-BETWEEN_WORDS = re.compile(r"(?<=\S)(?=[ \n]\S)")
+BEFORE_BLANKS = re.compile(r"(?<=\S)(?=\s)")
 
 
 def check_options(vocab_size: int, min_frequency: int, padding_side: str) -> None:
@@ -82,7 +82,7 @@ def parts_of(text: str) -> Iterator[str]:
     """
     start = 0
     while len(text) - start > 2 * LONG_TEXT:
-        found = BETWEEN_WORDS.search(text, start + LONG_TEXT, start + 2 * LONG_TEXT)
+        found = BEFORE_BLANKS.search(text, start + LONG_TEXT, start + 2 * LONG_TEXT)
         end = found.start() if found else start + 2 * LONG_TEXT
         yield text[start:end]
         start = end
