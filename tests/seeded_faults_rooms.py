@@ -22,13 +22,13 @@ class Fault(NamedTuple):
 
 DATA = (
     Fault(
-        "short_records_pass", "data/tables", "_rows",
+        "short_records_pass", "data/tables", "_read_records",
         "if len(fields) != len(header):", "if len(fields) > len(header):",
         "CSV: a record with too few fields loses its last columns in silence",
     ),
     Fault(
-        "quotes_of_a_tsv_count", "data/tables", "_quoting_of_tsv",
-        "len(literal) > len(enclosing)", "len(literal) < len(enclosing)",
+        "quotes_of_a_tsv_count", "data/tables", "quoting_of_tsv",
+        "literal.total() > enclosing.total()", "literal.total() < enclosing.total()",
         "TSV: a quote at the beginning of a field takes in the lines behind it",
     ),
     Fault(

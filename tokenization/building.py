@@ -20,8 +20,8 @@ NORMALIZERS = {"NFC": normalizers.NFC, "NFKC": normalizers.NFKC}
 
 # The trainer reserves memory for so many tokens from the start, and where there is none, the process dies.
 MAX_VOCAB_SIZE = 2**24
-LONG_TEXT = 100_000  # characters
-BLANK = re.compile(r"(?<=\S) (?=\S)")
+LONG_TEXT = 100_000  # characters to read at once
+BEFORE_BLANKS = re.compile(r"(?<=\S)(?=\s)")
 
 
 def check_options(vocab_size: int, min_frequency: int, padding_side: str) -> None:
@@ -76,11 +76,16 @@ def checked_texts(texts: Iterable[str], length: int | None, show_progress: bool)
 
 
 def parts_of(text: str) -> Iterator[str]:
-    """Yield the parts of a long text, which are read on all threads. They begin at blanks, where all kinds divide."""
+    """Yield the parts of a long text, which are read on all threads. They begin between words, where all kinds divide.
+
+    Where a text has no blank for as long, it is divided inside of a word.
+    """
     start = 0
-    while found := BLANK.search(text, start + LONG_TEXT):
-        yield text[start : found.start()]
-        start = found.start()
+    while len(text) - start > 2 * LONG_TEXT:
+        found = BEFORE_BLANKS.search(text, start + LONG_TEXT, start + 2 * LONG_TEXT)
+        end = found.start() if found else start + 2 * LONG_TEXT
+        yield text[start:end]
+        start = end
     yield text[start:]
 
 

@@ -1,7 +1,6 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Read checkpoints from disk or the Hub one tensor at a time, from safetensors only."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ from torch import Tensor
 from transformers.utils import cached_file
 
 from ..utils.errors import CheckpointError
+from ..utils.files import read_json
 
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 
@@ -47,7 +47,7 @@ class WeightFiles:
 
     def _indexed(self, index: Path) -> dict[str, Path]:
         try:
-            shards = json.loads(index.read_text(encoding="utf-8"))["weight_map"]
+            shards = read_json(index)["weight_map"]
             listed = {str(name): str(shard) for name, shard in shards.items()}
         except (ValueError, KeyError, AttributeError, OSError) as error:
             raise CheckpointError(f"{index}: not a safetensors index with a weight_map: {error!r}") from error

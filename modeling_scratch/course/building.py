@@ -9,7 +9,6 @@ The solution stands between `# solution` and `# end solution`. The source runs f
 docs/notebooks/ have their solutions between `# >>>` and `# <<<`.
 """
 
-import json
 import re
 from base64 import b64encode
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..utils.errors import DataError
+from ..utils.files import read_json
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "docs" / "course"
@@ -54,7 +54,7 @@ def notebooks() -> dict[str, Path]:
 
 def read_notebook(path: Path) -> list[Cell]:
     """The cells of a notebook, without outputs and the cell of the installation."""
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    cells = read_json(path)["cells"]
     read = [Cell("".join(cell["source"]), cell["cell_type"] == "markdown") for cell in cells]
     return [cell for cell in read if cell.source != setup()]
 
@@ -121,5 +121,5 @@ def code(source: str) -> dict[str, Any]:
 
 @cache
 def setup() -> str:
-    cells = json.loads(NOTEBOOK_WITH_SETUP.read_text(encoding="utf-8"))["cells"]
+    cells = read_json(NOTEBOOK_WITH_SETUP)["cells"]
     return "".join(next(cell for cell in cells if cell["cell_type"] == "code")["source"])

@@ -7,10 +7,11 @@ import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 from ..utils.errors import DataError
-from .tables import FOUND, NUMBER, TableForm, Values, missing_column, read_rows
+from .dialects import NUMBER
+from .tables import FOUND, Row, TableForm, Values, missing_column, open_table, read_rows
 from .text_files import MAX_FIELD_CHARACTERS, text_lines
 from .text_pairs import TextColumns, column_names, of_parts
 
@@ -104,20 +105,26 @@ def choose_columns(
     return *text_columns, label_column
 
 
-def find_text_columns(path: Path, form: TableForm = FOUND, trained: tuple[str, ...] = ()) -> tuple[str, ...]:
+class Rows(Protocol):
+    """What has rows: a table, a split of a data set, or its files."""
+
+    def rows(self, columns: Sequence[str] | None = None) -> Iterator[Row]: ...
+
+
+def find_text_columns(source: Rows, trained: tuple[str, ...] = ()) -> tuple[str, ...]:
     """Return the names that a model was trained on; those of the only column, or of texts, if none are known.
 
-    Raises `DataError` for a file that has others.
+    Raises `DataError` for a source that has others.
     """
-    columns = _present_values([row.values for row in islice(read_rows(path, form=form), SAMPLE_ROWS)])
+    columns = _present_values([row.values for row in islice(source.rows(), SAMPLE_ROWS)])
     if lacking := [name for name in trained if name not in columns]:
         if len(trained) == 1 == len(columns):
             return tuple(columns)
-        where = f"{path}: the model was trained on {' and '.join(map(repr, trained))}; name another with --text_column"
-        raise missing_column(lacking[0], columns, where)
+        what = f"the model was trained on {' and '.join(map(repr, trained))}; name another with --text_column"
+        raise missing_column(lacking[0], columns, f"{source}: {what}")
     if trained:
         return trained
-    return (_text_by_look(columns, _label_by_name(columns, (), str(path)), str(path)),)
+    return (_text_by_look(columns, _label_by_name(columns, (), str(source)), str(source)),)
 
 
 def _present_values(sample: Sequence[Values]) -> dict[str, list[Any]]:
@@ -193,7 +200,7 @@ def read_kept_texts(
     kept: the columns by their new names. A missing text is "", to keep row numbers aligned. The text column is found as
     in `choose_columns`. Raises `DataError` as `choose_columns` and `read_rows` do.
     """
-    names = column_names(text_column) or find_text_columns(path, form)
+    names = column_names(text_column) or find_text_columns(open_table(path, form))
     for row in read_rows(path, list(dict.fromkeys([*names, *kept.values()])), form):
         text = parse_texts(row.values, names, row.where)
         yield row.number, text, {new: row.values[name] for new, name in kept.items()}

@@ -15,11 +15,11 @@ from typing import Any, Literal
 from ..utils.errors import DataError, counted
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, file_digest, rows_digest
 from ..utils.options import option
-from .columns import find_text_columns, is_missing, parse_text, read_texts
+from .columns import Rows, find_text_columns, is_missing, parse_text
 from .held_out import overlap_notes
 from .splits import DatasetSource, Source, check_sources, named_files, open_splits
-from .tables import FOUND, READERS, TableArguments, TableForm, files_in, header_note
-from .text_files import format_of
+from .tables import FOUND, READERS, TableArguments, TableForm, files_in, open_table
+from .text_files import MAX_FIELD_CHARACTERS, format_of
 
 DocumentKind = Literal["file", "paragraph", "line"]
 
@@ -123,7 +123,7 @@ def _size(documents: Sequence[str]) -> str:
 def _open(arguments: DocumentArguments) -> Any:
     """Open the splits. Of a folder that only has other texts, the error tells how to read them."""
     try:
-        return open_splits(arguments, arguments.form, (".txt", *READERS), ("train", "validation"), arguments.streaming)
+        return open_splits(arguments, (".txt", *READERS), ("train", "validation"), arguments.streaming)
     except DataError as error:
         if arguments.data_dir and not arguments.train_file and list(Path(arguments.data_dir).glob("*.txt")):
             raise DataError(
@@ -161,10 +161,10 @@ def load_documents(arguments: DocumentArguments) -> Documents:
 
 
 def _column_notes(path: Path, arguments: DocumentArguments) -> list[str]:
-    """Return notes on the text column of a table, if it is not given, and on its header."""
-    found = arguments.text_column or find_text_columns(path, arguments.form)[0]
-    named = [] if arguments.text_column else [f"{path.name}: text column {found!r}"]
-    return [*header_note([found], arguments.form), *named]
+    """Return notes on the header of a table, and on its text column if it is not given."""
+    table = open_table(path, arguments.form)
+    found = [] if arguments.text_column else [find_text_columns(table)[0]]
+    return [*table.header_notes(found), *(f"{path.name}: text column {name!r}" for name in found)]
 
 
 def _is_plain_text(path: Path) -> bool:
@@ -187,9 +187,9 @@ def read_documents(source: Source, arguments: DocumentArguments) -> Iterator[str
 
 
 def _read_file(path: Path, arguments: DocumentArguments, form: TableForm) -> Iterator[str]:
-    if not _is_plain_text(path):
-        return (text for _, text in read_texts(path, arguments.text_column, form))
-    return read_plain_text(path, arguments.document, form)
+    if _is_plain_text(path):
+        return read_plain_text(path, arguments.document, form)
+    return read_column(open_table(path, form), arguments.text_column)
 
 
 def read_plain_text(path: Path, document: DocumentKind, form: TableForm = FOUND) -> Iterator[str]:
@@ -197,7 +197,7 @@ def read_plain_text(path: Path, document: DocumentKind, form: TableForm = FOUND)
     if document == "file":
         yield form.text(path)
         return
-    lines = (line.rstrip("\r\n") for line in form.lines(path))
+    lines = (line.rstrip("\r\n") for line in form.lines(path, longest=MAX_FIELD_CHARACTERS))
     if document == "line":
         yield from lines
         return
@@ -206,15 +206,9 @@ def read_plain_text(path: Path, document: DocumentKind, form: TableForm = FOUND)
             yield "\n".join(paragraph)
 
 
-def read_column(source: Source, column: str | None) -> Iterator[str]:
-    """Stream the texts of `column`, by default the only column of strings. A missing text is ""."""
-    if column is None:
-        first = next(iter(source.rows()), None)
-        strings = [name for name, value in first.values.items() if isinstance(value, str)] if first else []
-        if len(strings) != 1:
-            names = ", ".join(map(repr, strings)) or "no column"
-            raise DataError(f"{source}: cannot infer the text column; candidates: {names}; choose with --text_column")
-        column = strings[0]
+def read_column(source: Rows, column: str | None) -> Iterator[str]:
+    """Stream the texts of `column`, by default the one that `find_text_columns` finds. A missing text is ""."""
+    column = column or find_text_columns(source)[0]
     for row in source.rows([column]):
         yield parse_text(row.values[column], column, row.where)
 

@@ -101,10 +101,10 @@ def sampled(
 
 def overlaps(splits: Mapping[str, Sequence[str]], what: str) -> list[str]:
     """Return a warning for each split with texts that train has, too. what: the name of the texts."""
-    train, warnings = set(map(normalised, splits["train"])), []
-    for split, texts in splits.items():
-        count = sum(normalised(text) in train for text in texts) if split != "train" else 0
-        if count:
+    others = {split: texts for split, texts in splits.items() if split != "train"}
+    train, warnings = set(map(normalised, splits["train"] if others else ())), []
+    for split, texts in others.items():
+        if count := sum(normalised(text) in train for text in texts):
             found = f"{count:,} of its {len(texts):,} {what} also occur in train, inflating scores"
             warnings.append(f"{split}: {found} (apart from case, white space and compatibility characters); all kept")
     return warnings

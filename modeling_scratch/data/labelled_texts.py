@@ -7,7 +7,7 @@ A text can be a pair of texts.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from typing import Any, NamedTuple
@@ -20,13 +20,13 @@ from ..utils.errors import DataError, counted, quoted
 from ..utils.files import rows_digest
 from .columns import SAMPLE_ROWS, Label, choose_columns, is_missing, label_key, normalised, parse_texts
 from .held_out import complete_splits, missing_splits, overlaps, sampled
-from .label_kinds import (
+from .label_types import (
     SENTIMENT_NAMES,
-    LabelKind,
+    LabelType,
     Number,
     OneClass,
     check_numbers,
-    choose_kind,
+    choose_label_type,
     name_classes,
     number_key,
     parse_class,
@@ -41,9 +41,8 @@ from .labels import (
     proposed_label_map,
     type_warnings,
 )
-from .splits import SPLITS, DataArguments, Source, open_splits
-from .tables import Row, header_note, lacks_header
-from .text_pairs import TEXT_FIELDS, parts_of, text_lists, texts_of
+from .splits import SPLITS, DataArguments, FileSource, Source, open_splits
+from .text_pairs import TEXT_FIELDS, column_names, parts_of, text_lists, texts_of
 
 ONE_CLASS = OneClass()
 MOST_PROPOSED = 20  # unknown labels for which an error proposes others
@@ -64,7 +63,7 @@ class ReviewData:
     label_names: list[str]
     notes: list[str]
     warnings: list[str]
-    kind: LabelKind = ONE_CLASS
+    label_type: LabelType = ONE_CLASS
     places: Mapping[str, Sequence[str]] = field(default_factory=dict)
     conflicts: Sequence[Mapping[Any, str]] = ()
     proposed: Mapping[Label, Label] = field(default_factory=dict)
@@ -78,14 +77,14 @@ class ReviewData:
         label_names: list[str],
         notes: list[str],
         warnings: list[str],
-        kind: LabelKind = ONE_CLASS,
+        label_type: LabelType = ONE_CLASS,
     ) -> "ReviewData":
-        """Build the splits from pairs of a text and its stored label: an index into label_names, or that of `kind`."""
+        """Build the splits from pairs of a text and its stored label, such as an index into label_names."""
         tables = {}
         for split, pairs in splits.items():
             columns = dict(zip(TEXT_FIELDS, text_lists([text for text, _ in pairs])))
             tables[split] = datasets.Dataset.from_dict({**columns, "label": [label for _, label in pairs]})
-        return cls(datasets.DatasetDict(tables), label_names, notes, warnings, kind)
+        return cls(datasets.DatasetDict(tables), label_names, notes, warnings, label_type)
 
     def with_splits(self, splits: datasets.DatasetDict) -> "ReviewData":
         """Return the data with other splits, of whose texts the places are not known."""
@@ -97,7 +96,7 @@ class ReviewData:
 
     @property
     def problem_type(self) -> ProblemType:
-        return self.kind.problem_type
+        return self.label_type.problem_type
 
     @property
     def has_pairs(self) -> bool:
@@ -108,8 +107,8 @@ class ReviewData:
         return texts_of(self.splits[split])
 
     def labels(self, split: str) -> np.ndarray:
-        """Return the labels of a split as the array of their kind."""
-        return self.kind.array(self.splits[split]["label"][:])
+        """Return the labels of a split as an array."""
+        return self.label_type.array(self.splits[split]["label"][:])
 
     def digests(self) -> dict[str, str | None]:
         """Return the digest of each split."""
@@ -117,20 +116,21 @@ class ReviewData:
 
     def digest(self, split: str) -> str:
         """Return a digest of the texts and labels of a split, in their order."""
-        shown = (self.kind.shown(label, self.label_names) for label in self.splits[split]["label"][:])
+        shown = (self.label_type.shown(label, self.label_names) for label in self.splits[split]["label"][:])
         return rows_digest((*parts_of(text), label) for text, label in zip(self.texts(split), shown))
 
     def describe(self) -> str:
         """Return a report: the size of each split with its labels, then the notes, then the warnings."""
-        lines = [
-            f"{split}: {counted(dataset.num_rows, 'row')} ({self.kind.summary(dataset['label'][:], self.label_names)})"
-            for split, dataset in self.splits.items()
+        summary = self.label_type.summary
+        sizes = [
+            f"{split}: {counted(rows.num_rows, 'row')} ({summary(rows['label'][:], self.label_names)})"
+            for split, rows in self.splits.items()
         ]
-        return "\n".join([*lines, *self.notes, *(f"WARNING: {warning}" for warning in self.warnings)])
+        return "\n".join([*sizes, *self.notes, *(f"WARNING: {warning}" for warning in self.warnings)])
 
 
 class Example(NamedTuple):
-    """One labelled text: a tuple of its classes, or its number, and its place (file and row)."""
+    """One text: its label, and its place (file and row). The label is a cell, then a tuple of classes, or a number."""
 
     text: str
     label: Any
@@ -138,7 +138,8 @@ class Example(NamedTuple):
 
     def with_classes(self, read_as: Mapping[Label, Label]) -> "Example":
         """Return the example with other classes in place of its own, without those that are not given."""
-        return self._replace(label=tuple(dict.fromkeys(read_as[each] for each in self.label if each in read_as)))
+        label = tuple(dict.fromkeys(read_as[each] for each in self.label if each in read_as))
+        return Example(self.text, label, self.where)
 
 
 Splits = Mapping[str, Sequence[Example]]
@@ -151,42 +152,57 @@ def load_splits(arguments: DataArguments) -> ReviewData:
     validation is missing, only validation is held out. A missing test split alone stays missing.
     """
     sources, columns, notes = _opened(arguments)
-    train = list(sources["train"].rows(columns))
-    cells = [row.values[columns[-1]] for row in train]
-    kind = choose_kind(arguments.problem_type, arguments.label_separator, cells, notes)
-    reader = _reader(arguments, columns, kind, notes)
+    train = list(examples_in(sources["train"], columns))
+    cells = [example.label for example in train]
+    label_type = choose_label_type(arguments.problem_type, arguments.label_separator, cells, notes)
+    reader = _reader(arguments, columns, label_type, notes)
     splits, names = reader.read(sources, train)
+    del train  # for the memory
     counts, conflicts = _counts(splits["train"]), _conflicts(splits)
     proposed = proposed_label_map(counts)
-    warnings = joined_label_warnings(cells) if isinstance(kind, OneClass) and not arguments.problem_type else []
+    is_one_class = isinstance(label_type, OneClass)
+    warnings = joined_label_warnings(cells) if is_one_class and not arguments.problem_type else []
     warnings += type_warnings(cells)
-    warnings += label_warnings(counts, proposed, isinstance(kind, OneClass)) if counts else []
-    splits = complete_splits(splits, missing_splits(splits), _key, arguments, "rows", notes, reader.strata)
+    warnings += label_warnings(counts, proposed, is_one_class) if counts else []
+    missing = missing_splits(splits)
+    splits = complete_splits(splits, missing, _key, arguments, "rows", notes, reader.strata)
     check_learned(splits, counts)
     held_out = [row.text for split, rows in splits.items() if split != "train" for row in rows]
     splits = sampled(splits, arguments, "rows", notes, reader.strata)
-    if isinstance(kind, Number):
+    if isinstance(label_type, Number):
         check_numbers([example.label for example in splits["train"]], arguments.class_names)
     label_names = list(names.values()) or arguments.class_names or [columns[-1]]  # a number has the name of its column
     ids = {label: number for number, label in enumerate(names)}
-    pairs = {split: [(row.text, kind.stored(row.label, ids)) for row in rows] for split, rows in splits.items()}
-    texts = {split: [row.text for row in rows] for split, rows in splits.items()}
-    warnings += [*_conflict_warnings(conflicts), *overlaps(texts, "texts")]
-    data = ReviewData.from_pairs(pairs, label_names, notes, warnings, kind)
+    pairs = {split: [(row.text, label_type.stored(row.label, ids)) for row in rows] for split, rows in splits.items()}
+    given = {split: [row.text for row in rows] for split, rows in splits.items() if split not in missing}
+    warnings += [*_conflict_warnings(conflicts), *overlaps(given, "texts")]
+    data = ReviewData.from_pairs(pairs, label_names, notes, warnings, label_type)
     places = {split: [row.where for row in rows] for split, rows in splits.items()}
     data = replace(data, places=places, conflicts=conflicts, proposed=proposed)
     return replace(data, text_columns=columns[:-1], held_out=held_out)
 
 
+def examples_in(source: Source, columns: Sequence[str]) -> Iterator[Example]:
+    """Stream the rows of a source. Raises `DataError` for what is no text, and for a missing column."""
+    *text_columns, label_column = columns
+    for row in source.rows(columns):
+        yield Example(parse_texts(row.values, text_columns, row.where), row.values[label_column], row.where)
+
+
 def _opened(arguments: DataArguments) -> tuple[Mapping[str, Source], tuple[str, ...], list[str]]:
     """Return the source of each split, the columns of texts and labels, and notes on both."""
-    form = arguments.form
-    sources, notes = open_splits(arguments, form)
-    sample = [row.values for row in islice(sources["train"].rows(), SAMPLE_ROWS)]
-    if lacks_header(sample[0], form):  # and so in the other splits, where a few rows may not tell it
-        sources, _ = open_splits(arguments, replace(form, no_header=True))
-    columns = choose_columns(sample, str(sources["train"]), arguments.text_column, arguments.label_column)
-    return sources, columns, [*notes, *header_note(columns, form), _columns_note(columns)]
+    sources, notes = open_splits(arguments)
+    train = sources["train"]
+    sample = [row.values for row in islice(train.rows(), SAMPLE_ROWS)]
+    columns = choose_columns(sample, str(train), arguments.text_column, arguments.label_column)
+    if isinstance(train, FileSource):
+        given = {*column_names(arguments.text_column), arguments.label_column}
+        notes += train.first.header_notes(name for name in columns if name not in given)
+        if not train.first.has_header:  # and so in the other splits, where a few rows may not tell it
+            form = replace(arguments.form, no_header=True)
+            files = [(split, source.paths) for split, source in sources.items() if isinstance(source, FileSource)]
+            sources = {split: FileSource(paths, form) for split, paths in files}
+    return sources, columns, [*notes, _columns_note(columns)]
 
 
 def _columns_note(columns: Sequence[str]) -> str:
@@ -207,12 +223,12 @@ class _Reader:
 
     arguments: DataArguments
     columns: tuple[str, ...]
-    kind: LabelKind
+    label_type: LabelType
     map: LabelMap
     notes: list[str]
 
     def read(
-        self, sources: Mapping[str, Source], train: Iterable[Row]
+        self, sources: Mapping[str, Source], train: Iterable[Example]
     ) -> tuple[dict[str, list[Example]], dict[Label, str]]:
         """Return the examples of each split that has labels, and the name of each class; none for numbers."""
         splits = {"train": self.examples("train", sources["train"], train)}
@@ -223,7 +239,7 @@ class _Reader:
         self.map.check_used()
         return splits, names
 
-    def examples(self, split: str, source: Source, rows: Iterable[Row]) -> list[Example]:
+    def examples(self, split: str, source: Source, rows: Iterable[Example]) -> list[Example]:
         """Return the labelled texts of a split, with the labels that the map gives."""
         class_names = source.class_names(self.columns[-1]) or []
         examples = self.labelled(split, rows, hides_labels=bool(class_names))
@@ -231,29 +247,28 @@ class _Reader:
             examples = [example.with_classes(dict(enumerate(class_names))) for example in examples]
         if repeated := len(examples) - len({example.text for example in examples}):
             self.notes.append(f"{split}: kept {counted(repeated, 'row')} with the text of an earlier row")
-        if not isinstance(self.kind, Number):
+        if not isinstance(self.label_type, Number):
             read_as = self.map.read(split, _counts(examples), class_names, self.notes)
-            examples = [example.with_classes(read_as) for example in examples]
-            examples = [example for example in examples if example.label or not isinstance(self.kind, OneClass)]
+            if any(label != target for label, target in read_as.items()) or self.map.dropped:
+                examples = [example.with_classes(read_as) for example in examples]
+            examples = [example for example in examples if example.label or not isinstance(self.label_type, OneClass)]
         if not examples and split == "train":
             raise DataError("the train split has no row with both text and label")
         return examples
 
-    def labelled(self, split: str, rows: Iterable[Row], hides_labels: bool) -> list[Example]:
+    def labelled(self, split: str, rows: Iterable[Example], hides_labels: bool) -> list[Example]:
         """Return the rows with a text and a label. Notes tell of the others, by what they lack."""
-        *text_columns, label_column = self.columns
         examples, dropped = [], "label to keep (--drop_labels)"
         left_out: dict[str, list[str]] = {"text": [], "label": [], dropped: []}
-        for row in rows:
-            value, text = row.values[label_column], parse_texts(row.values, text_columns, row.where)
-            label = self.kind.parse(value, f"{row.where}, column {label_column!r}")
-            if label is None and not is_missing(value):  # a number of --drop_labels
-                self.map.seen.setdefault(number_key(value), value)
-                left_out[dropped].append(row.where)
+        for text, cell, where in rows:
+            label = self.label_type.parse(cell, f"{where}, column {self.columns[-1]!r}")
+            if label is None and not is_missing(cell):  # a number of --drop_labels
+                self.map.seen.setdefault(number_key(cell), cell)
+                left_out[dropped].append(where)
             elif not text or label is None or (hides_labels and label == HIDDEN_LABEL):
-                left_out["label" if text else "text"].append(row.where)
+                left_out["label" if text else "text"].append(where)
             else:
-                examples.append(Example(text, label, row.where))
+                examples.append(Example(text, label, where))
         self.notes.extend(
             f"{split}: dropped {counted(len(places), 'row')} without a {what}, first {'; '.join(places[:3])}"
             for what, places in left_out.items()
@@ -265,13 +280,13 @@ class _Reader:
         """Return the checked examples of a split, or none if its labels are withheld and the file was not named."""
         named = bool(self.arguments.train_file)
         unlabelled = split == "test" and not named and self.columns[-1] not in next(iter(source.rows())).values
-        examples = [] if unlabelled else self.examples(split, source, source.rows(self.columns))
+        examples = [] if unlabelled else self.examples(split, source, examples_in(source, self.columns))
         if not named and {example.label for example in examples} <= {HIDDEN_LABEL} - {(label,) for label in names}:
             self.notes.append(f"{split}: not used, as it has no labels")
             return []
         if not examples:
             raise DataError(f"the {split} split has no row with both text and label")
-        if not isinstance(self.kind, Number):
+        if not isinstance(self.label_type, Number):
             self.check_classes(examples, names)
         return examples
 
@@ -293,7 +308,7 @@ class _Reader:
     def names(self, train: Sequence[Example], declared: Sequence[str] | None) -> dict[Label, str]:
         """Return the name of each class, in the order of the class ids; none for numbers."""
         given = self.arguments.class_names
-        if isinstance(self.kind, Number):
+        if isinstance(self.label_type, Number):
             return {}
         labels = [label for example in train for label in example.label]
         if not labels:
@@ -301,7 +316,7 @@ class _Reader:
                 "no row of the train split has a label; is the label column the right one (--label_column)?"
             )
         names = name_classes(labels, given, declared)
-        if not isinstance(self.kind, OneClass):
+        if not isinstance(self.label_type, OneClass):
             return names if given or declared else {label: str(label) for label in names}
         if list(names) == [0, 1] and not given:
             named = " and ".join(SENTIMENT_NAMES)
@@ -309,15 +324,15 @@ class _Reader:
         return names
 
     def strata(self, examples: Sequence[Example]) -> list:
-        return self.kind.strata([example.label for example in examples])
+        return self.label_type.strata([example.label for example in examples])
 
 
-def _reader(arguments: DataArguments, columns: tuple[str, ...], kind: LabelKind, notes: list[str]) -> _Reader:
+def _reader(arguments: DataArguments, columns: tuple[str, ...], label_type: LabelType, notes: list[str]) -> _Reader:
     dropped = arguments.drop_labels or ()
-    if not isinstance(kind, Number):
+    if not isinstance(label_type, Number):
         classes = [parse_class(label, f"--drop_labels {label}") for label in dropped]
         label_map = LabelMap(parse_label_map(arguments.label_map or ()), set(map(label_key, classes)) - {None})
-        return _Reader(arguments, columns, kind, label_map, notes)
+        return _Reader(arguments, columns, label_type, label_map, notes)
     if arguments.label_map:
         raise DataError("--label_map: the labels are numbers, which it cannot change")
     keys = frozenset(map(number_key, dropped))

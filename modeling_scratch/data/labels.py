@@ -13,7 +13,7 @@ from typing import Any
 
 from ..utils.errors import DataError, counted, quoted
 from .columns import Label, is_missing, label_key, normalised
-from .label_kinds import MAX_CLASSES, parse_class
+from .label_types import MAX_CLASSES, parse_class
 from .tables import did_you_mean, read_rows
 
 LABEL_MAP_HELP = (

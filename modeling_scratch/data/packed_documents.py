@@ -1,7 +1,6 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Tokenise documents into rows: packed end to end without padding, or in pieces, in memory or streamed."""
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,11 +13,10 @@ from torch import Tensor
 from torch.utils.data import Dataset, IterableDataset, Sampler, get_worker_info
 from transformers import PreTrainedTokenizerBase
 
+from tokenization.building import parts_of
+
 from ..utils.errors import DataError
 from ..utils.markdown import percent
-
-LONG_TEXT = 100_000  # characters to tokenise at once; longer documents are cut at line ends, or between words
-END_OF_PIECE = re.compile(r"(?<=\n)|(?<=\S) (?=\S)")  # the blank is that of the next word
 
 Frame = tuple[list[int], list[int]]  # the special tokens before and after a document
 
@@ -76,12 +74,9 @@ class DocumentTokenizer:
 
 def _pieces(text: str) -> Iterator[tuple[bool, str, bool]]:
     """Yield (is_first, part, is_last) for the parts of a text."""
-    start = end = 0
-    while start == 0 or end < len(text):
-        found = END_OF_PIECE.search(text, start + LONG_TEXT)
-        end = found.start() if found else len(text)
-        yield start == 0, text[start:end], end == len(text)
-        start = max(end, 1)
+    *others, last = parts_of(text)
+    yield from ((number == 0, part, False) for number, part in enumerate(others))
+    yield not others, last, True
 
 
 def template_frame(tokenizer: PreTrainedTokenizerBase) -> Frame:

@@ -230,7 +230,7 @@ def load_questions(arguments: QuestionDataArguments) -> QuestionData:
 
     Missing splits are held out of train. All questions on a context share a split.
     """
-    sources, notes = open_splits(arguments, arguments.form)
+    sources, notes = open_splits(arguments)
     splits = {split: _read(split, source.rows(), arguments, notes) for split, source in sources.items()}
     splits = complete_splits(splits, missing_splits(splits), _context_of, arguments, "questions", notes)
     splits = sampled(splits, arguments, "questions", notes)

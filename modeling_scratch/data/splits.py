@@ -20,11 +20,12 @@ from .tables import (
     FOUND,
     READERS,
     Row,
+    Table,
     TableArguments,
     TableForm,
-    delimiter_notes,
     is_review_folder,
     missing_column,
+    open_table,
     read_rows,
     refuse_links_out,
 )
@@ -231,6 +232,17 @@ class FileSource:
     def __str__(self) -> str:
         return str(self.paths[0])
 
+    @property
+    def first(self) -> Table:
+        """The first table, whose header names the columns."""
+        return open_table(self.paths[0], self.form)
+
+    def notes(self) -> Iterator[str]:
+        """Yield what was found on how the tables are read."""
+        for path in self.paths:
+            if format_of(path) == ".csv":
+                yield from open_table(path, self.form).notes
+
     def rows(self, columns: Sequence[str] | None = None) -> Iterator[Row]:
         """Stream the rows. Raises `DataError` as `read_rows` does."""
         return chain.from_iterable(read_rows(path, columns, self.form) for path in self.paths)
@@ -286,21 +298,16 @@ def _class_names(feature: Any) -> list[str] | None:
     return list(feature.names) if isinstance(feature, ClassLabel) else None
 
 
-def _open_folder(
-    folder: Path, form: TableForm, suffixes: Collection[str], opened: Collection[str]
-) -> tuple[dict[str, Source], list[str]]:
-    """Return the splits that `find_splits` finds, and notes on ignored data files and on delimiters."""
+def _files_in_folder(folder: Path, suffixes: Collection[str]) -> tuple[dict[str, list[Path]], list[str]]:
+    """Return the files that `find_splits` finds, and notes on other files of data."""
     found = find_splits(folder, suffixes)
     unlabelled = sorted(path.name for path in unlabelled_files(folder))
-    used = {path.name for paths in found.values() for path in paths}
-    others = sorted(path.name for path in folder.iterdir() if format_of(path) in suffixes)
-    others = [name for name in others if name not in used and name not in unlabelled]
-    splits = {split: paths for split, paths in found.items() if split in opened}
+    used = {*unlabelled, *(path.name for paths in found.values() for path in paths)}
+    others = sorted(path.name for path in folder.iterdir() if format_of(path) in suffixes and path.name not in used)
     notes = _ignored(others)
     if unlabelled:
         notes.append(f"without labels, read only in pretraining (--pretrain_minutes): {', '.join(unlabelled)}")
-    notes += delimiter_notes(sorted(chain.from_iterable(splits.values())), form)
-    return {split: FileSource(paths, form) for split, paths in splits.items()}, notes
+    return found, notes
 
 
 def _ignored(names: Sequence[str]) -> list[str]:
@@ -340,23 +347,23 @@ def open_hub(name: str, config_name: str | None = None, streaming: bool = False)
 
 def open_splits(
     arguments: Any,
-    form: TableForm = FOUND,
     suffixes: Collection[str] = tuple(READERS),
     opened: Collection[str] = SPLITS,
     streaming: bool = False,
 ) -> tuple[dict[str, Source], list[str]]:
-    """Return the splits that the arguments of a data set select, and notes on ignored files or splits.
+    """Return the splits that the arguments of a data set select, and notes on ignored files or splits, and on tables.
 
     suffixes: of the formats. opened: the splits to return; files of others are not opened.
     """
     if arguments.dataset_name:
         return open_hub(arguments.dataset_name, arguments.dataset_config_name, streaming)
+    files, notes = arguments.files, list[str]()
     if arguments.data_dir:
-        return _open_folder(Path(arguments.data_dir), form, suffixes, opened)
-    if not arguments.files:
+        files, notes = _files_in_folder(Path(arguments.data_dir), suffixes)
+    elif not files:
         raise DataError("no data source; give --data_dir, --train_file or --dataset_name")
     for path in chain.from_iterable(arguments.files.values()):
         if path.exists() and format_of(path) not in suffixes:
             raise unknown_format(path, suffixes)
-    notes = delimiter_notes(chain.from_iterable(arguments.files.values()), form)
-    return {split: FileSource(paths, form) for split, paths in arguments.files.items()}, notes
+    sources = {split: FileSource(paths, arguments.form) for split, paths in files.items() if split in opened}
+    return dict(sources), [*notes, *chain.from_iterable(source.notes() for source in sources.values())]

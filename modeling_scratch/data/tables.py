@@ -9,16 +9,18 @@ import csv
 import difflib
 import json
 import math
-import re
 import warnings
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import datetime, time
+from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from time import time_ns
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -26,8 +28,8 @@ import pyarrow.parquet as pq
 from ..utils.errors import DataError, one_line
 from ..utils.files import refuse_loop
 from ..utils.options import option
+from .dialects import SAMPLE_RECORDS, SEPARATOR_LINE, Quoting, find_delimiter, is_a_row, parsed, quoting_of_tsv
 from .text_files import (
-    MAX_FIELD_CHARACTERS,
     allowed_bytes,
     check_readable,
     expands,
@@ -36,21 +38,18 @@ from .text_files import (
     refuse_other_bytes,
     text_lines,
     unknown_format,
+    unreadable,
 )
 
 Values = Mapping[str, Any]  # of a row, by the names of the columns
-Quoting = Literal[0, 3]  # csv.QUOTE_MINIMAL, csv.QUOTE_NONE
 Numbered = Iterator[tuple[int, dict[str, Any]]]
 
-DELIMITERS = (",", ";", "\t", "|")
-SAMPLE_RECORDS = 100
 BATCH_ROWS = 1_000
+SETTLED = 3 * 10**9  # nanoseconds after which a change of a file shows in its time, on any file system
 IN_MEMORY = "tables-in-memory"  # the folder of their temporary files, which nobody has named
 HEADED = (".csv", ".tsv", ".xlsx")  # whose first line names the columns
 REVIEW_FOLDERS = ("neg", "pos")
 UNNAMED = "column_"  # and its number, in a table without a header
-NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
-SEPARATOR_LINE = re.compile(r"\ufeff?\"?sep=(.)\"?\s*")  # of Excel, above the header
 
 
 class Row(NamedTuple):
@@ -93,7 +92,7 @@ class TableForm:
         is_utf8 = self.encoding is None or codecs.lookup(self.encoding).name == "utf-8"
         return None if is_utf8 else self.encoding
 
-    def lines(self, path: Path, newline: str | None = "\n", **options: int) -> Iterator[str]:
+    def lines(self, path: Path, newline: str | None = "\n", **options: int) -> Generator[str, None, None]:
         """Stream the decoded lines of a file with their ends. Raises `DataError` for what cannot be read."""
         size = 0
         with open_bytes(path) as handle:
@@ -112,6 +111,7 @@ class TableForm:
 
 
 FOUND = TableForm()
+ENCODING_HELP = "The encoding of text files, such as cp1252; UTF-8 by default."
 
 
 @dataclass
@@ -120,7 +120,7 @@ class TableArguments:
 
     delimiter: str | None = option(None, "The delimiter of csv files: one character or the word tab; found by default.")
     sheet: str | None = option(None, "The sheet of an Excel workbook; the first by default.")
-    encoding: str | None = option(None, "The encoding of text files, such as cp1252; UTF-8 by default.")
+    encoding: str | None = option(None, ENCODING_HELP)
     no_header: bool = option(
         False, "Read the first line of csv, tsv and xlsx files as a row; columns are column_1, column_2, ..."
     )
@@ -134,31 +134,95 @@ class TableArguments:
         return TableForm(self.delimiter, self.sheet, self.encoding, self.no_header, self.header_row)
 
 
-def read_rows(path: Path, columns: Sequence[str] | None = None, form: TableForm = FOUND) -> Iterator[Row]:
-    """Stream the rows of one file. columns: only these; Parquet does not decode the others.
+@dataclass(frozen=True)
+class Table:
+    """A file of rows, and all that is given or was found on how it is read.
+
+    header_line: from 1. has_header: whether its fields name the columns. notes: on what was found.
+    """
+
+    path: Path
+    form: TableForm = FOUND
+    delimiter: str = ","
+    quoting: Quoting = csv.QUOTE_MINIMAL
+    header_line: int = 1
+    has_header: bool = True
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    def rows(self, columns: Sequence[str] | None = None) -> Iterator[Row]:
+        """Stream the rows. columns: only these; Parquet does not decode the others.
+
+        Raises `DataError` during iteration for what cannot be read, and for no rows.
+        """
+        number, path = 0, self.path
+        name = path.stem if path.parent.name == IN_MEMORY else path.name
+        read = _read_review_folder if is_review_folder(path) else READERS[format_of(path)]
+        try:
+            for number, values in read(self, columns):
+                where = f"{name}, row {number}"
+                yield Row(number, select(values, columns, f"{path}, row {number}") if columns else values, where)
+        except OSError as error:
+            raise unreadable(path, error) from error
+        if number == 0:
+            raise DataError(f"{path}: the file has no rows")
+
+    def header_notes(self, found: Iterable[str]) -> list[str]:
+        """Return a note on a header that was found to lack, and on names that could be texts. found: not given."""
+        if self.form.says_header or format_of(self.path) not in HEADED:
+            return []
+        if not self.has_header:
+            return [
+                "no header: the first line is read as a row, as it has a label and a text; if not so, set "
+                "--header_row 1"
+            ]
+        return [
+            f"{name!r} is read as the name of a column; if it is a row, set --no_header"
+            for name in found
+            if len(name.split()) > 2
+        ]
+
+
+def open_table(path: Path, form: TableForm = FOUND) -> Table:
+    """Return how a file is read. What its content tells is found once, as long as the file stays as it is.
 
     The suffix gives the format: .csv, .tsv, .jsonl, .json (an object a line, or one document), .parquet or .xlsx; .gz
     or .zip may follow that of a text format. A folder with neg/*.txt and pos/*.txt (unpacked aclImdb) has a row a file.
-    Raises `DataError` during iteration if the input cannot be read.
+    Raises `DataError` if the file cannot be read.
     """
-    number, name = 0, path.stem if path.parent.name == IN_MEMORY else path.name
-    try:
-        for number, values in _reader_of(path)(path, columns, form):
-            where = f"{name}, row {number}"
-            yield Row(number, select(values, columns, f"{path}, row {number}") if columns else values, where)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror or one_line(error)}") from error
-    if number == 0:
-        raise DataError(f"{path}: the file has no rows")
-
-
-def _reader_of(path: Path) -> Callable[[Path, Sequence[str] | None, TableForm], Numbered]:
     if is_review_folder(path):
-        return _read_review_folder
+        return Table(path, form)
     check_readable(path)
     if format_of(path) not in READERS:
         raise unknown_format(path, READERS)
-    return READERS[format_of(path)]
+    try:
+        state = path.stat()
+        is_settled = time_ns() - state.st_mtime_ns > SETTLED
+        found = _remembered if is_settled else _found
+        return found(path, form, state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns)
+    except OSError as error:
+        raise unreadable(path, error) from error
+
+
+def _found(path: Path, form: TableForm, *state: int) -> Table:
+    if format_of(path) not in HEADED:
+        return Table(path, form)
+    table = Table(path, form, header_line=form.header_row or 1)
+    table = table if format_of(path) == ".xlsx" else _delimited(table)
+    if form.says_header:
+        return replace(table, has_header=not form.no_header)
+    header, *sample = [record.fields for record in islice(_records(table, SAMPLE_RECORDS), SAMPLE_RECORDS + 1)] or [[]]
+    return replace(table, has_header=not is_a_row([name.strip() for name in header], sample))
+
+
+_remembered = lru_cache(maxsize=64)(_found)
+
+
+def read_rows(path: Path, columns: Sequence[str] | None = None, form: TableForm = FOUND) -> Iterator[Row]:
+    """Stream the rows of one file, as `open_table` and `Table.rows` do."""
+    yield from open_table(path, form).rows(columns)
 
 
 # Columns
@@ -199,81 +263,43 @@ class Record(NamedTuple):
     fields: list[str]
 
 
-def _read_csv(path: Path, columns: Sequence[str] | None, form: TableForm) -> Numbered:
-    declared = SEPARATOR_LINE.fullmatch(next(form.lines(path), ""))
-    if declared and not (form.delimiter or form.header_row):
-        form = replace(form, delimiter=declared[1], header_row=2)
-    delimiter = "\t" if form.delimiter == "tab" else form.delimiter or find_delimiter(path, form)
-    return _rows(_records(path, form, delimiter), path, form)
+def _delimited(table: Table) -> Table:
+    """Return a CSV or TSV file with its delimiter, its quoting and the line of its header."""
+    path, form = table.path, table.form
+    if format_of(path) == ".tsv":
+        with closing(_lines(table)) as lines:
+            return replace(table, delimiter="\t", quoting=quoting_of_tsv(lines))
+    if form.delimiter:
+        return replace(table, delimiter="\t" if form.delimiter == "tab" else form.delimiter)
+    with closing(_lines(table)) as lines:
+        first = next(lines, "")
+        if (declared := SEPARATOR_LINE.fullmatch(first)) and not form.header_row:
+            return replace(table, delimiter=declared[1], header_line=2)
+        found = find_delimiter(chain([first], lines))
+    note = f"{path.name}: the delimiter {found!r} was found from the first records; set --delimiter to change this"
+    return replace(table, delimiter=found, notes=() if found == "," else (note,))
 
 
-def _read_tsv(path: Path, columns: Sequence[str] | None, form: TableForm) -> Numbered:
-    return _rows(_records(path, form, "\t", _quoting_of_tsv(path, form)), path, form)
+def _lines(table: Table) -> Generator[str, None, None]:
+    """Stream the lines from that of the header on."""
+    with closing(table.form.lines(table.path, newline="")) as lines:
+        yield from islice(lines, table.header_line - 1, None)
 
 
-def _quoting_of_tsv(path: Path, form: TableForm) -> Quoting:
-    """Return whether quotes enclose fields, as pandas writes them, or are literal, as in GLUE's unbalanced ones.
-
-    They enclose fields if that divides the whole file into equally many fields, unless it takes in lines that have
-    as many fields by themselves.
-    """
-    enclosing = _lengths(path, form, "\t", csv.QUOTE_MINIMAL)
-    if enclosing == [0] or len(set(enclosing)) > 1:
-        return csv.QUOTE_NONE
-    literal = _lengths(path, form, "\t", csv.QUOTE_NONE)
-    takes_in_rows = len(set(literal)) == 1 and len(literal) > len(enclosing)
-    return csv.QUOTE_NONE if takes_in_rows else csv.QUOTE_MINIMAL
+def _records(table: Table, most: int | None = None) -> Iterator[Record]:
+    """Yield each record, starting with the header. most: rows to read of a sheet."""
+    return _sheet_records(table, most) if format_of(table.path) == ".xlsx" else _text_records(table)
 
 
-def find_delimiter(path: Path, form: TableForm = FOUND) -> str:
-    """Return the only delimiter that divides all of the first records into equally many fields, at least two.
-
-    If none does, it is the only one in the header and in a record, so that a row of another length is named. Otherwise,
-    it is the comma.
-    """
-    lengths = {delimiter: _lengths(path, form, delimiter, most=SAMPLE_RECORDS + 1) for delimiter in DELIMITERS}
-    dividing = [delimiter for delimiter, (header, *_) in lengths.items() if header > 1]
-    fitting = [delimiter for delimiter in dividing if len(set(lengths[delimiter])) == 1]
-    fitting = fitting or [delimiter for delimiter in dividing if max(lengths[delimiter][1:]) > 1]
-    return fitting[0] if len(fitting) == 1 else ","
-
-
-def _lengths(
-    path: Path, form: TableForm, delimiter: str, quoting: Quoting = csv.QUOTE_MINIMAL, most: int | None = None
-) -> list[int]:
-    """Return the number of fields in the header and in each of the first records, or [0] if a quote is not closed."""
-    try:
-        return list(map(len, islice(filter(None, _reader(path, form, delimiter, quoting)), most))) or [0]
-    except csv.Error:
-        return [0]
-
-
-def _reader(path: Path, form: TableForm, delimiter: str, quoting: Quoting) -> Any:
-    csv.field_size_limit(MAX_FIELD_CHARACTERS)
-    lines: Any = islice(form.lines(path, newline=""), _lines_above(form), None)
-    return csv.reader(lines, delimiter=delimiter, quoting=quoting, strict=True)
-
-
-def delimiter_notes(paths: Iterable[Path], form: TableForm) -> list[str]:
-    """Return a note on each CSV file that is read with another delimiter than the comma, as its records have it."""
-    files = [path for path in paths if format_of(path) == ".csv" and path.is_file() and not form.delimiter]
-    found = [(path.name, find_delimiter(path, form)) for path in files]
-    return [
-        f"{name}: the delimiter {delimiter!r} was found from the first records; set --delimiter to change this"
-        for name, delimiter in found
-        if delimiter != ","
-    ]
-
-
-def _records(path: Path, form: TableForm, delimiter: str, quoting: Quoting = csv.QUOTE_MINIMAL) -> Iterator[Record]:
-    """Yield each record that is not blank, starting with the header.
+def _text_records(table: Table) -> Iterator[Record]:
+    """Yield each record that is not blank.
 
     Errors have both row and line: they differ after a quoted field with a line break.
     """
-    reader, row = _reader(path, form, delimiter, quoting), 0
+    reader, row = parsed(_lines(table), table.delimiter, table.quoting), 0
     while True:
-        line = f"(line {_lines_above(form) + reader.line_num + 1})"
-        place = f"{path}, row {row} {line}" if row else f"{path}, header"
+        line = f"(line {table.header_line + reader.line_num})"
+        place = f"{table.path}, row {row} {line}" if row else f"{table.path}, header"
         try:
             fields = next(reader)
         except StopIteration:
@@ -287,91 +313,35 @@ def _records(path: Path, form: TableForm, delimiter: str, quoting: Quoting = csv
             row += 1
 
 
-def _lines_above(form: TableForm) -> int:
-    """Return the number of lines above the header."""
-    return (form.header_row or 1) - 1
-
-
-def _rows(records: Iterator[Record], path: Path, form: TableForm) -> Numbered:
-    first = next(records, Record("", []))
-    sample = [*islice(records, SAMPLE_RECORDS)]
-    header, others = [name.strip() for name in first.fields], chain(sample, records)
-    if form.no_header or (not form.says_header and is_a_row(header, [record.fields for record in sample])):
-        header, others = [f"{UNNAMED}{number}" for number in range(1, len(header) + 1)], chain([first], others)
-    _refuse_duplicates(header, path)
-    for number, (line, fields) in enumerate(others, 1):
+def _read_records(table: Table, columns: Sequence[str] | None) -> Numbered:
+    records = _records(table)
+    if (first := next(records, None)) is None:
+        return
+    header = [name.strip() for name in first.fields]
+    if not table.has_header:
+        header, records = [f"{UNNAMED}{number}" for number in range(1, len(header) + 1)], chain([first], records)
+    _refuse_duplicates(header, table.path)
+    for number, (line, fields) in enumerate(records, 1):
         if len(fields) != len(header):
             advice = ", or set --delimiter" if len(header) == 1 else ""
             raise DataError(
-                f"{path}, row {number} {line}: {len(fields)} fields, but the header has {len(header)}; quote fields "
-                f"that contain a delimiter or a line break{advice}, or name the line of the header with --header_row"
+                f"{table.path}, row {number} {line}: {len(fields)} fields, but the header has {len(header)}; quote "
+                f"fields that contain a delimiter or a line break{advice}, or name the line of the header with "
+                "--header_row"
             )
         yield number, dict(zip(header, fields))
-
-
-def is_a_row(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether the names of a table are its first row: a label, as other rows have it, and at least two words.
-
-    A number among numbers is a label, too, beside at least three words: columns can be named by years.
-    """
-    columns = [*zip(header, zip(*(row for row in rows if len(row) == len(header) and [*row] != [*header])))]
-    recur = any(name in values for name, values in columns if name)
-    is_number = any(all(map(NUMBER.fullmatch, (name, *filter(None, values)))) for name, values in columns)
-    words = max((len(name.split()) for name, values in columns if name not in values), default=0)
-    return (words >= 2 and recur) or (words >= 3 and is_number)
-
-
-def lacks_header(columns: Iterable[str], form: TableForm) -> bool:
-    """Return whether the first row of a table was found to be no header, as the names of its columns tell."""
-    names = list(columns)
-    return not form.says_header and names == [f"{UNNAMED}{number}" for number in range(1, len(names) + 1)]
-
-
-def header_note(columns: Iterable[str], form: TableForm) -> list[str]:
-    """Return a note on a table without a header, and on each column whose name could be a text."""
-    if form.says_header:
-        return []
-    if all(re.fullmatch(f"{UNNAMED}[0-9]+", name) for name in columns):
-        return [
-            "no header: the first line is read as a row, as it has a label and a text; if not so, set --header_row 1"
-        ]
-    return [
-        f"{name!r} is read as the name of a column; if it is a row, set --no_header"
-        for name in columns
-        if len(name.split()) > 2
-    ]
 
 
 # Excel
 
 
-def _read_excel(path: Path, columns: Sequence[str] | None, form: TableForm) -> Numbered:
-    """Numbers and dates become strings, as in a CSV file; formulas their results."""
-    try:
-        import openpyxl  # noqa: F401, which pandas would miss after it has opened the file
-        import pandas
+def _sheet_records(table: Table, most: int | None) -> Iterator[Record]:
+    """Yield the header and every row below it, blank ones too, from the first column that the header names.
 
-        _check_parts(path)
-        with warnings.catch_warnings(), pandas.ExcelFile(path, engine="openpyxl") as book:
-            warnings.simplefilter("ignore")  # on styles and other parts that are not read
-            if form.sheet is not None and form.sheet not in book.sheet_names:
-                names = ", ".join(map(repr, book.sheet_names))
-                raise DataError(f"{path}: no sheet {form.sheet!r}; its sheets: {names} (--sheet)")
-            above = _lines_above(form)
-            cells = book.parse(form.sheet or 0, header=None, dtype=object, na_filter=False, skiprows=above)
-    except ImportError:
-        raise DataError(f"{path}: Excel files need openpyxl: pip install 'modeling-scratch[excel]'") from None
-    except (DataError, PermissionError):
-        raise
-    except Exception as error:  # of an archive, of XML and of openpyxl: of many types
-        raise DataError(f"{path}: damaged or not an Excel workbook: {one_line(error)}; save it again") from error
-    return _rows(_sheet_records(cells.itertuples(index=False), above + 1), path, form)
-
-
-def _sheet_records(rows: Iterable[Iterable[object]], first_line: int) -> Iterator[Record]:
-    """Yield the header and every row below it, blank ones too, from the first column that the header names."""
+    Numbers and dates become strings, as in a CSV file; formulas their results.
+    """
     start = columns = 0
-    for line, cells in enumerate(rows, first_line):
+    for line, cells in enumerate(_cells(table, most).itertuples(index=False), table.header_line):
         fields = [_as_text(cell) for cell in cells]
         while len(fields) > columns and not fields[-1]:
             fields.pop()
@@ -380,6 +350,29 @@ def _sheet_records(rows: Iterable[Iterable[object]], first_line: int) -> Iterato
         if not columns:
             start, columns = next(place for place, name in enumerate(fields) if name), len(fields)
         yield Record(f"(line {line} of the sheet)", fields if any(fields[:start]) else fields[start:])
+
+
+def _cells(table: Table, most: int | None) -> Any:
+    """Return the cells of a sheet as a table of pandas. most: rows to read."""
+    path, sheet = table.path, table.form.sheet
+    try:
+        import openpyxl  # noqa: F401, which pandas would miss after it has opened the file
+        import pandas
+
+        _check_parts(path)
+        with warnings.catch_warnings(), pandas.ExcelFile(path, engine="openpyxl") as book:
+            warnings.simplefilter("ignore")  # on styles and other parts that are not read
+            if sheet is not None and sheet not in book.sheet_names:
+                names = ", ".join(map(repr, book.sheet_names))
+                raise DataError(f"{path}: no sheet {sheet!r}; its sheets: {names} (--sheet)")
+            how: Any = {"header": None, "dtype": object, "na_filter": False, "skiprows": table.header_line - 1}
+            return book.parse(sheet or 0, nrows=most, **how)
+    except ImportError:
+        raise DataError(f"{path}: Excel files need openpyxl: pip install 'modeling-scratch[excel]'") from None
+    except (DataError, PermissionError):
+        raise
+    except Exception as error:  # of an archive, of XML and of openpyxl: of many types
+        raise DataError(f"{path}: damaged or not an Excel workbook: {one_line(error)}; save it again") from error
 
 
 class SheetText(str):
@@ -406,17 +399,17 @@ def _check_parts(path: Path) -> None:
 # JSON
 
 
-def _read_json(path: Path, columns: Sequence[str] | None, form: TableForm) -> Numbered:
+def _read_json(table: Table, columns: Sequence[str] | None) -> Numbered:
     """Read one document: a list of objects, {"data": such a list}, or columns, as pandas writes them by default.
 
     A file of several documents, or of one object, has an object a line.
     """
-    text = form.text(path)
+    path, text = table.path, table.form.text(table.path)
     try:
         document = parse_json(text)
     except json.JSONDecodeError as error:
         if error.msg == "Extra data" or not text.strip():
-            return _read_json_lines(path, columns, form)
+            return _read_json_lines(table, columns)
         raise DataError(f"{path}, line {error.lineno}, column {error.colno}: invalid JSON: {error.msg}") from error
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path}: invalid JSON: {error}") from error
@@ -444,10 +437,10 @@ def objects(values: Any, where: str) -> Iterator[tuple[str, dict[str, Any]]]:
         yield f"{where}[{number}]", value
 
 
-def _read_json_lines(path: Path, columns: Sequence[str] | None, form: TableForm) -> Numbered:
-    for number, line in enumerate(form.lines(path), 1):
+def _read_json_lines(table: Table, columns: Sequence[str] | None) -> Numbered:
+    for number, line in enumerate(table.form.lines(table.path), 1):
         if line.strip():
-            yield number, json_object(line, f"{path}, line {number}")
+            yield number, json_object(line, f"{table.path}, line {number}")
 
 
 def json_object(line: str, where: str) -> dict[str, Any]:
@@ -481,8 +474,8 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 # Parquet and folders
 
 
-def _read_parquet(path: Path, columns: Sequence[str] | None, form: TableForm) -> Numbered:
-    row = 0
+def _read_parquet(table: Table, columns: Sequence[str] | None) -> Numbered:
+    path, row = table.path, 0
     try:
         with pq.ParquetFile(path) as file:
             names = file.schema_arrow.names
@@ -503,12 +496,12 @@ def _read_parquet(path: Path, columns: Sequence[str] | None, form: TableForm) ->
         ) from error
 
 
-def _read_review_folder(path: Path, columns: Sequence[str] | None, form: TableForm) -> Numbered:
+def _read_review_folder(table: Table, columns: Sequence[str] | None) -> Numbered:
     """`text` is a file's content and `label` its folder's name. File names are sorted for a reproducible order."""
-    files = files_in(path)
-    refuse_links_out(path, files)
+    files = files_in(table.path)
+    refuse_links_out(table.path, files)
     for row, file in enumerate(files, 1):
-        yield row, {"text": form.text(file), "label": file.parent.name}
+        yield row, {"text": table.form.text(file), "label": file.parent.name}
 
 
 def refuse_links_out(folder: Path, paths: Iterable[Path]) -> None:
@@ -538,11 +531,11 @@ def files_in(path: Path) -> list[Path]:
     return [file for label in REVIEW_FOLDERS for file in sorted((path / label).glob("*.txt"))]
 
 
-READERS: dict[str, Callable[[Path, Sequence[str] | None, TableForm], Numbered]] = {
-    ".csv": _read_csv,
-    ".tsv": _read_tsv,
+READERS: dict[str, Callable[[Table, Sequence[str] | None], Numbered]] = {
+    ".csv": _read_records,
+    ".tsv": _read_records,
     ".jsonl": _read_json_lines,
     ".json": _read_json,
     ".parquet": _read_parquet,
-    ".xlsx": _read_excel,
+    ".xlsx": _read_records,
 }

@@ -16,9 +16,9 @@ from ..utils.errors import DataError, counted
 from ..utils.files import rows_digest
 from ..utils.options import option
 from .held_out import complete_splits, missing_splits, overlap_notes, sampled
-from .label_kinds import MAX_CLASSES
+from .label_types import MAX_CLASSES
 from .splits import DatasetSource, Source, SplitArguments, open_splits
-from .tables import FOUND, Row, TableForm, missing_column, read_rows, select
+from .tables import ENCODING_HELP, Row, TableForm, missing_column, read_rows, select
 from .text_files import CONLL, format_of
 
 LISTS = (".jsonl", ".json", ".parquet")
@@ -106,18 +106,19 @@ class ConllSource:
     """One split in CoNLL files. Its rows are sentences, whose columns are lists as in a table of lists."""
 
     paths: Sequence[Path]
+    form: TableForm
 
     def __str__(self) -> str:
         return str(self.paths[0])
 
     def rows(self, columns: Sequence[str] | None = None) -> Iterator[Row]:
-        return chain.from_iterable(map(conll_rows, self.paths))
+        return chain.from_iterable(conll_rows(path, self.form) for path in self.paths)
 
     def class_names(self, column: str) -> None:
         return None
 
 
-def conll_rows(path: Path) -> Iterator[Row]:
+def conll_rows(path: Path, form: TableForm) -> Iterator[Row]:
     """Stream the sentences of a file: a word a line, columns between tabs or blanks, an empty line after each sentence.
 
     Columns have numbers from 0, or the names of CoNLL-U, and `LINES` has those of the lines. Comments before a
@@ -125,7 +126,7 @@ def conll_rows(path: Path) -> Iterator[Row]:
     .conllu file (Universal Dependencies). Raises `DataError` that names the line.
     """
     is_conllu, width, numbers = format_of(path) == ".conllu", 0, count(1)
-    lines = enumerate(map(_columns_of, FOUND.lines(path)), 1)
+    lines = enumerate(map(_columns_of, form.lines(path)), 1)
     for _, block in groupby(lines, key=lambda line: bool(line[1])):
         words = [(number, columns) for number, columns in block if columns and not _is_comment(columns, width)]
         words = [(number, columns) for number, columns in words if not is_conllu or columns[0].isdecimal()]
@@ -157,7 +158,7 @@ def read_words(path: Path, column: str, form: TableForm) -> Iterator[tuple[Row, 
 
 def _rows_of_words(path: Path, form: TableForm) -> Iterator[Row]:
     if format_of(path) in CONLL:
-        return conll_rows(path)
+        return conll_rows(path, form)
     return iter(read_rows(path, form=form)) if format_of(path) in LISTS else iter(())
 
 
@@ -282,6 +283,16 @@ class TaggedDataArguments(SplitArguments):
     label_column: str | None = option(
         None, f"The labels: an index (CoNLL; default -1, the last) or a name ({', '.join(LABEL_NAMES[:-1])})."
     )
+    encoding: str | None = option(None, ENCODING_HELP)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _ = self.form  # which checks it
+
+    @property
+    def form(self) -> TableForm:
+        """How the files are read. Raises `DataError` for an unknown encoding."""
+        return TableForm(encoding=self.encoding)
 
 
 @dataclass(frozen=True)
@@ -322,7 +333,7 @@ def load_tagged(arguments: TaggedDataArguments) -> TaggedData:
     The train split defines the labels. If validation and test are both missing, both are held out of train. If only
     validation is missing, only validation is held out.
     """
-    sources, notes = open_splits(arguments, suffixes=(*COLUMNS, *LISTS))
+    sources, notes = open_splits(arguments, (*COLUMNS, *LISTS))
     splits = {split: _read(split, _as_conll(source), arguments, notes) for split, source in sources.items()}
     counts = _check_labels(splits["train"])
     if is_bio := _are_mostly_entities(counts):
@@ -341,7 +352,7 @@ def _as_conll(source: Source) -> Source | ConllSource:
     """Return the reader of a source: of CoNLL, but for tables with lists."""
     if isinstance(source, DatasetSource) or format_of(source.paths[0]) in LISTS:
         return source
-    return ConllSource(source.paths)
+    return ConllSource(source.paths, source.form)
 
 
 def _read(split: str, source: Source | ConllSource, arguments: TaggedDataArguments, notes: list[str]) -> list[Sentence]:

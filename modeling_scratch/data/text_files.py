@@ -67,7 +67,12 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
     except DAMAGE as error:
         raise _damaged(path, error) from error
     except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror or one_line(error)}") from error
+        raise unreadable(path, error) from error
+
+
+def unreadable(path: Path, error: OSError) -> DataError:
+    """Return the error for what the system says against reading a file."""
+    return DataError(f"{path}: cannot be read: {error.strerror or one_line(error)}")
 
 
 def check_readable(path: Path) -> None:

@@ -5,13 +5,13 @@ A pair is a string: both texts, joined. What compares, counts or shows texts tre
 texts takes its parts.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..run.layout import RECORD
 from ..utils.errors import DataError
+from ..utils.files import read_json
 from ..utils.markdown import excerpt
 
 if TYPE_CHECKING:  # who reads no data set needs no such library
@@ -99,10 +99,10 @@ def trained_columns(model: str) -> tuple[str, ...]:
     if not path.is_file():
         return ()
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record = read_json(path)
         of_pairs = record.get("columns") or [None]  # of a translator, whose first column is that of the sources
         names = record.get("text_columns") or of_pairs[0] or record["data"]["text_column"]  # earlier: the latter alone
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return ()  # what reads the record reports that it is damaged
     return tuple(map(str, names)) if isinstance(names, list) else (names,) if isinstance(names, str) else ()
 

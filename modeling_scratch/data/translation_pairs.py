@@ -15,7 +15,7 @@ from ..utils.options import option
 from .columns import parse_text
 from .held_out import complete_splits, overlap_notes, sampled
 from .splits import SPLIT_NAMES, FileSource, Source, SplitArguments, open_splits
-from .tables import FOUND, HEADED, READERS, Row, TableArguments, TableForm, Values, delimiter_notes, select
+from .tables import FOUND, HEADED, READERS, Row, TableArguments, TableForm, Values, select
 from .text_files import format_of
 
 NESTED = "translation"  # the Hub's parallel corpora store {"en": ..., "de": ...} in this column
@@ -178,12 +178,13 @@ def _open(arguments: TranslationDataArguments) -> tuple[Mapping[str, Source | Li
         if lines:
             return {split: replace(pair, form=arguments.form) for split, pair in lines.items()}, []
     if arguments.data_dir or arguments.dataset_name:
-        return open_splits(arguments, arguments.form)
-    notes = delimiter_notes(chain.from_iterable(arguments.files.values()), arguments.form)
-    return {split: _open_files(split, paths, arguments.form) for split, paths in arguments.files.items()}, notes
+        return open_splits(arguments)
+    sources = {split: _open_files(split, paths, arguments.form) for split, paths in arguments.files.items()}
+    tables = (source for source in sources.values() if isinstance(source, FileSource))
+    return sources, list(chain.from_iterable(table.notes() for table in tables))
 
 
-def _open_files(split: str, paths: list[Path], form: TableForm) -> Source | LinePairs:
+def _open_files(split: str, paths: list[Path], form: TableForm) -> FileSource | LinePairs:
     if len(paths) == 1 and format_of(paths[0]) in READERS:
         return FileSource(paths, form)
     what = f"--{split}_file {' '.join(map(str, paths))}"

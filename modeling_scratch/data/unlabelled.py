@@ -62,7 +62,7 @@ def evaluation_texts(data: ReviewData, arguments: DataArguments) -> frozenset[st
     shown = (data.texts(split) for split in data.splits if split != "train")
     texts = chain(data.held_out, *shown)
     found = {normalised(part) for text in texts for part in parts_of(text)}
-    sources = open_splits(arguments, arguments.form)[0] if data.text_columns else {}
+    sources = open_splits(arguments)[0] if data.text_columns else {}
     for split in sources.keys() - {"train"}:
         for row in sources[split].rows():
             cells = (row.values.get(column) for column in data.text_columns)

@@ -1,7 +1,6 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Figures of training: the learning rates of the programs and of the paper of 2017, and the curves of several runs."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from ..report.plots import name_steps, percent_formatter, series
 from ..run.checkpoints import checkpoints_in
 from ..tasks import every
 from ..utils.errors import DataError
+from ..utils.files import read_json
 from .look import COLORS, WIDTH, colors, plain_axes, titled
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def read_log(folder: str | Path) -> Log:
     if (path := next(filter(Path.is_file, states), None)) is None:
         raise DataError(f"--runs {folder}: no {TRAINER_STATE_NAME}, which training writes; name the folder of a run")
     try:
-        log = json.loads(path.read_text(encoding="utf-8"))["log_history"]
+        log = read_json(path)["log_history"]
         if any(np.isfinite(series(log, key)[1]).any() for key in ("loss", "eval_loss")):
             return log
     except (OSError, LookupError, TypeError, ValueError) as error:

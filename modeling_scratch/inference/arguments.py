@@ -9,12 +9,7 @@ from typing import Any, Literal
 
 from ..bridges.model_sources import ALLOW_SPECIAL_TOKENS
 from ..data.columns import find_text_columns
-from ..data.tables import (
-    READERS,
-    TableArguments,
-    delimiter_notes,
-    header_note,
-)
+from ..data.tables import READERS, TableArguments, open_table
 from ..data.text_files import format_of, unknown_format
 from ..data.text_pairs import TEXT_COLUMN_HELP, TEXT_FIELDS, TextColumns, as_recorded, column_names, trained_columns
 from ..utils.errors import DataError
@@ -102,12 +97,14 @@ class PredictArguments(TableArguments, InputAndOutput):
             return
         if path.is_file() and format_of(path) not in READERS:
             raise unknown_format(path, [".txt", *READERS])
-        notes = delimiter_notes([path], self.form)
+        table = open_table(path, self.form)
+        notes = list(table.notes)
         if not self.text_column:
-            names = find_text_columns(path, self.form, trained_columns(self.model))
+            trained = trained_columns(self.model)
+            names = find_text_columns(table, trained)
             self.text_column = as_recorded(list(names))
             self._check_pairs()
-            notes += header_note(names, self.form)
+            notes += table.header_notes(name for name in names if name not in trained)
             notes.append(f"text column{'s' * (len(names) > 1)}: {' and '.join(map(repr, names))}")
         print("".join(f"{note}\n" for note in notes), end="", file=sys.stderr)
 

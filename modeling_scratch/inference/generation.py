@@ -18,7 +18,7 @@ from tqdm import tqdm
 from ..bridges.model_limits import MOST_PENALTY
 from ..bridges.model_sources import ALLOW_SPECIAL_TOKENS, read_special_tokens
 from ..data.columns import NumberedText, find_text_columns, is_missing, parse_text, read_lines, read_texts
-from ..data.tables import READERS, TableArguments, read_rows, select
+from ..data.tables import READERS, TableArguments, open_table, read_rows, select
 from ..data.text_files import format_of, open_bytes
 from ..data.text_pairs import as_recorded, trained_columns
 from ..data.translation_pairs import NESTED, nested
@@ -237,7 +237,7 @@ def _read_table(path: Path, arguments: GenerateArguments) -> Iterator[NumberedTe
             text = select(nested(row.values), trained, row.where)[trained[0]]
             yield row.number, parse_text(text, trained[0], row.where, "")
     else:
-        column = arguments.text_column or as_recorded(list(find_text_columns(path, form, trained)))
+        column = arguments.text_column or as_recorded(list(find_text_columns(open_table(path, form), trained)))
         yield from read_texts(path, column, form)
 
 

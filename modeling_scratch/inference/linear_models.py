@@ -4,7 +4,6 @@
 A folder holds linear.json, with the n-grams and the classes, and weights.safetensors.
 """
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -22,7 +21,7 @@ from transformers import PreTrainedConfig
 
 from ..bridges.model_sources import LINEAR_MODEL, LINEAR_WEIGHTS, is_linear
 from ..utils.errors import DataError
-from ..utils.files import write_json
+from ..utils.files import read_json, write_json
 from .arguments import PredictArguments
 from .classification import Classifier, Reading, is_empty, load_classifier
 
@@ -116,7 +115,7 @@ class Described(NamedTuple):
 def load_linear(folder: str | Path) -> LinearClassifier:
     """Read what `LinearWeights.save` wrote. Raises `DataError` if it is damaged."""
     try:
-        about = json.loads(Path(folder, LINEAR_MODEL).read_text(encoding="utf-8"))
+        about = read_json(Path(folder, LINEAR_MODEL))
         arrays = load_file(Path(folder, LINEAR_WEIGHTS))
         labels, ngrams = ([str(name) for name in about[key]] for key in ("labels", "ngrams"))
         config = PreTrainedConfig(id2label=dict(enumerate(labels)), problem_type=about["problem_type"])

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ..data.label_kinds import ClassSet, Number
+from ..data.label_types import ClassSet, Number
 from ..data.labelled_texts import ReviewData
 from ..data.text_pairs import from_fields, parts_of, shortened
 from ..utils.errors import counted, quoted
@@ -42,7 +42,7 @@ def sections_of(data: ReviewData, max_length: int) -> list[str]:
 
 
 def _labels(data: ReviewData) -> str:
-    if isinstance(data.kind, Number):
+    if isinstance(data.label_type, Number):
         return _numbers(data)
     counts = {split: _class_counts(data, split) for split in data.splits}
     order = sorted(range(len(data.label_names)), key=lambda label: -counts["train"][label])
@@ -68,8 +68,8 @@ def _conflicts(data: ReviewData) -> str:
 def _class_counts(data: ReviewData, split: str) -> Counter[int]:
     """Return the number of texts that have each class."""
     column = data.splits[split]["label"][:]
-    if isinstance(data.kind, ClassSet):
-        return Counter(dict(enumerate(data.kind.array(column).sum(0).astype(int).tolist())))
+    if isinstance(data.label_type, ClassSet):
+        return Counter(dict(enumerate(data.label_type.array(column).sum(0).astype(int).tolist())))
     return Counter(column)
 
 

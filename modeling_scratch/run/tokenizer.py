@@ -13,10 +13,9 @@ from transformers import PreTrainedTokenizerFast
 
 from tokenization import KINDS, STYLES
 
-from ..data.columns import read_texts
 from ..data.documents import TextSource, read_column, read_plain_text
 from ..data.splits import check_sources, find_splits, open_hub
-from ..data.tables import TableArguments, TableForm
+from ..data.tables import TableArguments, TableForm, open_table
 from ..data.text_files import format_of
 from ..utils.errors import DataError, counted, one_line
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, flush, remove
@@ -79,7 +78,7 @@ def stream_texts(arguments: TextArguments) -> Iterator[str]:
 def _read_file(path: Path, columns: Sequence[str | None], form: TableForm) -> Iterator[str]:
     if format_of(path) == ".txt":
         return read_plain_text(path, "line", form)
-    return (text for column in columns for _, text in read_texts(path, column, form))
+    return (text for column in columns for text in read_column(open_table(path, form), column))
 
 
 def check_tokenizer_folder(folder: Path, overwrite: bool) -> None:

@@ -12,7 +12,7 @@ from transformers import AutoModelForQuestionAnswering
 
 from ..data.columns import is_missing
 from ..data.questions import Question, QuestionData, QuestionDataArguments, asked_rows, load_questions
-from ..data.tables import delimiter_notes
+from ..data.tables import open_table
 from ..data.text_pairs import TextPair
 from ..inference.answers import ALL
 from ..inference.arguments import PredictArguments
@@ -214,7 +214,7 @@ class QuestionAnswering(Task):
     def prepare(self, arguments: PredictArguments) -> None:
         super().prepare(arguments)
         arguments.check_answer(["row", *self.columns(arguments)])
-        notes = [] if arguments.input == "-" else delimiter_notes([Path(arguments.input)], arguments.form)
+        notes = () if arguments.input == "-" else open_table(Path(arguments.input), arguments.form).notes
         print("".join(f"{note}\n" for note in notes), end="", file=sys.stderr)
 
     def columns(self, arguments: PredictArguments, answerer: Any = None) -> list[str]:

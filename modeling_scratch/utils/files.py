@@ -16,7 +16,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO
 
-from .errors import DataError
+from .errors import DataError, one_line
 from .terminal import plain
 
 
@@ -146,11 +146,11 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """Return the content of a JSON file. Raises ValueError if it is damaged, also by values in values without end."""
+    """Return the content of a JSON file. Raises `DataError`, a ValueError, if it is damaged."""
     try:
         return json.loads(path.read_bytes())
-    except RecursionError as error:
-        raise ValueError(f"{path}: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path} is damaged: {one_line(error)}") from error
 
 
 def text_digest(text: str) -> str:

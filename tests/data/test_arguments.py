@@ -48,6 +48,7 @@ OWN: list[tuple[type, dict[str, Any], str]] = [
     (DataArguments, {"text_column": ["a", "a"]}, "--text_column a a"),
     (DataArguments, {"text_column": ["a", "b", "c"]}, "--text_column a b c"),
     (DataArguments, {"encoding": "nothing"}, "--encoding nothing: unknown"),
+    (TaggedDataArguments, {"train_file": "a", "encoding": "nothing"}, "--encoding nothing: unknown"),
     *((DataArguments, {"delimiter": wrong}, "must be one character") for wrong in ("", ";;", '"', "x", "\n")),
     *((DataArguments, {"label_map": [pair]}, "source=target") for pair in ("a", "=a", "a= ", "a=b=c")),
     (DataArguments, {"label_map": ["none.csv"]}, "none.csv: file not found"),

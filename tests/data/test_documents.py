@@ -141,6 +141,13 @@ def test_data_sets_as_the_hub_has_them(tmp_path: Path, streaming: bool) -> None:
     assert len(documents.validation) == 5
 
 
+def test_the_text_column_of_a_data_set_is_found_as_that_of_a_table(tmp_path: Path) -> None:
+    write(tmp_path / "train.parquet", many(20) | {"id": [f"row {number % 3}" for number in range(20)]})
+    for source in ({"dataset_name": str(tmp_path)}, {"data_dir": str(tmp_path)}):
+        documents = load_documents(DocumentArguments(**source))
+        assert {*documents.train, *documents.validation} == {*many(20)["text"]}
+
+
 @pytest.mark.parametrize("header", ["text\n", ""])
 def test_a_stream_of_files_that_declare_no_columns(tmp_path: Path, header: str) -> None:
     lines = [f"text number {number}" for number in range(40)]

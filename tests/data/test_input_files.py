@@ -20,6 +20,7 @@ from processes import refusal
 from text_samples import fault, write
 
 from modeling_scratch.data.columns import read_lines, read_texts
+from modeling_scratch.data.documents import read_plain_text
 from modeling_scratch.data.labelled_texts import load_splits
 from modeling_scratch.data.splits import DataArguments
 from modeling_scratch.data.tables import read_rows
@@ -104,3 +105,7 @@ def test_a_text_that_is_a_whole_file_is_refused_with_its_row_and_size(tmp_path: 
     with (tmp_path / "a.txt").open("rb") as handle, fault("a.txt, line 3: longer than 10,000,000 characters"):
         for number, text in read_lines(handle, "a.txt"):
             assert text == longest, number
+    for document in ("line", "paragraph"):
+        with fault("a.txt, line 3: longer than 10,000,000 characters"):
+            for text in read_plain_text(tmp_path / "a.txt", document):
+                assert text == longest

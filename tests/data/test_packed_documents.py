@@ -16,7 +16,6 @@ from torch.utils.data import DataLoader, default_collate
 
 from modeling_scratch import ScratchDecoderForCausalLM, ScratchEncoderForMaskedLM, presets
 from modeling_scratch.data.packed_documents import (
-    LONG_TEXT,
     DocumentTokenizer,
     PackedRows,
     Pieces,
@@ -26,6 +25,7 @@ from modeling_scratch.data.packed_documents import (
     template_frame,
 )
 from tokenization import train_character_tokenizer, train_wordlevel_tokenizer
+from tokenization.building import LONG_TEXT
 
 GENERATOR = np.random.default_rng(0)
 TEXTS = ["".join(GENERATOR.choice(list("abcdefg \n"), size)) for size in GENERATOR.integers(1, 60, 50)]
@@ -93,9 +93,9 @@ def test_no_document_sees_another(family: str) -> None:
             torch.testing.assert_close(logits[start:end], alone, atol=1e-5, rtol=0)
 
 
-@pytest.mark.parametrize("end", ["\n", " "])
+@pytest.mark.parametrize("end", ["\n", " ", "", "\n\n"])
 def test_a_long_document_is_tokenised_in_parts_and_is_one_document(end: str) -> None:
-    text = "".join(f"line {number} abc{end}" for number in range(LONG_TEXT // 6))
+    text = "".join(f"line_{number}_abc{end}" for number in range(LONG_TEXT // 4))
     tokens = join(list(TO_TOKENS([text, "abc"])))
     assert tokens.documents.sum() == 2
     assert TOKENIZER.decode(tokens.ids[1 : len(text) + 1]) == TOKENIZER.decode(TOKENIZER(text)["input_ids"])

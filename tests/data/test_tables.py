@@ -3,6 +3,7 @@
 
 import csv
 import gzip
+import os
 import random
 import sys
 import zipfile
@@ -19,7 +20,7 @@ from text_samples import WRITERS, fault, load, reviews, write
 
 from modeling_scratch.data.labelled_texts import load_splits
 from modeling_scratch.data.splits import DataArguments
-from modeling_scratch.data.tables import TableForm, read_rows
+from modeling_scratch.data.tables import TableForm, open_table, read_rows
 from modeling_scratch.data.text_files import MAX_FIELD_CHARACTERS
 
 TEXTS = ["plain", "one, two; three", 'a "quote"', "two\nlines | a tab\t", "", "ünï ☃", "a;b;c", "x,y"]
@@ -348,6 +349,12 @@ def test_a_broken_file_is_refused_with_the_place(tmp_path: Path, name: str, cont
         rows_of(path)
 
 
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv"])
+def test_an_empty_file_without_a_header_has_no_rows(tmp_path: Path, name: str) -> None:
+    with fault(name, "no rows"):
+        rows_of(write_text(tmp_path / name, ""), TableForm(no_header=True))
+
+
 def test_what_is_missing_is_named_and_answered_with_the_closest(tmp_path: Path) -> None:
     for suffix in WRITERS:
         with fault(str(tmp_path / f"none{suffix}"), "file not found"):
@@ -439,4 +446,32 @@ def test_the_header_may_be_below_a_title(tmp_path: Path, name: str) -> None:
 
 
 def test_a_first_line_of_excel_names_the_delimiter(tmp_path: Path) -> None:
-    assert rows_of(write_text(tmp_path / "a.csv", "sep=;\ntext;label\na, b;1\n")) == [{"text": "a, b", "label": "1"}]
+    path = write_text(tmp_path / "a.csv", "sep=;\ntext;label\na, b;1\n")
+    assert rows_of(path) == [{"text": "a, b", "label": "1"}]
+    assert [*rows_of(path, TableForm(no_header=True))[0].values()] == ["text", "label"]
+    assert open_table(path).notes == ()  # nothing had to be found
+
+
+def test_only_names_that_were_found_are_doubted(tmp_path: Path) -> None:
+    rows = {"what the customer said": [f"text {row}" for row in range(20)], "its usual label": ["a", "b"] * 10}
+    path = write(tmp_path / "a.csv", rows)
+
+    def doubted(**given: str) -> list[str]:
+        notes = load_splits(DataArguments(train_file=str(path), **given)).notes
+        return [note.partition("'")[2].partition("'")[0] for note in notes if "is read as the name of a column" in note]
+
+    assert doubted() == [*rows]
+    assert doubted(text_column="what the customer said") == ["its usual label"]
+    assert doubted(text_column="what the customer said", label_column="its usual label") == []
+    write(path.with_suffix(".parquet"), rows)
+    assert open_table(path.with_suffix(".parquet")).header_notes(rows) == []  # which has no header
+
+
+def test_a_file_that_changes_is_read_anew(tmp_path: Path) -> None:
+    """How an old file is read is remembered: until its time or its size is another."""
+    path = write_text(tmp_path / "a.csv", "a;b\n1;2\n")
+    os.utime(path, (1e9, 1e9))
+    assert rows_of(path) == rows_of(path) == [{"a": "1", "b": "2"}]
+    write_text(path, "a|b\n1|2\n")
+    assert rows_of(path) == [{"a": "1", "b": "2"}]
+    assert rows_of(path, TableForm(no_header=True))[0] == {"column_1": "a", "column_2": "b"}

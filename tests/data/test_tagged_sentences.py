@@ -175,6 +175,9 @@ def test_wrong_options_are_errors(tmp_path: Path) -> None:
     (tmp_path / "latin.conll").write_bytes("Jörg B-PER\n".encode("latin-1"))
     with fault("latin.conll", "line 1", "not valid UTF-8"):
         load(tmp_path / "latin.conll")
+    (tmp_path / "latin.conll").write_bytes("Jörg B-PER\nging O\n".encode("latin-1"))
+    file = tmp_path / "latin.conll"
+    assert load(file, validation_file=str(file), encoding="latin-1").splits["train"][0].words == ("Jörg", "ging")
 
 
 @pytest.mark.parametrize("name", ["train.conll", "train.jsonl"])

@@ -13,7 +13,7 @@ from text_samples import WRITERS, fault, load, write
 from modeling_scratch.data.columns import choose_columns, find_text_columns, read_texts
 from modeling_scratch.data.labelled_texts import load_splits
 from modeling_scratch.data.splits import DataArguments
-from modeling_scratch.data.tables import read_rows
+from modeling_scratch.data.tables import open_table, read_rows
 
 TEXTS = [f"this is text {number}" for number in range(12)]
 CLASSES = ["bad", "good", "fair"] * 4
@@ -194,11 +194,11 @@ def test_a_test_split_without_labels_is_not_used(tmp_path: Path, column: str) ->
 def test_a_table_has_the_column_that_the_model_was_trained_on(tmp_path: Path) -> None:
     """The only column may have another name. Of several, none is taken in its place."""
     path = write(tmp_path / "new.csv", {"id": ["1", "2"], "body": ["a good film", "a bad film"]})
-    assert find_text_columns(path) == ("body",) == find_text_columns(path, trained=("body",))
+    assert find_text_columns(open_table(path)) == ("body",) == find_text_columns(open_table(path), trained=("body",))
     with fault("no column 'text'", "'id', 'body'", "trained on 'text'", "--text_column"):
-        find_text_columns(path, trained=("text",))
+        find_text_columns(open_table(path), trained=("text",))
     alone = write(tmp_path / "alone.csv", {"body": ["a good film", "a bad film"]})
-    assert find_text_columns(alone, trained=("text",)) == ("body",)
+    assert find_text_columns(open_table(alone), trained=("text",)) == ("body",)
 
 
 def test_the_only_column_of_fractions_is_the_label(tmp_path: Path) -> None:

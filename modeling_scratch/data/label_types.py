@@ -18,7 +18,8 @@ import numpy as np
 from ..configuration_scratch import ProblemType
 from ..utils.errors import DataError
 from .columns import FRACTION, INTEGER, Label, is_missing, label_key
-from .tables import NUMBER, SheetText
+from .dialects import NUMBER
+from .tables import SheetText
 
 SENTIMENT_NAMES = ["NEGATIVE", "POSITIVE"]
 MAX_CLASSES = 1_000
@@ -50,11 +51,11 @@ def parse_class(value: object, where: str, keeps_text: bool = False) -> Label | 
     elif isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
         return int(value)
     fault = "is a fraction, not a class label" if isinstance(value, str | float) else "is not a label"
-    remedy = "name the label column with --label_column, or the kind of its labels with --problem_type"
+    remedy = "name the label column with --label_column, or what a text has with --problem_type"
     raise DataError(f"{where}: {type(value).__name__} {value!r:.40} {fault}; {remedy}")
 
 
-class LabelKind:
+class LabelType:
     """What a text has: how cells are parsed, rows stratified, and labels stored."""
 
     problem_type: ClassVar[ProblemType]
@@ -85,7 +86,7 @@ class LabelKind:
 
 
 @dataclass(frozen=True)
-class OneClass(LabelKind):
+class OneClass(LabelType):
     """Each text has one class. It is stored as its index.
 
     keeps_text: of labels that are texts, spellings of one number are different classes, as in versions 1.1 and 1.10.
@@ -110,7 +111,7 @@ class OneClass(LabelKind):
 
 
 @dataclass(frozen=True)
-class ClassSet(LabelKind):
+class ClassSet(LabelType):
     """Each text has any number of classes, none included. They are stored as C floats, 1 for a class that it has.
 
     separator: that of the classes in a cell of text; None: cells are lists.
@@ -157,7 +158,7 @@ class ClassSet(LabelKind):
 
 
 @dataclass(frozen=True)
-class Number(LabelKind):
+class Number(LabelType):
     """Each text has a number, which is stored as a float.
 
     dropped: the keys of cells that stand for a missing number, as `number_key` gives them: N/A, or -1.
@@ -218,10 +219,10 @@ def _is_number(value: Any) -> bool:
         return False
 
 
-def choose_kind(
+def choose_label_type(
     problem_type: ProblemType | None, separator: str | None, cells: Sequence[object], notes: list[str]
-) -> LabelKind:
-    """Return the kind of the labels, given or inferred from the cells of train, and note what was inferred.
+) -> LabelType:
+    """Return the type of the labels, given or inferred from the cells of train, and note what was inferred.
 
     Lists and a separator mean sets of classes; fractions mean numbers, where most cells are numbers. Integers are
     classes, and so are texts of which two spell one number, and fractions that a sheet has as texts.
@@ -237,9 +238,9 @@ def choose_kind(
     )
     one_class = OneClass(keeps_text=are_texts and bool(texts))
     if problem_type is not None:
-        kinds: dict[str, LabelKind] = {kind.problem_type: kind for kind in (one_class, ClassSet(separator), Number())}
-        return kinds[problem_type]
-    inferred: LabelKind = one_class
+        types: dict[str, LabelType] = {each.problem_type: each for each in (one_class, ClassSet(separator), Number())}
+        return types[problem_type]
+    inferred: LabelType = one_class
     if separator:
         inferred, reason = ClassSet(separator), f"--label_separator {separator!r} is given"
     elif any(isinstance(value, list | tuple) for value in present):

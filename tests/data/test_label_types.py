@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Kinds of labels: what is inferred, how sets of classes and numbers are read, held out and refused."""
+"""Types of labels: what is inferred, how sets of classes and numbers are read, held out and refused."""
 
 import random
 from pathlib import Path
@@ -38,7 +38,7 @@ def file_of(folder: Path, suffix: str, labels: list) -> None:
         (".csv", ["a|b", "c"] * 6, {}, "single_label_classification"),
     ],
 )
-def test_the_labels_tell_the_kind(
+def test_the_labels_tell_the_problem_type(
     tmp_path: Path, suffix: str, labels: list, arguments: dict, problem_type: str
 ) -> None:
     file_of(tmp_path, suffix, labels)
@@ -127,7 +127,7 @@ def test_ratings_are_classes_with_a_note(other: str, option: str, tmp_path: Path
         ([["a"], ["b"]] * 6, {"problem_type": "single_label_classification"}, ["row 1", "list", "--problem_type"]),
     ],
 )
-def test_labels_of_another_kind_are_refused(tmp_path: Path, labels: list, arguments: dict, pieces: list) -> None:
+def test_labels_of_another_type_are_refused(tmp_path: Path, labels: list, arguments: dict, pieces: list) -> None:
     write(tmp_path / "train.jsonl", {"text": TEXTS, "label": labels})
     with fault(*pieces):
         load(tmp_path, label_column="label", **arguments)
@@ -183,7 +183,7 @@ def test_labels_that_spell_one_number_in_two_ways_are_texts(
 
 
 @pytest.mark.parametrize(
-    ("labels", "kind"),
+    ("labels", "problem_type"),
     [
         (["4,5", "3,0", "2,5"], "regression"),
         (["4,5", "3", "2,05"], "regression"),
@@ -191,11 +191,11 @@ def test_labels_that_spell_one_number_in_two_ways_are_texts(
         (["1,234", "2,500", "3,100"], "single_label_classification"),  # could be thousands
     ],
 )
-def test_decimal_commas_are_those_of_numbers(tmp_path: Path, labels: list, kind: str) -> None:
+def test_decimal_commas_are_those_of_numbers(tmp_path: Path, labels: list, problem_type: str) -> None:
     file_of(tmp_path, ".csv", labels * 6)
     data = load(tmp_path)
-    assert data.problem_type == kind
-    if kind == "regression":
+    assert data.problem_type == problem_type
+    if problem_type == "regression":
         assert {*data.labels("train")} == {float(label.replace(",", ".")) for label in labels}
         assert any("decimal commas" in note for note in data.notes)
 
