@@ -21,11 +21,10 @@ from ..inference.loading import load_head, set_length
 from ..run.arguments import HeadTrainingArguments
 from ..run.encoder_models import HeadModelArguments, model_with_head, tokenizer_of_head
 from . import RECORDED
-from .answerer import Answerer, Job, response
-from .base import Curve, Encoded, FileRow, Task, Training, Use
-from .requests import Inputs, Pairs, one_or_several, record
-
-FIELDS = "question", "context"
+from .answerer import Answerer, FileRow, Job, response
+from .base import Curve, Encoded, Task, Training
+from .card import Card, Use
+from .requests import one_or_several, record
 
 
 def pairs_of(question: str, context: str) -> tuple[list[str], list[str]]:
@@ -34,12 +33,21 @@ def pairs_of(question: str, context: str) -> tuple[list[str], list[str]]:
 
 
 class Chooser(Answerer):
-    name, summary = "choose", "Choose the right one of several answers to a question."
+    name, unit, fields = "choose", "questions", ("question", "context")
+    summary = "Choose the right one of several answers to a question."
+    asks, example = "A question with its choices, one a line.", ("1 + 1?", "1\n2")
     answers = response(one_or_several(record({"answer": {"type": "string"}, "score": {"type": "number"}})))
-    samples = [{"question": "a", "context": "b\nc"}]
 
-    def inputs(self, max_texts: int, max_characters: int) -> Inputs:
-        return Pairs(max_texts, max_characters, FIELDS, "A question with its choices, one a line.", ("1 + 1?", "1\n2"))
+    @classmethod
+    def load(cls, arguments: PredictArguments, limits: Mapping[str, int] | None = None) -> "Chooser":
+        model, tokenizer = load_head(arguments, AutoModelForSequenceClassification, "not trained to choose")
+        set_length(arguments, tokenizer, model.config)
+        return cls(TextClassificationPipeline(model=model, tokenizer=tokenizer), batch_size=arguments.batch_size)
+
+    @classmethod
+    def rows(cls, arguments: PredictArguments) -> Iterator[FileRow]:
+        for number, question, kept in asked_rows(arguments.input, arguments.form, arguments.kept):
+            yield number, dict(zip(cls.fields, question.pair.parts)), kept
 
     def _encode(self, text: Any, options: Mapping[str, Any]) -> Job:
         questions, choices = pairs_of(**text)
@@ -64,19 +72,23 @@ def loss_of_choices(outputs: Any, labels: Tensor, num_items_in_batch: Any = None
 
 
 class Choosing(Task):
-    name, unit, refusal, fields, samples = "choose", "questions", "the model chooses answers", FIELDS, 0
-    arguments = HeadModelArguments, QuestionDataArguments, HeadTrainingArguments
-    best_by, loss, read = ("accuracy", True), staticmethod(loss_of_choices), staticmethod(load_questions)
-    purpose = "A model that chooses the right one of several answers to a question."
-    build_tokenizer, curve = staticmethod(tokenizer_of_head), Curve("loss (nats)", "eval_accuracy", "accuracy")
-    use = Use(
-        *["text-classification"] * 2, "AutoModelForSequenceClassification",
-        'model(**tokenizer(text, return_tensors="pt")).logits',
+    name, refusal, answering, samples = "choose", "the model chooses answers", Chooser, 0
+    card = Card(
+        "A model that chooses the right one of several answers to a question.",
+        Use(
+            *["text-classification"] * 2, "AutoModelForSequenceClassification",
+            'model(**tokenizer(text, return_tensors="pt")).logits',
+        ),
+        unit="questions",
+        scores={"accuracy": "accuracy"},
     )  # fmt: skip
+    arguments = HeadModelArguments, QuestionDataArguments, HeadTrainingArguments
+    best_by, curve = ("accuracy", True), Curve("loss (nats)", "eval_accuracy", "accuracy")
+    read, build_tokenizer = staticmethod(load_questions), staticmethod(tokenizer_of_head)
 
     def build_model(self, options: Any, data: QuestionData, tokenizer: Any) -> Any:
-        kind: dict[str, Any] = {"problem_type": "regression", "has_pairs": True}
-        model = model_with_head(options, tokenizer, ["score"], "ForSequenceClassification", **kind)
+        about: dict[str, Any] = {"problem_type": "regression", "has_pairs": True}
+        model = model_with_head(options, tokenizer, ["score"], "ForSequenceClassification", **about)
         model.config.task_specific_params = {RECORDED: self.name}  # the head is that of classifiers
         return model
 
@@ -87,7 +99,7 @@ class Choosing(Task):
         labels = [each.context.splitlines().index(each.answers[0].text) for each in rows]
         return Encoded(datasets.Dataset.from_dict({**columns, "labels": labels}), [])
 
-    def collate(self, training: Training) -> Any:
+    def trainer(self, training: Training) -> dict[str, Any]:
         pad = DataCollatorWithPadding(training.tokenizer)
 
         def collate(rows: Sequence[dict[str, Any]]) -> dict[str, Tensor]:
@@ -95,10 +107,11 @@ class Choosing(Task):
             flat = [dict(zip(names, values)) for row in rows for values in zip(*(row[name] for name in names))]
             return {**pad(flat), "labels": torch.tensor([row["labels"] for row in rows])}
 
-        return collate
-
-    def kept_of(self, outputs: Any, labels: Tensor) -> Tensor:
-        return outputs.view(len(labels), -1)  # one row a question, as Trainer counts them
+        return {
+            "data_collator": collate,
+            "compute_loss_func": loss_of_choices,
+            "preprocess_logits_for_metrics": lambda logits, labels: logits.view(len(labels), -1),  # one row a question
+        }
 
     def metrics(self, training: Training, split: str) -> Callable[..., dict[str, float]]:
         def compute(prediction: Any) -> dict[str, float]:
@@ -109,15 +122,6 @@ class Choosing(Task):
     def baselines(self, training: Training, split: str) -> list[dict[str, Any]]:
         choices = training.data.splits[split][0].context.splitlines()
         return [{"name": "chance", "accuracy": 1 / len(choices)}]
-
-    def load(self, arguments: PredictArguments, limits: Mapping[str, int] | None = None) -> Chooser:
-        model, tokenizer = load_head(arguments, AutoModelForSequenceClassification, "not trained to choose")
-        set_length(arguments, tokenizer, model.config)
-        return Chooser(TextClassificationPipeline(model=model, tokenizer=tokenizer), batch_size=arguments.batch_size)
-
-    def rows(self, arguments: PredictArguments) -> Iterator[FileRow]:
-        for number, question, kept in asked_rows(arguments.input, arguments.form, arguments.kept):
-            yield number, dict(zip(FIELDS, question.pair.parts)), kept
 
 
 TASK = Choosing()

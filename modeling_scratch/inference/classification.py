@@ -14,10 +14,10 @@ from ..bridges.model_limits import NO_LIMIT
 from ..data.columns import is_missing
 from ..data.encoded_texts import in_chunks, shortened_lists
 from ..data.text_pairs import parts_of, text_lists
-from ..fast.text_classification import batches_by_length
 from ..utils.errors import DataError
 from .answers import ALL, PLAIN, Choice, to_answers
 from .arguments import PredictArguments
+from .batches import in_batches, uncounted
 from .explanations import contributions, with_and_without
 from .loading import load_head, set_length
 
@@ -70,19 +70,18 @@ class Classifier:
 
     def classify(self, texts: Sequence[str], progress: Callable[[int], object]) -> list[tuple]:
         """Return what `to_answers` does for each text, None for empty ones. Batched by length, longest first."""
-        answers: list[tuple] = [(None,) * (2 if self.choice.top_k is None else 3)] * len(texts)
-        read = [(place, each) for place, each in enumerate(self.read(texts)) if each]
-        self.empty += len(texts) - len(read)
-        self.cut += sum(each.is_cut for _, each in read)
-        self.unknown += sum(each.is_unknown for _, each in read)
-        self.unseen.update(word for _, each in read for word in each.unseen)
-        progress(len(texts) - len(read))
-        for batch in batches_by_length([each.length for _, each in read], self.batch_size, self.device):
-            logits = self.logits([read[number][1].features for number in batch])
-            for number, answer in zip(batch, to_answers(logits, self.model.config, self.choice)):
-                answers[read[number][0]] = answer
-            progress(len(batch))
-        return answers
+        read = self.read(texts)
+        self.empty += read.count(None)
+        self.cut += sum(each.is_cut for each in read if each)
+        self.unknown += sum(each.is_unknown for each in read if each)
+        self.unseen.update(word for each in read if each for word in each.unseen)
+        limits = self.batch_size, self.device
+        answers = in_batches(read, lambda each: each.length, self._answers, *limits, progress)
+        nothing = (None,) * (2 if self.choice.top_k is None else 3)
+        return [nothing if answer is None else answer for answer in answers]
+
+    def _answers(self, batch: Sequence[Reading]) -> list[tuple]:
+        return to_answers(self.logits([each.features for each in batch]), self.model.config, self.choice)
 
     def read(self, texts: Sequence[str]) -> list[Reading | None]:
         """Tokenise the texts, truncated to the limit; None for those without a visible character or a token."""
@@ -120,10 +119,6 @@ class Classifier:
         if not logits.isfinite().all():
             raise DataError("the model returns NaN or infinity: its weights are damaged; train it again")
         return logits.float().cpu()
-
-
-def uncounted(texts: int) -> None:
-    """Show no progress."""
 
 
 def explain(

@@ -103,7 +103,7 @@ def load_head(
     with loading_errors("--model", name):
         model, info = pretrained(auto_class, name, trusts, output_loading_info=True)
         action = action_of(model.config)
-        if action and (task := named(action)).use.auto_class != auto_class.__name__:
+        if action and (task := named(action)).card.use.auto_class != auto_class.__name__:
             raise DataError(task.refusal)
         check_loaded(model, info, untrained)
         if check:

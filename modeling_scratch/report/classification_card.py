@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..data.text_pairs import from_fields
-from ..tasks.base import Metric, Results, baselines_of, shares_table
+from ..tasks.card import Metric, Results, baselines_of, shares_table
 from ..utils.markdown import escaped, percent, quoted_rows
 from .calibration import calibration_text
 from .metrics import METRICS

@@ -72,17 +72,18 @@ def _json(path: Path) -> dict:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def report_splits(trainer: Trainer, splits: datasets.DatasetDict) -> str:
-    """Return the table of the scores of each split, the training texts included, and add it to the report.
+def score_splits(trainer: Trainer, splits: Mapping[str, datasets.Dataset]) -> dict[str, dict[str, float]]:
+    """Return the scores of each split, the training texts included: how far a model is better on what it has seen.
 
-    It tells how far a model is better on the texts that it has seen. Every process of a distributed run has to call
-    this.
+    Every process of a distributed run has to call this.
     """
-    scores = {split: _scores(trainer, rows, split) for split, rows in splits.items()}
-    if not trainer.is_world_process_zero():
-        return ""
+    return {split: _scores(trainer, rows, split) for split, rows in splits.items()}
+
+
+def report_splits(folder: Path, scores: Mapping[str, Mapping[str, float]]) -> str:
+    """Return the table of the scores of each split, and add it to the report."""
     text = f"{split_table(scores)}\n"
-    append_table(Path(trainer.args.output_dir or ""), "split_scores", scores, text)
+    append_table(folder, "split_scores", scores, text)
     return text
 
 

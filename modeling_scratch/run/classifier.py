@@ -11,7 +11,7 @@ from math import ceil
 from typing import Any
 
 from datasets import DatasetDict
-from transformers import TrainerState
+from transformers import TrainerState, set_seed
 
 from ..data.demo_reviews import COMMON_SHARE, LABEL_NAMES, TRAIN_SIZE, demo_splits
 from ..data.labelled_texts import ReviewData
@@ -20,13 +20,15 @@ from ..report.run_tables import fine_tuning_stage, report_splits, report_stages
 from ..sharing.run_record import DEFAULTS
 from ..tasks.base import Report, Task, Training
 from ..utils.errors import DataError
+from ..utils.terminal import told
 from .arguments import choose_epoch_on_validation
 from .classifier_arguments import ClassifierModelArguments, ClassifierTrainingArguments
 from .defaults import choose, complete, known_defaults, settings_text
 from .life_cycle import Run, rehearse
 from .problem_types import ONE_CLASS, check_options
-from .self_pretraining import SelfPretrainingArguments, corpus_of, discarded, open_run, pretrain
-from .train import make_trainer, prepared
+from .run_folder import alone
+from .self_pretraining import SelfPretrainingArguments, check_combination, corpus_of, discarded, open_run, pretrain
+from .train import carry_out, make_trainer, prepared, read, search_arguments, tokenizer_of
 
 SAMPLE = 64  # texts of each split, in the rehearsal
 ENOUGH_TEXTS = 20_000  # labelled ones; with fewer, a checkpoint helps most
@@ -46,6 +48,23 @@ def load_demo(arguments: Any) -> ReviewData:
     splits = {split: rows[: limits.get(split, arguments.max_eval_samples)] for split, rows in reviews.items()}
     notes = ["no data was given: these are generated film reviews; --train_file or --data_dir reads yours"]
     return ReviewData.from_pairs(splits, list(LABEL_NAMES), notes, [])
+
+
+@alone
+def train_classifier(task: Task, model: Any, data_arguments: Any, options: Any, arguments: Any) -> None:
+    """Run the training of a classifier, or a search for its arguments. Input errors are raised before it starts."""
+    check_combination(options, model, data_arguments, arguments)
+    run = open_classifier(task, model, data_arguments, options, arguments)
+    data = read(task, run)
+    complete_by_texts(run, data)
+    if run.groups["training"].search_trials:
+        print(search_arguments(task, run, data))
+        return
+    with told("training the baselines"):
+        baselines = train_baselines(task, run, data)
+    stages = [stage() for stage in run.stages]
+    set_seed(run.groups["training"].seed)  # a run that resumes between the stages starts here
+    carry_out(task, run, data, tokenizer_of(task, run, data), baselines, stages)
 
 
 def open_classifier(
@@ -80,7 +99,7 @@ def complete_by_texts(run: Run, data: ReviewData) -> None:
 def train_baselines(task: Task, run: Run, data: ReviewData) -> Any:
     """Train the baselines. Raise `DataError` for arguments with which the fine-tuning could not start."""
     arguments = run.groups["training"]
-    choose_epoch_on_validation(copy(arguments), data, task.best(data, arguments) or ("loss", False))
+    choose_epoch_on_validation(copy(arguments), data, task.best(data, arguments))
     is_weighted = arguments.class_weights is not None
     baselines = REPORTS[data.problem_type](data, arguments.seed, run.is_main, is_weighted)
     if run.stages:
@@ -93,17 +112,13 @@ def train_baselines(task: Task, run: Run, data: ReviewData) -> Any:
 
 
 def report_classifier(training: Training, trainer: Any, predicted: Any) -> Report:
-    """Write the report, with the scores of each split and the stages. Each process has to call this.
-
-    predicted: the outputs for the evaluated split.
-    """
+    """Write the report, with the scores of splits and the stages. predicted: the outputs for the evaluated split."""
     run = training.run
     advice = what_to_try(run, training.data, trainer.state)
     texts = [unescape(training.baselines.write(trainer, predicted, training.weights, advice))]
-    if training.arguments.evaluate_train:
-        splits = DatasetDict({name: encoded.rows for name, encoded in training.encoded.items()})
-        texts.append(report_splits(trainer, splits))
-    if training.stages and run.is_main:
+    if training.split_scores:
+        texts.append(report_splits(run.folder, training.split_scores))
+    if training.stages:
         rows = [*training.stages, fine_tuning_stage(trainer, run.resumed_at)]
         texts.append(report_stages(run.folder, rows))
     return Report("\n".join(texts))

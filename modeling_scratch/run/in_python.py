@@ -32,13 +32,14 @@ from ..data.tables import IN_MEMORY
 from ..data.text_pairs import TEXT_FIELDS, of_parts, pair_columns, trained_columns
 from ..inference.answers import ALL, Choice, gives_numbers
 from ..inference.arguments import PredictArguments
-from ..inference.classification import Classifier, load_classifier, uncounted
+from ..inference.batches import uncounted
+from ..inference.classification import Classifier, load_classifier
 from ..tasks import CLASSIFY, named
 from ..utils.command_line import check_reporters
 from ..utils.errors import DataError, one_line, panics_as_errors
 from ..utils.python_options import built
 from ..utils.retired_options import refuse_retired
-from .train import train
+from . import classifier
 
 TASK = named(CLASSIFY)
 OPTIONS = {each.name for group in TASK.arguments for each in fields(group)}
@@ -123,7 +124,7 @@ def train_classifier(data: Any = None, output_dir: str | Path = "runs/demo", **o
         try:
             groups = built(TASK.arguments, {"output_dir": output_dir, **options, **_source(data, folder)})
             check_reporters(groups)
-            train(TASK, *groups)
+            classifier.train_classifier(TASK, *groups)
         except DataError as error:
             raise DataError(_in_python(str(error), folder, data)) from None
         except SystemExit as error:

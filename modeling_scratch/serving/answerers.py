@@ -29,7 +29,7 @@ def task_of(arguments: PredictArguments, fault: str, is_served: bool = False) ->
     with loading_errors("--model", arguments.model):
         config = load_checkpoint(AutoConfig, arguments.model, arguments.trust_remote_code)
         action = action_of(config)
-        if not action or (is_served and not named(action).serves):
+        if not action or (is_served and not named(action).answering):
             raise DataError(f"{(config.architectures or ['the model'])[0]} {fault}")
         yield named(action)
 
@@ -37,7 +37,7 @@ def task_of(arguments: PredictArguments, fault: str, is_served: bool = False) ->
 def load_page(arguments: PredictArguments) -> Page:
     """Load a model with what a page shows of it. Raises `DataError` for what does not load, or answers no texts."""
     with task_of(arguments, "has no head that answers texts; train one first") as task:
-        return task.page(arguments)
+        return task.load_page(arguments)
 
 
 def load_answerer(
@@ -56,7 +56,8 @@ def load_answerer(
     arguments = PredictArguments(model=name, device=device, trust_remote_code=trust_remote_code)
     arguments.text_column = list(pair_columns(name)) or None  # there is no table to have them
     with task_of(arguments, "does not classify, tag, translate or answer", is_served=True) as task:
-        answerer = task.load(arguments, {"num_beams": max_beams, "max_new_tokens": max_new_tokens})
+        assert task.answering
+        answerer = task.answering.load(arguments, {"num_beams": max_beams, "max_new_tokens": max_new_tokens})
         read_special_tokens(answerer.pipe.tokenizer, allow_special_tokens or None)
         if compiles and "max_new_tokens" not in answerer.options:
             raise DataError("--compile: the model writes no texts token by token; leave it out")

@@ -16,7 +16,7 @@ from ..data.text_pairs import TextPair, column_names
 from ..report.report_files import without_texts
 from ..run.layout import RECORD
 from ..tasks import trained_by
-from ..tasks.base import Results, Task, Use
+from ..tasks.card import Card, Results, Use
 from .run_record import may_quote
 
 TEXT, PAIR = "This is an example.", TextPair("What is this?", "This is an example.")  # where no text is quoted
@@ -45,12 +45,12 @@ class Run:
         return cls(folder, name or folder.resolve().name, *setup, *results)
 
     @property
-    def task(self) -> Task:
-        return trained_by(Path(self.record["program"]).stem)
+    def card(self) -> Card:
+        return trained_by(Path(self.record["program"]).stem).card.of(self.record)
 
     @property
     def use(self) -> Use:
-        use = self.task.use_of(self.record)
+        use = self.card.use
         recorded = (self.config.get("task_specific_params") or {}).get(use.pipeline) or {}
         return use._replace(options={**use.options, **recorded})
 
@@ -59,7 +59,7 @@ class Run:
         if not self.evaluation:
             return Results("", [], "…")
         evaluation = self.evaluation if may_quote(self.record) else without_texts(self.evaluation)
-        results = self.task.results(evaluation)
+        results = self.card.results(evaluation)
         reads_pairs = "question" in self.use.fields or len(column_names(self.record["data"].get("text_column"))) == 2
         return results._replace(example=results.example or (PAIR if reads_pairs else TEXT))
 

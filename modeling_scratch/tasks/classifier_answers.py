@@ -2,40 +2,22 @@
 """What classifiers answer, of single texts and of pairs: labels with scores, numbers, and the words that mattered."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, TextIO
+from typing import Any, ClassVar
 
 from ..data.text_pairs import TEXT_FIELDS, as_fields, check_single, from_fields, of_parts, pair_columns
 from ..inference.answers import ALL, MULTI_LABEL, Choice, gives_numbers, names_of, ranked, to_scores
 from ..inference.arguments import PredictArguments
-from ..inference.classification import explain, uncounted
+from ..inference.batches import uncounted
+from ..inference.classification import explain
 from ..inference.explanations import MOST_WORDS, has_more_words
 from ..inference.linear_models import load_any
-from ..inference.rows import row_writer
-from ..report.classification_card import classification
-from ..tasks import CLASSIFY
 from ..utils.errors import DataError, panics_as_errors
-from .answerer import MORE_THAN_ANY, Answer, Answerer, Job, response
-from .base import FileRow, Space, Task, Use
-from .page import CUT, Later, Page
-from .requests import Inputs, Option, Pairs, Schema, array, one_or_several, record
+from .answerer import MORE_THAN_ANY, Answer, Answerer, FileRow, Job, response
+from .page import CUT, Component, Later, Page, Space
+from .requests import Option, Schema, array, one_or_several, record
 
-ONE_CLASS, SEVERAL, NUMBER = "single_label_classification", "multi_label_classification", "regression"
-PURPOSES = {
-    ONE_CLASS: "A text classifier with the labels {labels}.",
-    SEVERAL: "A text classifier that gives each text any number of the labels {labels}.",
-    NUMBER: "A regression model that predicts a number for each text: {labels}.",
-}
-PROBABILITIES = 'model(**tokenizer(text, truncation=True, return_tensors="pt")).logits.softmax(-1)'
-ANSWERS = {
-    SEVERAL: PROBABILITIES.replace("softmax(-1)", "sigmoid()"),
-    NUMBER: PROBABILITIES.replace("softmax(-1)", "item()"),
-}
-ANSWERED = {
-    ONE_CLASS: "It assigns one of its labels to every text, even if none applies.",
-    NUMBER: "It predicts a number for every text, even if none applies, also outside the range of the labels.",
-}
 LABELS = """{
         each["label"]: each["score"] for each in pipe(%s, truncation=True, top_k=None)
     }"""
@@ -57,7 +39,7 @@ def first_of(words: Counter[str]) -> str:
 class Classification(Answerer):
     """Labels with their probabilities, or numbers.
 
-    pipe: a `Classifier`. has_pairs: the model reads pairs of texts. explains: files get the contributions of words.
+    pipe: a `Classifier`. explains: files get the contributions of words.
     unsure, long: the texts without a label, and those with more words than explained.
     """
 
@@ -65,10 +47,20 @@ class Classification(Answerer):
     summary: ClassVar[str] = (
         "Classify texts. The response to a text has the labels with their probabilities, most likely first."
     )
-    has_pairs: bool = False
     explains: bool = False
     unsure: int = 0
     long: int = 0
+
+    @classmethod
+    def load(cls, arguments: PredictArguments, limits: Mapping[str, int] | None = None) -> "Classification":
+        """Load a classifier, of pairs if the arguments name two columns; or the linear model of a folder."""
+        of_these = PairClassification if arguments.has_pairs else cls
+        return of_these(load_any(arguments), {"top_k": MORE_THAN_ANY}, explains=arguments.explain)
+
+    @staticmethod
+    def sample(pipe: Any, *texts: str) -> str:
+        [answer] = pipe([as_fields(of_parts(texts))], truncation=True)
+        return f"{answer['label']} {answer['score']:.3f}"
 
     @property
     def config(self) -> Any:
@@ -85,27 +77,17 @@ class Classification(Answerer):
 
     @property
     def answers(self) -> Schema:
-        names, added = names_of(self.config), {}
+        names = self.classes
         outputs = one_or_several(array(record({"label": {"enum": names}, "score": {"type": "number"}})))
-        if "threshold" in self.options:
+        added = {"unseen": one_or_several(array({"type": "string"}))}
+        if not gives_numbers(self.config):
             is_multi = self.config.problem_type == MULTI_LABEL
             added["labels"] = one_or_several(array({"enum": names}) if is_multi else {"enum": [*names, None]})
-        added["unseen"] = one_or_several(array({"type": "string"}))
         return response(outputs, added)
-
-    def inputs(self, max_texts: int, max_characters: int) -> Inputs:
-        if not self.has_pairs:
-            return super().inputs(max_texts, max_characters)
-        told, examples = "A pair of texts, or a list of these.", ("Loved it.", "It was good.")
-        return Pairs(max_texts, max_characters, TEXT_FIELDS, told, examples)
-
-    @property
-    def samples(self) -> list[Any]:
-        return [dict(zip(TEXT_FIELDS, ("a", "b c")))] if self.has_pairs else super().samples
 
     def encode(self, texts: Sequence[Any], options: Mapping[str, Any]) -> list[Job | None]:
         with panics_as_errors():
-            read = self.pipe.read([from_fields(text) if self.has_pairs else text for text in texts])
+            read = self.pipe.read([text if isinstance(text, str) else from_fields(text) for text in texts])
         return [each and Job(each.features, each.length, each.is_cut, unseen=each.unseen) for each in read]
 
     def run(self, jobs: Sequence[Job]) -> list[Answer]:
@@ -121,11 +103,56 @@ class Classification(Answerer):
     def added(
         self, jobs: Sequence[Job | None], answers: Sequence[Answer], options: Mapping[str, Any]
     ) -> dict[str, list[Any]]:
-        """Return the words that the model has not seen, and the labels that reach the threshold, if there is one."""
+        """Return the words that the model has not seen, and the labels that predict would write."""
         found: dict[str, list[Any]] = {"unseen": [list(job.unseen) if job else [] for job in jobs]}
-        if "threshold" in options:
-            found["labels"] = [self._reaching(answer, options["threshold"]) for answer in answers]
+        if not gives_numbers(self.config):
+            choice = Choice(threshold=options.get("threshold"))
+            found["labels"] = [self._chosen(answer, choice) for answer in answers]
         return found
+
+    def _chosen(self, answer: Answer, choice: Choice) -> Any:
+        """Return the most likely label, None below the threshold; of a multi-label model, all that are kept."""
+        if self.config.problem_type == MULTI_LABEL:
+            return [each["label"] for each in answer if choice.keeps(each["score"])]
+        return answer[0]["label"] if answer and answer[0]["score"] >= (choice.threshold or 0) else None
+
+    # Rows of files
+
+    @classmethod
+    def refused(cls, arguments: PredictArguments) -> dict[str, Any]:
+        return {}
+
+    @classmethod
+    def name_columns(cls, arguments: PredictArguments) -> None:
+        arguments.name_columns()
+        if not arguments.has_pairs:
+            check_single(arguments.model, "name the columns of both in a table: --text_column premise hypothesis")
+
+    @classmethod
+    def columns(cls, arguments: PredictArguments, answerer: Any = None) -> list[str]:
+        optional = {
+            "text": arguments.with_text,
+            "text_pair": arguments.with_text and arguments.has_pairs,
+            "words": arguments.explain,
+            "top": arguments.top_k,
+        }
+        return ["label", "score", *(name for name, is_given in optional.items() if is_given)]
+
+    @property
+    def classes(self) -> list[str]:
+        return names_of(self.config)
+
+    def lines(self, rows: Sequence[FileRow]) -> Iterable[dict[str, Any]]:
+        classifier, texts = self.pipe, [text for _, text, _ in rows]
+        words: Sequence[Any] = [None] * len(texts)
+        answers = classifier.classify(texts, uncounted if self.explains else self.progress)
+        if self.explains:
+            words = explain(classifier, texts, self.progress)
+            self.long += sum(map(has_more_words, texts))
+        for (row, text, kept), (label, score, *top), each in zip(rows, answers, words):
+            answer = {"label": label, "score": score, "words": each, "top": top[0] if top else None}
+            self.unsure += label in (None, []) and score is not None
+            yield {**answer, "text_pair": "", **as_fields(text), **kept, "row": row}
 
     @property
     def counts(self) -> dict[str, int]:
@@ -139,12 +166,9 @@ class Classification(Answerer):
             f"words that the model has not seen ({first_of(classifier.unseen)})": len(classifier.unseen),
         }
 
-    def _reaching(self, answer: Answer, threshold: float) -> Any:
-        """Return the label if it reaches the threshold, else None; of a multi-label model, all that do."""
-        labels = [each["label"] for each in answer if each["score"] >= threshold]
-        if self.config.problem_type == MULTI_LABEL:
-            return labels
-        return labels[0] if labels else None
+
+class PairClassification(Classification):
+    fields: ClassVar[tuple[str, ...]] = TEXT_FIELDS
 
 
 # On a page
@@ -153,17 +177,30 @@ class Classification(Answerer):
 class ClassifierPage(Page):
     """Texts or pairs of texts -> the probabilities of labels, with the contributions of words, or numbers."""
 
-    def __init__(self, task: Task, answerer: Classification, fields: tuple[str, ...]) -> None:
-        super().__init__(task, answerer)
-        self.fields, self.classifier, self.config = fields, answerer.pipe, answerer.config
+    outputs: Sequence[Component] = (("Label", {"label": "Answer", "num_top_classes": MOST_LABELS}),)
+    space = Space("text-classification", LABELS % "text")
+
+    def __init__(self, task: Any, arguments: PredictArguments) -> None:
+        super().__init__(task, arguments)
+        self.fields = pair_columns(arguments.model) or self.fields
+        self.classifier, self.config = self.answerer.pipe, self.answerer.config
         self.is_multiple = self.config.problem_type == MULTI_LABEL
-        [(name, labels)] = task.outputs
-        self.outputs = (name, {**labels, "show_heading": not self.is_multiple}), ("Markdown", {})
+        labels = {**self.outputs[0][1], "show_heading": not self.is_multiple}
+        self.outputs = ("Label", labels), ("Markdown", {})
         if gives_numbers(self.config):
             numbers = [("Number", {"label": name}) for name in names_of(self.config)]
-            self.action, self.outputs = RATE, [*numbers, ("Markdown", {})]
-        elif len(fields) == 1 and not self.is_multiple:  # the words contribute to one answer
+            self.action, self.outputs = RATE, (*numbers, ("Markdown", {}))
+        elif len(self.fields) == 1 and not self.is_multiple:  # the words contribute to one answer
             self.later = Later("words", self.words, ("HighlightedText", {"label": WORDS, "show_legend": True}))
+
+    @classmethod
+    def space_of(cls, task: Any, config: Any, has_pairs: bool) -> Space:
+        space = super().space_of(task, config, has_pairs)
+        if has_pairs:
+            space = space._replace(answer=LABELS % PAIR, fields=TEXT_FIELDS)
+        if gives_numbers(config):
+            space = space._replace(output=("JSON", {"label": "Answer"}), options=', function_to_apply="none"')
+        return space
 
     @property
     def parts(self) -> tuple[Any, Any]:
@@ -190,79 +227,3 @@ class ClassifierPage(Page):
         """Return each word with its contribution, in the order of the text."""
         found = explain(self.classifier, [text], uncounted)[0] or []
         return [(each["word"], each["contribution"]) for each in found]
-
-
-class AnsweringClassifier(Task):
-    """The half of classification that is no training: the card, and what a saved model answers."""
-
-    name = CLASSIFY
-    use = Use("text-classification", "text-classification", "AutoModelForSequenceClassification", PROBABILITIES)
-    space = Space("text-classification", LABELS % "text")
-    outputs = (("Label", {"label": "Answer", "num_top_classes": MOST_LABELS}),)
-    results = staticmethod(classification)
-
-    # Card
-
-    def purpose_of(self, record: Mapping[str, Any]) -> str:
-        return PURPOSES[record.get("problem_type") or ONE_CLASS]
-
-    def use_of(self, record: Mapping[str, Any]) -> Use:
-        return self.use._replace(answer=ANSWERS.get(record.get("problem_type") or ONE_CLASS, PROBABILITIES))
-
-    def limits_of(self, record: Mapping[str, Any]) -> list[str]:
-        """Of a model of several labels, which may give none, there is nothing to say."""
-        problem_type = record.get("problem_type") or ONE_CLASS
-        return [ANSWERED[problem_type]] if problem_type in ANSWERED else []
-
-    # Use
-
-    def space_of(self, config: Any, has_pairs: bool) -> Space:
-        space = super().space_of(config, has_pairs)
-        if has_pairs:
-            space = space._replace(answer=LABELS % PAIR, fields=TEXT_FIELDS)
-        if gives_numbers(config):
-            space = space._replace(output=("JSON", {"label": "Answer"}), options=', function_to_apply="none"')
-        return space
-
-    def explained_as(self, config: Any) -> str:
-        if gives_numbers(config):
-            return "regression"
-        return "multi-label" if config.problem_type == MULTI_LABEL or config.num_labels == 1 else "classification"
-
-    def load(self, arguments: PredictArguments, limits: Mapping[str, int] | None = None) -> Classification:
-        """Load a classifier, of pairs if the arguments name two columns; or the linear model of a folder."""
-        limits, pairs = {"top_k": MORE_THAN_ANY}, arguments.has_pairs
-        return Classification(load_any(arguments), limits, has_pairs=pairs, explains=arguments.explain)
-
-    def page(self, arguments: PredictArguments) -> ClassifierPage:
-        return ClassifierPage(self, self.load(arguments), pair_columns(arguments.model) or self.fields)
-
-    def prepare(self, arguments: PredictArguments) -> None:
-        arguments.name_columns()
-        arguments.check_answer(["row", *self.columns(arguments)])
-        if not arguments.has_pairs:
-            check_single(arguments.model, "name the columns of both in a table: --text_column premise hypothesis")
-
-    def columns(self, arguments: PredictArguments, answerer: Any = None) -> list[str]:
-        optional = {
-            "text": arguments.with_text,
-            "text_pair": arguments.with_text and arguments.has_pairs,
-            "words": arguments.explain,
-            "top": arguments.top_k,
-        }
-        return ["label", "score", *(name for name, is_given in optional.items() if is_given)]
-
-    def writer(self, handle: TextIO, arguments: PredictArguments, answerer: Any) -> Callable[[dict[str, Any]], object]:
-        return row_writer(handle, arguments, self.columns(arguments), names_of(answerer.config))
-
-    def answer(self, answerer: Classification, rows: Sequence[FileRow]) -> Iterable[dict[str, Any]]:
-        classifier, texts = answerer.pipe, [text for _, text, _ in rows]
-        words: Sequence[Any] = [None] * len(texts)
-        answers = classifier.classify(texts, uncounted if answerer.explains else answerer.progress)
-        if answerer.explains:
-            words = explain(classifier, texts, answerer.progress)
-            answerer.long += sum(map(has_more_words, texts))
-        for (row, text, kept), (label, score, *top), each in zip(rows, answers, words):
-            answer = {"label": label, "score": score, "words": each, "top": top[0] if top else None}
-            answerer.unsure += label in (None, []) and score is not None
-            yield {**answer, "text_pair": "", **as_fields(text), **kept, "row": row}

@@ -1,0 +1,39 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Texts in batches of similar length, and their answers in the order of the texts."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import torch
+
+from ..fast.text_classification import batches_by_length
+
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
+
+
+def uncounted(texts: int) -> None:
+    """Show no progress."""
+
+
+def in_batches(
+    items: Sequence[Item | None],
+    length: Callable[[Item], int],
+    run: Callable[[list[Item]], Sequence[Answer]],
+    batch_size: int,
+    device: torch.device,
+    progress: Callable[[int], object] = uncounted,
+) -> list[Answer | None]:
+    """Return what `run` answers to each item, and None for None, in their order.
+
+    length: of an item, in tokens. `run` gets batches, the longest first. progress: called with the number of items
+    that have been answered.
+    """
+    read = [(place, item) for place, item in enumerate(items) if item is not None]
+    answers: list[Answer | None] = [None] * len(items)
+    progress(len(items) - len(read))
+    for batch in batches_by_length([length(item) for _, item in read], batch_size, device):
+        for number, answer in zip(batch, run([read[number][1] for number in batch])):
+            answers[read[number][0]] = answer
+        progress(len(batch))
+    return answers
