@@ -17,11 +17,12 @@ from transformers import AutoModelForSequenceClassification, DataCollatorWithPad
 
 from ..data.questions import QuestionData, QuestionDataArguments, asked_rows, load_questions
 from ..inference.arguments import PredictArguments
+from ..inference.batches import Job
 from ..inference.loading import load_head, set_length
 from ..run.arguments import HeadTrainingArguments
 from ..run.encoder_models import HeadModelArguments, model_with_head, tokenizer_of_head
 from . import RECORDED
-from .answerer import Answerer, FileRow, Job, response
+from .answerer import Answerer, FileRow, response
 from .base import Curve, Encoded, Task, Training
 from .card import Card, Use
 from .requests import one_or_several, record

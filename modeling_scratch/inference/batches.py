@@ -2,14 +2,40 @@
 """Texts in batches of similar length, and their answers in the order of the texts."""
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import torch
 
 from ..fast.text_classification import batches_by_length
+from ..utils.errors import DataError
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
+
+
+@dataclass(eq=False)
+class Job:
+    """One text for the model. Jobs with equal `options` can share a batch. Cancelling `answer` cancels the job.
+
+    tokens: their number. truncated: whether it had more. is_unknown: at least half of them are unknown to the model.
+    unseen: the words that it has not seen.
+    """
+
+    features: Any
+    tokens: int = 1
+    truncated: bool = False
+    options: tuple[tuple[str, Any], ...] = ()
+    is_unknown: bool = False
+    unseen: Sequence[str] = ()
+    answer: Future = field(default_factory=Future)
+
+
+def check_finite(*logits: torch.Tensor) -> None:
+    """Raise `DataError` for logits that are no numbers."""
+    if not all(each.isfinite().all() for each in logits):
+        raise DataError("the model returns NaN or infinity: its weights are damaged; train it again")
 
 
 def uncounted(texts: int) -> None:

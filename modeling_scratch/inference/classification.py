@@ -5,7 +5,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from transformers import AutoModelForSequenceClassification, DataCollatorWithPadding
@@ -17,7 +17,7 @@ from ..data.text_pairs import parts_of, text_lists
 from ..utils.errors import DataError
 from .answers import ALL, PLAIN, Choice, to_answers
 from .arguments import PredictArguments
-from .batches import in_batches, uncounted
+from .batches import Job, check_finite, in_batches, uncounted
 from .explanations import contributions, with_and_without
 from .loading import load_head, set_length
 
@@ -34,16 +34,6 @@ def unseen_words(encoding: Any, unknown: int | None, parts: Sequence[str]) -> li
     tokens = zip(encoding.ids, encoding.sequence_ids, encoding.offsets)
     words = (parts[side][slice(*span)] for token, side, span in tokens if token == unknown and side is not None)
     return [word for word in dict.fromkeys(words) if any(map(str.isalnum, word))]
-
-
-class Reading(NamedTuple):
-    """A text as a classifier reads it. length: in tokens. is_unknown: at least half of it is unknown to the model."""
-
-    features: Any
-    length: int = 1
-    is_cut: bool = False
-    is_unknown: bool = False
-    unseen: Sequence[str] = ()
 
 
 @dataclass
@@ -72,18 +62,18 @@ class Classifier:
         """Return what `to_answers` does for each text, None for empty ones. Batched by length, longest first."""
         read = self.read(texts)
         self.empty += read.count(None)
-        self.cut += sum(each.is_cut for each in read if each)
+        self.cut += sum(each.truncated for each in read if each)
         self.unknown += sum(each.is_unknown for each in read if each)
         self.unseen.update(word for each in read if each for word in each.unseen)
         limits = self.batch_size, self.device
-        answers = in_batches(read, lambda each: each.length, self._answers, *limits, progress)
+        answers = in_batches(read, lambda each: each.tokens, self._answers, *limits, progress)
         nothing = (None,) * (2 if self.choice.top_k is None else 3)
         return [nothing if answer is None else answer for answer in answers]
 
-    def _answers(self, batch: Sequence[Reading]) -> list[tuple]:
+    def _answers(self, batch: Sequence[Job]) -> list[tuple]:
         return to_answers(self.logits([each.features for each in batch]), self.model.config, self.choice)
 
-    def read(self, texts: Sequence[str]) -> list[Reading | None]:
+    def read(self, texts: Sequence[str]) -> list[Job | None]:
         """Tokenise the texts, truncated to the limit; None for those without a visible character or a token."""
         lists = text_lists(texts) if self.limit is None else shortened_lists(texts, self.tokenizer, self.limit)
         encoded = self.tokenizer(*lists, truncation=self.limit is not None, max_length=self.limit, verbose=False)
@@ -95,17 +85,17 @@ class Classifier:
         rows = (dict(zip(encoded, values)) for values in zip(*encoded.values()))
         encodings = encoded.encodings or [None] * len(texts)
         return [
-            None if is_empty(text) or not row["input_ids"] else self._reading(text, row, encoding, is_cut)
+            None if is_empty(text) or not row["input_ids"] else self._job(text, row, encoding, is_cut)
             for text, row, encoding, is_cut in zip(texts, rows, encodings, are_cut)
         ]
 
-    def _reading(self, text: str, features: dict[str, list[int]], encoding: Any, is_cut: bool) -> Reading:
+    def _job(self, text: str, features: dict[str, list[int]], encoding: Any, is_cut: bool) -> Job:
         """Compare the number of unknown tokens with that of the others, special ones aside."""
         ids, unknown = features["input_ids"], self.tokenizer.unk_token_id
         count = ids.count(unknown)
         others = sum(id not in self.tokenizer.all_special_ids for id in ids) if count else 0
         unseen = unseen_words(encoding, unknown, parts_of(text)) if count and encoding else ()
-        return Reading(features, len(ids), is_cut, count > 0 and count >= others, unseen)
+        return Job(features, len(ids), is_cut, is_unknown=count > 0 and count >= others, unseen=unseen)
 
     @torch.inference_mode()
     def logits(self, features: list[Any]) -> torch.Tensor:
@@ -116,8 +106,7 @@ class Classifier:
         except (RuntimeError, IndexError, ValueError) as error:
             size = f"{len(features)} texts of up to {len(features[0]['input_ids'])} tokens (--batch_size, --max_length)"
             raise DataError(f"the model fails on {size}: {textwrap.shorten(str(error), 240)}") from error
-        if not logits.isfinite().all():
-            raise DataError("the model returns NaN or infinity: its weights are damaged; train it again")
+        check_finite(logits)
         return logits.float().cpu()
 
 

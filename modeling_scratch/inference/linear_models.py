@@ -24,7 +24,8 @@ from ..bridges.model_sources import LINEAR_MODEL, LINEAR_WEIGHTS, is_linear
 from ..utils.errors import DataError
 from ..utils.files import write_json
 from .arguments import PredictArguments
-from .classification import Classifier, Reading, is_empty, load_classifier
+from .batches import Job
+from .classification import Classifier, is_empty, load_classifier
 
 WORD = r"\b\w+\b"  # includes one-letter words ("I", "a", "7 of 10"), unlike scikit-learn's default
 
@@ -95,8 +96,8 @@ class LinearClassifier(Classifier):
     def device(self) -> torch.device:
         return torch.device("cpu")
 
-    def read(self, texts: Sequence[str]) -> list[Reading | None]:
-        return [None if is_empty(text) else Reading(text, is_unknown=self._is_unknown(text)) for text in texts]
+    def read(self, texts: Sequence[str]) -> list[Job | None]:
+        return [None if is_empty(text) else Job(text, is_unknown=self._is_unknown(text)) for text in texts]
 
     def logits(self, features: list[str]) -> torch.Tensor:
         return torch.from_numpy(self.weights.logits(self.counter.transform(features)))

@@ -69,7 +69,6 @@ def load_answerer(
 def _ready(answerer: Answerer) -> Answerer:
     """Let the tokenizer truncate where the model has to, and warm up the model."""
     answerer.pipe.tokenizer.model_max_length = token_limit(answerer.pipe.tokenizer, answerer.pipe.model.config)
-    jobs = answerer.encode(answerer.samples, {"max_new_tokens": 2} if "max_new_tokens" in answerer.options else {})
-    for batch in [job for job in jobs if job], [job for job in jobs if job][:1]:  # which have graphs of their own
+    for batch in answerer.warming():
         answerer.run(batch)
     return answerer

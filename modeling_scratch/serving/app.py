@@ -17,8 +17,9 @@ from starlette.responses import JSONResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from ..inference.batches import Job
 from ..tasks import ROUTES
-from ..tasks.answerer import Answerer, Job
+from ..tasks.answerer import Answerer
 from ..utils.options import option
 from .batches import Batcher, QueueFullError
 from .connections import LOOPBACK, KnownHosts

@@ -3,40 +3,19 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-import torch
-
 from ..data.columns import is_missing
 from ..inference.arguments import PredictArguments
-from ..inference.batches import in_batches, uncounted
+from ..inference.batches import Job, in_batches, uncounted
 from ..inference.rows import read_input
-from ..utils.errors import DataError, panics_as_errors
+from ..utils.errors import panics_as_errors
 from .requests import Inputs, Option, Pairs, Schema, one_or_several, record
 
 MORE_THAN_ANY = 1_000  # limit of top_k; as in a pipeline, larger values return all labels
 Answer = Any  # to a text: a dictionary, or a list of them, the best first
 FileRow = tuple[Any, ...]  # of a file: its number, its text, others, and last the columns to keep
-
-
-def check_finite(*logits: torch.Tensor) -> None:
-    """Raise `DataError` for logits that are no numbers."""
-    if not all(each.isfinite().all() for each in logits):
-        raise DataError("the model returns NaN or infinity: its weights are damaged; train it again")
-
-
-@dataclass(eq=False)
-class Job:
-    """One text for the model. Jobs with equal `options` can share a batch. Cancelling `answer` cancels the job."""
-
-    features: dict[str, Any]
-    tokens: int
-    truncated: bool = False
-    options: tuple[tuple[str, Any], ...] = ()
-    unseen: Sequence[str] = ()
-    answer: Future = field(default_factory=Future)
 
 
 @dataclass
@@ -99,11 +78,10 @@ class Answerer(ABC):
             return Inputs(max_texts, max_characters)
         return Pairs(max_texts, max_characters, self.fields, self.asks, self.example)
 
-    @property
-    def samples(self) -> list[Any]:
-        """Inputs that warm up the model."""
-        texts = "a", "b c"
-        return [*texts] if len(self.fields) == 1 else [dict(zip(self.fields, texts))]
+    def warming(self) -> Iterator[list[Job]]:
+        """Yield batches that warm up the model, before a request comes."""
+        texts = ["a", "b c"]
+        yield list(filter(None, self.encode(texts if len(self.fields) == 1 else [dict(zip(self.fields, texts))], {})))
 
     @property
     def no_answer(self) -> Answer:

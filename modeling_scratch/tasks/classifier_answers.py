@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 from ..data.text_pairs import TEXT_FIELDS, as_fields, check_single, from_fields, of_parts, pair_columns
 from ..inference.answers import ALL, MULTI_LABEL, Choice, gives_numbers, names_of, ranked, to_scores
 from ..inference.arguments import PredictArguments
-from ..inference.batches import uncounted
+from ..inference.batches import Job, uncounted
 from ..inference.classification import explain
 from ..inference.explanations import MOST_WORDS, has_more_words
 from ..inference.linear_models import load_any
 from ..utils.errors import DataError, panics_as_errors
-from .answerer import MORE_THAN_ANY, Answer, Answerer, FileRow, Job, response
+from .answerer import MORE_THAN_ANY, Answer, Answerer, FileRow, response
 from .page import CUT, Component, Later, Page, Space
 from .requests import Option, Schema, array, one_or_several, record
 
@@ -87,8 +87,7 @@ class Classification(Answerer):
 
     def encode(self, texts: Sequence[Any], options: Mapping[str, Any]) -> list[Job | None]:
         with panics_as_errors():
-            read = self.pipe.read([text if isinstance(text, str) else from_fields(text) for text in texts])
-        return [each and Job(each.features, each.length, each.is_cut, unseen=each.unseen) for each in read]
+            return self.pipe.read([text if isinstance(text, str) else from_fields(text) for text in texts])
 
     def run(self, jobs: Sequence[Job]) -> list[Answer]:
         scores = to_scores(self.pipe.logits([job.features for job in jobs]), self.config)

@@ -16,11 +16,11 @@ from ..data.questions import Question, asked_rows
 from ..data.tables import delimiter_notes
 from ..inference.answers import ALL
 from ..inference.arguments import PredictArguments
-from ..inference.batches import in_batches
+from ..inference.batches import Job, check_finite, in_batches
 from ..inference.loading import load_head, set_length
 from ..question_answering import QuestionAnsweringPipeline
 from ..utils.errors import DataError
-from .answerer import MORE_THAN_ANY, Answerer, FileRow, Job, check_finite, recorded_settings, response
+from .answerer import MORE_THAN_ANY, Answerer, FileRow, recorded_settings, response
 from .page import Page, Space
 from .requests import Option, Schema, array, record
 

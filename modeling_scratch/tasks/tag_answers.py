@@ -16,10 +16,11 @@ from ..bridges.model_sources import with_padding
 from ..data.tables import select
 from ..data.tagged_sentences import are_entities, read_words, words_column
 from ..inference.arguments import PredictArguments
+from ..inference.batches import Job, check_finite
 from ..inference.loading import load_head, set_length
 from ..inference.pieces import entities_of, words_of
 from ..utils.errors import DataError, counted
-from .answerer import Answer, Answerer, FileRow, Job, check_finite, recorded_settings, response
+from .answerer import Answer, Answerer, FileRow, recorded_settings, response
 from .page import Page, Space
 from .requests import Schema, array, one_or_several, record
 

@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """What translators answer: translations of a file, of a request, and on a page."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -9,12 +9,14 @@ from transformers import DataCollatorWithPadding
 
 from ..bridges.model_sources import ask_for_mask, position_limit
 from ..inference.arguments import PredictArguments
+from ..inference.batches import Job
 from ..inference.loading import load_generating, move
 from ..pipelines import DEFAULT_NEW_TOKENS, TranslationPipeline
-from .answerer import Answer, Answerer, FileRow, Job, response
+from .answerer import Answer, Answerer, FileRow, response
 from .page import CUT, Component, GeneratorPage, Space, slider
 from .requests import Option, Schema, array, record
 
+MOST_WARMING = 8  # tokens of a translation that warms up a model
 MOST_BEAMS = 8  # that a page can ask for
 UNFINISHED = "The text has no end: it was cut at {limit:,} tokens."
 MOST = {"num_beams": 1_000, "max_new_tokens": 1_000_000}  # of a file
@@ -79,6 +81,21 @@ class Translation(Answerer):
     def shape(self, answers: Sequence[Answer], is_list: bool, options: Mapping[str, Any]) -> Any:
         """Return a list, also of one text, as the pipeline does."""
         return list(answers)
+
+    def warming(self) -> Iterator[list[Job]]:
+        """Yield one text, and several: what `compile_generation` compiles for one fits no others.
+
+        All tokens are written, and no two sizes are equal: a graph that was traced with equal sizes fits these alone.
+        Where a tokenizer adds nothing to a text, one of a single token has graphs of its own, too.
+        """
+        new = min(MOST_WARMING, self.limits["max_new_tokens"])
+        tokens, texts = [size for size in (3, 4, 5) if size != new][:2]
+        options = {**self.defaults, "num_beams": 1, "max_new_tokens": new, "min_new_tokens": new}
+        (job,) = filter(None, self.encode(["a"], {}))
+        for length in (tokens,) if self.pipe.tokenizer.num_special_tokens_to_add() else (tokens, 1):
+            features = {name: values.repeat(length)[:length] for name, values in job.features.items()}
+            for count in 1, texts:
+                yield [Job(features, length, options=tuple(options.items()))] * count
 
     @property
     def counts(self) -> dict[str, int]:

@@ -10,7 +10,7 @@ import pytest
 import torch
 import writers
 from model_cases import padded
-from serving import save_classifier, save_translator
+from serving import save_classifier, served
 from torch import Tensor
 
 from modeling_scratch.inference.compiled import COMPILING, compile_generation
@@ -81,16 +81,27 @@ def test_the_program_says_that_it_compiles(tmp_path: Path, capfd: Any) -> None:
     assert [COMPILING in each.err for each in lines] == [False, True]
 
 
+REQUESTS = [
+    {"inputs": [writers.text_of(length + row % 2) for row in range(texts)], "num_beams": beams, "max_new_tokens": new}
+    for beams, texts, length, new in [
+        (1, 1, 3, 5), (1, 1, 1, 1), (1, 2, 1, 2), (1, 4, 4, 4), (1, 8, 20, 20), (2, 1, 3, 2), (2, 2, 3, 3), (8, 3, 5, 12),
+    ]
+]  # fmt: skip
+
+
 @pytest.mark.slow
 @needs_compiler
-@pytest.mark.parametrize("beams", [1, 3])
-def test_a_compiled_server_answers_the_same(beams: int, tmp_path: Path) -> None:
-    folder = save_translator(tmp_path)
+@pytest.mark.parametrize("tokenizer", [writers.words, writers.characters])
+def test_no_request_to_a_compiled_server_compiles(tokenizer: Any, tmp_path: Path) -> None:
+    """Whatever its beams, its texts and their lengths: all was compiled before the server listens."""
+    made = tokenizer()
+    folder = writers.save(tmp_path, writers.translator(made, made), made)
+    torch.compiler.reset()
     answers = []
-    for compiled in False, True:
-        answerer = load_answerer(str(folder), compiles=compiled)
-        jobs = answerer.encode([writers.text_of(length) for length in (3, 9, 5)], {"num_beams": beams})
-        answers.append(answerer.run([job for job in jobs if job]))
+    for compiles in False, True:
+        task = load_answerer(str(folder), "cpu", compiles=compiles)
+        with torch.compiler.set_stance("fail_on_recompile"), served(task) as client:
+            answers.append([client.post("/translate", json=request).json()["outputs"] for request in REQUESTS])
     assert answers[0] == answers[1]
 
 
