@@ -2,9 +2,8 @@
 """Classify texts in batches, and explain the answers by the words."""
 
 import textwrap
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -15,7 +14,7 @@ from ..data.columns import is_missing
 from ..data.encoded_texts import in_chunks, shortened_lists
 from ..data.text_pairs import parts_of, text_lists
 from ..utils.errors import DataError
-from .answers import ALL, PLAIN, Choice, to_answers
+from .answers import Scored, to_scores
 from .arguments import PredictArguments
 from .batches import Job, check_finite, in_batches, uncounted
 from .explanations import contributions, with_and_without
@@ -38,40 +37,28 @@ def unseen_words(encoding: Any, unknown: int | None, parts: Sequence[str]) -> li
 
 @dataclass
 class Classifier:
-    """Classifies texts of files and of requests.
-
-    `classify` counts empty texts, those truncated to `limit` tokens, those mostly of unknown tokens, and the texts
-    with each word that the model has not seen.
-    """
+    """Classifies texts of files and of requests, which are truncated to `limit` tokens."""
 
     model: Any
     tokenizer: Any = None
     limit: int | None = None
     batch_size: int = 32
-    choice: Choice = PLAIN
-    empty: int = 0
-    cut: int = 0
-    unknown: int = 0
-    unseen: Counter[str] = field(default_factory=Counter)
 
     @property
     def device(self) -> torch.device:
         return self.model.device
 
-    def classify(self, texts: Sequence[str], progress: Callable[[int], object]) -> list[tuple]:
-        """Return what `to_answers` does for each text, None for empty ones. Batched by length, longest first."""
-        read = self.read(texts)
-        self.empty += read.count(None)
-        self.cut += sum(each.truncated for each in read if each)
-        self.unknown += sum(each.is_unknown for each in read if each)
-        self.unseen.update(word for each in read if each for word in each.unseen)
-        limits = self.batch_size, self.device
-        answers = in_batches(read, lambda each: each.tokens, self._answers, *limits, progress)
-        nothing = (None,) * (2 if self.choice.top_k is None else 3)
-        return [nothing if answer is None else answer for answer in answers]
+    def classify(self, texts: Sequence[str], progress: Callable[[int], object] = uncounted) -> list[Any]:
+        """Return the scores of each text, None for empty ones. Batched by length, longest first."""
+        return self.answer(self.read(texts), progress)
 
-    def _answers(self, batch: Sequence[Job]) -> list[tuple]:
-        return to_answers(self.logits([each.features for each in batch]), self.model.config, self.choice)
+    def answer(self, jobs: Sequence[Job | None], progress: Callable[[int], object] = uncounted) -> list[Any]:
+        """Return the scores of each job, None for None."""
+        return in_batches(jobs, lambda job: job.tokens, self.scores, self.batch_size, self.device, progress)
+
+    def scores(self, batch: Sequence[Job]) -> list[list[Scored]]:
+        """Return the score of each class for each job of a batch, in the order of the classes."""
+        return to_scores(self.logits([job.features for job in batch]), self.model.config)
 
     def read(self, texts: Sequence[str]) -> list[Job | None]:
         """Tokenise the texts, truncated to the limit; None for those without a visible character or a token."""
@@ -111,10 +98,9 @@ class Classifier:
 
 
 def explain(
-    classifier: Classifier, texts: list[str], progress: Callable[[int], object]
+    classifier: Classifier, texts: Sequence[str], progress: Callable[[int], object] = uncounted
 ) -> list[list[dict[str, Any]] | None]:
     """Return the contributions of the words of each text, None for empty texts. Batches hold words of several texts."""
-    every = replace(classifier, choice=Choice(ALL), empty=0, cut=0, unknown=0, unseen=Counter())
     variants = (
         (number, each) for number, text in enumerate(texts) if not is_empty(text) for each in with_and_without(text)
     )
@@ -123,18 +109,12 @@ def explain(
     progress(sum(map(is_empty, texts)))
     for chunk in in_chunks(variants):
         progress(len({number for number, _ in chunk} - labels.keys()))
-        for (number, _), answer in zip(chunk, every.classify([text for _, text in chunk], uncounted)):
-            scores = _scores(*answer)
-            label = labels.setdefault(number, next(iter(scores), None))  # the text comes before its variants
+        for (number, _), found in zip(chunk, classifier.classify([text for _, text in chunk])):
+            scores = {each["label"]: each["score"] for each in found or ()}
+            # The text comes before its variants.
+            label = labels.setdefault(number, max(scores, key=scores.__getitem__, default=None))
             kept[number].append(scores.get(label))
     return [contributions(text, scores) if scores else None for text, scores in zip(texts, kept)]
-
-
-def _scores(label: Any, score: Any, top: Sequence[Mapping[str, Any]] | None = ()) -> dict[Any, float]:
-    """Return the score of each label, most likely first, or the number of a regression; {} for an empty text."""
-    if top == () and label is not None:
-        return {label: score}
-    return {each["label"]: each["score"] for each in top or ()}
 
 
 def load_classifier(arguments: PredictArguments) -> Classifier:
@@ -143,4 +123,4 @@ def load_classifier(arguments: PredictArguments) -> Classifier:
     model, tokenizer = load_head(arguments, AutoModelForSequenceClassification, what, arguments.check_model)
     set_length(arguments, tokenizer, model.config)
     limit = tokenizer.model_max_length if tokenizer.model_max_length < NO_LIMIT else None
-    return Classifier(model, tokenizer, limit, arguments.batch_size, arguments.choice)
+    return Classifier(model, tokenizer, limit, arguments.batch_size)

@@ -22,12 +22,13 @@ from ..data.tables import READERS, TableArguments, read_rows, select
 from ..data.text_files import format_of, open_bytes
 from ..data.text_pairs import as_recorded, trained_columns
 from ..data.translation_pairs import NESTED, nested
+from ..pipelines import DEFAULT_NEW_TOKENS
 from ..utils.errors import DataError, quoted
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, check_inputs, check_output, open_output
 from ..utils.options import REQUIRED, option
 from .compiled import COMPILE_HELP, compile_generation
 from .loading import load_generating, loading_errors, move
-from .text_generators import DEFAULT_NEW_TOKENS, Continuer, Generated, TextGenerator, Translator
+from .text_generators import Continuer, Generated, TextGenerator, Translator
 
 SAMPLING = ("temperature", "top_k", "top_p")
 LIMITS: dict[str, tuple[Callable[[Any], bool], str]] = {

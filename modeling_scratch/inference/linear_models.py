@@ -7,7 +7,7 @@ A folder holds linear.json, with the n-grams and the classes, and weights.safete
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -144,7 +144,7 @@ def linear_classifier(arguments: PredictArguments) -> LinearClassifier:
         reads = "pairs of texts; name the columns of both" if classifier.has_pairs else "single texts; name one column"
         raise DataError(f"{name}: reads {reads} (--text_column)")
     arguments.check_model(classifier.model.config)
-    return replace(classifier, choice=arguments.choice)
+    return classifier
 
 
 def load_any(arguments: PredictArguments) -> Classifier:

@@ -3,11 +3,12 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any, ClassVar
 
 from ..data.text_pairs import TEXT_FIELDS, as_fields, check_single, from_fields, of_parts, pair_columns
-from ..inference.answers import ALL, MULTI_LABEL, Choice, gives_numbers, names_of, ranked, to_scores
+from ..inference.answers import ALL, MULTI_LABEL, PLAIN, Choice, gives_numbers, names_of, ranked
 from ..inference.arguments import PredictArguments
 from ..inference.batches import Job, uncounted
 from ..inference.classification import explain
@@ -39,23 +40,27 @@ def first_of(words: Counter[str]) -> str:
 class Classification(Answerer):
     """Labels with their probabilities, or numbers.
 
-    pipe: a `Classifier`. explains: files get the contributions of words.
-    unsure, long: the texts without a label, and those with more words than explained.
+    pipe: a `Classifier`. choice: what answers to rows of files have. explains: the contributions of words, too.
+    unsure, long, unknown: the texts without a label, those with more words than explained, and those mostly of unknown
+    tokens. unseen: the texts with each word that the model has not seen.
     """
 
     name: ClassVar[str] = "classify"
     summary: ClassVar[str] = (
         "Classify texts. The response to a text has the labels with their probabilities, most likely first."
     )
+    choice: Choice = PLAIN
     explains: bool = False
     unsure: int = 0
     long: int = 0
+    unknown: int = 0
+    unseen: Counter[str] = field(default_factory=Counter)
 
     @classmethod
     def load(cls, arguments: PredictArguments, limits: Mapping[str, int] | None = None) -> "Classification":
         """Load a classifier, of pairs if the arguments name two columns; or the linear model of a folder."""
         of_these = PairClassification if arguments.has_pairs else cls
-        return of_these(load_any(arguments), {"top_k": MORE_THAN_ANY}, explains=arguments.explain)
+        return of_these(load_any(arguments), {"top_k": MORE_THAN_ANY}, {}, arguments.choice, arguments.explain)
 
     @staticmethod
     def sample(pipe: Any, *texts: str) -> str:
@@ -65,6 +70,11 @@ class Classification(Answerer):
     @property
     def config(self) -> Any:
         return self.pipe.model.config
+
+    @property
+    def is_multiple(self) -> bool:
+        """Whether a text has any number of labels."""
+        return self.config.problem_type == MULTI_LABEL
 
     @property
     def options(self) -> Mapping[str, Option]:
@@ -81,8 +91,7 @@ class Classification(Answerer):
         outputs = one_or_several(array(record({"label": {"enum": names}, "score": {"type": "number"}})))
         added = {"unseen": one_or_several(array({"type": "string"}))}
         if not gives_numbers(self.config):
-            is_multi = self.config.problem_type == MULTI_LABEL
-            added["labels"] = one_or_several(array({"enum": names}) if is_multi else {"enum": [*names, None]})
+            added["labels"] = one_or_several(array({"enum": names}) if self.is_multiple else {"enum": [*names, None]})
         return response(outputs, added)
 
     def encode(self, texts: Sequence[Any], options: Mapping[str, Any]) -> list[Job | None]:
@@ -90,8 +99,7 @@ class Classification(Answerer):
             return self.pipe.read([text if isinstance(text, str) else from_fields(text) for text in texts])
 
     def run(self, jobs: Sequence[Job]) -> list[Answer]:
-        scores = to_scores(self.pipe.logits([job.features for job in jobs]), self.config)
-        return [ranked(names_of(self.config), each) for each in scores]
+        return list(map(ranked, self.pipe.scores(jobs)))
 
     def shape(self, answers: Sequence[Answer], is_list: bool, options: Mapping[str, Any]) -> Any:
         """Return the labels of one text, or a list of those of each."""
@@ -105,15 +113,9 @@ class Classification(Answerer):
         """Return the words that the model has not seen, and the labels that predict would write."""
         found: dict[str, list[Any]] = {"unseen": [list(job.unseen) if job else [] for job in jobs]}
         if not gives_numbers(self.config):
-            choice = Choice(threshold=options.get("threshold"))
-            found["labels"] = [self._chosen(answer, choice) for answer in answers]
+            choice, none = Choice(threshold=options.get("threshold")), [] if self.is_multiple else None
+            found["labels"] = [choice.answer(each, self.config)[0] if each else none for each in answers]
         return found
-
-    def _chosen(self, answer: Answer, choice: Choice) -> Any:
-        """Return the most likely label, None below the threshold; of a multi-label model, all that are kept."""
-        if self.config.problem_type == MULTI_LABEL:
-            return [each["label"] for each in answer if choice.keeps(each["score"])]
-        return answer[0]["label"] if answer and answer[0]["score"] >= (choice.threshold or 0) else None
 
     # Rows of files
 
@@ -142,27 +144,36 @@ class Classification(Answerer):
         return names_of(self.config)
 
     def lines(self, rows: Sequence[FileRow]) -> Iterable[dict[str, Any]]:
-        classifier, texts = self.pipe, [text for _, text, _ in rows]
-        words: Sequence[Any] = [None] * len(texts)
-        answers = classifier.classify(texts, uncounted if self.explains else self.progress)
+        texts, words = [text for _, text, _ in rows], list[Any]()
+        jobs = self.encode(texts, {})
+        self._count(jobs)
+        every = self.pipe.answer(jobs, uncounted if self.explains else self.progress)
         if self.explains:
-            words = explain(classifier, texts, self.progress)
+            words = explain(self.pipe, texts, self.progress)
             self.long += sum(map(has_more_words, texts))
-        for (row, text, kept), (label, score, *top), each in zip(rows, answers, words):
-            answer = {"label": label, "score": score, "words": each, "top": top[0] if top else None}
+        for (row, text, kept), scores, each in zip_longest(rows, every, words):
+            label, score = self.choice.answer(scores, self.config) if scores else (None, None)
+            top = ranked(scores)[: self.choice.listed(len(scores))] if scores else None
             self.unsure += label in (None, []) and score is not None
+            answer = {"label": label, "score": score, "words": each, "top": top}
             yield {**answer, "text_pair": "", **as_fields(text), **kept, "row": row}
+
+    def _count(self, jobs: Sequence[Job | None]) -> None:
+        read = [job for job in jobs if job]
+        self.empty += len(jobs) - len(read)
+        self.cut += sum(job.truncated for job in read)
+        self.unknown += sum(job.is_unknown for job in read)
+        self.unseen.update(word for job in read for word in job.unseen)
 
     @property
     def counts(self) -> dict[str, int]:
-        classifier = self.pipe
         return {
             "texts without a label, as none reaches --threshold": self.unsure,
             f"texts of which only the first {MOST_WORDS} words are explained": self.long,
-            "rows without text, which get no label or score": classifier.empty,
-            f"texts truncated to {classifier.limit} tokens": classifier.cut,
-            "texts of which at least half the tokens are unknown to the model": classifier.unknown,
-            f"words that the model has not seen ({first_of(classifier.unseen)})": len(classifier.unseen),
+            "rows without text, which get no label or score": self.empty,
+            f"texts truncated to {self.pipe.limit} tokens": self.cut,
+            "texts of which at least half the tokens are unknown to the model": self.unknown,
+            f"words that the model has not seen ({first_of(self.unseen)})": len(self.unseen),
         }
 
 
@@ -182,14 +193,13 @@ class ClassifierPage(Page):
     def __init__(self, task: Any, arguments: PredictArguments) -> None:
         super().__init__(task, arguments)
         self.fields = pair_columns(arguments.model) or self.fields
-        self.classifier, self.config = self.answerer.pipe, self.answerer.config
-        self.is_multiple = self.config.problem_type == MULTI_LABEL
-        labels = {**self.outputs[0][1], "show_heading": not self.is_multiple}
+        self.classifier, config = self.answerer.pipe, self.answerer.config
+        labels = {**self.outputs[0][1], "show_heading": not self.answerer.is_multiple}
         self.outputs = ("Label", labels), ("Markdown", {})
-        if gives_numbers(self.config):
-            numbers = [("Number", {"label": name}) for name in names_of(self.config)]
+        if gives_numbers(config):
+            numbers = [("Number", {"label": name}) for name in names_of(config)]
             self.action, self.outputs = RATE, (*numbers, ("Markdown", {}))
-        elif len(self.fields) == 1 and not self.is_multiple:  # the words contribute to one answer
+        elif len(self.fields) == 1 and not self.answerer.is_multiple:  # the words contribute to one answer
             self.later = Later("words", self.words, ("HighlightedText", {"label": WORDS, "show_legend": True}))
 
     @classmethod
@@ -207,22 +217,21 @@ class ClassifierPage(Page):
 
     def answer(self, *values: Any) -> list[Any]:
         """Return the scores, most likely first, or the numbers; and a note, such as about a truncated text."""
-        choice = Choice(None if self.action == RATE else ALL)
-        classifier = replace(self.classifier, choice=choice, cut=0, unseen=Counter())
-        _, score, *top = classifier.classify([of_parts(values)], uncounted)[0]
-        if score is None:
+        (job,) = self.classifier.read([of_parts(values)])
+        if job is None:
             raise DataError(f"{self.fields[0]}: has no tokens of the model; write something else")
-        note = CUT.format(limit=classifier.limit) if classifier.cut else ""
-        if classifier.unseen:
-            note += f" The model has not seen: {first_of(classifier.unseen)}."
-        if not top:
-            return [*(score if isinstance(score, list) else [score]), note]
-        scores = {each["label"]: each["score"] for each in top[0]}
+        [found] = self.classifier.scores([job])
+        note = CUT.format(limit=self.classifier.limit) if job.truncated else ""
+        if job.unseen:
+            note += f" The model has not seen: {first_of(Counter(job.unseen))}."
+        if self.action == RATE:
+            return [*(each["score"] for each in found), note]
+        scores = {each["label"]: each["score"] for each in ranked(found)}
         if self.later and has_more_words(values[0]):
             note += MORE_WORDS
-        return [scores, note if self.is_multiple else f"Probability: {max(scores.values()):.4f}. {note}"]
+        return [scores, note if self.answerer.is_multiple else f"Probability: {max(scores.values()):.4f}. {note}"]
 
     def words(self, text: str) -> list[tuple[str, float | None]]:
         """Return each word with its contribution, in the order of the text."""
-        found = explain(self.classifier, [text], uncounted)[0] or []
+        found = explain(self.classifier, [text])[0] or []
         return [(each["word"], each["contribution"]) for each in found]
