@@ -1,8 +1,10 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Texts in batches of similar length, and their answers in the order of the texts."""
 
-from collections.abc import Callable, Sequence
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -36,6 +38,17 @@ def check_finite(*logits: torch.Tensor) -> None:
     """Raise `DataError` for logits that are no numbers."""
     if not all(each.isfinite().all() for each in logits):
         raise DataError("the model returns NaN or infinity: its weights are damaged; train it again")
+
+
+@contextmanager
+def failing_on(what: str) -> Iterator[None]:
+    """Turn the errors of a model into a `DataError` that says what it fails on."""
+    try:
+        yield
+    except (RuntimeError, IndexError, ValueError, OverflowError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"the model fails {what}: {textwrap.shorten(str(error), 240)}") from error
 
 
 def uncounted(texts: int) -> None:

@@ -1,7 +1,6 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Classify texts in batches, and explain the answers by the words."""
 
-import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,10 +12,9 @@ from ..bridges.model_limits import NO_LIMIT
 from ..data.columns import is_missing
 from ..data.encoded_texts import in_chunks, shortened_lists
 from ..data.text_pairs import parts_of, text_lists
-from ..utils.errors import DataError
 from .answers import Scored, to_scores
 from .arguments import PredictArguments
-from .batches import Job, check_finite, in_batches, uncounted
+from .batches import Job, check_finite, failing_on, in_batches, uncounted
 from .explanations import contributions, with_and_without
 from .loading import load_head, set_length
 
@@ -87,12 +85,10 @@ class Classifier:
     @torch.inference_mode()
     def logits(self, features: list[Any]) -> torch.Tensor:
         """Return the logits (B, C) of one batch, whose first text is the longest. Raises `DataError` for NaN."""
-        try:
+        size = f"{len(features)} texts of up to {len(features[0]['input_ids'])} tokens (--batch_size, --max_length)"
+        with failing_on(f"on {size}"):
             inputs = DataCollatorWithPadding(self.tokenizer)(features)
             logits = self.model(**{name: tensor.to(self.device) for name, tensor in inputs.items()}).logits
-        except (RuntimeError, IndexError, ValueError) as error:
-            size = f"{len(features)} texts of up to {len(features[0]['input_ids'])} tokens (--batch_size, --max_length)"
-            raise DataError(f"the model fails on {size}: {textwrap.shorten(str(error), 240)}") from error
         check_finite(logits)
         return logits.float().cpu()
 

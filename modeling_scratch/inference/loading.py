@@ -31,8 +31,6 @@ from ..tasks import CLASSIFY, action_in, action_of, named
 from ..utils.errors import DataError, panics_as_errors
 from .arguments import PredictArguments
 
-REDUCED = ("bfloat16", "int8")
-
 
 def saved_action(name: str) -> str:
     """Return what a model of a folder or of the Hub does by its config.json. Linear and unknown ones classify."""

@@ -88,14 +88,12 @@ class Answerer(ABC):
         """The answer to an empty text."""
         return []
 
-    def is_empty(self, text: Any) -> bool:
-        """Return whether a text has no visible character."""
-        return isinstance(text, str) and is_missing(text)
-
     def encode(self, texts: Sequence[Any], options: Mapping[str, Any]) -> list[Job | None]:
         """Tokenise texts into jobs, None for empty texts. Raises `ValueError` if the tokenizer fails on a text."""
         with panics_as_errors():
-            return [None if self.is_empty(text) else self._encode(text, options) for text in texts]
+            return [
+                None if isinstance(text, str) and is_missing(text) else self._encode(text, options) for text in texts
+            ]
 
     def _encode(self, text: Any, options: Mapping[str, Any]) -> Job:
         """Tokenise a text."""
@@ -163,6 +161,10 @@ class Answerer(ABC):
     def counts(self) -> dict[str, int]:
         """What was counted, in words."""
         return {}
+
+
+def _is_empty(text: Any) -> bool:
+    return isinstance(text, str) and is_missing(text)
 
 
 def response(outputs: Schema, added: Mapping[str, Schema] | None = None) -> Schema:

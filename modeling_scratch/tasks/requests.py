@@ -86,9 +86,6 @@ class Inputs:
         texts = [text[: self.max_characters] for text in EXAMPLES[: self.max_texts]]
         return [texts[0], texts]
 
-    def characters(self, text: Any) -> int:
-        return len(text)
-
 
 @dataclass(frozen=True)
 class Pairs(Inputs):
@@ -113,6 +110,3 @@ class Pairs(Inputs):
     def examples(self) -> list[Any]:
         pair = {name: text[: self.max_characters] for name, text in zip(self.names, self.texts)}
         return [pair, [pair]]
-
-    def characters(self, text: Any) -> int:
-        return sum(map(len, text.values()))

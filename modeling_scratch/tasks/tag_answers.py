@@ -2,7 +2,6 @@
 """What taggers answer: the entities of texts, or the labels of their words."""
 
 import copy
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +15,7 @@ from ..bridges.model_sources import with_padding
 from ..data.tables import select
 from ..data.tagged_sentences import are_entities, read_words, words_column
 from ..inference.arguments import PredictArguments
-from ..inference.batches import Job, check_finite
+from ..inference.batches import Job, check_finite, failing_on
 from ..inference.loading import load_head, set_length
 from ..inference.pieces import entities_of, words_of
 from ..utils.errors import DataError, counted
@@ -115,11 +114,8 @@ class Tagger(Answerer):
 
     def run(self, jobs: Sequence[Job]) -> list[Answer]:
         texts = [job.features["text"] for job in jobs]
-        try:
+        with failing_on(f"on {counted(len(texts), 'text')} (--batch_size, --max_length)"):
             found: Any = self.pipe(texts, batch_size=len(texts))
-        except (RuntimeError, IndexError, ValueError) as error:
-            what = f"the model fails on {counted(len(texts), 'text')} (--batch_size, --max_length)"
-            raise DataError(f"{what}: {textwrap.shorten(str(error), 240)}") from error
         pieces_of = entities_of if self.finds_entities else words_of
         return [pieces_of(text, each) for text, each in zip(texts, found)]
 

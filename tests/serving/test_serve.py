@@ -350,7 +350,7 @@ def test_other_routes_are_told_apart(client):
     assert (response.status_code, "POST /classify" in response.json()["error"]) == (404, True)
     assert client.get("/classify").status_code == 405
     assert client.get("/any/thing").status_code == 404
-    assert metric(client, 'serve_requests_total{route="other",status="404"}') == 1
+    assert metric(client, 'serve_requests_total{route="other",status="404"}') == 2
     assert client.get("/health").json() == {"status": "ok", "route": "/classify"}
 
 

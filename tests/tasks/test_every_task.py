@@ -161,7 +161,7 @@ def test_what_cannot_be_is_refused_before_anything_is_written(
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("name", tasks.ROUTES)
+@pytest.mark.parametrize("name", ["classify", *CASES])
 def test_a_task_is_found_by_its_head_and_by_its_program(name: str) -> None:
     task = tasks.named(name)
     head = task.card.use.auto_class.removeprefix("AutoModel")
