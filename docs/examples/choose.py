@@ -18,7 +18,7 @@ from transformers import AutoModelForSequenceClassification, DataCollatorWithPad
 from ..data.questions import QuestionData, QuestionDataArguments, asked_rows, load_questions
 from ..inference.arguments import PredictArguments
 from ..inference.batches import Job
-from ..inference.loading import load_head, set_length
+from ..inference.loading import load_head
 from ..run.arguments import HeadTrainingArguments
 from ..run.encoder_models import HeadModelArguments, model_with_head, tokenizer_of_head
 from . import RECORDED
@@ -26,6 +26,8 @@ from .answerer import Answerer, FileRow, response
 from .base import Curve, Encoded, Task, Training
 from .card import Card, Use
 from .requests import one_or_several, record
+
+LOGITS = 'model(**tokenizer(text, return_tensors="pt")).logits'
 
 
 def pairs_of(question: str, context: str) -> tuple[list[str], list[str]]:
@@ -42,7 +44,6 @@ class Chooser(Answerer):
     @classmethod
     def load(cls, arguments: PredictArguments, limits: Mapping[str, int] | None = None) -> "Chooser":
         model, tokenizer = load_head(arguments, AutoModelForSequenceClassification, "not trained to choose")
-        set_length(arguments, tokenizer, model.config)
         return cls(TextClassificationPipeline(model=model, tokenizer=tokenizer), batch_size=arguments.batch_size)
 
     @classmethod
@@ -54,7 +55,7 @@ class Chooser(Answerer):
         questions, choices = pairs_of(**text)
         encoded = self.pipe.tokenizer(questions, choices, truncation=True)
         rows = [dict(zip(encoded, values)) for values in zip(*encoded.values())]
-        ids = [token for row in rows for token in row["input_ids"]]
+        ids = [token for row in encoded["input_ids"] for token in row]
         return Job({"input_ids": ids, "rows": rows, "choices": choices}, len(ids))
 
     @torch.inference_mode()
@@ -62,7 +63,7 @@ class Chooser(Answerer):
         rows = [row for job in jobs for row in job.features["rows"]]
         logits = self.pipe.model(**DataCollatorWithPadding(self.pipe.tokenizer)(rows).to(self.pipe.device)).logits
         of_jobs = logits.flatten().split([len(job.features["rows"]) for job in jobs])
-        best = [each.softmax(-1).max(-1) for each in of_jobs]
+        best = (each.softmax(-1).max(-1) for each in of_jobs)
         return [{"answer": job.features["choices"][at], "score": p.item()} for job, (p, at) in zip(jobs, best)]
 
 
@@ -72,24 +73,24 @@ def loss_of_choices(outputs: Any, labels: Tensor, num_items_in_batch: Any = None
     return total / (len(labels) if num_items_in_batch is None else num_items_in_batch)
 
 
+def of_questions(logits: Tensor, labels: Tensor) -> Tensor:
+    return logits.view(len(labels), -1)  # one row a question, as Trainer counts them
+
+
 class Choosing(Task):
-    name, refusal, answering, samples = "choose", "the model chooses answers", Chooser, 0
+    name, refusal, answering = "choose", "the model chooses answers", Chooser
     card = Card(
         "A model that chooses the right one of several answers to a question.",
-        Use(
-            *["text-classification"] * 2, "AutoModelForSequenceClassification",
-            'model(**tokenizer(text, return_tensors="pt")).logits',
-        ),
-        unit="questions",
-        scores={"accuracy": "accuracy"},
+        Use(*["text-classification"] * 2, "AutoModelForSequenceClassification", LOGITS),
+        unit="questions", scores={"accuracy": "accuracy"},
     )  # fmt: skip
     arguments = HeadModelArguments, QuestionDataArguments, HeadTrainingArguments
     best_by, curve = ("accuracy", True), Curve("loss (nats)", "eval_accuracy", "accuracy")
     read, build_tokenizer = staticmethod(load_questions), staticmethod(tokenizer_of_head)
 
     def build_model(self, options: Any, data: QuestionData, tokenizer: Any) -> Any:
-        about: dict[str, Any] = {"problem_type": "regression", "has_pairs": True}
-        model = model_with_head(options, tokenizer, ["score"], "ForSequenceClassification", **about)
+        about = {"head": "ForSequenceClassification", "problem_type": "regression", "has_pairs": True}
+        model = model_with_head(options, tokenizer, ["score"], **about)
         model.config.task_specific_params = {RECORDED: self.name}  # the head is that of classifiers
         return model
 
@@ -108,21 +109,14 @@ class Choosing(Task):
             flat = [dict(zip(names, values)) for row in rows for values in zip(*(row[name] for name in names))]
             return {**pad(flat), "labels": torch.tensor([row["labels"] for row in rows])}
 
-        return {
-            "data_collator": collate,
-            "compute_loss_func": loss_of_choices,
-            "preprocess_logits_for_metrics": lambda logits, labels: logits.view(len(labels), -1),  # one row a question
-        }
+        by_question = {"compute_loss_func": loss_of_choices, "preprocess_logits_for_metrics": of_questions}
+        return {"data_collator": collate, **by_question}
 
     def metrics(self, training: Training, split: str) -> Callable[..., dict[str, float]]:
-        def compute(prediction: Any) -> dict[str, float]:
-            return {"accuracy": float((prediction.predictions.argmax(-1) == prediction.label_ids).mean())}
-
-        return compute
+        return lambda found: {"accuracy": float((found.predictions.argmax(-1) == found.label_ids).mean())}
 
     def baselines(self, training: Training, split: str) -> list[dict[str, Any]]:
-        choices = training.data.splits[split][0].context.splitlines()
-        return [{"name": "chance", "accuracy": 1 / len(choices)}]
+        return [{"name": "chance", "accuracy": 1 / len(training.data.splits[split][0].context.splitlines())}]
 
 
 TASK = Choosing()

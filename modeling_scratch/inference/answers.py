@@ -45,10 +45,10 @@ class Choice:
 
         Below the threshold, the label is None. Of a multi-label model, the lists have the labels that are kept.
         """
-        if config.problem_type == MULTI_LABEL or gives_numbers(config):
+        if is_multi_label(config) or gives_numbers(config):
             kept = [each for each in scores if gives_numbers(config) or self.keeps(each["score"])]
             labels, values = [each["label"] for each in kept], [each["score"] for each in kept]
-            is_list = config.problem_type == MULTI_LABEL or len(scores) > 1
+            is_list = is_multi_label(config) or len(scores) > 1
             return (labels, values) if is_list else (labels[0], values[0])
         best = max(scores, key=lambda each: each["score"])
         return best["label"] if best["score"] >= (self.threshold or 0) else None, best["score"]
@@ -59,6 +59,11 @@ class Choice:
 
 
 PLAIN = Choice()  # only the most likely label
+
+
+def is_multi_label(config: Any) -> bool:
+    """Return whether a text has any number of a model's labels."""
+    return config.problem_type == MULTI_LABEL
 
 
 def gives_numbers(config: Any) -> bool:
@@ -81,7 +86,7 @@ def to_scores(logits: torch.Tensor, config: Any) -> list[list[Scored]]:
 
     They have the digits that tell them apart in their dtype: 0.7 of float32, not 0.699999988079071.
     """
-    if config.problem_type == MULTI_LABEL or (config.num_labels == 1 and not gives_numbers(config)):
+    if is_multi_label(config) or (config.num_labels == 1 and not gives_numbers(config)):
         logits = logits.sigmoid()  # of one class, as the pipeline does
     elif not gives_numbers(config):
         logits = logits.softmax(-1)

@@ -16,7 +16,7 @@ from .answers import Scored, to_scores
 from .arguments import PredictArguments
 from .batches import Job, check_finite, failing_on, in_batches, uncounted
 from .explanations import contributions, with_and_without
-from .loading import load_head, set_length
+from .loading import load_head
 
 
 def is_empty(text: str) -> bool:
@@ -117,6 +117,5 @@ def load_classifier(arguments: PredictArguments) -> Classifier:
     """Load a classifier. Raises `DataError` as `load_head` does."""
     what = "not a trained text classifier"
     model, tokenizer = load_head(arguments, AutoModelForSequenceClassification, what, arguments.check_model)
-    set_length(arguments, tokenizer, model.config)
     limit = tokenizer.model_max_length if tokenizer.model_max_length < NO_LIMIT else None
     return Classifier(model, tokenizer, limit, arguments.batch_size)

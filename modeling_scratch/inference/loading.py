@@ -59,7 +59,7 @@ def to_precision(model: Any, precision: str) -> Any:
         return quantize_dynamic(model, names, dtype=torch.qint8)
 
 
-def set_length(arguments: PredictArguments, tokenizer: Any, config: Any) -> None:
+def _set_length(arguments: PredictArguments, tokenizer: Any, config: Any) -> None:
     """Let the tokenizer truncate at --max_length, or else where the model has to.
 
     Raises `DataError` for more tokens than learned positions, and for no more than the special tokens.
@@ -93,7 +93,9 @@ def loading_errors(option: str, name: str) -> Iterator[None]:
 def load_head(
     arguments: PredictArguments, auto_class: Any, untrained: str, check: Callable[[Any], object] | None = None
 ) -> tuple[Any, Any]:
-    """Load a model and its tokenizer. Raises `DataError` for a checkpoint without trained head or tokenizer.
+    """Load a model and its tokenizer, which truncates where --max_length says, or else where the model has to.
+
+    Raises `DataError` for a checkpoint without trained head or tokenizer.
 
     untrained: the words for a model without trained head. check: raises an error for a configuration that does not fit.
     """
@@ -110,6 +112,7 @@ def load_head(
         check_tokenizer(tokenizer)
     read_special_tokens(tokenizer, arguments.allow_special_tokens or None)
     ask_for_mask(tokenizer, model)
+    _set_length(arguments, tokenizer, model.config)
     return to_precision(move(model.eval(), arguments.device), arguments.precision), tokenizer
 
 

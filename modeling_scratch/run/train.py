@@ -26,6 +26,7 @@ from .run_folder import alone, delete_set_aside
 from .search import of_trial, search, with_dropout
 from .trainer import RunTrainer
 
+SAMPLES = 3  # texts that a saved model answers at the end
 LONGEST_TEXT = 80  # characters of a text that is answered at the end
 
 
@@ -174,8 +175,8 @@ def finish(task: Task, training: Training, trainer: RunTrainer) -> None:
         print(f"\n{report.text}")
     share(trainer, data.texts(split))
     if run.is_main:
-        if texts := data.texts(split)[: task.samples]:
-            print(answered(task, run.folder, texts, run.options.trust_remote_code))
+        if task.answering and task.answering.sample:
+            print(answered(task, run.folder, data.texts(split)[:SAMPLES], run.options.trust_remote_code))
         commands = next_commands(run.folder, data.texts("train")[0]) if task.answering else []
         print(f"\n{summary(trainer, run.checkpoint)}", *commands, sep="\n")
 

@@ -37,7 +37,7 @@ def task_of(arguments: PredictArguments, fault: str, is_served: bool = False) ->
 def load_page(arguments: PredictArguments) -> Page:
     """Load a model with what a page shows of it. Raises `DataError` for what does not load, or answers no texts."""
     with task_of(arguments, "has no head that answers texts; train one first") as task:
-        return task.load_page(arguments)
+        return task.page(task, arguments)
 
 
 def load_answerer(

@@ -26,8 +26,9 @@ class Answerer(ABC):
 
     name: the route, and summary: what it does. unit: what predict counts. fields: the names of the texts that a model
     reads at a time; of two, a request has what it `asks`, such as the example. column: of the answers in predict's
-    output. limits: the maxima of options of requests. defaults: arguments of the model that requests do not override.
-    batch_size: of `answer`, which counts the texts that are empty or cut, and tells `progress` how many are answered.
+    output. sample: returns what a pipeline answers to the texts behind it, as one line; None: a run shows none. limits:
+    the maxima of options of requests. defaults: arguments of the model that requests do not override. batch_size: of
+    `answer`, which counts the texts that are empty or cut, and tells `progress` how many are answered.
     """
 
     name: ClassVar[str]
@@ -37,6 +38,7 @@ class Answerer(ABC):
     asks: ClassVar[str] = "A pair of texts, or a list of these."
     example: ClassVar[tuple[str, str]] = "Loved it.", "It was good."
     column = "answer"
+    sample: ClassVar[Callable[..., str] | None] = None
     pipe: Any
     limits: dict[str, int] = field(default_factory=dict)
     defaults: dict[str, int] = field(default_factory=dict)
@@ -54,11 +56,6 @@ class Answerer(ABC):
     def settings(cls, config: Any) -> dict[str, Any]:
         """Return the arguments of the pipeline that a model was trained and evaluated with."""
         return {}
-
-    @staticmethod
-    def sample(pipe: Any, *texts: str) -> str:
-        """Return what a pipeline answers to a text, or to a pair, as one line."""
-        return str(pipe(*texts))
 
     # Texts of requests
 

@@ -98,8 +98,7 @@ class Task:
     arguments: dataclasses of options for the model and the data, and last Trainer's. scores: those of an evaluation,
     if they are always the same. best_by: the one that chooses the epoch, and whether greater is better; None if the
     options choose. predicts: whether the report reads Trainer's predictions. evaluates: where a run that reports one
-    of these splits is scored on validation at its end. curve: of the report. samples: how many texts the saved model
-    answers at the end. lab: None if the lab does not train it.
+    of these splits is scored on validation at its end. curve: of the report. lab: None if the lab does not train it.
     """
 
     name: ClassVar[str]
@@ -118,7 +117,6 @@ class Task:
     predicts: ClassVar[bool] = True
     evaluates: ClassVar[tuple[str, ...]] = ("test",)
     curve: ClassVar[Curve] = Curve("loss (nats)", "eval_loss", "loss")
-    samples: ClassVar[int] = 3
     lab: ClassVar[Comparison | None] = None
 
     @property
@@ -183,11 +181,3 @@ class Task:
         """Return the scores beside those of the baselines, and write further files to the run's folder."""
         evaluation = self.evaluate(training, split, predicted)
         return Report(self.card.report(evaluation), evaluation)
-
-    def load_page(self, arguments: Any) -> Page:
-        """Load a saved model with what a page shows of it."""
-        return self.page(self, arguments)
-
-    def explained_as(self, config: Any) -> str:
-        """Return what explanations call the task of a model."""
-        return self.explained

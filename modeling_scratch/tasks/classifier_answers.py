@@ -8,7 +8,7 @@ from itertools import zip_longest
 from typing import Any, ClassVar
 
 from ..data.text_pairs import TEXT_FIELDS, as_fields, check_single, from_fields, of_parts, pair_columns
-from ..inference.answers import ALL, MULTI_LABEL, PLAIN, Choice, gives_numbers, names_of, ranked
+from ..inference.answers import ALL, PLAIN, Choice, gives_numbers, is_multi_label, names_of, ranked
 from ..inference.arguments import PredictArguments
 from ..inference.batches import Job, uncounted
 from ..inference.classification import explain
@@ -72,11 +72,6 @@ class Classification(Answerer):
         return self.pipe.model.config
 
     @property
-    def is_multiple(self) -> bool:
-        """Whether a text has any number of labels."""
-        return self.config.problem_type == MULTI_LABEL
-
-    @property
     def options(self) -> Mapping[str, Option]:
         top_k = Option("The number of labels of a text, most likely first.", 2, 1, self.limits["top_k"], words=(ALL,))
         options: dict[str, Option] = {"top_k": top_k}
@@ -91,7 +86,9 @@ class Classification(Answerer):
         outputs = one_or_several(array(record({"label": {"enum": names}, "score": {"type": "number"}})))
         added = {"unseen": one_or_several(array({"type": "string"}))}
         if not gives_numbers(self.config):
-            added["labels"] = one_or_several(array({"enum": names}) if self.is_multiple else {"enum": [*names, None]})
+            added["labels"] = one_or_several(
+                array({"enum": names}) if is_multi_label(self.config) else {"enum": [*names, None]}
+            )
         return response(outputs, added)
 
     def encode(self, texts: Sequence[Any], options: Mapping[str, Any]) -> list[Job | None]:
@@ -113,7 +110,7 @@ class Classification(Answerer):
         """Return the words that the model has not seen, and the labels that predict would write."""
         found: dict[str, list[Any]] = {"unseen": [list(job.unseen) if job else [] for job in jobs]}
         if not gives_numbers(self.config):
-            choice, none = Choice(threshold=options.get("threshold")), [] if self.is_multiple else None
+            choice, none = Choice(threshold=options.get("threshold")), [] if is_multi_label(self.config) else None
             found["labels"] = [choice.answer(each, self.config)[0] if each else none for each in answers]
         return found
 
@@ -194,12 +191,12 @@ class ClassifierPage(Page):
         super().__init__(task, arguments)
         self.fields = pair_columns(arguments.model) or self.fields
         self.classifier, config = self.answerer.pipe, self.answerer.config
-        labels = {**self.outputs[0][1], "show_heading": not self.answerer.is_multiple}
+        labels = {**self.outputs[0][1], "show_heading": not is_multi_label(self.answerer.config)}
         self.outputs = ("Label", labels), ("Markdown", {})
         if gives_numbers(config):
             numbers = [("Number", {"label": name}) for name in names_of(config)]
             self.action, self.outputs = RATE, (*numbers, ("Markdown", {}))
-        elif len(self.fields) == 1 and not self.answerer.is_multiple:  # the words contribute to one answer
+        elif len(self.fields) == 1 and not is_multi_label(self.answerer.config):  # the words contribute to one answer
             self.later = Later("words", self.words, ("HighlightedText", {"label": WORDS, "show_legend": True}))
 
     @classmethod
@@ -229,7 +226,10 @@ class ClassifierPage(Page):
         scores = {each["label"]: each["score"] for each in ranked(found)}
         if self.later and has_more_words(values[0]):
             note += MORE_WORDS
-        return [scores, note if self.answerer.is_multiple else f"Probability: {max(scores.values()):.4f}. {note}"]
+        return [
+            scores,
+            note if is_multi_label(self.answerer.config) else f"Probability: {max(scores.values()):.4f}. {note}",
+        ]
 
     def words(self, text: str) -> list[tuple[str, float | None]]:
         """Return each word with its contribution, in the order of the text."""

@@ -13,7 +13,6 @@ from ..data.encoded_texts import encode_texts
 from ..data.labelled_texts import ReviewData, load_splits
 from ..data.splits import DataArguments
 from ..data.text_pairs import text_lists, texts_of
-from ..inference.answers import MULTI_LABEL, gives_numbers
 from ..report.classification_card import classification
 from ..run.classifier import load_demo, report_classifier
 from ..run.classifier_arguments import ClassifierModelArguments, ClassifierTrainingArguments
@@ -73,7 +72,8 @@ def logits_of(outputs: Any, labels: Tensor) -> Tensor:
 
 
 class Classifying(Task):
-    name, answering, page, card = "classify", Classification, ClassifierPage, CARDS[ONE_CLASS]
+    name, explained, card = "classify", "classification", CARDS[ONE_CLASS]
+    answering, page = Classification, ClassifierPage
     arguments = ClassifierModelArguments, DataArguments, SelfPretrainingArguments, ClassifierTrainingArguments
     lab = Comparison(
         presets.ENCODERS, "accuracy", ("loss",), "--ema_decay 0 --no_calibrate --num_train_epochs 1",
@@ -125,11 +125,6 @@ class Classifying(Task):
 
     def report(self, training: Training, trainer: Any, split: str, predicted: Any) -> Report:
         return report_classifier(training, trainer, predicted)
-
-    def explained_as(self, config: Any) -> str:
-        if gives_numbers(config):
-            return "regression"
-        return "multi-label" if config.problem_type == MULTI_LABEL or config.num_labels == 1 else "classification"
 
 
 TASK = Classifying()

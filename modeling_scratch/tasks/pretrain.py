@@ -128,7 +128,7 @@ class Pretraining(Task):
     card = PretrainingCard(DENOISED, Use(None, "seq2seq-generation", "AutoModelForSeq2SeqLM", REWRITTEN))
     arguments = PretrainingModelArguments, DocumentArguments, PretrainingArguments
     scores = "perplexity", "bits_per_character", "bits_per_byte"
-    best_by, predicts, evaluates, samples = None, False, ("validation",), 0
+    best_by, predicts, evaluates = None, False, ("validation",)
     lab = Comparison(presets.DECODERS, "loss", ("perplexity",), "--objective clm --validation_fraction 0.05")
     read = staticmethod(load_documents)
 

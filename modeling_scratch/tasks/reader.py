@@ -17,7 +17,7 @@ from ..data.tables import delimiter_notes
 from ..inference.answers import ALL
 from ..inference.arguments import PredictArguments
 from ..inference.batches import Job, check_finite, in_batches
-from ..inference.loading import load_head, set_length
+from ..inference.loading import load_head
 from ..question_answering import QuestionAnsweringPipeline
 from ..utils.errors import DataError
 from .answerer import MORE_THAN_ANY, Answerer, FileRow, recorded_settings, response
@@ -76,7 +76,6 @@ class Reader(Answerer):
     @classmethod
     def load(cls, arguments: PredictArguments, limits: Mapping[str, int] | None = None) -> "Reader":
         model, tokenizer = load_head(arguments, AutoModelForQuestionAnswering, "not trained to answer questions")
-        set_length(arguments, tokenizer, model.config)
         top_k = int(arguments.top_k or 1)
         return cls(model, tokenizer, None, arguments.batch_size, arguments.max_length, top_k)
 

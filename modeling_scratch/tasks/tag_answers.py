@@ -16,7 +16,7 @@ from ..data.tables import select
 from ..data.tagged_sentences import are_entities, read_words, words_column
 from ..inference.arguments import PredictArguments
 from ..inference.batches import Job, check_finite, failing_on
-from ..inference.loading import load_head, set_length
+from ..inference.loading import load_head
 from ..inference.pieces import entities_of, words_of
 from ..utils.errors import DataError, counted
 from .answerer import Answer, Answerer, FileRow, recorded_settings, response
@@ -71,7 +71,6 @@ class Tagger(Answerer):
     @classmethod
     def load(cls, arguments: PredictArguments, limits: Mapping[str, int] | None = None) -> "Tagger":
         model, tokenizer = load_head(arguments, AutoModelForTokenClassification, "not a trained tagger")
-        set_length(arguments, tokenizer, model.config)
         return cls(model, tokenizer, arguments.batch_size)
 
     @classmethod

@@ -98,7 +98,7 @@ class Translating(Task):
         ),
     )  # fmt: skip
     arguments = TranslationModelArguments, TranslationDataArguments, TranslationTrainingArguments
-    best_by, predicts, evaluates, samples = None, False, (), 0
+    best_by, predicts, evaluates = None, False, ()
     curve = Curve(
         "loss (nats per token; training: with smoothed labels)", "eval_bleu", "BLEU, validation, greedy", "{:.2f}"
     )
