@@ -148,11 +148,15 @@ class Answerer(ABC):
     def answer(self, texts: Sequence[Any]) -> list[Answer]:
         """Return the answer to each text. Batched by length, longest first."""
         jobs = self.encode(texts, {})
-        self.empty += jobs.count(None)
-        self.cut += sum(job.truncated for job in jobs if job)
+        self.count(jobs)
         limits = self.batch_size, self.pipe.device
         answers = in_batches(jobs, lambda job: job.tokens, self.run, *limits, self.progress)
         return [self.no_answer if answer is None else answer for answer in answers]
+
+    def count(self, jobs: Sequence[Job | None]) -> None:
+        """Count the texts of a file that are empty or cut."""
+        self.empty += jobs.count(None)
+        self.cut += sum(job.truncated for job in jobs if job)
 
     @property
     def counts(self) -> dict[str, int]:

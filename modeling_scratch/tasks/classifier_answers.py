@@ -143,7 +143,7 @@ class Classification(Answerer):
     def lines(self, rows: Sequence[FileRow]) -> Iterable[dict[str, Any]]:
         texts, words = [text for _, text, _ in rows], list[Any]()
         jobs = self.encode(texts, {})
-        self._count(jobs)
+        self.count(jobs)
         every = self.pipe.answer(jobs, uncounted if self.explains else self.progress)
         if self.explains:
             words = explain(self.pipe, texts, self.progress)
@@ -155,12 +155,10 @@ class Classification(Answerer):
             answer = {"label": label, "score": score, "words": each, "top": top}
             yield {**answer, "text_pair": "", **as_fields(text), **kept, "row": row}
 
-    def _count(self, jobs: Sequence[Job | None]) -> None:
-        read = [job for job in jobs if job]
-        self.empty += len(jobs) - len(read)
-        self.cut += sum(job.truncated for job in read)
-        self.unknown += sum(job.is_unknown for job in read)
-        self.unseen.update(word for job in read for word in job.unseen)
+    def count(self, jobs: Sequence[Job | None]) -> None:
+        super().count(jobs)
+        self.unknown += sum(job.is_unknown for job in jobs if job)
+        self.unseen.update(word for job in jobs if job for word in job.unseen)
 
     @property
     def counts(self) -> dict[str, int]:
