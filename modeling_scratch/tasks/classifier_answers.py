@@ -110,7 +110,8 @@ class Classification(Answerer):
         """Return the words that the model has not seen, and the labels that predict would write."""
         found: dict[str, list[Any]] = {"unseen": [list(job.unseen) if job else [] for job in jobs]}
         if not gives_numbers(self.config):
-            choice, none = Choice(threshold=options.get("threshold")), [] if is_multi_label(self.config) else None
+            choice = Choice(threshold=options.get("threshold"))
+            none: Any = [] if is_multi_label(self.config) else None
             found["labels"] = [choice.answer(each, self.config)[0] if each else none for each in answers]
         return found
 
