@@ -22,7 +22,6 @@ from ..tasks.base import Report, Task, Training
 from ..utils.errors import DataError
 from ..utils.terminal import told
 from .arguments import choose_epoch_on_validation
-from .classifier_arguments import ClassifierModelArguments, ClassifierTrainingArguments
 from .defaults import choose, complete, known_defaults, settings_text
 from .life_cycle import Run, rehearse
 from .problem_types import ONE_CLASS, check_options
@@ -67,13 +66,7 @@ def train_classifier(task: Task, model: Any, data_arguments: Any, options: Any, 
     carry_out(task, run, data, tokenizer_of(task, run, data), baselines, stages)
 
 
-def open_classifier(
-    task: Task,
-    model: ClassifierModelArguments,
-    data: Any,
-    options: SelfPretrainingArguments,
-    arguments: ClassifierTrainingArguments,
-) -> Run:
+def open_classifier(task: Task, model: Any, data: Any, options: SelfPretrainingArguments, arguments: Any) -> Run:
     """Open the run. A resumed one has the defaults that it was started with."""
     if known := known_defaults(arguments):
         model, arguments = complete(known, model, arguments)

@@ -1,5 +1,8 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""What classifiers answer, of single texts and of pairs: labels with scores, numbers, and the words that mattered."""
+"""What classifiers answer, of single texts and of pairs: labels with scores, numbers, and the words that mattered.
+
+And what their cards say.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,8 +17,11 @@ from ..inference.batches import Job, uncounted
 from ..inference.classification import explain
 from ..inference.explanations import MOST_WORDS, has_more_words
 from ..inference.linear_models import load_any
+from ..report.classification_card import classification
+from ..run.problem_types import NUMBER, ONE_CLASS, SEVERAL
 from ..utils.errors import DataError, panics_as_errors
 from .answerer import MORE_THAN_ANY, Answer, Answerer, FileRow, response
+from .card import Card, Results, Use
 from .page import CUT, Component, Later, Page, Space
 from .requests import Option, Schema, array, one_or_several, record
 
@@ -234,3 +240,39 @@ class ClassifierPage(Page):
         """Return each word with its contribution, in the order of the text."""
         found = explain(self.classifier, [text])[0] or []
         return [(each["word"], each["contribution"]) for each in found]
+
+
+# On a card
+
+
+PROBABILITIES = 'model(**tokenizer(text, truncation=True, return_tensors="pt")).logits.softmax(-1)'
+USE = Use("text-classification", "text-classification", "AutoModelForSequenceClassification", PROBABILITIES)
+
+
+class ClassificationCard(Card):
+    """The card of a model of one class per text, and those of other models by the problem type that a run records."""
+
+    def of(self, record: Mapping[str, Any]) -> Card:
+        return CARDS[record.get("problem_type") or ONE_CLASS]
+
+    def results(self, evaluation: Mapping[str, Any]) -> Results:
+        return classification(evaluation)
+
+
+CARDS = {
+    ONE_CLASS: ClassificationCard(
+        "A text classifier with the labels {labels}.",
+        USE,
+        ["It assigns one of its labels to every text, even if none applies."],
+    ),
+    SEVERAL: ClassificationCard(
+        "A text classifier that gives each text any number of the labels {labels}.",
+        USE._replace(answer=PROBABILITIES.replace("softmax(-1)", "sigmoid()")),
+    ),
+    NUMBER: ClassificationCard(
+        "A regression model that predicts a number for each text: {labels}.",
+        USE._replace(answer=PROBABILITIES.replace("softmax(-1)", "item()")),
+        ["It predicts a number for every text, even if none applies, also outside the range of the labels."],
+    ),
+}
+CARD = CARDS[ONE_CLASS]

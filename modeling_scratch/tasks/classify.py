@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Give texts, or pairs of texts, one of several labels, any number of them, or a number."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from itertools import chain
 from typing import Any
 
@@ -13,57 +13,15 @@ from ..data.encoded_texts import encode_texts
 from ..data.labelled_texts import ReviewData, load_splits
 from ..data.splits import DataArguments
 from ..data.text_pairs import text_lists, texts_of
-from ..report.classification_card import classification
 from ..run.classifier import load_demo, report_classifier
 from ..run.classifier_arguments import ClassifierModelArguments, ClassifierTrainingArguments
 from ..run.encoder_models import ModelArguments, build_model, build_tokenizer
-from ..run.problem_types import (
-    NUMBER,
-    ONE_CLASS,
-    PROBLEMS,
-    SEVERAL,
-    best_score,
-    start_head,
-    trainer_options,
-    weights_of,
-)
+from ..run.problem_types import PROBLEMS, best_score, start_head, trainer_options, weights_of
 from ..run.self_pretraining import SelfPretrainingArguments
 from ..run.temperature import calibrate
 from ..utils.errors import DataError, counted, one_line
 from .base import Comparison, Encoded, Report, Task, Training
-from .card import Card, Results, Use
-from .classifier_answers import Classification, ClassifierPage
-
-PROBABILITIES = 'model(**tokenizer(text, truncation=True, return_tensors="pt")).logits.softmax(-1)'
-USE = Use("text-classification", "text-classification", "AutoModelForSequenceClassification", PROBABILITIES)
-
-
-class ClassificationCard(Card):
-    """The card of a model of one class per text, and those of other models by the problem type that a run records."""
-
-    def of(self, record: Mapping[str, Any]) -> Card:
-        return CARDS[record.get("problem_type") or ONE_CLASS]
-
-    def results(self, evaluation: Mapping[str, Any]) -> Results:
-        return classification(evaluation)
-
-
-CARDS = {
-    ONE_CLASS: ClassificationCard(
-        "A text classifier with the labels {labels}.",
-        USE,
-        ["It assigns one of its labels to every text, even if none applies."],
-    ),
-    SEVERAL: ClassificationCard(
-        "A text classifier that gives each text any number of the labels {labels}.",
-        USE._replace(answer=PROBABILITIES.replace("softmax(-1)", "sigmoid()")),
-    ),
-    NUMBER: ClassificationCard(
-        "A regression model that predicts a number for each text: {labels}.",
-        USE._replace(answer=PROBABILITIES.replace("softmax(-1)", "item()")),
-        ["It predicts a number for every text, even if none applies, also outside the range of the labels."],
-    ),
-}
+from .classifier_answers import CARD, Classification, ClassifierPage
 
 
 def logits_of(outputs: Any, labels: Tensor) -> Tensor:
@@ -72,7 +30,7 @@ def logits_of(outputs: Any, labels: Tensor) -> Tensor:
 
 
 class Classifying(Task):
-    name, explained, card = "classify", "classification", CARDS[ONE_CLASS]
+    name, explained, card = "classify", "classification", CARD
     answering, page = Classification, ClassifierPage
     arguments = ClassifierModelArguments, DataArguments, SelfPretrainingArguments, ClassifierTrainingArguments
     lab = Comparison(
