@@ -62,7 +62,7 @@ def load_answerer(
         if compiles and "max_new_tokens" not in answerer.options:
             raise DataError("--compile: the model writes no texts token by token; leave it out")
         if compiles:
-            compile_generation(answerer.pipe.model)
+            compile_generation(answerer.pipe.model, is_dynamic=True)
         return _ready(answerer)
 
 

@@ -10,6 +10,7 @@ import pytest
 import torch
 import writers
 from model_cases import padded
+from native_models import NATIVES
 from serving import save_classifier, served
 from torch import Tensor
 
@@ -89,13 +90,23 @@ REQUESTS = [
 ]  # fmt: skip
 
 
+def native(tokenizer: Any) -> Any:
+    """A model of the library, whose own compiled call is used."""
+    ids = {"vocab_size": len(tokenizer), "max_position_embeddings": writers.POSITIONS}
+    ids |= {f"{name}_token_id": getattr(tokenizer, f"{name}_token_id") for name in ("pad", "eos", "bos")}
+    marian = next(each for each in NATIVES if (each.model_type, each.head[-10:]) == ("marian", "Generation"))
+    config = marian.config(**ids, decoder_start_token_id=tokenizer.pad_token_id)
+    return writers.lively(marian.model_class(config), tokenizer)
+
+
 @pytest.mark.slow
 @needs_compiler
-@pytest.mark.parametrize("tokenizer", [writers.words, writers.characters])
-def test_no_request_to_a_compiled_server_compiles(tokenizer: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["words", "characters", "native"])
+def test_no_request_to_a_compiled_server_compiles(name: str, tmp_path: Path) -> None:
     """Whatever its beams, its texts and their lengths: all was compiled before the server listens."""
-    made = tokenizer()
-    folder = writers.save(tmp_path, writers.translator(made, made), made)
+    tokenizer = writers.characters() if name == "characters" else writers.words()
+    model = native(tokenizer) if name == "native" else writers.translator(tokenizer, tokenizer)
+    folder = writers.save(tmp_path, model, tokenizer)
     torch.compiler.reset()
     answers = []
     for compiles in False, True:
