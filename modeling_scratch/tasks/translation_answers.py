@@ -16,7 +16,7 @@ from .answerer import Answer, Answerer, FileRow, response
 from .page import CUT, Component, GeneratorPage, Space, slider
 from .requests import Option, Schema, array, record
 
-MOST_WARMING = 8  # tokens of a translation that warms up a model
+WARMING = 7, 8  # tokens of the translations that warm up a model
 MOST_BEAMS = 8  # that a page can ask for
 UNFINISHED = "The text has no end: it was cut at {limit:,} tokens."
 MOST = {"num_beams": 1_000, "max_new_tokens": 1_000_000}  # of a file
@@ -86,16 +86,19 @@ class Translation(Answerer):
         """Yield one text, and several: what `compile_generation` compiles for one fits no others.
 
         All tokens are written, and no two sizes are equal: a graph that was traced with equal sizes fits these alone.
-        Where a tokenizer adds nothing to a text, one of a single token has graphs of its own, too.
+        All sizes come twice, since the library compiles once more for what has changed. Where a tokenizer adds nothing
+        to a text, one of a single token has graphs of its own, too.
         """
-        new = min(MOST_WARMING, self.limits["max_new_tokens"])
-        tokens, texts = [size for size in (3, 4, 5) if size != new][:2]
-        options = {**self.defaults, "num_beams": 1, "max_new_tokens": new, "min_new_tokens": new}
+        most = self.limits["max_new_tokens"]
+        sizes = iter(size for size in range(3, 10) if size not in (*WARMING, most))
         (job,) = filter(None, self.encode(["a"], {}))
-        for length in (tokens,) if self.pipe.tokenizer.num_special_tokens_to_add() else (tokens, 1):
-            features = {name: values.repeat(length)[:length] for name, values in job.features.items()}
-            for count in 1, texts:
-                yield [Job(features, length, options=tuple(options.items()))] * count
+        for new in (min(each, most) for each in WARMING):
+            tokens, texts = next(sizes), next(sizes)
+            options = {**self.defaults, "num_beams": 1, "max_new_tokens": new, "min_new_tokens": new}
+            for length in (tokens,) if self.pipe.tokenizer.num_special_tokens_to_add() else (tokens, 1):
+                features = {name: values.repeat(length)[:length] for name, values in job.features.items()}
+                for count in 1, texts:
+                    yield [Job(features, length, options=tuple(options.items()))] * count
 
     @property
     def counts(self) -> dict[str, int]:
