@@ -26,18 +26,13 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from modeling_scratch import tasks
 from modeling_scratch.inference.arguments import PredictArguments
-from modeling_scratch.inference.loading import saved_action
+from modeling_scratch.inference.predict import predict
 from modeling_scratch.utils.command_line import quiet_libraries, run_program
 
 
-def run(arguments: PredictArguments) -> None:
-    tasks.named(saved_action(arguments.model)).predict(arguments)
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
-    run_program(run, PredictArguments, __doc__, arguments)
+    run_program(predict, PredictArguments, __doc__, arguments)
 
 
 if __name__ == "__main__":

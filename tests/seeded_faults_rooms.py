@@ -206,8 +206,8 @@ TRAINING = (
 
 INFERENCE = (
     Fault(
-        "answers_in_the_order_of_batches", "inference/classification", "Classifier.classify",
-        "in zip(batch, to_answers(", "in zip(sorted(batch), to_answers(",
+        "answers_in_the_order_of_batches", "inference/batches", "in_batches",
+        "in zip(batch, run(", "in zip(sorted(batch), run(",
         "the answers of a batch go to other texts of it",
     ),
     Fault(
@@ -370,12 +370,12 @@ TASKS = (
         "each token of a name begins another entity",
     ),
     Fault(
-        "equal_to_the_baseline", "tasks/base", "headline",
+        "equal_to_the_baseline", "tasks/card", "headline",
         "if evaluation[score] > best[score]", "if evaluation[score] >= best[score]",
         "a tagger as good as the most frequent label of a word is not called so",
     ),
     Fault(
-        "first_tokens_not_recorded", "tasks/tag_answers", "settings_of",
+        "first_tokens_not_recorded", "tasks/tag_answers", "Tagger.settings",
         '"first" if recorded == "first" else "simple"', '"simple"',
         "a pipeline reads tokens that were never trained",
     ),
@@ -425,8 +425,8 @@ TASKS = (
         "the paper's learning rate upside down",
     ),
     Fault(
-        "empty_texts_shift_answers", "tasks/answerer", "Answerer.answer",
-        "answers[places[number]] = answer", "answers[number] = answer",
+        "empty_texts_shift_answers", "inference/batches", "in_batches",
+        "answers[read[number][0]] = answer", "answers[number] = answer",
         "behind an empty text, each text has the answer to the next one",
     ),
     Fault(
@@ -441,7 +441,7 @@ TASKS = (
     ),
     Fault(
         "notes_not_recorded", "run/train", "start",
-        "run.start(trainer, [*task.notes(data), *notes],", "run.start(trainer, notes,",
+        "run.start(trainer, [*of_data, *notes],", "run.start(trainer, notes,",
         "the record and the card do not say how the data were prepared",
     ),
     Fault(
@@ -505,7 +505,6 @@ FIRST = {
     "run/objectives": ("pretrain",),
     "run/defaults": ("defaults",),
     "inference/answers": ("predict",),
-    "inference/classification": ("predict",),
     "inference/generation": ("generate",),
     "inference/text_generators": ("translation", "generate"),
     "report/metrics": ("metrics",),
@@ -525,12 +524,12 @@ FIRST = {
     "serving/answerers": ("serve",),
     "tasks/tag": ("tag",),
     "tasks/tag_answers": ("tag",),
-    "tasks/base": ("tag",),
+    "tasks/card": ("tag",),
     "tasks/answer": ("answer",),
     "tasks/answer_windows": ("answer_windows",),
     "tasks/translate": ("translate",),
     "tasks/translation_model": ("translate", "figures"),
-    "tasks/answerer": ("tag",),
+    "inference/batches": ("tag", "predict"),
     "tasks/__init__": ("a_sixth_task",),
     "run/train": ("every_task", "answer", "translate", "model_card", "temperature"),
     "run/layout": ("layout", "push_to_hub"),

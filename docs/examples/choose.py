@@ -17,15 +17,17 @@ from transformers import AutoModelForSequenceClassification, DataCollatorWithPad
 
 from ..data.questions import QuestionData, QuestionDataArguments, asked_rows, load_questions
 from ..inference.arguments import PredictArguments
-from ..inference.loading import load_head, set_length
+from ..inference.batches import Job
+from ..inference.loading import load_head
 from ..run.arguments import HeadTrainingArguments
 from ..run.encoder_models import HeadModelArguments, model_with_head, tokenizer_of_head
 from . import RECORDED
-from .answerer import Answerer, Job, response
-from .base import Curve, Encoded, FileRow, Task, Training, Use
-from .requests import Inputs, Pairs, one_or_several, record
+from .answerer import Answerer, FileRow, response
+from .base import Curve, Encoded, Task, Training
+from .card import Card, Use
+from .requests import one_or_several, record
 
-FIELDS = "question", "context"
+LOGITS = 'model(**tokenizer(text, return_tensors="pt")).logits'
 
 
 def pairs_of(question: str, context: str) -> tuple[list[str], list[str]]:
@@ -34,18 +36,26 @@ def pairs_of(question: str, context: str) -> tuple[list[str], list[str]]:
 
 
 class Chooser(Answerer):
-    name, summary = "choose", "Choose the right one of several answers to a question."
+    name, unit, fields = "choose", "questions", ("question", "context")
+    summary = "Choose the right one of several answers to a question."
+    asks, example = "A question with its choices, one a line.", ("1 + 1?", "1\n2")
     answers = response(one_or_several(record({"answer": {"type": "string"}, "score": {"type": "number"}})))
-    samples = [{"question": "a", "context": "b\nc"}]
 
-    def inputs(self, max_texts: int, max_characters: int) -> Inputs:
-        return Pairs(max_texts, max_characters, FIELDS, "A question with its choices, one a line.", ("1 + 1?", "1\n2"))
+    @classmethod
+    def load(cls, arguments: PredictArguments, limits: Mapping[str, int] | None = None) -> "Chooser":
+        model, tokenizer = load_head(arguments, AutoModelForSequenceClassification, "not trained to choose")
+        return cls(TextClassificationPipeline(model=model, tokenizer=tokenizer), batch_size=arguments.batch_size)
+
+    @classmethod
+    def rows(cls, arguments: PredictArguments) -> Iterator[FileRow]:
+        for number, question, kept in asked_rows(arguments.input, arguments.form, arguments.kept):
+            yield number, dict(zip(cls.fields, question.pair.parts)), kept
 
     def _encode(self, text: Any, options: Mapping[str, Any]) -> Job:
         questions, choices = pairs_of(**text)
         encoded = self.pipe.tokenizer(questions, choices, truncation=True)
         rows = [dict(zip(encoded, values)) for values in zip(*encoded.values())]
-        ids = [token for row in rows for token in row["input_ids"]]
+        ids = [token for row in encoded["input_ids"] for token in row]
         return Job({"input_ids": ids, "rows": rows, "choices": choices}, len(ids))
 
     @torch.inference_mode()
@@ -53,7 +63,7 @@ class Chooser(Answerer):
         rows = [row for job in jobs for row in job.features["rows"]]
         logits = self.pipe.model(**DataCollatorWithPadding(self.pipe.tokenizer)(rows).to(self.pipe.device)).logits
         of_jobs = logits.flatten().split([len(job.features["rows"]) for job in jobs])
-        best = [each.softmax(-1).max(-1) for each in of_jobs]
+        best = (each.softmax(-1).max(-1) for each in of_jobs)
         return [{"answer": job.features["choices"][at], "score": p.item()} for job, (p, at) in zip(jobs, best)]
 
 
@@ -63,20 +73,24 @@ def loss_of_choices(outputs: Any, labels: Tensor, num_items_in_batch: Any = None
     return total / (len(labels) if num_items_in_batch is None else num_items_in_batch)
 
 
+def of_questions(logits: Tensor, labels: Tensor) -> Tensor:
+    return logits.view(len(labels), -1)  # one row a question, as Trainer counts them
+
+
 class Choosing(Task):
-    name, unit, refusal, fields, samples = "choose", "questions", "the model chooses answers", FIELDS, 0
-    arguments = HeadModelArguments, QuestionDataArguments, HeadTrainingArguments
-    best_by, loss, read = ("accuracy", True), staticmethod(loss_of_choices), staticmethod(load_questions)
-    purpose = "A model that chooses the right one of several answers to a question."
-    build_tokenizer, curve = staticmethod(tokenizer_of_head), Curve("loss (nats)", "eval_accuracy", "accuracy")
-    use = Use(
-        *["text-classification"] * 2, "AutoModelForSequenceClassification",
-        'model(**tokenizer(text, return_tensors="pt")).logits',
+    name, refusal, answering = "choose", "the model chooses answers", Chooser
+    card = Card(
+        "A model that chooses the right one of several answers to a question.",
+        Use(*["text-classification"] * 2, "AutoModelForSequenceClassification", LOGITS),
+        unit="questions", scores={"accuracy": "accuracy"},
     )  # fmt: skip
+    arguments = HeadModelArguments, QuestionDataArguments, HeadTrainingArguments
+    best_by, curve = ("accuracy", True), Curve("loss (nats)", "eval_accuracy", "accuracy")
+    read, build_tokenizer = staticmethod(load_questions), staticmethod(tokenizer_of_head)
 
     def build_model(self, options: Any, data: QuestionData, tokenizer: Any) -> Any:
-        kind: dict[str, Any] = {"problem_type": "regression", "has_pairs": True}
-        model = model_with_head(options, tokenizer, ["score"], "ForSequenceClassification", **kind)
+        about = {"head": "ForSequenceClassification", "problem_type": "regression", "has_pairs": True}
+        model = model_with_head(options, tokenizer, ["score"], **about)
         model.config.task_specific_params = {RECORDED: self.name}  # the head is that of classifiers
         return model
 
@@ -87,7 +101,7 @@ class Choosing(Task):
         labels = [each.context.splitlines().index(each.answers[0].text) for each in rows]
         return Encoded(datasets.Dataset.from_dict({**columns, "labels": labels}), [])
 
-    def collate(self, training: Training) -> Any:
+    def trainer(self, training: Training) -> dict[str, Any]:
         pad = DataCollatorWithPadding(training.tokenizer)
 
         def collate(rows: Sequence[dict[str, Any]]) -> dict[str, Tensor]:
@@ -95,29 +109,14 @@ class Choosing(Task):
             flat = [dict(zip(names, values)) for row in rows for values in zip(*(row[name] for name in names))]
             return {**pad(flat), "labels": torch.tensor([row["labels"] for row in rows])}
 
-        return collate
-
-    def kept_of(self, outputs: Any, labels: Tensor) -> Tensor:
-        return outputs.view(len(labels), -1)  # one row a question, as Trainer counts them
+        by_question = {"compute_loss_func": loss_of_choices, "preprocess_logits_for_metrics": of_questions}
+        return {"data_collator": collate, **by_question}
 
     def metrics(self, training: Training, split: str) -> Callable[..., dict[str, float]]:
-        def compute(prediction: Any) -> dict[str, float]:
-            return {"accuracy": float((prediction.predictions.argmax(-1) == prediction.label_ids).mean())}
-
-        return compute
+        return lambda found: {"accuracy": float((found.predictions.argmax(-1) == found.label_ids).mean())}
 
     def baselines(self, training: Training, split: str) -> list[dict[str, Any]]:
-        choices = training.data.splits[split][0].context.splitlines()
-        return [{"name": "chance", "accuracy": 1 / len(choices)}]
-
-    def load(self, arguments: PredictArguments, limits: Mapping[str, int] | None = None) -> Chooser:
-        model, tokenizer = load_head(arguments, AutoModelForSequenceClassification, "not trained to choose")
-        set_length(arguments, tokenizer, model.config)
-        return Chooser(TextClassificationPipeline(model=model, tokenizer=tokenizer), batch_size=arguments.batch_size)
-
-    def rows(self, arguments: PredictArguments) -> Iterator[FileRow]:
-        for number, question, kept in asked_rows(arguments.input, arguments.form, arguments.kept):
-            yield number, dict(zip(FIELDS, question.pair.parts)), kept
+        return [{"name": "chance", "accuracy": 1 / len(training.data.splits[split][0].context.splitlines())}]
 
 
 TASK = Choosing()

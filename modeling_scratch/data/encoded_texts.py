@@ -7,8 +7,7 @@ from typing import Any, TypeVar
 from datasets import Dataset, concatenate_datasets
 from transformers import PreTrainedTokenizerBase
 
-from ..utils.errors import DataError, counted, one_line
-from .text_pairs import text_lists, texts_of
+from .text_pairs import text_lists
 
 SLICE = 1_000  # texts
 # Texts are sorted by length within a chunk. Its size is a compromise between padding and memory.
@@ -61,17 +60,3 @@ def encode_texts(texts: Sequence[str], tokenizer: PreTrainedTokenizerBase) -> tu
         truncated += sum(bool(encoding.overflowing) for encoding in encoded.encodings or ())
         slices.append(Dataset.from_dict(dict(encoded)))
     return concatenate_datasets(slices), truncated
-
-
-def encode_rows(rows: Dataset, split: str, tokenizer: PreTrainedTokenizerBase, limit: int) -> tuple[Dataset, list[str]]:
-    """Return the rows of a split as input_ids, attention_mask and label, and a note on truncated texts.
-
-    limit: in tokens, to which texts are truncated.
-    """
-    tokenizer.model_max_length = limit
-    try:
-        columns, cut = encode_texts(texts_of(rows), tokenizer)
-    except Exception as error:  # of tokenizers: of no type of its own
-        raise DataError(f"{split}: the tokenizer cannot read the texts: {one_line(error)}") from error
-    notes = [f"{split}: truncated {counted(cut, 'text')} to {limit} tokens (--max_length)"] if cut else []
-    return columns.add_column("label", rows["label"][:]), notes

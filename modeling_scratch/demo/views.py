@@ -1,7 +1,6 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The inputs, the button and the answer of a model on the page."""
 
-import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from typing import Any
 
 import gradio
 
+from ..inference.batches import failing_on
 from ..tasks.page import Component, Page, boxes_of, label_of
 from ..utils.errors import DataError, one_line, panics_as_errors
 from .explanations import Explanations
@@ -21,13 +21,10 @@ ONE_AT_A_TIME: dict[str, Any] = {"concurrency_id": "model", "concurrency_limit":
 def in_words() -> Iterator[None]:
     """Show an error of a text or of the model on the page, as one sentence."""
     try:
-        with panics_as_errors():
+        with panics_as_errors(), failing_on("on this text"):
             yield
     except DataError as error:
         raise gradio.Error(escape(one_line(error), quote=False), print_exception=False) from None
-    except (RuntimeError, IndexError, ValueError, OverflowError) as error:
-        reason = escape(textwrap.shorten(str(error), 240), quote=False)
-        raise gradio.Error(f"the model fails on this text: {reason}", print_exception=False) from error
 
 
 def component(described: Component) -> Any:

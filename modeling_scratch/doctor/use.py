@@ -95,7 +95,7 @@ def pipelines(subject: Subject) -> None:
     From the object, and from a saved folder.
     """
     only_if(subject.head in (BASE, *PIPED) and not subject.permutes, "transformers has no pipeline for its task.")
-    task = "feature-extraction" if subject.head == BASE else named(subject.head).use.pipeline
+    task = "feature-extraction" if subject.head == BASE else named(subject.head).card.use.pipeline
     text = f"A {subject.tokenizer.mask_token}." if subject.head == FILL else TEXT
     only_if(subject.head != FILL or subject.tokenizer.mask_token, "The tokenizer has no mask token.")
     options: Any = {"max_new_tokens": 2} if subject.head == WRITE else {}

@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The answers of a classifier: from logits to labels with scores."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ from ..utils.errors import DataError
 
 ALL = "all"  # of --top_k
 MULTI_LABEL = "multi_label_classification"
-Scored = dict[str, Any]  # {"label": name, "score": probability}
+Scored = Mapping[str, Any]  # {"label": name, "score": probability}
 
 
 @dataclass(frozen=True)
@@ -40,12 +40,30 @@ class Choice:
         """Return whether a label of several is in the answer."""
         return score > 0.5 if self.threshold is None else score >= self.threshold
 
+    def answer(self, scores: Sequence[Scored], config: Any) -> tuple[Any, Any]:
+        """Return the most likely label and its score; lists of both for multi-label and multi-output models.
+
+        Below the threshold, the label is None. Of a multi-label model, the lists have the labels that are kept.
+        """
+        if is_multi_label(config) or gives_numbers(config):
+            kept = [each for each in scores if gives_numbers(config) or self.keeps(each["score"])]
+            labels, values = [each["label"] for each in kept], [each["score"] for each in kept]
+            is_list = is_multi_label(config) or len(scores) > 1
+            return (labels, values) if is_list else (labels[0], values[0])
+        best = max(scores, key=lambda each: each["score"])
+        return best["label"] if best["score"] >= (self.threshold or 0) else None, best["score"]
+
     def listed(self, classes: int) -> int:
         """Return how many of the classes are listed."""
         return classes if self.top_k == ALL else min(int(self.top_k or 0), classes)
 
 
 PLAIN = Choice()  # only the most likely label
+
+
+def is_multi_label(config: Any) -> bool:
+    """Return whether a text has any number of a model's labels."""
+    return config.problem_type == MULTI_LABEL
 
 
 def gives_numbers(config: Any) -> bool:
@@ -63,40 +81,19 @@ def names_of(config: Any) -> list[str]:
     return [config.id2label[label] for label in range(config.num_labels)]
 
 
-def to_scores(logits: torch.Tensor, config: Any) -> list[list[float]]:
-    """Convert logits (B, C) to probabilities, or to the numbers that they are, in the order of the classes.
+def to_scores(logits: torch.Tensor, config: Any) -> list[list[Scored]]:
+    """Convert logits (B, C) to the probabilities of the classes, or to the numbers that they are, in their order.
 
     They have the digits that tell them apart in their dtype: 0.7 of float32, not 0.699999988079071.
     """
-    if config.problem_type == MULTI_LABEL or (config.num_labels == 1 and not gives_numbers(config)):
+    if is_multi_label(config) or (config.num_labels == 1 and not gives_numbers(config)):
         logits = logits.sigmoid()  # of one class, as the pipeline does
     elif not gives_numbers(config):
         logits = logits.softmax(-1)
-    return logits.numpy().astype(str).astype(float).tolist()
+    names, rows = names_of(config), logits.numpy().astype(str).astype(float).tolist()
+    return [[{"label": name, "score": score} for name, score in zip(names, row)] for row in rows]
 
 
-def ranked(names: Sequence[str], scores: Sequence[float]) -> list[Scored]:
+def ranked(scores: Sequence[Scored]) -> list[Scored]:
     """Return the classes with their scores, the highest first."""
-    pairs = sorted(zip(names, scores), key=lambda pair: -pair[1])
-    return [{"label": name, "score": score} for name, score in pairs]
-
-
-def to_answers(logits: torch.Tensor, config: Any, choice: Choice = PLAIN) -> list[tuple]:
-    """Convert logits (B, C) to B pairs (label, score); lists of both for multi-label and multi-output models.
-
-    Below the threshold of `choice`, the label is None. Of a multi-label model, the lists have the labels that it keeps.
-    With top_k, each answer has a third item, a list of {"label", "score"}.
-    """
-    names = names_of(config)
-    return [_answer(names, scores, config, choice) for scores in to_scores(logits, config)]
-
-
-def _answer(names: list[str], scores: list[float], config: Any, choice: Choice) -> tuple:
-    least, best = choice.threshold or 0, max(scores)
-    answer: tuple = (names[scores.index(best)] if best >= least else None, best)
-    if gives_numbers(config):
-        answer = (names, scores) if len(scores) > 1 else (names[0], scores[0])
-    elif config.problem_type == MULTI_LABEL:
-        kept = [place for place, score in enumerate(scores) if choice.keeps(score)]
-        answer = [names[place] for place in kept], [scores[place] for place in kept]
-    return answer if choice.top_k is None else (*answer, ranked(names, scores)[: choice.listed(len(names))])
+    return sorted(scores, key=lambda each: -each["score"])

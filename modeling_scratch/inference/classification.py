@@ -1,11 +1,9 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Classify texts in batches, and explain the answers by the words."""
 
-import textwrap
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 from transformers import AutoModelForSequenceClassification, DataCollatorWithPadding
@@ -14,12 +12,11 @@ from ..bridges.model_limits import NO_LIMIT
 from ..data.columns import is_missing
 from ..data.encoded_texts import in_chunks, shortened_lists
 from ..data.text_pairs import parts_of, text_lists
-from ..fast.text_classification import batches_by_length
-from ..utils.errors import DataError
-from .answers import ALL, PLAIN, Choice, to_answers
+from .answers import Scored, to_scores
 from .arguments import PredictArguments
+from .batches import Job, check_finite, failing_on, in_batches, uncounted
 from .explanations import contributions, with_and_without
-from .loading import load_head, set_length
+from .loading import load_head
 
 
 def is_empty(text: str) -> bool:
@@ -36,55 +33,32 @@ def unseen_words(encoding: Any, unknown: int | None, parts: Sequence[str]) -> li
     return [word for word in dict.fromkeys(words) if any(map(str.isalnum, word))]
 
 
-class Reading(NamedTuple):
-    """A text as a classifier reads it. length: in tokens. is_unknown: at least half of it is unknown to the model."""
-
-    features: Any
-    length: int = 1
-    is_cut: bool = False
-    is_unknown: bool = False
-    unseen: Sequence[str] = ()
-
-
 @dataclass
 class Classifier:
-    """Classifies texts of files and of requests.
-
-    `classify` counts empty texts, those truncated to `limit` tokens, those mostly of unknown tokens, and the texts
-    with each word that the model has not seen.
-    """
+    """Classifies texts of files and of requests, which are truncated to `limit` tokens."""
 
     model: Any
     tokenizer: Any = None
     limit: int | None = None
     batch_size: int = 32
-    choice: Choice = PLAIN
-    empty: int = 0
-    cut: int = 0
-    unknown: int = 0
-    unseen: Counter[str] = field(default_factory=Counter)
 
     @property
     def device(self) -> torch.device:
         return self.model.device
 
-    def classify(self, texts: Sequence[str], progress: Callable[[int], object]) -> list[tuple]:
-        """Return what `to_answers` does for each text, None for empty ones. Batched by length, longest first."""
-        answers: list[tuple] = [(None,) * (2 if self.choice.top_k is None else 3)] * len(texts)
-        read = [(place, each) for place, each in enumerate(self.read(texts)) if each]
-        self.empty += len(texts) - len(read)
-        self.cut += sum(each.is_cut for _, each in read)
-        self.unknown += sum(each.is_unknown for _, each in read)
-        self.unseen.update(word for _, each in read for word in each.unseen)
-        progress(len(texts) - len(read))
-        for batch in batches_by_length([each.length for _, each in read], self.batch_size, self.device):
-            logits = self.logits([read[number][1].features for number in batch])
-            for number, answer in zip(batch, to_answers(logits, self.model.config, self.choice)):
-                answers[read[number][0]] = answer
-            progress(len(batch))
-        return answers
+    def classify(self, texts: Sequence[str], progress: Callable[[int], object] = uncounted) -> list[Any]:
+        """Return the scores of each text, None for empty ones. Batched by length, longest first."""
+        return self.answer(self.read(texts), progress)
 
-    def read(self, texts: Sequence[str]) -> list[Reading | None]:
+    def answer(self, jobs: Sequence[Job | None], progress: Callable[[int], object] = uncounted) -> list[Any]:
+        """Return the scores of each job, None for None."""
+        return in_batches(jobs, lambda job: job.tokens, self.scores, self.batch_size, self.device, progress)
+
+    def scores(self, batch: Sequence[Job]) -> list[list[Scored]]:
+        """Return the score of each class for each job of a batch, in the order of the classes."""
+        return to_scores(self.logits([job.features for job in batch]), self.model.config)
+
+    def read(self, texts: Sequence[str]) -> list[Job | None]:
         """Tokenise the texts, truncated to the limit; None for those without a visible character or a token."""
         lists = text_lists(texts) if self.limit is None else shortened_lists(texts, self.tokenizer, self.limit)
         encoded = self.tokenizer(*lists, truncation=self.limit is not None, max_length=self.limit, verbose=False)
@@ -96,41 +70,33 @@ class Classifier:
         rows = (dict(zip(encoded, values)) for values in zip(*encoded.values()))
         encodings = encoded.encodings or [None] * len(texts)
         return [
-            None if is_empty(text) or not row["input_ids"] else self._reading(text, row, encoding, is_cut)
+            None if is_empty(text) or not row["input_ids"] else self._job(text, row, encoding, is_cut)
             for text, row, encoding, is_cut in zip(texts, rows, encodings, are_cut)
         ]
 
-    def _reading(self, text: str, features: dict[str, list[int]], encoding: Any, is_cut: bool) -> Reading:
+    def _job(self, text: str, features: dict[str, list[int]], encoding: Any, is_cut: bool) -> Job:
         """Compare the number of unknown tokens with that of the others, special ones aside."""
         ids, unknown = features["input_ids"], self.tokenizer.unk_token_id
         count = ids.count(unknown)
         others = sum(id not in self.tokenizer.all_special_ids for id in ids) if count else 0
         unseen = unseen_words(encoding, unknown, parts_of(text)) if count and encoding else ()
-        return Reading(features, len(ids), is_cut, count > 0 and count >= others, unseen)
+        return Job(features, len(ids), is_cut, is_unknown=count > 0 and count >= others, unseen=unseen)
 
     @torch.inference_mode()
     def logits(self, features: list[Any]) -> torch.Tensor:
         """Return the logits (B, C) of one batch, whose first text is the longest. Raises `DataError` for NaN."""
-        try:
+        size = f"{len(features)} texts of up to {len(features[0]['input_ids'])} tokens (--batch_size, --max_length)"
+        with failing_on(f"on {size}"):
             inputs = DataCollatorWithPadding(self.tokenizer)(features)
             logits = self.model(**{name: tensor.to(self.device) for name, tensor in inputs.items()}).logits
-        except (RuntimeError, IndexError, ValueError) as error:
-            size = f"{len(features)} texts of up to {len(features[0]['input_ids'])} tokens (--batch_size, --max_length)"
-            raise DataError(f"the model fails on {size}: {textwrap.shorten(str(error), 240)}") from error
-        if not logits.isfinite().all():
-            raise DataError("the model returns NaN or infinity: its weights are damaged; train it again")
+        check_finite(logits)
         return logits.float().cpu()
 
 
-def uncounted(texts: int) -> None:
-    """Show no progress."""
-
-
 def explain(
-    classifier: Classifier, texts: list[str], progress: Callable[[int], object]
+    classifier: Classifier, texts: Sequence[str], progress: Callable[[int], object] = uncounted
 ) -> list[list[dict[str, Any]] | None]:
     """Return the contributions of the words of each text, None for empty texts. Batches hold words of several texts."""
-    every = replace(classifier, choice=Choice(ALL), empty=0, cut=0, unknown=0, unseen=Counter())
     variants = (
         (number, each) for number, text in enumerate(texts) if not is_empty(text) for each in with_and_without(text)
     )
@@ -139,24 +105,17 @@ def explain(
     progress(sum(map(is_empty, texts)))
     for chunk in in_chunks(variants):
         progress(len({number for number, _ in chunk} - labels.keys()))
-        for (number, _), answer in zip(chunk, every.classify([text for _, text in chunk], uncounted)):
-            scores = _scores(*answer)
-            label = labels.setdefault(number, next(iter(scores), None))  # the text comes before its variants
+        for (number, _), found in zip(chunk, classifier.classify([text for _, text in chunk])):
+            scores = {each["label"]: each["score"] for each in found or ()}
+            # The text comes before its variants.
+            label = labels.setdefault(number, max(scores, key=scores.__getitem__, default=None))
             kept[number].append(scores.get(label))
     return [contributions(text, scores) if scores else None for text, scores in zip(texts, kept)]
-
-
-def _scores(label: Any, score: Any, top: Sequence[Mapping[str, Any]] | None = ()) -> dict[Any, float]:
-    """Return the score of each label, most likely first, or the number of a regression; {} for an empty text."""
-    if top == () and label is not None:
-        return {label: score}
-    return {each["label"]: each["score"] for each in top or ()}
 
 
 def load_classifier(arguments: PredictArguments) -> Classifier:
     """Load a classifier. Raises `DataError` as `load_head` does."""
     what = "not a trained text classifier"
     model, tokenizer = load_head(arguments, AutoModelForSequenceClassification, what, arguments.check_model)
-    set_length(arguments, tokenizer, model.config)
     limit = tokenizer.model_max_length if tokenizer.model_max_length < NO_LIMIT else None
-    return Classifier(model, tokenizer, limit, arguments.batch_size, arguments.choice)
+    return Classifier(model, tokenizer, limit, arguments.batch_size)

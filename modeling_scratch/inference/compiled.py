@@ -52,22 +52,23 @@ class PackedLinear(FastForward):
         return linear(states, self.layer.weight, self.layer.bias)
 
 
-def compile_generation(model: Any) -> None:
+def compile_generation(model: Any, is_dynamic: bool | None = None) -> None:
     """Let model.generate keep a static cache and compile the pass of a token, at the first one that it meets.
 
+    is_dynamic: the library's graphs fit all sizes; None: those that have changed. Ours on a CPU always fit all.
     The model has to be in evaluation mode, its weights and modules must not change afterwards, and there is no
     autocast. Raises `DataError` on a CPU without a C++ compiler.
     """
     settings = model.generation_config
     settings.cache_implementation = "static"
     if model.device.type != "cpu":
-        settings.compile_config = CompileConfig(mode="default")  # our beam search asks for it
+        settings.compile_config = CompileConfig(mode="default", dynamic=is_dynamic)  # our beam search asks for it
         return
     compiler = os.environ.get("CXX", "clang++" if sys.platform == "darwin" else "g++")
     if shutil.which(compiler) is None:
         raise DataError(f"--compile: requires a C++ compiler, and there is no {compiler}; leave it out, or set CXX")
     print(COMPILING, file=sys.stderr)
-    settings.compile_config = CompileConfig(mode="default")
+    settings.compile_config = CompileConfig(mode="default", dynamic=is_dynamic)
     settings.compile_config._compile_all_devices = True  # as on accelerators; without a public name
     if isinstance(model, ScratchPreTrainedModel):
         options: Any = {"guard_filter_fn": torch.compiler.skip_guard_on_all_nn_modules_unsafe}

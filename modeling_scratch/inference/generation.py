@@ -4,7 +4,6 @@
 import json
 import math
 import sys
-import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -22,12 +21,14 @@ from ..data.tables import READERS, TableArguments, open_table, read_rows, select
 from ..data.text_files import format_of, open_bytes
 from ..data.text_pairs import as_recorded, trained_columns
 from ..data.translation_pairs import NESTED, nested
+from ..pipelines import DEFAULT_NEW_TOKENS
 from ..utils.errors import DataError, quoted
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, check_inputs, check_output, open_output
 from ..utils.options import REQUIRED, option
+from .batches import failing_on
 from .compiled import COMPILE_HELP, compile_generation
 from .loading import load_generating, loading_errors, move
-from .text_generators import DEFAULT_NEW_TOKENS, Continuer, Generated, TextGenerator, Translator
+from .text_generators import Continuer, Generated, TextGenerator, Translator
 
 SAMPLING = ("temperature", "top_k", "top_p")
 LIMITS: dict[str, tuple[Callable[[Any], bool], str]] = {
@@ -314,11 +315,8 @@ def show(text: str, generator: TextGenerator, handle: TextIO) -> list[Generated]
 
 def run_model(function: Any, *arguments: Any) -> Any:
     """Call function(*arguments). Raises `DataError` for unsupported settings or exhausted memory."""
-    try:
+    with failing_on("(--batch_size, --max_new_tokens)"):
         return function(*arguments)
-    except (RuntimeError, IndexError, ValueError, OverflowError) as error:
-        fault = textwrap.shorten(str(error), 240)
-        raise DataError(f"the model fails (--batch_size, --max_new_tokens): {fault}") from error
 
 
 def print_truncations(written: Sequence[Generated], generator: TextGenerator) -> None:

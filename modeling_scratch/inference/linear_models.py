@@ -6,7 +6,7 @@ A folder holds linear.json, with the n-grams and the classes, and weights.safete
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,7 +23,8 @@ from ..bridges.model_sources import LINEAR_MODEL, LINEAR_WEIGHTS, is_linear
 from ..utils.errors import DataError
 from ..utils.files import read_json, write_json
 from .arguments import PredictArguments
-from .classification import Classifier, Reading, is_empty, load_classifier
+from .batches import Job
+from .classification import Classifier, is_empty, load_classifier
 
 WORD = r"\b\w+\b"  # includes one-letter words ("I", "a", "7 of 10"), unlike scikit-learn's default
 
@@ -94,8 +95,8 @@ class LinearClassifier(Classifier):
     def device(self) -> torch.device:
         return torch.device("cpu")
 
-    def read(self, texts: Sequence[str]) -> list[Reading | None]:
-        return [None if is_empty(text) else Reading(text, is_unknown=self._is_unknown(text)) for text in texts]
+    def read(self, texts: Sequence[str]) -> list[Job | None]:
+        return [None if is_empty(text) else Job(text, is_unknown=self._is_unknown(text)) for text in texts]
 
     def logits(self, features: list[str]) -> torch.Tensor:
         return torch.from_numpy(self.weights.logits(self.counter.transform(features)))
@@ -142,7 +143,7 @@ def linear_classifier(arguments: PredictArguments) -> LinearClassifier:
         reads = "pairs of texts; name the columns of both" if classifier.has_pairs else "single texts; name one column"
         raise DataError(f"{name}: reads {reads} (--text_column)")
     arguments.check_model(classifier.model.config)
-    return replace(classifier, choice=arguments.choice)
+    return classifier
 
 
 def load_any(arguments: PredictArguments) -> Classifier:

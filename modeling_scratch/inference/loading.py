@@ -31,8 +31,6 @@ from ..tasks import CLASSIFY, action_in, action_of, named
 from ..utils.errors import DataError, panics_as_errors
 from .arguments import PredictArguments
 
-REDUCED = ("bfloat16", "int8")
-
 
 def saved_action(name: str) -> str:
     """Return what a model of a folder or of the Hub does by its config.json. Linear and unknown ones classify."""
@@ -61,7 +59,7 @@ def to_precision(model: Any, precision: str) -> Any:
         return quantize_dynamic(model, names, dtype=torch.qint8)
 
 
-def set_length(arguments: PredictArguments, tokenizer: Any, config: Any) -> None:
+def _set_length(arguments: PredictArguments, tokenizer: Any, config: Any) -> None:
     """Let the tokenizer truncate at --max_length, or else where the model has to.
 
     Raises `DataError` for more tokens than learned positions, and for no more than the special tokens.
@@ -95,7 +93,9 @@ def loading_errors(option: str, name: str) -> Iterator[None]:
 def load_head(
     arguments: PredictArguments, auto_class: Any, untrained: str, check: Callable[[Any], object] | None = None
 ) -> tuple[Any, Any]:
-    """Load a model and its tokenizer. Raises `DataError` for a checkpoint without trained head or tokenizer.
+    """Load a model and its tokenizer, which truncates where --max_length says, or else where the model has to.
+
+    Raises `DataError` for a checkpoint without trained head or tokenizer.
 
     untrained: the words for a model without trained head. check: raises an error for a configuration that does not fit.
     """
@@ -103,7 +103,7 @@ def load_head(
     with loading_errors("--model", name):
         model, info = pretrained(auto_class, name, trusts, output_loading_info=True)
         action = action_of(model.config)
-        if action and (task := named(action)).use.auto_class != auto_class.__name__:
+        if action and (task := named(action)).card.use.auto_class != auto_class.__name__:
             raise DataError(task.refusal)
         check_loaded(model, info, untrained)
         if check:
@@ -112,6 +112,7 @@ def load_head(
         check_tokenizer(tokenizer)
     read_special_tokens(tokenizer, arguments.allow_special_tokens or None)
     ask_for_mask(tokenizer, model)
+    _set_length(arguments, tokenizer, model.config)
     return to_precision(move(model.eval(), arguments.device), arguments.precision), tokenizer
 
 

@@ -15,8 +15,8 @@ from transformers.generation import BaseStreamer
 
 from ..bridges.model_limits import NO_LIMIT
 from ..bridges.model_sources import position_limit
+from ..pipelines import DEFAULT_NEW_TOKENS
 
-DEFAULT_NEW_TOKENS = 128  # if neither user nor checkpoint sets a limit
 TEXTS_AT_ONCE = 1_000  # tokenised to count their tokens: tokens take fifty times as much memory as their text
 HELD_BACK = 24  # characters; longer words, or text without spaces, are written before they are complete
 

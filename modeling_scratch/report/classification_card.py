@@ -6,7 +6,7 @@ from typing import Any
 
 from ..data.text_pairs import from_fields
 from ..run.layout import CONFUSION_MATRIX
-from ..tasks.base import Metric, Results, baselines_of, shares_table
+from ..tasks.card import Metric, Results, baselines_of, shares_table
 from ..utils.markdown import escaped, percent, quoted_rows
 from .calibration import calibration_text
 from .metrics import MACRO_F1, METRICS

@@ -65,11 +65,10 @@ def _minutes(row: Mapping[str, Any]) -> str:
     return f"{row['minutes']:.1f}{since}"
 
 
-def split_scores(trainer: Trainer, splits: datasets.DatasetDict) -> dict[str, dict[str, float]]:
-    """Return the scores of each split, the training texts included.
+def score_splits(trainer: Trainer, splits: Mapping[str, datasets.Dataset]) -> dict[str, dict[str, float]]:
+    """Return the scores of each split, the training texts included: how far a model is better on what it has seen.
 
-    They tell how far a model is better on the texts that it has seen. Every process of a distributed run has to call
-    this.
+    Every process of a distributed run has to call this.
     """
     return {split: _scores(trainer, rows, split) for split, rows in splits.items()}
 

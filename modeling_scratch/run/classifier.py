@@ -11,21 +11,22 @@ from math import ceil
 from typing import Any
 
 from datasets import DatasetDict
-from transformers import TrainerState
+from transformers import TrainerState, set_seed
 
 from ..data.demo_reviews import COMMON_SHARE, LABEL_NAMES, TRAIN_SIZE, demo_splits
 from ..data.labelled_texts import ReviewData
 from ..report.classification_report import REPORTS
-from ..report.run_tables import fine_tuning_stage, split_scores
+from ..report.run_tables import fine_tuning_stage
 from ..sharing.run_record import DEFAULTS
 from ..tasks.base import Report, Task, Training
 from ..utils.errors import DataError
-from .classifier_arguments import ClassifierModelArguments, ClassifierTrainingArguments
+from ..utils.terminal import told
 from .defaults import choose, complete, known_defaults, settings_text
 from .life_cycle import Run, rehearse
 from .problem_types import ONE_CLASS, check_options
-from .self_pretraining import SelfPretrainingArguments, corpus_of, discarded, open_run, pretrain
-from .train import make_trainer, prepared
+from .run_folder import alone
+from .self_pretraining import SelfPretrainingArguments, check_combination, corpus_of, discarded, open_run, pretrain
+from .train import carry_out, choose_epoch, make_trainer, prepared, read, search_arguments, tokenizer_of
 
 SAMPLE = 64  # texts of each split, in the rehearsal
 ENOUGH_TEXTS = 20_000  # labelled ones; with fewer, a checkpoint helps most
@@ -47,13 +48,25 @@ def load_demo(arguments: Any) -> ReviewData:
     return ReviewData.from_pairs(splits, list(LABEL_NAMES), notes, [])
 
 
-def open_classifier(
-    task: Task,
-    model: ClassifierModelArguments,
-    data: Any,
-    options: SelfPretrainingArguments,
-    arguments: ClassifierTrainingArguments,
-) -> Run:
+@alone
+def train_classifier(task: Task, model: Any, data_arguments: Any, options: Any, arguments: Any) -> None:
+    """Run the training of a classifier, or a search for its arguments. Input errors are raised before it starts."""
+    check_combination(options, model, data_arguments, arguments)
+    run = open_classifier(task, model, data_arguments, options, arguments)
+    data = read(task, run)
+    complete_by_texts(run, data)
+    if run.groups["training"].search_trials:
+        print(search_arguments(task, run, data))
+        return
+    choose_epoch(task, run, data)
+    with told("training the baselines"):
+        baselines = train_baselines(task, run, data)
+    stages = [stage() for stage in run.stages]
+    set_seed(run.groups["training"].seed)  # a run that resumes between the stages starts here
+    carry_out(task, run, data, tokenizer_of(task, run, data), baselines, stages)
+
+
+def open_classifier(task: Task, model: Any, data: Any, options: SelfPretrainingArguments, arguments: Any) -> Run:
     """Open the run. A resumed one has the defaults that it was started with."""
     if known := known_defaults(arguments):
         model, arguments = complete(known, model, arguments)
@@ -91,16 +104,12 @@ def train_baselines(task: Task, run: Run, data: ReviewData) -> Any:
 
 
 def report_classifier(training: Training, trainer: Any, predicted: Any) -> Report:
-    """Write the report, with the scores of each split and the stages. Each process has to call this.
-
-    predicted: the outputs for the evaluated split.
-    """
+    """Write the report, with the scores of splits and the stages. predicted: the outputs for the evaluated split."""
     run, tables = training.run, dict[str, Any]()
     advice = what_to_try(run, training.data, trainer.state)
-    if training.arguments.evaluate_train:
-        splits = DatasetDict({name: encoded.rows for name, encoded in training.encoded.items()})
-        tables["split_scores"] = split_scores(trainer, splits)
-    if training.stages and run.is_main:
+    if training.split_scores:
+        tables["split_scores"] = training.split_scores
+    if training.stages:
         stages = [*training.stages, fine_tuning_stage(trainer, predicted.metrics, run.resumed_at)]
         tables["stages"] = list(map(asdict, stages))
     return Report(unescape(training.baselines.write(trainer, predicted, training.weights, advice, **tables)))

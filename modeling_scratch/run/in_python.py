@@ -8,12 +8,11 @@ report.scores["accuracy"]
 report.predict(["gripping from start to finish"])
 """
 
-import json
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
@@ -30,16 +29,17 @@ from ..data.containers import as_table, is_splits, texts_in
 from ..data.splits import SPLIT_NAMES
 from ..data.tables import IN_MEMORY
 from ..data.text_pairs import TEXT_FIELDS, of_parts, pair_columns, trained_columns
-from ..inference.answers import ALL, Choice, gives_numbers
+from ..inference.answers import PLAIN, gives_numbers, ranked
 from ..inference.arguments import PredictArguments
-from ..inference.classification import Classifier, load_classifier, uncounted
+from ..inference.classification import Classifier, load_classifier
 from ..tasks import CLASSIFY, named
 from ..utils.command_line import check_reporters
 from ..utils.errors import DataError, one_line, panics_as_errors
+from ..utils.files import read_json
 from ..utils.python_options import built
 from ..utils.retired_options import retired
+from . import classifier
 from .layout import EVALUATION, RESULTS
-from .train import train
 
 TASK = named(CLASSIFY)
 OPTIONS = {each.name for group in TASK.arguments for each in fields(group)}
@@ -71,8 +71,8 @@ class Report:
         given = texts_in(texts, trained_columns(str(self.folder)), "predict")
         joined = [_text_of(text, self._has_pairs) for text in given]
         with panics_as_errors():
-            answers = self._classifier.classify(joined, uncounted) if joined else []
-        return [_named(*answer) for answer in answers]
+            answers = self._classifier.classify(joined) if joined else []
+        return [_named(scores, self._classifier.model.config) for scores in answers]
 
     @property
     def _has_pairs(self) -> bool:
@@ -82,8 +82,7 @@ class Report:
     def _classifier(self) -> Classifier:
         arguments = PredictArguments(model=str(self.folder))
         arguments.text_column = list(TEXT_FIELDS) if self._has_pairs else None  # there is no table to have them
-        classifier = load_classifier(arguments)
-        return classifier if gives_numbers(classifier.model.config) else replace(classifier, choice=Choice(ALL))
+        return load_classifier(arguments)
 
 
 def _text_of(text: Any, has_pairs: bool) -> str:
@@ -102,9 +101,12 @@ def _is_missing(text: Any) -> bool:
     return is_missing(text) or (pd.api.types.is_scalar(text) and bool(pd.isna(text)))
 
 
-def _named(label: Any, score: Any, top: Sequence[Mapping[str, Any]] | None = ()) -> dict[str, Any]:
+def _named(scores: Sequence[Mapping[str, Any]] | None, config: Any) -> dict[str, Any]:
+    label, score = PLAIN.answer(scores, config) if scores else (None, None)
     answer = {"label": label, "score": score}
-    return answer if top == () else {**answer, "probabilities": {each["label"]: each["score"] for each in top or ()}}
+    if gives_numbers(config):
+        return answer
+    return {**answer, "probabilities": {each["label"]: each["score"] for each in ranked(scores or ())}}
 
 
 def train_classifier(data: Any = None, output_dir: str | Path = "runs/demo", **options: Any) -> Report:
@@ -124,14 +126,13 @@ def train_classifier(data: Any = None, output_dir: str | Path = "runs/demo", **o
         try:
             groups = built(TASK.arguments, {"output_dir": output_dir, **options, **_source(data, folder)})
             check_reporters(groups)
-            train(TASK, *groups)
+            classifier.train_classifier(TASK, *groups)
         except DataError as error:
             raise DataError(_in_python(str(error), folder, data)) from None
         except SystemExit as error:
             raise KeyboardInterrupt if error.code == 128 + SIGINT else error from None
     folder = Path(output_dir)
-    scores = json.loads((folder / EVALUATION).read_text(encoding="utf-8"))
-    return Report(folder, scores, (folder / RESULTS).read_text(encoding="utf-8"))
+    return Report(folder, read_json(folder / EVALUATION), (folder / RESULTS).read_text(encoding="utf-8"))
 
 
 def _has_splits(data: Any) -> bool:

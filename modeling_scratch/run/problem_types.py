@@ -93,15 +93,15 @@ def start_head(model: Any, data: ReviewData, options: ModelArguments) -> None:
         start_at_mean(model, data.labels("train"))
 
 
-def trainer_options(data: ReviewData, arguments: Any, model: Any, padded: Callable[[Any], Any]) -> dict[str, Any]:
-    """Return the loss, the batches and the learning rates of the data, for `RunTrainer`. padded: the collator."""
+def trainer_options(data: ReviewData, arguments: Any, model: Any) -> dict[str, Any]:
+    """Return the loss, the batches and the learning rates of the data, for `RunTrainer`."""
     check_options(data, arguments)
     problem = PROBLEMS[data.problem_type]
     return {
         "captured": are_captured(arguments),
         "compute_loss_func": problem.loss(data, arguments),
         "changes": problem.changes(data),
-        "train_collator": FlatBatches() if are_flat(arguments, model) else padded,
+        "train_collator": FlatBatches() if are_flat(arguments, model) else None,
     }
 
 

@@ -1,16 +1,18 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """One training of any task: check, read, build, train, save, evaluate, report and share."""
 
+import shlex
 from collections.abc import Callable, Sequence, Sized
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from transformers import pipeline, set_seed
+from transformers import DataCollatorWithPadding, pipeline, set_seed
 
 from ..data.text_pairs import parts_of
 from ..report.report_files import evaluated_split, predict_split, write_report
+from ..report.run_tables import score_splits
 from ..tasks import named
 from ..tasks.base import Task, Training
 from ..utils.command_line import run_program
@@ -24,15 +26,16 @@ from .run_folder import alone, delete_set_aside
 from .search import of_trial, search, with_dropout
 from .trainer import RunTrainer
 
+SAMPLES = 3  # texts that a saved model answers at the end
 LONGEST_TEXT = 80  # characters of a text that is answered at the end
 
 
-def program(name: str, description: str | None) -> Callable[..., None]:
-    """Return the main function of the program that trains a task."""
+def program(name: str, description: str | None, run: Any = None) -> Callable[..., None]:
+    """Return the main function of the program that trains a task. run: `train`, or another function in its place."""
 
     def main(arguments: Sequence[str] | None = None) -> None:
         task = named(name)
-        run_program(partial(train, task), task.arguments, description, arguments)
+        run_program(partial(run or train, task), task.arguments, description, arguments)
 
     return main
 
@@ -40,23 +43,20 @@ def program(name: str, description: str | None) -> Callable[..., None]:
 @alone
 def train(task: Task, *options: Any) -> None:
     """Run a training. Input errors are raised before it starts. options: those of `task.arguments`."""
+    model, data_arguments, arguments = options
     task.check(*options)
-    check_score(task, options[-1])
-    run = task.open(*options) or _open(task, *options)
+    check_score(task, arguments)
+    inputs = inputs_of(model, data_arguments)
+    run = Run.open(f"scripts/{task.program}.py", model, data_arguments, arguments, inputs)
     data = read(task, run)
-    task.complete(run, data)
-    if getattr(run.groups["training"], "search_trials", 0):
-        print(search_arguments(task, run, data))
-        return
     choose_epoch(task, run, data)
-    with told("training the baselines"):
-        baselines = task.before_training(run, data)
-    stages = [stage() for stage in run.stages]
-    if baselines is not None or stages:
-        set_seed(run.groups["training"].seed)  # a run that resumes between the stages starts here
+    carry_out(task, run, data, tokenizer_of(task, run, data))
+
+
+def tokenizer_of(task: Task, run: Run, data: Any) -> Any:
+    """Build the tokenizer of a run."""
     with told("building the tokenizer"):
-        tokenizer = task.build_tokenizer(run.options, data, run.checkpoint)
-    carry_out(task, run, data, tokenizer, baselines, stages)
+        return task.build_tokenizer(run.options, data, run.checkpoint)
 
 
 def check_score(task: Task, arguments: Any) -> None:
@@ -73,10 +73,6 @@ def carry_out(
     training, trainer = start(task, run, data, tokenizer)
     training.baselines, training.stages = baselines, stages
     finish(task, training, trainer)
-
-
-def _open(task: Task, options: Any, data: Any, arguments: Any) -> Run:
-    return Run.open(f"scripts/{task.program}.py", options, data, arguments, inputs_of(options, data))
 
 
 def read(task: Task, run: Run) -> Any:
@@ -113,7 +109,8 @@ def start(task: Task, run: Run, data: Any, tokenizer: Any) -> tuple[Training, Ru
     print("".join(f"{note}\n" for note in notes), end="")
     trainer = make_trainer(task, training)
     rows = {split: len(each) for split, each in data.splits.items() if isinstance(each, Sized)}
-    run.start(trainer, [*task.notes(data), *notes], **task.record(training), rows=rows)
+    of_data = [*data.notes, *getattr(data, "warnings", ())]
+    run.start(trainer, [*of_data, *notes], **task.record(training), rows=rows)
     return training, trainer
 
 
@@ -129,16 +126,14 @@ def fit(task: Task, run: Run, data: Any, tokenizer: Any) -> Any:
 def make_trainer(task: Task, training: Training, **options: Any) -> RunTrainer:
     """Build the trainer. options: further ones of `RunTrainer`."""
     rows = {split: encoded.rows for split, encoded in training.encoded.items()}
-    options |= {"compute_loss_func": task.loss, **task.trainer(training)}
+    options |= {"data_collator": DataCollatorWithPadding(training.source_tokenizer), **task.trainer(training)}
     return RunTrainer(
         training.model,
         training.arguments,
-        data_collator=task.collate(training),
         train_dataset=rows["train"],
         eval_dataset=rows["validation"],
         processing_class=training.source_tokenizer,
         compute_metrics=task.metrics(training, "validation"),
-        preprocess_logits_for_metrics=task.kept_of,
         **options,
     )
 
@@ -176,29 +171,41 @@ def finish(task: Task, training: Training, trainer: RunTrainer) -> None:
     if task.predicts:
         trainer.compute_metrics = task.metrics(training, split)
         predicted = predict_split(trainer, training.encoded[split].rows, split)
-    if run.is_main or task.reports_everywhere:
+    if getattr(training.arguments, "evaluate_train", False):
+        training.split_scores = score_splits(trainer, {name: each.rows for name, each in training.encoded.items()})
+    if run.is_main:
         with told("writing the report: baselines, intervals and plots"):
             report = task.report(training, trainer, split, predicted)
-        if run.is_main:
-            if report.evaluation is not None:  # else, the task has written it
-                write_report(trainer, report.text, report.evaluation, task.curve)
-            print(f"\n{report.text}")
+        if report.evaluation is not None:  # else, the task has written it
+            write_report(trainer, report.text, report.evaluation, task.curve)
+        print(f"\n{report.text}")
     share(trainer, data.texts(split))
     if run.is_main:
-        if texts := task.sample_texts(training, split):
-            print(answered(task, run.folder, texts, run.options.trust_remote_code))
-        print(f"\n{summary(trainer, run.checkpoint)}", *task.next_commands(run.folder, data), sep="\n")
+        if task.answering and task.answering.sample:
+            print(answered(task, run.folder, data.texts(split)[:SAMPLES], run.options.trust_remote_code))
+        commands = next_commands(run.folder, data.texts("train")[0]) if task.answering else []
+        print(f"\n{summary(trainer, run.checkpoint)}", *commands, sep="\n")
 
 
 def answered(task: Task, folder: Path, texts: list[str], trust_remote_code: bool) -> str:
     """Return the answers to some texts of a pipeline that is loaded from the saved folder, and how to call it."""
-    name: Any = task.use.pipeline
+    name: Any = task.card.use.pipeline
     pipe: Any = pipeline(name, model=str(folder), trust_remote_code=trust_remote_code)
-    settings = task.settings(pipe.model.config)
+    assert task.answering
+    settings = task.answering.settings(pipe.model.config)
     pipe = partial(pipe, **settings)
     given = "".join(f", {name}={as_python(value)}" for name, value in settings.items())
     rows = []
     for parts in map(parts_of, texts):
         shown = " | ".join(excerpt(part, LONGEST_TEXT) for part in parts)
-        rows.append(f"{shown}\n    {excerpt(task.sample(pipe, *parts))}")
+        rows.append(f"{shown}\n    {excerpt(task.answering.sample(pipe, *parts))}")
     return "\n".join(["", pipeline_call(f'"{name}", model={str(folder)!r}{given}'), *rows])
+
+
+def next_commands(folder: Path, text: str) -> list[str]:
+    """Return commands that use a saved model which reads texts like this one, a line each."""
+    model, pair = f"--model {shlex.quote(str(folder))}", ' --text_pair "another"' if len(parts_of(text)) > 1 else ""
+    return [
+        f"next: modeling-scratch predict {model} --input new.csv --output answers.csv",
+        f'      modeling-scratch explain {model} --text "a text"{pair} --output inside.html',
+    ]

@@ -29,7 +29,7 @@ def task_of(arguments: PredictArguments, fault: str, is_served: bool = False) ->
     with loading_errors("--model", arguments.model):
         config = load_checkpoint(AutoConfig, arguments.model, arguments.trust_remote_code)
         action = action_of(config)
-        if not action or (is_served and not named(action).serves):
+        if not action or (is_served and not named(action).answering):
             raise DataError(f"{(config.architectures or ['the model'])[0]} {fault}")
         yield named(action)
 
@@ -37,7 +37,7 @@ def task_of(arguments: PredictArguments, fault: str, is_served: bool = False) ->
 def load_page(arguments: PredictArguments) -> Page:
     """Load a model with what a page shows of it. Raises `DataError` for what does not load, or answers no texts."""
     with task_of(arguments, "has no head that answers texts; train one first") as task:
-        return task.page(arguments)
+        return task.page(task, arguments)
 
 
 def load_answerer(
@@ -56,19 +56,19 @@ def load_answerer(
     arguments = PredictArguments(model=name, device=device, trust_remote_code=trust_remote_code)
     arguments.text_column = list(pair_columns(name)) or None  # there is no table to have them
     with task_of(arguments, "does not classify, tag, translate or answer", is_served=True) as task:
-        answerer = task.load(arguments, {"num_beams": max_beams, "max_new_tokens": max_new_tokens})
+        assert task.answering
+        answerer = task.answering.load(arguments, {"num_beams": max_beams, "max_new_tokens": max_new_tokens})
         read_special_tokens(answerer.pipe.tokenizer, allow_special_tokens or None)
         if compiles and "max_new_tokens" not in answerer.options:
             raise DataError("--compile: the model writes no texts token by token; leave it out")
         if compiles:
-            compile_generation(answerer.pipe.model)
+            compile_generation(answerer.pipe.model, is_dynamic=True)
         return _ready(answerer)
 
 
 def _ready(answerer: Answerer) -> Answerer:
     """Let the tokenizer truncate where the model has to, and warm up the model."""
     answerer.pipe.tokenizer.model_max_length = token_limit(answerer.pipe.tokenizer, answerer.pipe.model.config)
-    jobs = answerer.encode(answerer.samples, {"max_new_tokens": 2} if "max_new_tokens" in answerer.options else {})
-    for batch in [job for job in jobs if job], [job for job in jobs if job][:1]:  # which have graphs of their own
+    for batch in answerer.warming():
         answerer.run(batch)
     return answerer

@@ -17,8 +17,8 @@ from starlette.responses import JSONResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from ..tasks import ROUTES
-from ..tasks.answerer import Answerer, Job
+from ..inference.batches import Job
+from ..tasks.answerer import Answerer
 from ..utils.options import option
 from .batches import Batcher, QueueFullError
 from .connections import LOOPBACK, KnownHosts
@@ -81,7 +81,7 @@ class Service:
 
     async def _encode(self, texts: list[Any], options: dict[str, Any]) -> list[Job | None]:
         try:
-            if sum(map(self.body.inputs.characters, texts)) <= SHORT:
+            if len(str(texts)) <= SHORT:
                 return self.answerer.encode(texts, options)
             return await asyncio.to_thread(self.answerer.encode, texts, options)
         except ValueError as error:
@@ -115,8 +115,11 @@ class Service:
             for job in jobs:
                 job.answer.cancel()
 
-    async def other_task(self, request: Request) -> Response:
-        raise HTTPException(404, f"this model does not {request.url.path[1:]}: use POST /{self.answerer.name}")
+    async def refuse(self, request: Request, error: Exception) -> Response:
+        if not isinstance(error, HTTPException):
+            return JSONResponse({"error": "internal error; see the server's log"}, 500)
+        detail = f"no {request.url.path}: use POST /{self.answerer.name}" if error.status_code == 404 else error.detail
+        return JSONResponse({"error": detail}, error.status_code, error.headers)
 
     async def health(self, request: Request) -> Response:
         state = {"status": "ok" if self.batcher.is_alive else "stopping", "route": f"/{self.answerer.name}"}
@@ -127,9 +130,6 @@ class Service:
 
     async def show_document(self, request: Request) -> Response:
         return JSONResponse(self.document)
-
-    async def first_page(self, request: Request) -> Response:
-        return RedirectResponse("openapi.json")
 
     def endpoints(self) -> list[Endpoint]:
         """Return the routes of the server: those of its application, and of its document."""
@@ -153,22 +153,15 @@ class Service:
 
 def build_app(answerer: Answerer, limits: Limits, hosts: tuple[str, ...] = LOOPBACK) -> ASGIApp:
     """hosts: the names that requests may address the server by."""
-    service, others = Service(answerer, limits), [name for name in ROUTES if name != answerer.name]
+    service = Service(answerer, limits)
     routes = [
         *(Route(each.path, each.handler, methods=[each.method]) for each in service.endpoints()),
-        *(Route(f"/{name}", service.other_task, methods=["GET", "POST"]) for name in others),
-        Route("/", service.first_page),
+        Route("/", lambda request: RedirectResponse("openapi.json")),
     ]
-    handlers: Any = {HTTPException: error_response, Exception: error_response}
+    handlers: Any = {HTTPException: service.refuse, Exception: service.refuse}
     known = [Middleware(KnownHosts, hosts=hosts)]
     app = Starlette(routes=routes, middleware=known, exception_handlers=handlers, lifespan=service.lifespan)
     return Counted(app, service.metrics)
-
-
-async def error_response(request: Request, error: Exception) -> Response:
-    if isinstance(error, HTTPException):
-        return JSONResponse({"error": error.detail}, error.status_code, error.headers)
-    return JSONResponse({"error": "internal error; see the server's log"}, 500)
 
 
 async def read_json(request: Request, max_bytes: int, seconds: float) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from threading import Condition, Thread
 from typing import Any
 
-from ..tasks.answerer import Job
+from ..inference.batches import Job
 
 logger = logging.getLogger(__name__)
 

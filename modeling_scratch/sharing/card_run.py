@@ -15,7 +15,7 @@ from ..data.text_pairs import TextPair, column_names
 from ..report.report_files import without_texts
 from ..run.layout import EVALUATION, HISTORY, RECORD
 from ..tasks import trained_by
-from ..tasks.base import Results, Task, Use
+from ..tasks.card import Card, Results, Use
 from ..utils.files import read_json
 from .run_record import may_quote
 
@@ -44,12 +44,12 @@ class Run:
         return cls(folder, name or folder.resolve().name, *setup, *results)
 
     @property
-    def task(self) -> Task:
-        return trained_by(Path(self.record["program"]).stem)
+    def card(self) -> Card:
+        return trained_by(Path(self.record["program"]).stem).card.of(self.record)
 
     @property
     def use(self) -> Use:
-        use = self.task.use_of(self.record)
+        use = self.card.use
         recorded = (self.config.get("task_specific_params") or {}).get(use.pipeline) or {}
         return use._replace(options={**use.options, **recorded})
 
@@ -58,7 +58,7 @@ class Run:
         if not self.evaluation:
             return Results("", [], "…")
         evaluation = self.evaluation if may_quote(self.record) else without_texts(self.evaluation)
-        results = self.task.results(evaluation)
+        results = self.card.results(evaluation)
         reads_pairs = "question" in self.use.fields or len(column_names(self.record["data"].get("text_column"))) == 2
         return results._replace(example=results.example or (PAIR if reads_pairs else TEXT))
 

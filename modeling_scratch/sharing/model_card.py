@@ -51,7 +51,7 @@ def what_it_is(run: Run) -> str:
     origin = f"Fine-tuned from {escaped(run.starts_from)}" if run.starts_from else "Trained from scratch"
     if run.base_model:
         origin = f"Fine-tuned from [{escaped(run.base_model)}](https://huggingface.co/{run.base_model})"
-    purpose = run.task.purpose_of(run.record)
+    purpose = run.card.purpose
     architecture = ", ".join(escaped(one) for one in run.config["architectures"])
     return "\n\n".join(
         [
@@ -108,14 +108,14 @@ def limits(run: Run) -> str:
         lines.append("The weights are not those of the best checkpoint on the validation split, which was lost.")
     elif splits == "validation":
         lines.append("This split was also evaluated during training.")
-    lines += run.task.limits_of(run.record)
+    lines += run.card.limits
     if len(columns := column_names(run.record["data"].get("text_column"))) == 2:
         names = " and ".join(map(escaped, columns))
         lines.append(f"It reads pairs of texts, in this order: {names} (column names of the training data).")
     if run.record["model"].get("lowercase") and run.has_new_tokenizer:
         lines.append("Its vocabulary is lower-cased.")
-    if run.task.reads:
-        lines.append(run.task.reads)
+    if run.card.reads:
+        lines.append(run.card.reads)
     elif (length := run.tokenizer.get("model_max_length", NO_LIMIT)) < NO_LIMIT:
         lines.append(f"It reads at most {length:,} tokens per text.")
     lines.append("It may reproduce errors and biases of its training texts.")

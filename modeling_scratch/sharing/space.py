@@ -18,8 +18,7 @@ from transformers import AutoConfig
 from ..data.text_pairs import pair_columns
 from ..run.layout import CARD
 from ..tasks import action_of, named
-from ..tasks.base import Space
-from ..tasks.page import FONTS, LONGEST, MOST_WAITING, Component, boxes_of, label_of
+from ..tasks.page import FONTS, LONGEST, MOST_WAITING, Component, Space, boxes_of, label_of
 from ..utils.errors import DataError
 from ..utils.markdown import escaped
 from .card_summary import Summary, read_summary
@@ -44,7 +43,8 @@ def space_files(folder: Path, repo_id: str | None, revision: str | None = None) 
     if action is None:
         raise DataError(f"--space: {folder} has no head that answers texts; train one first")
     _check_code_is_own(folder)
-    page = named(action).space_of(config, bool(columns))
+    task = named(action)
+    page = task.page.space_of(task, config, bool(columns))
     versions = {name: version(name).partition("+")[0] for name in PINNED}  # builds such as +cpu are not on PyPI
     return {
         APP: app(action, page, card, _model(config, repo_id, revision), columns),

@@ -31,7 +31,6 @@ PROGRAMS = {
     "train_translation": TRANSLATE,
     "pretrain": PRETRAIN,
 }
-ROUTES = CLASSIFY, TAG, ANSWER, TRANSLATE  # of servers
 
 
 def named(name: str) -> Any:

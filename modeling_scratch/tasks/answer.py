@@ -1,47 +1,28 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Answer questions by pieces of their contexts, which are read in windows: extractive question answering."""
 
-import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from transformers import AutoModelForQuestionAnswering
 
-from ..data.columns import is_missing
-from ..data.questions import Question, QuestionData, QuestionDataArguments, asked_rows, load_questions
-from ..data.tables import open_table
+from ..data.questions import Question, QuestionData, QuestionDataArguments, load_questions
 from ..data.text_pairs import TextPair
-from ..inference.answers import ALL
-from ..inference.arguments import PredictArguments
-from ..inference.loading import load_head, set_length
 from ..run.arguments import HeadTrainingArguments
 from ..run.encoder_models import HeadModelArguments, model_with_head, tokenizer_of_head
 from ..utils.errors import DataError
 from ..utils.markdown import excerpt
 from ..utils.options import option
-from .answer_windows import FIELDS, PIPELINE, AnswerMetrics, Reader, encode_questions, settings_of
-from .base import (
-    EXAMPLES,
-    Curve,
-    Encoded,
-    FileRow,
-    Space,
-    Task,
-    Training,
-    Use,
-    headline,
-    record_settings,
-    scores_table,
-    shares_table,
-)
+from .answer_windows import AnswerMetrics, encode_questions
+from .answerer import record_settings
+from .base import Curve, Encoded, Task, Training
+from .card import EXAMPLES, Card, Use, headline, scores_table, shares_table
+from .reader import FIELDS, PIPELINE, SILENT, Reader, ReaderPage
 
-PARTS = "answer", "score", "start", "end"  # of an answer
 LONGEST_CONTEXT = 400  # characters of a context in an example
 SCORES = {"exact_match": "exact match", "f1": "F1"}
-SILENT = "(no answer)"
 
 
 @dataclass
@@ -89,11 +70,6 @@ def evaluate_answers(data: QuestionData, split: str, found: Sequence[str]) -> di
     }
 
 
-ANSWERED = """{
-        each["answer"]: each["score"] for each in [pipe(question=question, context=context)]
-    }"""
-
-
 def _example(question: Question, found: str) -> dict[str, Any]:
     return {
         "question": excerpt(question.question),
@@ -103,39 +79,45 @@ def _example(question: Question, found: str) -> dict[str, Any]:
     }
 
 
-def _windows_or_none(answerer: Reader, question: Question) -> list[Any]:
-    """Return the windows of a question, and none of one that gets no answer, which is counted."""
-    if is_missing(question.question) or is_missing(question.context):
-        answerer.empty += 1
-        return []
-    try:
-        windows = answerer.windows_of(question)
-    except DataError:
-        answerer.cut += 1
-        return []
-    answerer.empty += not any(1 in window["encoding"].sequence_ids for window in windows)
-    return windows
+class AnswerCard(Card):
+    def evaluated(self, evaluation: Mapping[str, Any]) -> str:
+        return f"{super().evaluated(evaluation)} on {evaluation['contexts']:,} contexts"
+
+    def tables(self, evaluation: Mapping[str, Any]) -> list[str]:
+        heads: dict[str, str] = {}
+        for key, name in SCORES.items():
+            heads |= {key: name, f"intervals_95.{key}": "95 % interval"}
+        kinds = {f"{kind} an answer": scores for kind, scores in evaluation["kinds"].items()}
+        return [scores_table(evaluation, heads), shares_table("questions", kinds, {"questions": "number", **SCORES})]
+
+    def quoted(self, example: Mapping[str, Any]) -> dict[str, str]:
+        answers = {"this model": example["answer"] or SILENT, "the data": ", ".join(example["answers"]) or SILENT}
+        return {"question": example["question"], **answers}
+
+    def asked(self, example: Mapping[str, Any]) -> TextPair:
+        return TextPair(example["question"], example["context"])
 
 
 class QuestionAnswering(Task):
-    name = "answer"
-    scores = "exact_match", "f1"
-    arguments = ReaderModelArguments, QuestionDataArguments, ReaderTrainingArguments
-    purpose = "A model for extractive question answering: the answer to a question is a piece of its context."
-    use = Use(
-        "question-answering", PIPELINE, "AutoModelForQuestionAnswering",
-        "[logits.argmax(-1).item() for logits in "
-        'model(**tokenizer(text, truncation=True, return_tensors="pt")).values()]',
-        fields=FIELDS,
+    name, refusal, explained = "answer", "the model answers questions", "span"
+    answering, page = Reader, ReaderPage
+    card = AnswerCard(
+        "A model for extractive question answering: the answer to a question is a piece of its context.",
+        Use(
+            "question-answering", PIPELINE, "AutoModelForQuestionAnswering",
+            "[logits.argmax(-1).item() for logits in "
+            'model(**tokenizer(text, truncation=True, return_tensors="pt")).values()]',
+            fields=FIELDS,
+        ),
+        reads="It reads a long context in windows. An answer that no window holds cannot be found.",
+        unit="questions",
+        scores={"exact_match": "exact match, as of SQuAD", "f1": "F1 of words, as of SQuAD"},
     )  # fmt: skip
-    space = Space(PIPELINE, ANSWERED)
-    reads = "It reads a long context in windows. An answer that no window holds cannot be found."
     keys = rb'"(qas|paragraphs|answers)"\s*:'
-    unit, fields, refusal = "questions", FIELDS, "the model answers questions"
-    read = staticmethod(load_questions)
-    outputs = ("Label", {"label": "Answer"}), ("HighlightedText", {"label": "Context"})
-    explained = "span"
+    arguments = ReaderModelArguments, QuestionDataArguments, ReaderTrainingArguments
+    scores = "exact_match", "f1"
     curve = Curve("loss (nats per start or end)", "eval_f1", "F1 of answers, validation")
+    read = staticmethod(load_questions)
 
     def build_tokenizer(self, options: ReaderModelArguments, data: QuestionData, checkpoint: str | None) -> Any:
         tokenizer = tokenizer_of_head(options, data, checkpoint)
@@ -174,70 +156,6 @@ class QuestionAnswering(Task):
         if lost := training.encoded[split].lost:
             evaluation["notes"] = [f"{lost:,} answers are in no window (--max_length), and so cannot be found."]
         return evaluation
-
-    def evaluated(self, evaluation: Mapping[str, Any]) -> str:
-        return f"{evaluation['questions']:,} questions on {evaluation['contexts']:,} contexts"
-
-    def definitions(self, evaluation: Mapping[str, Any]) -> dict[str, str]:
-        return {"exact_match": "exact match, as of SQuAD", "f1": "F1 of words, as of SQuAD"}
-
-    def tables(self, evaluation: Mapping[str, Any]) -> list[str]:
-        heads: dict[str, str] = {}
-        for key, name in SCORES.items():
-            heads |= {key: name, f"intervals_95.{key}": "95 % interval"}
-        kinds = {f"{kind} an answer": scores for kind, scores in evaluation["kinds"].items()}
-        return [scores_table(evaluation, heads), shares_table("questions", kinds, {"questions": "number", **SCORES})]
-
-    def quoted(self, example: Mapping[str, Any]) -> dict[str, str]:
-        answers = {"this model": example["answer"] or SILENT, "the data": ", ".join(example["answers"]) or SILENT}
-        return {"question": example["question"], **answers}
-
-    def asked(self, example: Mapping[str, Any]) -> TextPair:
-        return TextPair(example["question"], example["context"])
-
-    def settings(self, config: Any) -> dict[str, Any]:
-        return settings_of(config)
-
-    def sample(self, pipe: Any, *texts: str) -> str:
-        return pipe(**dict(zip(FIELDS, texts)))["answer"] or SILENT
-
-    def load(self, arguments: PredictArguments, limits: Mapping[str, int] | None = None) -> Reader:
-        model, tokenizer = load_head(arguments, AutoModelForQuestionAnswering, "not trained to answer questions")
-        set_length(arguments, tokenizer, model.config)
-        top_k = int(arguments.top_k or 1)
-        return Reader(model, tokenizer, None, arguments.batch_size, arguments.max_length, top_k)
-
-    def refused(self, arguments: PredictArguments) -> dict[str, Any]:
-        given: dict[str, Any] = {"--threshold": arguments.threshold is not None, "--explain": arguments.explain}
-        return {**given, "--text_column": bool(arguments.text_column), "--top_k all": arguments.top_k == ALL}
-
-    def prepare(self, arguments: PredictArguments) -> None:
-        super().prepare(arguments)
-        arguments.check_answer(["row", *self.columns(arguments)])
-        notes = () if arguments.input == "-" else open_table(Path(arguments.input), arguments.form).notes
-        print("".join(f"{note}\n" for note in notes), end="", file=sys.stderr)
-
-    def columns(self, arguments: PredictArguments, answerer: Any = None) -> list[str]:
-        texts = FIELDS if arguments.with_text else ()
-        return ["id", *PARTS, *texts, *(["top"] if arguments.top_k else [])]
-
-    def rows(self, arguments: PredictArguments) -> Iterator[FileRow]:
-        """Stream (row, its texts, question, kept columns). Raises `DataError` that names the entry and the field."""
-        for number, question, kept in asked_rows(arguments.input, arguments.form, arguments.kept):
-            yield number, question.pair, question, kept
-
-    def answer(self, answerer: Reader, rows: Sequence[FileRow]) -> Iterable[dict[str, Any]]:
-        windows = [_windows_or_none(answerer, question) for _, _, question, _ in rows]
-        for (row, _, question, kept), found in zip(rows, answerer.best_in(windows, answerer.top_k)):
-            best = found[0] if found else dict.fromkeys(PARTS)
-            fields = {"id": question.id, "question": question.question, "context": question.context}
-            answerer.progress(1)
-            yield {**fields, **best, "top": found, **kept, "row": row}
-
-    def shown(self, answer: Any, *texts: str) -> list[Any]:
-        best = answer[0]
-        span = {"entity": "answer", "start": best["start"], "end": best["end"]}
-        return [{best["answer"]: best["score"]}, {"text": texts[1], "entities": [span]}]
 
 
 TASK = QuestionAnswering()

@@ -2,42 +2,20 @@
 """A model that answers texts: a pipeline split into steps, so that texts of several requests can share a batch."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-import torch
-
 from ..data.columns import is_missing
-from ..fast.text_classification import batches_by_length
-from ..utils.errors import DataError, panics_as_errors
-from .requests import Inputs, Option, Schema, one_or_several, record
+from ..inference.arguments import PredictArguments
+from ..inference.batches import Job, in_batches, uncounted
+from ..inference.rows import read_input
+from ..utils.errors import panics_as_errors
+from .requests import Inputs, Option, Pairs, Schema, one_or_several, record
 
 MORE_THAN_ANY = 1_000  # limit of top_k; as in a pipeline, larger values return all labels
-Answer = list[dict[str, Any]]  # to a text, the best first
-
-
-def check_finite(*logits: torch.Tensor) -> None:
-    """Raise `DataError` for logits that are no numbers."""
-    if not all(each.isfinite().all() for each in logits):
-        raise DataError("the model returns NaN or infinity: its weights are damaged; train it again")
-
-
-def untold(texts: int) -> None:
-    """Show no progress."""
-
-
-@dataclass(eq=False)
-class Job:
-    """One text for the model. Jobs with equal `options` can share a batch. Cancelling `answer` cancels the job."""
-
-    features: dict[str, Any]
-    tokens: int
-    truncated: bool = False
-    options: tuple[tuple[str, Any], ...] = ()
-    unseen: Sequence[str] = ()
-    answer: Future = field(default_factory=Future)
+Answer = Any  # to a text: a dictionary, or a list of them, the best first
+FileRow = tuple[Any, ...]  # of a file: its number, its text, others, and last the columns to keep
 
 
 @dataclass
@@ -46,20 +24,40 @@ class Answerer(ABC):
 
     A text without a visible character has an empty answer, as from `modeling-scratch predict` and `generate`.
 
-    name: the route, and summary: what it does. limits: the maxima of options of requests. defaults: arguments of the
-    model that requests do not override. batch_size: of `answer`, which counts the texts that are empty or cut, and
-    tells `progress` how many are answered.
+    name: the route, and summary: what it does. unit: what predict counts. fields: the names of the texts that a model
+    reads at a time; of two, a request has what it `asks`, such as the example. column: of the answers in predict's
+    output. sample: returns what a pipeline answers to the texts behind it, as one line; None: a run shows none. limits:
+    the maxima of options of requests. defaults: arguments of the model that requests do not override. batch_size: of
+    `answer`, which counts the texts that are empty or cut, and tells `progress` how many are answered.
     """
 
     name: ClassVar[str]
     summary: ClassVar[str]
+    unit: ClassVar[str] = "texts"
+    fields: ClassVar[tuple[str, ...]] = ("text",)
+    asks: ClassVar[str] = "A pair of texts, or a list of these."
+    example: ClassVar[tuple[str, str]] = "Loved it.", "It was good."
+    column = "answer"
+    sample: ClassVar[Callable[..., str] | None] = None
     pipe: Any
     limits: dict[str, int] = field(default_factory=dict)
     defaults: dict[str, int] = field(default_factory=dict)
     batch_size: int = field(default=32, kw_only=True)
     empty: int = field(default=0, init=False)
     cut: int = field(default=0, init=False)
-    progress: Callable[[int], object] = field(default_factory=lambda: untold, init=False)
+    progress: Callable[[int], object] = field(default_factory=lambda: uncounted, init=False)
+
+    @classmethod
+    @abstractmethod
+    def load(cls, arguments: PredictArguments, limits: Mapping[str, int] | None = None) -> "Answerer":
+        """Load a saved model. limits: the most that a request of a server may ask for, by option."""
+
+    @classmethod
+    def settings(cls, config: Any) -> dict[str, Any]:
+        """Return the arguments of the pipeline that a model was trained and evaluated with."""
+        return {}
+
+    # Texts of requests
 
     @property
     def options(self) -> Mapping[str, Option]:
@@ -73,45 +71,26 @@ class Answerer(ABC):
 
     def inputs(self, max_texts: int, max_characters: int) -> Inputs:
         """The form of the texts in a request."""
-        return Inputs(max_texts, max_characters)
+        if len(self.fields) == 1:
+            return Inputs(max_texts, max_characters)
+        return Pairs(max_texts, max_characters, self.fields, self.asks, self.example)
 
-    @property
-    def samples(self) -> list[Any]:
-        """Inputs that warm up the model."""
-        return ["a", "b c"]
+    def warming(self) -> Iterator[list[Job]]:
+        """Yield batches that warm up the model, before a request comes."""
+        texts = ["a", "b c"]
+        yield list(filter(None, self.encode(texts if len(self.fields) == 1 else [dict(zip(self.fields, texts))], {})))
 
     @property
     def no_answer(self) -> Answer:
         """The answer to an empty text."""
         return []
 
-    def is_empty(self, text: Any) -> bool:
-        """Return whether a text has no visible character."""
-        return isinstance(text, str) and is_missing(text)
-
     def encode(self, texts: Sequence[Any], options: Mapping[str, Any]) -> list[Job | None]:
         """Tokenise texts into jobs, None for empty texts. Raises `ValueError` if the tokenizer fails on a text."""
         with panics_as_errors():
-            return [None if self.is_empty(text) else self._encode(text, options) for text in texts]
-
-    def answer(self, texts: Sequence[Any]) -> list[Answer]:
-        """Return the answer to each text. Batched by length, longest first."""
-        jobs = self.encode(texts, {})
-        places = [place for place, job in enumerate(jobs) if job]
-        chosen, answers = [job for job in jobs if job], [self.no_answer for _ in jobs]
-        self.empty += len(jobs) - len(chosen)
-        self.cut += sum(job.truncated for job in chosen)
-        self.progress(len(jobs) - len(chosen))
-        for batch in batches_by_length([job.tokens for job in chosen], self.batch_size, self.pipe.device):
-            for number, answer in zip(batch, self.run([chosen[number] for number in batch])):
-                answers[places[number]] = answer
-            self.progress(len(batch))
-        return answers
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """What `answer` counted, in words."""
-        return {}
+            return [
+                None if isinstance(text, str) and is_missing(text) else self._encode(text, options) for text in texts
+            ]
 
     def _encode(self, text: Any, options: Mapping[str, Any]) -> Job:
         """Tokenise a text."""
@@ -131,7 +110,77 @@ class Answerer(ABC):
         """Return further fields of a response, with a value for each text. jobs: None for empty texts."""
         return {}
 
+    # Rows of files
+
+    @classmethod
+    def refused(cls, arguments: PredictArguments) -> dict[str, Any]:
+        """Return the options of predict that have no use here, and whether they are given."""
+        given: dict[str, Any] = {"--threshold": arguments.threshold is not None, "--explain": arguments.explain}
+        return {**given, "--top_k": arguments.top_k, "--text_column with two names": arguments.has_pairs}
+
+    @classmethod
+    def name_columns(cls, arguments: PredictArguments) -> None:
+        """Find the column of texts, and print it. Raises `DataError` for a table without one."""
+        if len(cls.fields) == 1:
+            arguments.name_columns()
+
+    @classmethod
+    def columns(cls, arguments: PredictArguments, answerer: Any = None) -> list[str]:
+        """Return the columns of predict's output behind the row and the kept ones. answerer: None before it loads."""
+        return [*(cls.fields if arguments.with_text else ()), cls.column]
+
+    @classmethod
+    def rows(cls, arguments: PredictArguments) -> Iterator[FileRow]:
+        """Stream the rows of the input."""
+        return read_input(arguments)
+
+    @property
+    def classes(self) -> Sequence[str]:
+        """The names of the classes, if the last column of predict's output has those."""
+        return ()
+
+    def lines(self, rows: Sequence[FileRow]) -> Iterable[dict[str, Any]]:
+        """Return the answers to rows, with the values of all columns."""
+        for (row, text, kept), answer in zip(rows, self.answer([text for _, text, _ in rows])):
+            fields = text if isinstance(text, dict) else {"text": text}
+            yield {**fields, self.column: answer, **kept, "row": row}
+
+    def answer(self, texts: Sequence[Any]) -> list[Answer]:
+        """Return the answer to each text. Batched by length, longest first."""
+        jobs = self.encode(texts, {})
+        self.count(jobs)
+        limits = self.batch_size, self.pipe.device
+        answers = in_batches(jobs, lambda job: job.tokens, self.run, *limits, self.progress)
+        return [self.no_answer if answer is None else answer for answer in answers]
+
+    def count(self, jobs: Sequence[Job | None]) -> None:
+        """Count the texts of a file that are empty or cut."""
+        self.empty += jobs.count(None)
+        self.cut += sum(job.truncated for job in jobs if job)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """What was counted, in words."""
+        return {}
+
+
+def _is_empty(text: Any) -> bool:
+    return isinstance(text, str) and is_missing(text)
+
 
 def response(outputs: Schema, added: Mapping[str, Schema] | None = None) -> Schema:
-    """Return the schema of a response. added: the fields that only some requests ask for."""
-    return record({"outputs": outputs, "truncated": one_or_several({"type": "boolean"})}, added)
+    """Return the schema of a response. added: its further fields."""
+    return record({"outputs": outputs, **(added or {}), "truncated": one_or_several({"type": "boolean"})})
+
+
+def record_settings(config: Any, task: str, **settings: Any) -> None:
+    """Record the arguments of the pipeline that a model was trained and evaluated with."""
+    others = getattr(config, "task_specific_params", None) or {}
+    config.task_specific_params = {**others, task: settings}
+
+
+def recorded_settings(config: Any, task: str) -> dict[str, Any]:
+    """Return what a model's configuration records of the pipeline of a task; nothing of an invalid record."""
+    every = getattr(config, "task_specific_params", None)
+    found = every.get(task) if isinstance(every, dict) else None
+    return found if isinstance(found, dict) else {}

@@ -11,17 +11,31 @@ from ..bridges.model_sources import token_limit
 from ..inference.arguments import PredictArguments
 from ..inference.loading import load_head
 from ..utils.errors import DataError
-from .base import Space, Task, Use
-from .page import Page
+from .base import Task
+from .card import Card, Use
+from .page import Page, Space
 
 MOST_ANSWERS = 5
+
+
+CARD = Card(
+    "An encoder pretrained on masked language modelling, for fine-tuning.",
+    Use(
+        "fill-mask", "fill-mask", "AutoModelForMaskedLM",
+        'tokenizer.decode(model(**tokenizer(text, return_tensors="pt")).logits[0].argmax(-1))',
+        given='{text} + " " + {tokenizer}.mask_token',
+    ),
+)  # fmt: skip
 
 
 class MaskPage(Page):
     """Texts with a mask -> the most likely tokens."""
 
+    outputs = (("Label", {"label": "Answer"}),)
+    space = Space("fill-mask", '{each["token_str"]: each["score"] for each in reversed(pipe(text))}')
+
     def __init__(self, task: Task, arguments: PredictArguments) -> None:
-        super().__init__(task)
+        self.action = task.name
         arguments = replace(arguments, allow_special_tokens=True)  # the mask is one
         model, tokenizer = load_head(arguments, AutoModelForMaskedLM, "no trained head")
         self.pipe: Any = pipeline("fill-mask", model=model, tokenizer=tokenizer, device=model.device)
@@ -45,20 +59,9 @@ class MaskPage(Page):
 
 
 class Filling(Task):
-    name, serves, explained = "fill", False, "masked"
-    purpose = "An encoder pretrained on masked language modelling, for fine-tuning."
+    name, card, page, explained = "fill", CARD, MaskPage, "masked"
     refusal = "the model fills gaps; fine-tune it first, such as by `modeling-scratch train-classifier`"
     not_generated = "it fills gaps; pretrain a decoder: modeling-scratch pretrain --objective clm"
-    use = Use(
-        "fill-mask", "fill-mask", "AutoModelForMaskedLM",
-        'tokenizer.decode(model(**tokenizer(text, return_tensors="pt")).logits[0].argmax(-1))',
-        given='{text} + " " + {tokenizer}.mask_token',
-    )  # fmt: skip
-    space = Space("fill-mask", '{each["token_str"]: each["score"] for each in reversed(pipe(text))}')
-    outputs = (("Label", {"label": "Answer"}),)
-
-    def page(self, arguments: PredictArguments) -> MaskPage:
-        return MaskPage(self, arguments)
 
 
 TASK = Filling()

@@ -2,6 +2,7 @@
 """A model on a page, of the demo or of a Space: its texts, its settings, and what the page shows of its answers."""
 
 import copy
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -27,21 +28,47 @@ class Later(NamedTuple):
     output: Component
 
 
+class Space(NamedTuple):
+    """The app of a Space: its pipeline, with the arguments `options`, and its answer, as Python code.
+
+    fields, output: the names of the texts, and the first of the outputs of the page. settings: components by argument.
+    """
+
+    task: str
+    answer: str
+    settings: Mapping[str, Component] = {}
+    fields: tuple[str, ...] = ("text",)
+    output: Component = ("JSON", {"label": "Answer"})
+    options: str = ""
+
+
 class Page:
     """A model on a page. The base class shows what the answerer of a task answers.
 
     action: a verb. fields: the names of the texts. settings, outputs: the components beside them. hint: Markdown above
-    the button. grows: whether `answer` yields a growing answer.
+    the button. grows: whether `answer` yields a growing answer. space: of a Space, where its fields and its output are
+    those of the page.
     """
 
+    fields: tuple[str, ...] = ("text",)
+    outputs: Sequence[Component] = (("JSON", {"label": "Answer"}),)
     settings: Sequence[Component] = ()
+    space: Space
     hint: str = ""
     grows: bool = False
     later: Later | None = None
 
-    def __init__(self, task: Any, answerer: Any = None) -> None:
-        self.task, self.answerer = task, answerer
-        self.action, self.fields, self.outputs = task.name, task.fields, task.outputs
+    def __init__(self, task: Any, arguments: PredictArguments) -> None:
+        """Load the model."""
+        self.action, self.answerer = task.name, task.answering.load(arguments)
+        self.fields = task.answering.fields
+
+    @classmethod
+    def space_of(cls, task: Any, config: Any, has_pairs: bool) -> Space:
+        """Return the app for a model. has_pairs: it reads pairs of texts."""
+        settings = task.answering.settings(config) if task.answering else {}
+        options = [f", {name}={json.dumps(value)}" for name, value in settings.items()]
+        return cls.space._replace(fields=cls.fields, output=cls.outputs[0], options="".join(options))
 
     @property
     def parts(self) -> tuple[Any, Any]:
@@ -65,15 +92,19 @@ class Page:
         if job.truncated:
             limit = self.answerer.pipe.tokenizer.model_max_length
             raise DataError(f"{self.fields[0]}: exceeds the model's limit of {limit:,} tokens; shorten it")
-        shown = self.task.shown(self.answerer.run([job])[0], *values)
+        shown = self.shown(self.answerer.run([job])[0], *values)
         return shown if len(shown) > 1 else shown[0]
+
+    def shown(self, answer: Any, *texts: str) -> list[Any]:
+        """Return the values of `outputs` for an answer."""
+        return [answer]
 
 
 class GeneratorPage(Page):
     """What the pages of writers and translators share."""
 
     def __init__(self, task: Any, arguments: PredictArguments) -> None:
-        super().__init__(task)
+        self.action = task.name
         self.generator: Any = load_generator(
             arguments.model, SearchArguments(), 1, arguments.device, arguments.trust_remote_code,
             arguments.allow_special_tokens,

@@ -31,16 +31,13 @@ from ..utils.errors import DataError
 from ..utils.markdown import escaped, table
 from ..utils.options import option
 from . import fill, write
-from .base import Comparison, Encoded, Metric, Report, Results, Task, Training, Use
+from .base import Comparison, Encoded, Report, Task, Training
+from .card import Card, Metric, Results, Use
 
 REWRITTEN = write.CONTINUED.replace("text, ", "text, truncation=True, ")
 DENOISED = "An encoder-decoder pretrained on denoising, for fine-tuning."
-# The purpose and the use of a model by its objective.
-CARDS = {
-    "mlm": (fill.TASK.purpose, fill.TASK.use),
-    "clm": (write.TASK.purpose, write.TASK.use),
-    "denoising": (DENOISED, Use(None, "seq2seq-generation", "AutoModelForSeq2SeqLM", REWRITTEN)),
-}
+# The purpose and the use of other models by their objective.
+PURPOSES = {"mlm": (fill.CARD.purpose, fill.CARD.use), "clm": (write.CARD.purpose, write.CARD.use)}
 
 
 @dataclass
@@ -109,15 +106,31 @@ def sampler_of(rows: Any, arguments: TrainingArguments) -> Sampler | None:
     return SimilarLengths(rows.lengths, rows_a_step(arguments), arguments.seed)
 
 
+class PretrainingCard(Card):
+    """The card of the encoder-decoders, and of each model by the objective that a run records."""
+
+    def of(self, record: Mapping[str, Any]) -> Card:
+        purpose, use = PURPOSES.get(record["model"]["objective"], (self.purpose, self.use))
+        return PretrainingCard(purpose, use)
+
+    def results(self, evaluation: Mapping[str, Any]) -> Results:
+        """Report loss and perplexity with their definitions."""
+        scores = evaluation["scores"]
+        rows = [[name.replace("_", " "), f"{score['value']:.4f}", score["meaning"]] for name, score in scores.items()]
+        definition = f"perplexity: exp of {scores['loss']['meaning']}"
+        metric = Metric("perplexity", scores["perplexity"]["value"], definition, "validation")
+        where = f"On {escaped(evaluation['text'])}, with a context of at most {evaluation['context']} tokens:"
+        return Results(f"{where}\n\n{table(['score', '', 'definition'], rows)}", [metric], evaluation["example"])
+
+
 class Pretraining(Task):
     name = PRETRAIN
-    scores = "perplexity", "bits_per_character", "bits_per_byte"
+    card = PretrainingCard(DENOISED, Use(None, "seq2seq-generation", "AutoModelForSeq2SeqLM", REWRITTEN))
     arguments = PretrainingModelArguments, DocumentArguments, PretrainingArguments
-    best_by, predicts, evaluates, samples = None, False, ("validation",), 0
+    scores = "perplexity", "bits_per_character", "bits_per_byte"
+    best_by, predicts, evaluates = None, False, ("validation",)
     lab = Comparison(presets.DECODERS, "loss", ("perplexity",), "--objective clm --validation_fraction 0.05")
-
     read = staticmethod(load_documents)
-    kept_of = staticmethod(token_losses)
 
     def check(self, options: Any, data: DocumentArguments, arguments: TrainingArguments) -> None:
         if data.streaming and arguments.max_steps <= 0:
@@ -137,13 +150,6 @@ class Pretraining(Task):
         data: PretrainingData = training.answerer
         return Encoded(getattr(data, split), [], notes=data.notes if split == "train" else ())
 
-    def collate(self, training: Training) -> Any:
-        return training.answerer.collator
-
-    def metrics(self, training: Training, split: str) -> Callable[..., dict[str, float]]:
-        data: PretrainingData = training.answerer
-        return partial(token_metrics, text=data.text if data.is_whole_text else None)
-
     def trainer(self, training: Training) -> dict[str, Any]:
         data: PretrainingData = training.answerer
         arguments = training.arguments = copy(training.arguments)  # run_config.json has those of the user
@@ -153,7 +159,12 @@ class Pretraining(Task):
             # Each process reads the stream: batches differ in length and cannot be dispatched.
             arguments.accelerator_config = replace(arguments.accelerator_config, dispatch_batches=False)
         counting = [CountEpochs(data.train)] if isinstance(data.train, NumberedRows) else []
-        return {"train_sampler": sampler_of(data.train, arguments), "callbacks": counting}
+        batches = {"data_collator": data.collator, "train_sampler": sampler_of(data.train, arguments)}
+        return {**batches, "preprocess_logits_for_metrics": token_losses, "callbacks": counting}
+
+    def metrics(self, training: Training, split: str) -> Callable[..., dict[str, float]]:
+        data: PretrainingData = training.answerer
+        return partial(token_metrics, text=data.text if data.is_whole_text else None)
 
     def report(self, training: Training, trainer: Any, split: str, predicted: Any) -> Report:
         data: PretrainingData = training.answerer
@@ -163,21 +174,6 @@ class Pretraining(Task):
         prompt = first_words(data.validation[0]["input_ids"], training.tokenizer)
         sample = write_sample(whole_model(trainer), training.tokenizer, prompt, data.longest)
         return Report(f"{text}\n\na sample:\n{sample}")
-
-    def purpose_of(self, record: Mapping[str, Any]) -> str:
-        return CARDS[record["model"]["objective"]][0]
-
-    def use_of(self, record: Mapping[str, Any]) -> Use:
-        return CARDS[record["model"]["objective"]][1]
-
-    def results(self, evaluation: Mapping[str, Any]) -> Results:
-        """Report loss and perplexity with their definitions."""
-        scores = evaluation["scores"]
-        rows = [[name.replace("_", " "), f"{score['value']:.4f}", score["meaning"]] for name, score in scores.items()]
-        definition = f"perplexity: exp of {scores['loss']['meaning']}"
-        metric = Metric("perplexity", scores["perplexity"]["value"], definition, "validation")
-        where = f"On {escaped(evaluation['text'])}, with a context of at most {evaluation['context']} tokens:"
-        return Results(f"{where}\n\n{table(['score', '', 'definition'], rows)}", [metric], evaluation["example"])
 
 
 TASK = Pretraining()

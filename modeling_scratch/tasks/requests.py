@@ -2,7 +2,7 @@
 """The texts and the options of a request, and schemas of its answer, as tables that requests are checked against."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,17 +86,14 @@ class Inputs:
         texts = [text[: self.max_characters] for text in EXAMPLES[: self.max_texts]]
         return [texts[0], texts]
 
-    def characters(self, text: Any) -> int:
-        return len(text)
-
 
 @dataclass(frozen=True)
 class Pairs(Inputs):
     """The pairs of texts in a request, objects with these names: one, or a list. told: what they are."""
 
-    names: tuple[str, str]
+    names: Sequence[str]
     told: str
-    texts: tuple[str, str]  # of the example
+    texts: Sequence[str]  # of the example
 
     def fault_of(self, text: object) -> str | None:
         if not isinstance(text, dict) or text.keys() != set(self.names):
@@ -113,6 +110,3 @@ class Pairs(Inputs):
     def examples(self) -> list[Any]:
         pair = {name: text[: self.max_characters] for name, text in zip(self.names, self.texts)}
         return [pair, [pair]]
-
-    def characters(self, text: Any) -> int:
-        return sum(map(len, text.values()))

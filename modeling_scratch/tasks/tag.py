@@ -2,7 +2,7 @@
 """Label the words of texts: entities, such as names, or classes of words, such as parts of speech."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,13 +11,11 @@ import datasets
 import numpy as np
 from torch import Tensor
 from transformers import (
-    AutoModelForTokenClassification,
     DataCollatorForTokenClassification,
     EvalPrediction,
     PreTrainedTokenizerBase,
 )
 
-from ..data.tables import select
 from ..data.tagged_sentences import (
     CONLL,
     OUTSIDE,
@@ -28,32 +26,17 @@ from ..data.tagged_sentences import (
     labels_of_parts,
     load_tagged,
     parts_of,
-    read_words,
-    words_column,
     words_of_tokens,
 )
-from ..inference.arguments import PredictArguments, refuse
-from ..inference.loading import load_head, set_length
 from ..run.arguments import HeadTrainingArguments
 from ..run.encoder_models import HeadModelArguments, model_with_head, tokenizer_of_head
 from ..utils.errors import DataError, DivergedError, one_line
 from ..utils.markdown import excerpt
 from ..utils.options import option
-from .base import (
-    EXAMPLES,
-    Curve,
-    Encoded,
-    FileRow,
-    Space,
-    Task,
-    Training,
-    Use,
-    headline,
-    record_settings,
-    scores_table,
-    shares_table,
-)
-from .tag_answers import PIPELINE, Tagger, settings_of
+from .answerer import record_settings
+from .base import Curve, Encoded, Task, Training
+from .card import EXAMPLES, Card, Use, headline, scores_table, shares_table
+from .tag_answers import PIPELINE, Tagger, TaggerPage
 
 IGNORED = -100  # the label of a token without one
 DIVERGED = -1  # the prediction of NaN
@@ -153,6 +136,12 @@ def _token_labels(
 # Scores
 
 
+def best_labels(outputs: Any, labels: Tensor) -> tuple[Tensor, Tensor]:
+    """(B, T, labels) -> (B, T) twice: the label of the greatest logit, `DIVERGED` for NaN, and its probability."""
+    logits: Tensor = outputs[0] if isinstance(outputs, tuple) else outputs
+    return logits.argmax(-1).masked_fill(logits.isnan().any(-1), DIVERGED), logits.float().softmax(-1).amax(-1)
+
+
 def read_labels(training: Training, split: str, predictions: Any) -> list[list[str]]:
     """Return the labels of a split: of the parts of its texts, by the entities that `Tagger` answers; or of its words.
 
@@ -238,24 +227,48 @@ def _marked(sentence: Sentence, labels: Sequence[str]) -> str:
     return excerpt(" ".join(word if label == OUTSIDE else f"{word}/{label}" for word, label in zip(words, labels)))
 
 
+class TagCard(Card):
+    def evaluated(self, evaluation: Mapping[str, Any]) -> str:
+        words = f" with {evaluation['words']:,} words" if "words" in evaluation else ""
+        return f"{super().evaluated(evaluation)}{words}"
+
+    def definitions(self, evaluation: Mapping[str, Any]) -> dict[str, str]:
+        f1 = "F1 of entities (seqeval)" if evaluation["are_entities"] else "macro F1"
+        return {"accuracy": "accuracy of words", "f1": f1}
+
+    def tables(self, evaluation: Mapping[str, Any]) -> list[str]:
+        names, average = evaluation["are_entities"], {"precision": "precision", "recall": "recall"}
+        if names:
+            heads = {**average, "f1": "F1 of entities", "interval_95": "95 % interval", "accuracy": "accuracy of words"}
+        else:
+            heads = {"accuracy": "accuracy of words", "interval_95": "95 % interval", **average, "f1": "macro F1"}
+        rows = {name: {**scores, "number": int(scores["number"])} for name, scores in evaluation["labels"].items()}
+        of_labels = shares_table("entity" if names else "label", rows, {**average, "f1": "F1", "number": "number"})
+        return [scores_table(evaluation, heads), of_labels]
+
+    def quoted(self, example: Mapping[str, Any]) -> dict[str, str]:
+        return {"this model, as word/label": example["answer"], "the data": example["labels"]}
+
+
 class Tagging(Task):
-    name = "tag"
-    scores = "accuracy", "precision", "recall", "f1"
-    arguments = TaggerModelArguments, TaggedDataArguments, TaggerTrainingArguments
-    purpose = "A tagger, which labels the words of a text: {labels}."
-    use = Use(
-        PIPELINE, PIPELINE, "AutoModelForTokenClassification",
-        "[model.config.id2label[i] for i in "
-        'model(**tokenizer(text, return_tensors="pt")).logits[0].argmax(-1).tolist()]',
-        {"aggregation_strategy": "simple"},
+    name, refusal, explained = "tag", "the model labels words", "tagging"
+    answering, page = Tagger, TaggerPage
+    card = TagCard(
+        "A tagger, which labels the words of a text: {labels}.",
+        Use(
+            PIPELINE, PIPELINE, "AutoModelForTokenClassification",
+            "[model.config.id2label[i] for i in "
+            'model(**tokenizer(text, return_tensors="pt")).logits[0].argmax(-1).tolist()]',
+            {"aggregation_strategy": "simple"},
+        ),
+        unit="sentences",
     )  # fmt: skip
-    space = Space(PIPELINE, '{"text": text, "entities": pipe(text)}')
     files = frozenset(CONLL) - {".txt", ".tsv"}  # formats of no table
     keys = rb'"(tokens|words)"\s*:\s*\['
-    refusal, read = "the model labels words", staticmethod(load_tagged)
-    columns_of_answers, explained = ("entities", "words"), "tagging"
+    arguments = TaggerModelArguments, TaggedDataArguments, TaggerTrainingArguments
+    scores = "accuracy", "precision", "recall", "f1"
     curve = Curve("loss (nats per labelled token)", "eval_f1", "F1 on validation")
-    outputs = (("HighlightedText", {"label": "Answer", "show_legend": True}),)
+    read = staticmethod(load_tagged)
 
     def build_tokenizer(self, options: TaggerModelArguments, data: TaggedData, checkpoint: str | None) -> Any:
         prefix = {"add_prefix_space": True} if options.tokenizer_kind == "byte_bpe" else {}
@@ -284,8 +297,9 @@ class Tagging(Task):
         )
         return encoded._replace(notes=[note])
 
-    def collate(self, training: Training) -> Any:
-        return DataCollatorForTokenClassification(training.tokenizer)
+    def trainer(self, training: Training) -> dict[str, Any]:
+        collator = DataCollatorForTokenClassification(training.tokenizer)
+        return {"data_collator": collator, "preprocess_logits_for_metrics": best_labels}
 
     def metrics(self, training: Training, split: str) -> Callable[..., dict[str, float]]:
         from ..report.tag_scores import score_labels
@@ -295,14 +309,12 @@ class Tagging(Task):
         def compute(prediction: EvalPrediction) -> dict[str, float]:
             labels = read_labels(training, split, prediction.predictions)
             scores = score_labels(given_labels(data, split), labels, data.are_entities)
-            return {name: scores[name] for name in ("accuracy", "precision", "recall", "f1")}
+            return {name: scores[name] for name in self.scores}
 
         return compute
 
-    def kept_of(self, outputs: Any, labels: Tensor) -> tuple[Tensor, Tensor]:
-        """(B, T, labels) -> (B, T) twice: the label of the greatest logit, `DIVERGED` for NaN, and its probability."""
-        logits: Tensor = outputs[0] if isinstance(outputs, tuple) else outputs
-        return logits.argmax(-1).masked_fill(logits.isnan().any(-1), DIVERGED), logits.float().softmax(-1).amax(-1)
+    def record(self, training: Training) -> dict[str, Any]:
+        return {"labels": training.data.label_names}
 
     def evaluate(self, training: Training, split: str, predicted: Any) -> dict[str, Any]:
         """Score the entities that `predict` finds in the sentences, or the labels of words."""
@@ -318,70 +330,6 @@ class Tagging(Task):
         if encoded.lost:
             evaluation["notes"] = [f"{encoded.lost:,} words were not read and count as {baseline.otherwise}."]
         return evaluation
-
-    def evaluated(self, evaluation: Mapping[str, Any]) -> str:
-        words = f" with {evaluation['words']:,} words" if "words" in evaluation else ""
-        return f"{evaluation['sentences']:,} sentences{words}"
-
-    def definitions(self, evaluation: Mapping[str, Any]) -> dict[str, str]:
-        f1 = "F1 of entities (seqeval)" if evaluation["are_entities"] else "macro F1"
-        return {"accuracy": "accuracy of words", "f1": f1}
-
-    def tables(self, evaluation: Mapping[str, Any]) -> list[str]:
-        names, average = evaluation["are_entities"], {"precision": "precision", "recall": "recall"}
-        if names:
-            heads = {**average, "f1": "F1 of entities", "interval_95": "95 % interval", "accuracy": "accuracy of words"}
-        else:
-            heads = {"accuracy": "accuracy of words", "interval_95": "95 % interval", **average, "f1": "macro F1"}
-        rows = {name: {**scores, "number": int(scores["number"])} for name, scores in evaluation["labels"].items()}
-        of_labels = shares_table("entity" if names else "label", rows, {**average, "f1": "F1", "number": "number"})
-        return [scores_table(evaluation, heads), of_labels]
-
-    def quoted(self, example: Mapping[str, Any]) -> dict[str, str]:
-        return {"this model, as word/label": example["answer"], "the data": example["labels"]}
-
-    def record(self, training: Training) -> dict[str, Any]:
-        return {"labels": training.data.label_names}
-
-    def settings(self, config: Any) -> dict[str, Any]:
-        return settings_of(config)
-
-    def sample(self, pipe: Any, *texts: str) -> str:
-        found = [f"{texts[0][one['start'] : one['end']]} ({one['entity_group']})" for one in pipe(texts[0])]
-        return ", ".join(found) or "(nothing)"
-
-    def load(self, arguments: PredictArguments, limits: Mapping[str, int] | None = None) -> Tagger:
-        model, tokenizer = load_head(arguments, AutoModelForTokenClassification, "not a trained tagger")
-        set_length(arguments, tokenizer, model.config)
-        return Tagger(model, tokenizer, arguments.batch_size)
-
-    def _words(self, arguments: PredictArguments) -> str | None:
-        """Return the column of the words of the input; None where it has texts."""
-        path = Path(arguments.input)
-        is_text = arguments.input == "-" or bool(arguments.text_column) or not path.is_file()
-        return None if is_text else words_column(path, arguments.form)
-
-    def prepare(self, arguments: PredictArguments) -> None:
-        if self._words(arguments) is None:
-            return super().prepare(arguments)
-        refuse(self.refused(arguments), self.refusal)
-        arguments.check_answer([*(["text"] if arguments.with_text else []), *self.columns_of_answers])
-
-    def rows(self, arguments: PredictArguments) -> Iterator[FileRow]:
-        """Stream the rows of the input, whose texts can be lists of words or sentences of CoNLL."""
-        if (column := self._words(arguments)) is None:
-            yield from super().rows(arguments)
-            return
-        for row, text in read_words(Path(arguments.input), column, arguments.form):
-            chosen = select(row.values, arguments.kept.values(), row.where)
-            yield row.number, text, {new: chosen[name] for new, name in arguments.kept.items()}
-
-    def column(self, answerer: Tagger) -> str:
-        return self.columns_of_answers[not answerer.finds_entities]
-
-    def shown(self, answer: Any, *texts: str) -> list[Any]:
-        labelled = [{**each, "entity": each["label"]} for each in answer if each["label"] is not None]
-        return [{"text": texts[0], "entities": labelled}]
 
 
 TASK = Tagging()

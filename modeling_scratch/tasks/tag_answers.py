@@ -2,31 +2,30 @@
 """What taggers answer: the entities of texts, or the labels of their words."""
 
 import copy
-import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
-from transformers import TokenClassificationPipeline
+from transformers import AutoModelForTokenClassification, TokenClassificationPipeline
 
 from ..bridges.model_limits import NO_LIMIT
 from ..bridges.model_sources import with_padding
-from ..data.tagged_sentences import are_entities
+from ..data.tables import select
+from ..data.tagged_sentences import are_entities, read_words, words_column
+from ..inference.arguments import PredictArguments
+from ..inference.batches import Job, check_finite, failing_on
+from ..inference.loading import load_head
 from ..inference.pieces import entities_of, words_of
 from ..utils.errors import DataError, counted
-from .answerer import Answer, Answerer, Job, check_finite, response
-from .base import recorded_settings
+from .answerer import Answer, Answerer, FileRow, recorded_settings, response
+from .page import Page, Space
 from .requests import Schema, array, one_or_several, record
 
 PIPELINE = "token-classification"
+COLUMNS = "entities", "words"  # one of them is in the output of predict
 OVERLAP = 1 / 4  # of neighbouring windows of a text that is too long for one
-
-
-def settings_of(config: Any) -> dict[str, Any]:
-    """Make entities of tokens by first tokens, if the model was trained on these alone."""
-    recorded = recorded_settings(config, PIPELINE).get("aggregation_strategy")
-    return {"aggregation_strategy": "first" if recorded == "first" else "simple"}
 
 
 class FinitePipeline(TokenClassificationPipeline):
@@ -61,12 +60,29 @@ class Tagger(Answerer):
             raise DataError("a slow tokenizer has no character offsets; use a fast one")
         self.limit = with_padding(tokenizer, "--model").model_max_length
         self.finds_entities = are_entities(model.config.label2id)
+        self.column = COLUMNS[not self.finds_entities]
         options: dict[str, Any] = {"ignore_labels": []}
         if self.finds_entities:
-            options = settings_of(model.config)
+            options = self.settings(model.config)
             options |= {"stride": int(OVERLAP * self.limit)} if self.limit < NO_LIMIT else {}
         pipe = FinitePipeline(model=model, tokenizer=tokenizer, device=model.device, **options)
         super().__init__(pipe, batch_size=batch_size)
+
+    @classmethod
+    def load(cls, arguments: PredictArguments, limits: Mapping[str, int] | None = None) -> "Tagger":
+        model, tokenizer = load_head(arguments, AutoModelForTokenClassification, "not a trained tagger")
+        return cls(model, tokenizer, arguments.batch_size)
+
+    @classmethod
+    def settings(cls, config: Any) -> dict[str, Any]:
+        """Make entities of tokens by first tokens, if the model was trained on these alone."""
+        recorded = recorded_settings(config, PIPELINE).get("aggregation_strategy")
+        return {"aggregation_strategy": "first" if recorded == "first" else "simple"}
+
+    @staticmethod
+    def sample(pipe: Any, *texts: str) -> str:
+        found = [f"{texts[0][one['start'] : one['end']]} ({one['entity_group']})" for one in pipe(texts[0])]
+        return ", ".join(found) or "(nothing)"
 
     @cached_property
     def counter(self) -> Any:
@@ -97,11 +113,8 @@ class Tagger(Answerer):
 
     def run(self, jobs: Sequence[Job]) -> list[Answer]:
         texts = [job.features["text"] for job in jobs]
-        try:
+        with failing_on(f"on {counted(len(texts), 'text')} (--batch_size, --max_length)"):
             found: Any = self.pipe(texts, batch_size=len(texts))
-        except (RuntimeError, IndexError, ValueError) as error:
-            what = f"the model fails on {counted(len(texts), 'text')} (--batch_size, --max_length)"
-            raise DataError(f"{what}: {textwrap.shorten(str(error), 240)}") from error
         pieces_of = entities_of if self.finds_entities else words_of
         return [pieces_of(text, each) for text, each in zip(texts, found)]
 
@@ -112,3 +125,39 @@ class Tagger(Answerer):
             f"rows without text, which get no {what}": self.empty,
             f"texts truncated to {self.limit} tokens, whose last words have no label": self.cut,
         }
+
+    # Rows of files, whose texts can be lists of words or sentences of CoNLL
+
+    @classmethod
+    def name_columns(cls, arguments: PredictArguments) -> None:
+        if cls._words(arguments) is None:
+            super().name_columns(arguments)
+
+    @classmethod
+    def columns(cls, arguments: PredictArguments, answerer: Any = None) -> list[str]:
+        return [*(["text"] if arguments.with_text else []), *([answerer.column] if answerer else COLUMNS)]
+
+    @classmethod
+    def rows(cls, arguments: PredictArguments) -> Iterator[FileRow]:
+        if (column := cls._words(arguments)) is None:
+            yield from super().rows(arguments)
+            return
+        for row, text in read_words(Path(arguments.input), column, arguments.form):
+            chosen = select(row.values, arguments.kept.values(), row.where)
+            yield row.number, text, {new: chosen[name] for new, name in arguments.kept.items()}
+
+    @staticmethod
+    def _words(arguments: PredictArguments) -> str | None:
+        """Return the column of the words of the input; None where it has texts."""
+        path = Path(arguments.input)
+        is_text = arguments.input == "-" or bool(arguments.text_column) or not path.is_file()
+        return None if is_text else words_column(path, arguments.form)
+
+
+class TaggerPage(Page):
+    outputs = (("HighlightedText", {"label": "Answer", "show_legend": True}),)
+    space = Space(PIPELINE, '{"text": text, "entities": pipe(text)}')
+
+    def shown(self, answer: Any, *texts: str) -> list[Any]:
+        labelled = [{**each, "entity": each["label"]} for each in answer if each["label"] is not None]
+        return [{"text": texts[0], "entities": labelled}]

@@ -1,22 +1,21 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Translate texts with an encoder-decoder."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor
 from transformers import DataCollatorForSeq2Seq, EvalPrediction
 
 from .. import presets
 from ..data.translation_pairs import TranslationData, TranslationDataArguments, load_pairs
-from ..inference.arguments import PredictArguments
 from ..inference.text_generators import Translator
 from ..run.layout import TRANSLATIONS
 from ..utils.files import write_text
 from ..utils.markdown import escaped, excerpt, quoted_rows, table
-from .base import EXAMPLES, Comparison, Curve, Encoded, FileRow, Metric, Report, Results, Space, Task, Training, Use
-from .translation_answers import Translation, TranslatorPage, load_translation
+from .base import Comparison, Curve, Encoded, Report, Task, Training
+from .card import EXAMPLES, Card, Metric, Results, Use
+from .translation_answers import Translation, TranslatorPage
 from .translation_model import (
     TranslationModelArguments,
     TranslationTrainingArguments,
@@ -61,25 +60,50 @@ def _examples(data: TranslationData, split: str, translations: Sequence[str]) ->
     ]
 
 
+class TranslationCard(Card):
+    def results(self, evaluation: Mapping[str, Any]) -> Results:
+        """Report sacreBLEU's scores with signatures, and the first translations."""
+        splits = [split for split in ("validation", "test") if split in evaluation]
+        scores = [(split, score) for split in splits for score in evaluation[split]]
+        metrics = [
+            Metric(
+                "chrf" if score["name"] == "chrF" else "sacrebleu", score["value"],
+                f"{score['name']}: {score['meaning']}; {score['signature']}", split,
+            )
+            for split, score in scores
+        ]  # fmt: skip
+        rows = [
+            [split, score["name"], f"{score['value']:.2f}", score["meaning"], score["signature"]]
+            for split, score in scores
+        ]
+        names = ["source", "translation", "reference"]
+        samples = [[sample[name] for name in names] for sample in evaluation["examples"]]
+        text = [
+            f"Weights: {escaped(evaluation['weights'])}.",
+            table(["split", "score", "", "definition", "signature"], rows),
+            *quoted_rows(f"The first texts of the {splits[-1]} split:", names, samples),
+        ]
+        return Results("\n\n".join(text), metrics, evaluation["examples"][0]["source"] if samples else "")
+
+
 class Translating(Task):
-    name, explained, not_generated = "translate", "generation", None
-    lab = Comparison(presets.SEQ2SEQS, "loss", ("bleu",), "--average_checkpoints 1 --num_beams 1")
-    arguments = TranslationModelArguments, TranslationDataArguments, TranslationTrainingArguments
-    best_by, predicts, evaluates, samples = None, False, (), 0
-    refusal, columns_of_answers = "the model translates", ("translation",)
-    purpose = "A translation model from {source} to {target} (column names of the training data)."
-    use = Use(
-        "translation", "seq2seq-translation", "AutoModelForSeq2SeqLM",
-        'tokenizer.decode(model.generate(**tokenizer(text, truncation=True, return_tensors="pt"))[0], '
-        "skip_special_tokens=True)",
+    name, refusal, explained, not_generated = "translate", "the model translates", "generation", None
+    answering, page = Translation, TranslatorPage
+    card = TranslationCard(
+        "A translation model from {source} to {target} (column names of the training data).",
+        Use(
+            "translation", "seq2seq-translation", "AutoModelForSeq2SeqLM",
+            'tokenizer.decode(model.generate(**tokenizer(text, truncation=True, return_tensors="pt"))[0], '
+            "skip_special_tokens=True)",
+        ),
     )  # fmt: skip
-    space = Space("seq2seq-translation", 'pipe(text, truncation=True)[0]["translation_text"]')
-    outputs = ("Textbox", {"label": "Answer", "lines": 5, "buttons": ["copy"]}), ("Markdown", {})
-    read, build_tokenizer = staticmethod(load_pairs), staticmethod(build_tokenizers)
-    load = staticmethod(load_translation)
+    arguments = TranslationModelArguments, TranslationDataArguments, TranslationTrainingArguments
+    best_by, predicts, evaluates = None, False, ()
     curve = Curve(
         "loss (nats per token; training: with smoothed labels)", "eval_bleu", "BLEU, validation, greedy", "{:.2f}"
     )
+    lab = Comparison(presets.SEQ2SEQS, "loss", ("bleu",), "--average_checkpoints 1 --num_beams 1")
+    read, build_tokenizer = staticmethod(load_pairs), staticmethod(build_tokenizers)
 
     def build_model(self, options: TranslationModelArguments, data: Any, tokenizer: Any) -> Any:
         return build_model(options, tokenizer)
@@ -100,14 +124,6 @@ class Translating(Task):
         encoded = encode_pairs(data, split, training.tokenizer, options.max_length)
         return encoded._replace(notes=[*encoded.notes, *notes])
 
-    def collate(self, training: Training) -> Any:
-        return DataCollatorForSeq2Seq(training.tokenizer[0], model=training.model)
-
-    def kept_of(self, outputs: Any, labels: Tensor) -> Tensor:
-        from ..report.pretraining import token_losses
-
-        return token_losses(outputs, labels)
-
     def metrics(self, training: Training, split: str) -> Callable[..., dict[str, float]]:
         """Score the tokens, and greedy translations."""
         from ..report.pretraining import token_metrics
@@ -123,11 +139,15 @@ class Translating(Task):
         return compute
 
     def trainer(self, training: Training) -> dict[str, Any]:
+        from ..report.pretraining import token_losses
+
         arguments, model, pairs = training.arguments, training.model, len(training.encoded["train"].rows)
         peak = arguments.learning_rate or arguments.paper_rate(model.config.hidden_size, pairs)
         arguments.learning_rate = peak
         print(f"{model.num_parameters():,} parameters, peak learning rate {peak:.2g}")
         return {
+            "data_collator": DataCollatorForSeq2Seq(training.tokenizer[0], model=model),
+            "preprocess_logits_for_metrics": token_losses,
             "target_tokenizer": training.tokenizer[1],
             "smooths_in_model": True,
             "whole_for": "translation",  # each process translates on its own
@@ -161,37 +181,6 @@ class Translating(Task):
 
     def record(self, training: Training) -> dict[str, Any]:
         return {"columns": training.data.columns}
-
-    def results(self, evaluation: Mapping[str, Any]) -> Results:
-        """Report sacreBLEU's scores with signatures, and the first translations."""
-        splits = [split for split in ("validation", "test") if split in evaluation]
-        scores = [(split, score) for split in splits for score in evaluation[split]]
-        metrics = [
-            Metric(
-                "chrf" if score["name"] == "chrF" else "sacrebleu", score["value"],
-                f"{score['name']}: {score['meaning']}; {score['signature']}", split,
-            )
-            for split, score in scores
-        ]  # fmt: skip
-        rows = [
-            [split, score["name"], f"{score['value']:.2f}", score["meaning"], score["signature"]]
-            for split, score in scores
-        ]
-        names = ["source", "translation", "reference"]
-        samples = [[sample[name] for name in names] for sample in evaluation["examples"]]
-        text = [
-            f"Weights: {escaped(evaluation['weights'])}.",
-            table(["split", "score", "", "definition", "signature"], rows),
-            *quoted_rows(f"The first texts of the {splits[-1]} split:", names, samples),
-        ]
-        return Results("\n\n".join(text), metrics, evaluation["examples"][0]["source"] if samples else "")
-
-    def page(self, arguments: PredictArguments) -> TranslatorPage:
-        return TranslatorPage(self, arguments)
-
-    def answer(self, answerer: Translation, rows: Sequence[FileRow]) -> Iterable[dict[str, Any]]:
-        for line in super().answer(answerer, rows):
-            yield {**line, "translation": line["translation"][0]["translation_text"]}
 
 
 TASK = Translating()

@@ -10,16 +10,22 @@ from typing import Any
 
 import transformers
 
-from ..inference.arguments import PredictArguments
 from ..inference.text_generators import Generated, TextGenerator
 from ..utils.errors import DataError
-from .base import Space, Task, Use
-from .page import Component, GeneratorPage, length_slider, slider
+from .base import Task
+from .card import Card, Use
+from .page import Component, GeneratorPage, Space, length_slider, slider
 
 CONTINUED = 'tokenizer.decode(model.generate(**tokenizer(text, return_tensors="pt"))[0], skip_special_tokens=True)'
 WRITTEN = """pipe(
         prompt, do_sample=True, max_new_tokens=max_new_tokens, temperature=temperature, top_k=top_k, top_p=top_p
     )[0]["generated_text"]"""
+
+
+CARD = Card(
+    "A decoder pretrained on causal language modelling: it continues texts and does not follow instructions.",
+    Use("text-generation", "text-generation", "AutoModelForCausalLM", CONTINUED, is_prompt=True),
+)
 
 
 class StoppedError(Exception):
@@ -67,6 +73,9 @@ def neutral(name: str, default: Any) -> Any:
 class WriterPage(GeneratorPage):
     """Prompts -> texts that continue them."""
 
+    fields = ("prompt",)
+    outputs = (("Textbox", {"label": "Answer", "lines": 12, "buttons": ["copy"]}),)
+    space = Space("text-generation", WRITTEN, {"max_new_tokens": length_slider(128), **sampling(neutral)})
     grows = True
 
     @property
@@ -98,16 +107,8 @@ class WriterPage(GeneratorPage):
 
 
 class Writing(Task):
-    name, serves, explained, not_generated = "write", False, "next", None
-    purpose = "A decoder pretrained on causal language modelling: it continues texts and does not follow instructions."
+    name, card, page, explained, not_generated = "write", CARD, WriterPage, "next", None
     refusal = "the model continues texts; use `modeling-scratch generate`"
-    fields = ("prompt",)
-    use = Use("text-generation", "text-generation", "AutoModelForCausalLM", CONTINUED, is_prompt=True)
-    space = Space("text-generation", WRITTEN, {"max_new_tokens": length_slider(128), **sampling(neutral)})
-    outputs = (("Textbox", {"label": "Answer", "lines": 12, "buttons": ["copy"]}),)
-
-    def page(self, arguments: PredictArguments) -> WriterPage:
-        return WriterPage(self, arguments)
 
 
 TASK = Writing()

@@ -10,7 +10,8 @@ import pytest
 import torch
 import writers
 from model_cases import padded
-from serving import save_classifier
+from native_models import NATIVES
+from serving import save_classifier, served
 from torch import Tensor
 
 from modeling_scratch.inference.compiled import COMPILING, compile_generation
@@ -81,16 +82,37 @@ def test_the_program_says_that_it_compiles(tmp_path: Path, capfd: Any) -> None:
     assert [COMPILING in each.err for each in lines] == [False, True]
 
 
+REQUESTS = [
+    {"inputs": [writers.text_of(length + row % 2) for row in range(texts)], "num_beams": beams, "max_new_tokens": new}
+    for beams, texts, length, new in [
+        (1, 1, 3, 5), (1, 1, 1, 1), (1, 2, 1, 2), (1, 4, 4, 4), (1, 8, 20, 20), (2, 1, 3, 2), (2, 2, 3, 3), (8, 3, 5, 9)
+    ]
+]  # fmt: skip
+
+
+def native(tokenizer: Any) -> Any:
+    """A model of the library, whose own compiled call is used."""
+    ids = {"vocab_size": len(tokenizer), "max_position_embeddings": writers.POSITIONS}
+    ids |= {f"{name}_token_id": getattr(tokenizer, f"{name}_token_id") for name in ("pad", "eos", "bos")}
+    marian = next(each for each in NATIVES if (each.model_type, each.head[-10:]) == ("marian", "Generation"))
+    config = marian.config(**ids, decoder_start_token_id=tokenizer.pad_token_id)
+    return writers.lively(marian.model_class(config), tokenizer)
+
+
 @pytest.mark.slow
 @needs_compiler
-@pytest.mark.parametrize("beams", [1, 3])
-def test_a_compiled_server_answers_the_same(beams: int, tmp_path: Path) -> None:
-    folder = writers.save_translator(tmp_path)
+@pytest.mark.parametrize("name", ["words", "characters", "native"])
+def test_no_request_to_a_compiled_server_compiles(name: str, tmp_path: Path) -> None:
+    """Whatever its beams, its texts and their lengths: all was compiled before the server listens."""
+    tokenizer = writers.characters() if name == "characters" else writers.words()
+    model = native(tokenizer) if name == "native" else writers.translator(tokenizer, tokenizer)
+    folder = writers.save(tmp_path, model, tokenizer)
+    torch.compiler.reset()
     answers = []
-    for compiled in False, True:
-        answerer = load_answerer(str(folder), compiles=compiled)
-        jobs = answerer.encode([writers.text_of(length) for length in (3, 9, 5)], {"num_beams": beams})
-        answers.append(answerer.run([job for job in jobs if job]))
+    for compiles in False, True:
+        task = load_answerer(str(folder), "cpu", compiles=compiles)
+        with torch.compiler.set_stance("fail_on_recompile"), served(task) as client:
+            answers.append([client.post("/translate", json=request).json()["outputs"] for request in REQUESTS])
     assert answers[0] == answers[1]
 
 

@@ -25,7 +25,6 @@ from writers import POSITIONS, text_of
 from modeling_scratch import ScratchEncoderForMaskedLM
 from modeling_scratch.data import encoded_texts
 from modeling_scratch.serving.answerers import load_answerer
-from modeling_scratch.tasks import ANSWER, named
 from modeling_scratch.utils.errors import DataError
 
 TEXTS = [text_of(length) for length in (3, 50, 1, 22, 7, 12, 23, 2, 17, 2, 30, 12, 1)]  # 3 exceed the limit
@@ -416,4 +415,4 @@ def test_a_bad_last_question_is_told_before_the_first_answer(tmp_path, capfd):
     (tmp_path / "in.jsonl").write_text('{"question": "who?", "context": "a b"}\n{"question": "who?"}\n')
     arguments = predict.PredictArguments(str(tmp_path / "no-model"), str(tmp_path / "in.jsonl"))
     with pytest.raises(DataError, match="no column 'context'"):
-        named(ANSWER).predict(arguments)
+        predict.predict(arguments)

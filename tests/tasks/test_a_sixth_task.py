@@ -72,8 +72,13 @@ def test_it_learns_and_has_a_card(run: Path) -> None:
 
 
 def test_predict_and_the_server_give_the_same_answers(run: Path, tmp_path: Path) -> None:
-    predict.main(f"--model {run} --input {run.parent / 'test.jsonl'} --output {tmp_path / 'out.jsonl'}".split())
-    found = [json.loads(line)["answer"] for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    asked = f"--model {run} --input {run.parent / 'test.jsonl'} --output {tmp_path / 'out.jsonl'} --with_text"
+    predict.main(asked.split())
+    rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    found = [row["answer"] for row in rows]
+    assert [row["context"] for row in rows] == [each["context"] for each in exercises(30, 2)]
+    with pytest.raises(SystemExit):
+        predict.main([*asked.split(), "--overwrite", "--keep_columns", "question=answer"])
     right = [each["answers"][0]["text"] for each in exercises(30, 2)]
     assert sum(one["answer"] == other for one, other in zip(found, right)) > 27
     with served(load_answerer(str(run), "cpu"), max_texts=40) as client:

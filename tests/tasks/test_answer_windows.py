@@ -11,8 +11,9 @@ from text_samples import fault
 
 from modeling_scratch import ScratchEncoderForQuestionAnswering, presets
 from modeling_scratch.data.questions import Answer, Question
-from modeling_scratch.tasks.answer_windows import PIPELINE, AnswerMetrics, Reader, encode_questions
-from modeling_scratch.tasks.base import record_settings
+from modeling_scratch.tasks.answer_windows import AnswerMetrics, encode_questions
+from modeling_scratch.tasks.answerer import record_settings
+from modeling_scratch.tasks.reader import PIPELINE, Reader
 from modeling_scratch.utils.errors import DataError
 from tokenization import KINDS, special_token_ids
 

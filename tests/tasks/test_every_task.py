@@ -111,8 +111,8 @@ def test_a_run_leaves_what_was_promised(name: str, made: Any) -> None:
     record, state = (json.loads((run / f"{each}.json").read_text()) for each in ("run_config", "trainer_state"))
     assert (record["program"], set(record["rows"])) == (f"scripts/{task.program}.py", set(SPLITS))
     card = ModelCard.load(run / "README.md")
-    assert card.data.pipeline_tag == task.use.tag
-    assert f'pipeline("{task.use.pipeline}"' in card.text
+    assert card.data.pipeline_tag == task.card.use.tag
+    assert f'pipeline("{task.card.use.pipeline}"' in card.text
     assert {result.dataset_split for result in card.data.eval_results} >= {"test"}
     assert "test split" in (run / "results.md").read_text() or "test: 6 texts" in (run / "results.md").read_text()
     assert (run / "learning_curve.png").read_bytes().startswith(b"\x89PNG")
@@ -133,6 +133,7 @@ def test_a_stopped_run_is_resumed_to_the_same_weights(
     shutil.rmtree(last_checkpoints(output, 1)[0])
     assert told in refusal(capsys, train, name, data, output, f"--resume_from_checkpoint last {changed}")
     train(name, data, output, "--resume_from_checkpoint last")
+    assert f"next: modeling-scratch predict --model {output} --input" in capsys.readouterr().out
     before, after = (load_file(folder / "model.safetensors") for folder in (whole, output))
     assert all(weight.equal(after[key]) for key, weight in before.items())
 
@@ -147,7 +148,7 @@ def test_a_native_checkpoint_is_fine_tuned(name: str, made: Any, data: Path, tmp
     tokenizer.save_pretrained(tmp_path / "native")
     options = f"--model_name_or_path {tmp_path / 'native'} --max_length 30 --max_steps 3 {QUIET}"
     CASES[name].main(f"--data_dir {data / name} --output_dir {tmp_path / 'run'} {options}".split())
-    auto_class = getattr(transformers, tasks.named(name).use.auto_class)
+    auto_class = getattr(transformers, tasks.named(name).card.use.auto_class)
     assert type(auto_class.from_pretrained(tmp_path / "run")).__name__.startswith("ScratchEncoder")
     assert AutoTokenizer.from_pretrained(tmp_path / "run").model_max_length == 30
     assert json.loads((tmp_path / "run" / "evaluation.json").read_text())["headline"]  # three steps teach nothing
@@ -161,9 +162,9 @@ def test_what_cannot_be_is_refused_before_anything_is_written(
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("name", tasks.ROUTES)
+@pytest.mark.parametrize("name", ["classify", *CASES])
 def test_a_task_is_found_by_its_head_and_by_its_program(name: str) -> None:
     task = tasks.named(name)
-    head = task.use.auto_class.removeprefix("AutoModel")
+    head = task.card.use.auto_class.removeprefix("AutoModel")
     assert tasks.action_in({"architectures": [f"AnyEncoder{head}"]}) == task.name
     assert tasks.trained_by(f"scripts/{task.program}.py") is tasks.named(task.name) is task

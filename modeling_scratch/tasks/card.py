@@ -1,0 +1,164 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""What the card of a model says: what it is for, how a program asks it, its scores beside those of baselines."""
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import getitem
+from typing import Any, NamedTuple
+
+from ..utils.markdown import escaped, percent, quoted_rows, table
+
+LONGER_OR_PRETRAINED = "Train longer (--num_train_epochs), or fine-tune a pretrained encoder (--model_name_or_path)."
+EXAMPLES = 5  # of a split that a card quotes
+
+
+class Use(NamedTuple):
+    """The use of a model: the Hub's tag, pipeline, Auto class and an expression for its answer.
+
+    options: further arguments of the pipeline. fields: of a pair, in the pipeline's input. given: the expression for
+    the input, of the text and the tokenizer. is_prompt: whether one word of a text is enough.
+    """
+
+    tag: str | None
+    pipeline: str
+    auto_class: str
+    answer: str
+    options: Mapping[str, Any] = {}
+    fields: tuple[str, str] = ("text", "text_pair")
+    given: str = "{text}"
+    is_prompt: bool = False
+
+
+class Metric(NamedTuple):
+    """A metric for the Hub: id, value, description and split."""
+
+    id: str
+    value: float
+    name: str
+    split: str
+
+
+class Results(NamedTuple):
+    """The Markdown text, the metrics, and an example input, which can be a pair of texts; "" without one."""
+
+    text: str
+    metrics: list[Metric]
+    example: str
+
+
+# Scores beside those of baselines
+
+
+def baselines_of(evaluation: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the names and scores of the baselines; evaluations of earlier versions have one."""
+    return evaluation["baselines"] if "baselines" in evaluation else [evaluation["baseline"]]
+
+
+def headline(evaluation: Mapping[str, Any], score: str, name: str, constant: str | None = None) -> str | None:
+    """Return what a report says first of a model that nobody should use, or None.
+
+    score: the key of the one that decides, and name: its name. constant: what the model answers to everything.
+    """
+    best = max(baselines_of(evaluation), key=lambda each: each[score])
+    if evaluation[score] == 1:
+        return None
+    if constant:
+        return f"The Transformer {constant}: it has not learned."
+    if evaluation[score] > best[score]:
+        return None
+    values = " and ".join(percent(scores[score]) for scores in (evaluation, best))
+    return f"The Transformer is no better than the baseline ({best['name']}): {name} {values}."
+
+
+def shares_table(head: str, rows: Mapping[str, Mapping[str, Any]], columns: Mapping[str, str]) -> str:
+    """Return a Markdown table of shares, intervals and counts. columns: the heads of keys, or of paths of keys."""
+    cells = [[name, *(_cell(reduce(getitem, key.split("."), row)) for key in columns)] for name, row in rows.items()]
+    return table([head, *columns.values()], cells)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, int):
+        return f"{value:,}"
+    return percent(value) if isinstance(value, float) else " to ".join(map(percent, value))
+
+
+def scores_table(evaluation: Mapping[str, Any], columns: Mapping[str, str]) -> str:
+    """Return the `shares_table` of the model and of the baselines."""
+    others = {str(each["name"]): each for each in baselines_of(evaluation)}
+    return shares_table("", {"Transformer": evaluation, **others}, columns)
+
+
+# Cards
+
+
+class Card:
+    """What the card says of a model, and what its report shows of evaluation.json.
+
+    purpose: a format of the entries of a run's record. limits: of its answers. reads: what it says of long texts; None:
+    the limit. unit: of what is evaluated. scores: those that the Hub gets, with their names.
+    """
+
+    def __init__(
+        self,
+        purpose: str,
+        use: Use,
+        limits: Sequence[str] = (),
+        reads: str | None = None,
+        unit: str = "texts",
+        scores: Mapping[str, str] | None = None,
+    ) -> None:
+        self.purpose, self.use, self.limits, self.reads = purpose, use, limits, reads
+        self.unit, self.scores = unit, scores or {}
+
+    def of(self, record: Mapping[str, Any]) -> "Card":
+        """Return the card for the model of a run."""
+        return self
+
+    def evaluated(self, evaluation: Mapping[str, Any]) -> str:
+        """Return what was evaluated, such as the number of texts."""
+        return f"{evaluation[self.unit]:,} {self.unit}"
+
+    def definitions(self, evaluation: Mapping[str, Any]) -> Mapping[str, str]:
+        """Return the scores that the Hub gets, with their names."""
+        return self.scores
+
+    def tables(self, evaluation: Mapping[str, Any]) -> list[str]:
+        """Return the scores of the model and of the baselines in Markdown."""
+        return [scores_table(evaluation, self.definitions(evaluation))]
+
+    def quoted(self, example: Mapping[str, Any]) -> dict[str, str]:
+        """Return the cells of an example of evaluation.json, by their heads."""
+        return {}
+
+    def asked(self, example: Mapping[str, Any]) -> Any:
+        """Return the text, or the pair, of an example of evaluation.json."""
+        return example["text"]
+
+    def report(self, evaluation: Mapping[str, Any]) -> str:
+        """Return results.md."""
+        line = evaluation["headline"]
+        text = [f"{line} {LONGER_OR_PRETRAINED}"] if line else []
+        text.append(f"{self.evaluated(evaluation)} of the {evaluation['split']} split")
+        return "\n\n".join([*text, *self.tables(evaluation), *evaluation["notes"]]) + "\n"
+
+    def results(self, evaluation: Mapping[str, Any]) -> Results:
+        """Return the results section of a card."""
+        split, examples = evaluation["split"], evaluation["examples"]
+        metrics = [
+            Metric(key, evaluation[key], "; ".join([name, *_of_baselines(evaluation, key)]), split)
+            for key, name in self.definitions(evaluation).items()
+        ]
+        quoted = [self.quoted(each) for each in examples]
+        heads = list(quoted[0]) if quoted else []
+        text = [
+            *([f"**{escaped(evaluation['headline'])}**"] if evaluation["headline"] else []),
+            f"On the {self.evaluated(evaluation)} of the {split} split:",
+            *self.tables(evaluation),
+            *evaluation.get("notes", []),
+            *quoted_rows(f"The first of the {split} split:", heads, [[*each.values()] for each in quoted]),
+        ]
+        return Results("\n\n".join(text), metrics, self.asked(examples[0]) if examples else "")
+
+
+def _of_baselines(evaluation: Mapping[str, Any], key: str) -> list[str]:
+    return [f"of the baseline {each['name']}: {percent(each[key])}" for each in baselines_of(evaluation)]
