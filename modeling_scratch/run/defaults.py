@@ -64,7 +64,7 @@ PRETRAINED: dict[str, Any] = {
     "dropout": 0.2,
     "switches": f"{PRE_NORM},embedding_norm=true,initializer_range=0.05",
 }  # fmt: skip
-LEAST_STEPS, MOST_EPOCHS = 300, 30
+LEAST_STEPS, MOST_EPOCHS = 350, 30
 AVERAGED_STEPS, EMA_DECAY = 1_000, 0.999  # in fewer steps, an average of the weights lags behind
 LONGEST_WORD = 15  # characters a word, on average: longer ones are no words between blanks, as in Chinese
 
