@@ -57,7 +57,7 @@ TABLE = (
     Row(20_000, 2, 16_000, 2, 64, 3, 1e-3),
 )
 # Both texts of a pair have to be related to each other, which takes two layers.
-PAIRS: dict[str, Any] = {"layers": 2, "learning_rate": 3e-3, "min_frequency": 1, "switches": PRE_NORM}
+PAIRS: dict[str, Any] = {"layers": 2, "learning_rate": 3e-3, "min_frequency": 1}
 # After pretraining, deeper models learn from the same labels (docs/experiments/results.md#pretraining).
 PRETRAINED: dict[str, Any] = {
     "layers": 4, "hidden_size": 128, "vocab_size": 16_000, "min_frequency": 2, "learning_rate": 5e-4,
