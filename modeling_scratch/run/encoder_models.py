@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import torch
 import transformers
 from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
@@ -156,6 +157,9 @@ def build_model(
         settings["type_vocab_size"] = 2
     config = preset_of(arguments, vocab_size=len(tokenizer), num_labels=len(label_names), **settings)
     model = getattr(modeling_scratch, f"ScratchEncoder{head}")(config)
+    if arguments.min_frequency == 1 and tokenizer.unk_token_id is not None:
+        # Training sees hardly a word that is unknown: a random embedding would stay, as noise in new texts.
+        torch.nn.init.zeros_(model.get_input_embeddings().weight[tokenizer.unk_token_id])
     ask_for_mask(tokenizer, model)
     return model
 

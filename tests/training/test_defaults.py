@@ -24,6 +24,7 @@ from modeling_scratch.run.defaults import (
     settings_text,
     values_of,
 )
+from modeling_scratch.run.encoder_models import build_model, build_tokenizer
 from modeling_scratch.training import train_classifier as trained
 from modeling_scratch.utils.retired_options import RETIRED
 
@@ -53,12 +54,20 @@ def verdicts(count: int) -> list[tuple[str, str]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("texts", [3_000, 6_000])
+@pytest.mark.parametrize("texts", [max(600, row.texts) for row in TABLE])
 def test_the_order_of_words_is_learned(texts: int, tmp_path: Path) -> None:
     rows = verdicts(texts + 500)
     splits = {"train": rows[:texts], "validation": rows[texts:]}
     report = trained(splits, tmp_path / "run", use_cpu=True, report_to="none", seed=0)
     assert report.scores["accuracy"] > 0.95
+
+
+@pytest.mark.parametrize("min_frequency", [1, 2])
+def test_a_word_that_no_training_has_taught_is_no_noise(min_frequency: int) -> None:
+    arguments = ClassifierModelArguments(tokenizer_kind="words", vocab_size=50, min_frequency=min_frequency)
+    tokenizer = build_tokenizer(arguments, ["a warm film", "a dull film"])
+    embeddings = build_model(arguments, tokenizer, ["no", "yes"]).get_input_embeddings().weight
+    assert bool(embeddings[tokenizer("unheard").input_ids[1]].any()) == (min_frequency == 2)
 
 
 @pytest.mark.parametrize("texts", [50, 200, 1_500, 5_000, 20_000, 10**6])
