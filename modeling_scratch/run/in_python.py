@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
-from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from signal import SIGINT
@@ -36,8 +35,7 @@ from ..tasks import CLASSIFY, named
 from ..utils.command_line import check_reporters
 from ..utils.errors import DataError, one_line, panics_as_errors
 from ..utils.files import read_json
-from ..utils.python_options import built
-from ..utils.retired_options import retired
+from ..utils.python_options import built, check_names
 from . import classifier
 from .layout import EVALUATION, RESULTS
 
@@ -120,7 +118,7 @@ def train_classifier(data: Any = None, output_dir: str | Path = "runs/demo", **o
     Raises `DataError` for invalid data and options. An interruption saves a checkpoint, and raises KeyboardInterrupt.
     The only progress bar is that of training.
     """
-    _check_names(options)
+    _check_options(options)
     with tempfile.TemporaryDirectory() as temporary, quiet_saving(), panics_as_errors():
         folder = Path(temporary) / IN_MEMORY
         try:
@@ -139,13 +137,8 @@ def _has_splits(data: Any) -> bool:
     return isinstance(data, Mapping) and is_splits(data, SPLIT_NAMES)
 
 
-def _check_names(options: Mapping[str, Any]) -> None:
-    for name in options:
-        if line := retired(f"--{name}", TASK.arguments[-1].RETIRED):
-            raise DataError(line)
-        if name not in OPTIONS:
-            likely = get_close_matches(name, OPTIONS, 1)
-            raise DataError(f"no option {name!r}" + (f"; did you mean {likely[0]!r}?" if likely else ""))
+def _check_options(options: Mapping[str, Any]) -> None:
+    check_names(TASK.arguments, options)
     if options.get("search_trials"):
         raise DataError(
             "search_trials: a search has no report; use `modeling-scratch train-classifier --search_trials`"

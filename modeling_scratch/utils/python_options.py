@@ -1,13 +1,26 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Dataclasses of options from values in Python, by the names of their fields."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
+from difflib import get_close_matches
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from .errors import DataError
+from .retired_options import retired
+
+
+def check_names(kinds: Sequence[Any], names: Iterable[str]) -> None:
+    """Raise `DataError` for a name that is no field of these dataclasses, the last of which says what is retired."""
+    known = {each.name for kind in kinds for each in fields(kind)}
+    for name in names:
+        if line := retired(f"--{name}", kinds[-1].RETIRED):
+            raise DataError(line)
+        if name not in known:
+            likely = get_close_matches(name, known, 1)
+            raise DataError(f"no option {name!r}" + (f"; did you mean {likely[0]!r}?" if likely else ""))
 
 
 def built(kinds: Sequence[type], named: Mapping[str, Any]) -> tuple[Any, ...]:
