@@ -9,6 +9,7 @@ from torch import Tensor
 from .findings import Need, check, only_if, require
 from .invariances import backends
 from .subject import (
+    LONGEST,
     MASKED,
     OF_TOKENS,
     SEQ2SEQ,
@@ -17,6 +18,7 @@ from .subject import (
     Subject,
     attention,
     distance,
+    encoded,
     reads,
     require_close,
     run,
@@ -112,6 +114,14 @@ def embeddings_as_inputs(subject: Subject) -> None:
     )
 
 
+@check("Hand attention_mask to cross-attention, whether the encoder runs or not.", SEQ2SEQ, reads("encoder_outputs"))
+def encoder_outputs(subject: Subject) -> None:
+    """encoder_outputs answers as its text."""
+    batch = subject.padded_batch()
+    what = "encoder_outputs, which generation computes once, answers {} away from the text that they are of."
+    require_close(subject.answers(encoded(subject.redrawn, batch)), subject.answers(batch), what)
+
+
 @check("Hand position_ids to what reads them.", reads("position_ids"), DECODER)
 def positions(subject: Subject) -> None:
     """position_ids are those that it counts itself, and others count."""
@@ -142,12 +152,14 @@ def token_types(subject: Subject) -> None:
 @check("Return `outputs.to_tuple()` if return_dict is False, by `can_return_tuple`.", reads("input_ids"))
 def tuples(subject: Subject) -> None:
     """return_dict=False returns the same as a tuple."""
-    with torch.no_grad():
-        found = subject.redrawn(**subject.batch(), return_dict=False)
-        wanted = subject.redrawn(**subject.batch(), return_dict=True).to_tuple()
-    require(isinstance(found, tuple), f"return_dict=False returns {type(found).__name__}, and no tuple.")
-    if torch.is_tensor(wanted[0]):
-        require_close(found[0], wanted[0], "The first value of return_dict=False is {} away from that of the names.")
+    for when, batch in (("", subject.batch()), ("With labels, the", subject.batch() | subject.labels(subject.batch()))):
+        wanted = run(subject.redrawn, batch).to_tuple()
+        with torch.no_grad():
+            found = subject.redrawn(**batch, return_dict=False)
+        require(isinstance(found, tuple), f"return_dict=False returns {type(found).__name__}, and no tuple.")
+        if torch.is_tensor(wanted[0]):
+            what = f"{when or 'The'} first value of return_dict=False is {{}} away from that of the names."
+            require_close(found[0], wanted[0], what)
 
 
 @check("Compute logits of hidden_states[:, -logits_to_keep:].", reads("logits_to_keep"))
@@ -174,14 +186,10 @@ def one_token(subject: Subject) -> None:
 @check("Make as many positions as the config says.")
 def longest_text(subject: Subject) -> None:
     """It reads as many tokens as it has positions."""
-    limit = getattr(subject.config.get_text_config(), "max_position_embeddings", None)
-    only_if(limit and 0 < limit <= 1024, "The config names no limit of at most 1024 positions.")
-    shorter = limit - subject.pad_token_id - 1  # of RoBERTa and its kin, whose positions begin after that of padding
-    lengths = (limit, shorter) if subject.counts_from_padding else (limit,)
-    text = subject.ids(lengths[-1])[None]
-    batch = {"input_ids": text, "attention_mask": torch.ones_like(text), "decoder_input_ids": text}
-    found = subject.answers({name: value for name, value in batch.items() if name in subject.batch()})
-    require(found.isfinite().all(), f"Answers to a text of {lengths[-1]} tokens are not finite.")
+    only_if(subject.limit, f"The config names no limit of at most {LONGEST} positions.")
+    batch = subject.longest_batch()
+    what = f"Answers to a text of {batch['input_ids'].shape[1]} tokens are not finite."
+    require(subject.answers(batch).isfinite().all(), what)
 
 
 @check("Hand decoder_attention_mask to the decoder's own attention.", SEQ2SEQ, reads("decoder_attention_mask"))

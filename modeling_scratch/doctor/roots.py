@@ -15,7 +15,7 @@ PADDED = (
 ANSWERS = (
     f"batch_equals_single {PADDED} {STEPS} {TRACED} attention_backends no_mask embeddings_as_inputs positions "
     "last_logits token_types tuples recording_changes_nothing labels_change_nothing decoder_mask stateless "
-    "leaves_inputs meta_device causality hidden_states"
+    "leaves_inputs meta_device causality hidden_states encoder_outputs"
 )
 # A check: those that can follow from it. Of several that explain one, the first counts; none explains an earlier one.
 ROOTS = {
@@ -27,7 +27,7 @@ ROOTS = {
     "device": f"{HALF} {TRACED} meta_device",
     "ties": f"{LOADED} resized_embeddings",
     "round_trip": f"{LOADED} {HALF}",
-    "missing_keys": "meta_device",
+    "missing_keys": "meta_device resized_head",
     "repeats": f"{ANSWERS} loss meta_device",
     "one_token": "batch_equals_single padding_right padding_left tuples accumulation",
     "stateless": f"{ANSWERS} {TRAINED} loss problem_types",
@@ -42,12 +42,16 @@ ROOTS = {
     "hidden_states": "tuples recording_changes_nothing",
     "last_logits": STEPS,
     "no_cache": f"beam_search generation generation_is_forward evaluation_outputs {TRACED}",
+    "encoder_outputs": STEPS,
     "cache": STEPS,
     "cache_of_several": STEPS,
     "cache_padded": STEPS,
     "generation_is_forward": "generation_padded generation beam_search",
-    "labels_change_nothing": "loss problem_types accumulation",
-    "leaves_inputs": "loss accumulation label_smoothing padding_as_label",
+    "labels_change_nothing": (
+        "loss problem_types accumulation tuples padding_as_label label_smoothing resized_embeddings"
+    ),
+    "resized_embeddings": "embeddings_as_inputs",
+    "leaves_inputs": f"loss label_smoothing padding_as_label {TRAINED} {TRACED}",
     "labels_alone": "loss",
     "loss": "problem_types accumulation label_smoothing padding_as_label",
     "problem_types": "accumulation",

@@ -25,12 +25,13 @@ def logits_are_scores(subject: Subject) -> None:
     require(not ((logits >= 0) & (logits <= 1)).all(), what)
 
 
-@check("Let `labels` reach the loss alone.", LOSS)
+@check("Let `labels` reach the loss alone, and return the logits beside it.", LOSS)
 def labels_change_nothing(subject: Subject) -> None:
     """The answers are the same with labels and without."""
     batch = labelled(subject)
     unlabelled = {name: value for name, value in batch.items() if not _is_target(name)}
-    found, wanted, real = values(run(subject.redrawn, batch)), subject.answers(unlabelled), subject.real(batch)
+    wanted, real = subject.answers(unlabelled), subject.real(batch)
+    found = values(run(subject.redrawn, batch))
     require_close(found[real], wanted[real], "With labels, the answers differ by {} from those without.")
 
 
