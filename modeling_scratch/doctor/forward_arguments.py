@@ -9,7 +9,6 @@ from torch import Tensor
 from .findings import Need, check, only_if, require
 from .invariances import backends
 from .subject import (
-    LONGEST,
     MASKED,
     OF_TOKENS,
     SEQ2SEQ,
@@ -152,13 +151,14 @@ def token_types(subject: Subject) -> None:
 @check("Return `outputs.to_tuple()` if return_dict is False, by `can_return_tuple`.", reads("input_ids"))
 def tuples(subject: Subject) -> None:
     """return_dict=False returns the same as a tuple."""
-    for when, batch in (("", subject.batch()), ("With labels, the", subject.batch() | subject.labels(subject.batch()))):
+    plain = subject.batch()
+    for when, batch in (("The", plain), ("With labels, the", plain | subject.labels(plain))):
         wanted = run(subject.redrawn, batch).to_tuple()
         with torch.no_grad():
             found = subject.redrawn(**batch, return_dict=False)
         require(isinstance(found, tuple), f"return_dict=False returns {type(found).__name__}, and no tuple.")
         if torch.is_tensor(wanted[0]):
-            what = f"{when or 'The'} first value of return_dict=False is {{}} away from that of the names."
+            what = f"{when} first value of return_dict=False is {{}} away from that of the names."
             require_close(found[0], wanted[0], what)
 
 
@@ -186,10 +186,9 @@ def one_token(subject: Subject) -> None:
 @check("Make as many positions as the config says.")
 def longest_text(subject: Subject) -> None:
     """It reads as many tokens as it has positions."""
-    only_if(subject.limit, f"The config names no limit of at most {LONGEST} positions.")
-    batch = subject.longest_batch()
-    what = f"Answers to a text of {batch['input_ids'].shape[1]} tokens are not finite."
-    require(subject.answers(batch).isfinite().all(), what)
+    only_if(subject.limit, "The config names no positions, or too many to try.")
+    found = subject.answers(subject.longest_batch())
+    require(found.isfinite().all(), f"Answers to a text of {subject.limit} tokens are not finite.")
 
 
 @check("Hand decoder_attention_mask to the decoder's own attention.", SEQ2SEQ, reads("decoder_attention_mask"))

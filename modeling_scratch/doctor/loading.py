@@ -238,22 +238,15 @@ def resized_head(subject: Subject) -> None:
 def load(subject: Subject, folder: Path, **options: Any) -> tuple[PreTrainedModel, dict[str, set[str]]]:
     """Load by the model's own class. Return what loading reports: missing, unexpected and mismatched keys."""
     torch.manual_seed(1)
-    with _memory_of_nan():
+    mode = torch.get_deterministic_debug_mode()
+    torch.set_deterministic_debug_mode("warn")  # what nobody initialises is NaN, and not what was in the memory
+    try:
         made: Any = type(subject.model).from_pretrained(folder, output_loading_info=True, **options)
+    finally:
+        torch.set_deterministic_debug_mode(mode)
     model, info = made
     kinds = {"missing keys": "missing_keys", "unexpected keys": "unexpected_keys"}
     return model.eval(), {what: set(info[key]) for what, key in kinds.items()}
-
-
-@contextmanager
-def _memory_of_nan() -> Iterator[None]:
-    """Meanwhile, what nobody initialises is NaN, and not what happens to be in the memory."""
-    before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
-    torch.use_deterministic_algorithms(True, warn_only=True)
-    try:
-        yield
-    finally:
-        torch.use_deterministic_algorithms(before[0], warn_only=before[1])
 
 
 def _differing(found: dict[str, str], wanted: dict[str, str]) -> set[str]:

@@ -114,10 +114,8 @@ def accumulation(subject: Subject) -> None:
     Trainer hands over num_items_in_batch, and then does not divide by the number of accumulated batches.
     """
     batch = labelled(subject)
-    only_if(
-        getattr(subject.model, "accepts_loss_kwargs", takes_any(subject.signature)),
-        "Trainer sees that the loss takes no count.",
-    )
+    counts = getattr(subject.model, "accepts_loss_kwargs", takes_any(subject.signature))
+    only_if(counts, "Trainer sees that the loss takes no count.")
     only_if(subject.head != ANSWER, "Trainer counts the items of `labels` only.")
     model, labels = subject.redrawn, batch["labels"]
     shifted = labels[:, 1:] if subject.head == WRITE else labels

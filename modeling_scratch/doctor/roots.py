@@ -7,6 +7,7 @@ LOADED = "round_trip fresh_process missing_keys auto_classes ties meta_device re
 STEPS = "cache cache_of_several cache_padded generation generation_padded beam_search generation_is_forward"
 HALF = "bfloat16 float16 autocast"
 TRACED = "export one_graph"
+LABELLED = "loss problem_types accumulation label_smoothing padding_as_label"
 TRAINED = f"training_mode gradient_checkpointing accumulation frozen_parts right_gradients {HALF}"
 PADDED = (
     "padding_right padding_left mask_gap padding_as_text mask_dtypes cache_padded generation_padded "
@@ -47,13 +48,11 @@ ROOTS = {
     "cache_of_several": STEPS,
     "cache_padded": STEPS,
     "generation_is_forward": "generation_padded generation beam_search",
-    "labels_change_nothing": (
-        "loss problem_types accumulation tuples padding_as_label label_smoothing resized_embeddings"
-    ),
+    "labels_change_nothing": f"{LABELLED} tuples resized_embeddings",
     "resized_embeddings": "embeddings_as_inputs",
-    "leaves_inputs": f"loss label_smoothing padding_as_label {TRAINED} {TRACED}",
+    "leaves_inputs": f"{LABELLED} {TRAINED} {TRACED}",
     "labels_alone": "loss",
-    "loss": "problem_types accumulation label_smoothing padding_as_label",
+    "loss": LABELLED,
     "problem_types": "accumulation",
     "resized_head": "accumulation",
     "training_mode": "gradient_checkpointing right_gradients",

@@ -63,17 +63,17 @@ def registered(subject: Subject) -> None:
     """
     model = subject.model
     known = {id(each) for each in (*model.parameters(), *model.buffers())}
-    found = {
-        f"{type(module).__name__}.{name}": tensor
+    found = [
+        f"{type(module).__name__}.{name}"
         for module in model.modules()
         for name, value in vars(module).items()
         if name not in ("_parameters", "_buffers", "_modules")
-        for tensor in _tensors(value)
-        if id(tensor) not in known
-    }
-    lost = [name for name, tensor in found.items() if isinstance(tensor, nn.Parameter)]
-    require(not lost, f"parameters() does not list those of {listed(lost)}, which is no registered module.")
-    require(not found, f"No parameter and no buffer: {listed(found)}. It stays behind when the model moves to a GPU.")
+        if any(id(tensor) not in known for tensor in _tensors(value))
+    ]
+    what = (
+        f"Neither parameters() nor buffers() lists {listed(found)}: it is not trained, saved or moved with the model."
+    )
+    require(not found, what)
 
 
 def _tensors(value: Any) -> Iterator[Tensor]:

@@ -25,7 +25,7 @@ Batch = dict[str, Tensor]
 
 OTHER_HEADS = "ForMultipleChoice", "ForNextSentencePrediction", "ForPreTraining"  # with other inputs or outputs
 BASE = "base"  # without a loss
-LENGTH, SHORTER, LONGEST = 9, 5, 1024
+LENGTH, SHORTER = 9, 5
 NEW_TOKENS = 4
 SPECIAL = "pad", "bos", "eos", "sep", "cls", "mask", "unk", "decoder_start"
 TOLERANCE = 1e-4  # relative to the largest value, in float32
@@ -141,12 +141,17 @@ class Subject:
         tables = ((name, module) for name, module in self.model.named_modules() if "position" in name)
         return any(getattr(module, "padding_idx", None) is not None for _, module in tables)
 
+    @property
+    def limit(self) -> int:
+        """How many tokens have positions; 0 if more than are tried, or the config does not say."""
+        found = getattr(self.config.get_text_config(), "max_position_embeddings", None) or 0
+        before = self.pad_token_id + 1 if self.counts_from_padding else 0
+        return found - before if 0 < found <= 1024 else 0
+
     @cached_property
     def length(self) -> int:
         """Of texts: `LENGTH`, or less for a model that has fewer positions for them and for what it writes."""
-        limit = getattr(self.config.get_text_config(), "max_position_embeddings", None) or 0
-        room = limit - NEW_TOKENS - (self.pad_token_id + 1 if self.counts_from_padding else 0)
-        return max(2, min(room, LENGTH)) if limit > 0 else LENGTH
+        return max(2, min(self.limit - NEW_TOKENS, LENGTH)) if self.limit else LENGTH
 
     @property
     def shorter(self) -> int:
@@ -157,16 +162,9 @@ class Subject:
     def first_step(self) -> int:
         return self.shorter - (self.length == LENGTH)
 
-    @property
-    def limit(self) -> int:
-        """The number of positions; 0 if there are more than are tried, or the config names none."""
-        found = getattr(self.config.get_text_config(), "max_position_embeddings", None) or 0
-        return found if 0 < found <= LONGEST else 0
-
     def longest_batch(self) -> Batch:
         """One text of as many tokens as the model has positions."""
-        room = self.pad_token_id + 1 if self.counts_from_padding else 0  # RoBERTa's begin after that of padding
-        batch = self.batch([self.ids((self.limit or 4 * LENGTH) - room)])
+        batch = self.batch([self.ids(self.limit or 4 * LENGTH)])
         return batch | {name: batch["input_ids"] for name in batch if name == "decoder_input_ids"}
 
     def ids(self, length: int | None = None, seed: int = 0) -> Tensor:
@@ -298,8 +296,8 @@ def run(model: PreTrainedModel, batch: Batch, **options: Any) -> Any:
 @torch.no_grad()
 def encoded(model: Any, batch: Batch) -> dict[str, Any]:
     """Return a batch with what the encoder returns in place of its ids."""
+    mask = {name: value.clone() for name, value in batch.items() if name == "attention_mask"}
     given = {name: value for name, value in batch.items() if name != "input_ids"}
-    mask = {name: given[name].clone() for name in given if name == "attention_mask"}
     return given | {"encoder_outputs": model.get_encoder()(batch["input_ids"], return_dict=True, **mask)}
 
 

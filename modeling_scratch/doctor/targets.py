@@ -30,8 +30,7 @@ def labels_change_nothing(subject: Subject) -> None:
     """The answers are the same with labels and without."""
     batch = labelled(subject)
     unlabelled = {name: value for name, value in batch.items() if not _is_target(name)}
-    wanted, real = subject.answers(unlabelled), subject.real(batch)
-    found = values(run(subject.redrawn, batch))
+    found, wanted, real = values(run(subject.redrawn, batch)), subject.answers(unlabelled), subject.real(batch)
     require_close(found[real], wanted[real], "With labels, the answers differ by {} from those without.")
 
 

@@ -256,19 +256,14 @@ def is_encoded(self: Any, kwargs: dict[str, Any]) -> bool:
     return kwargs.get("encoder_outputs") is not None
 
 
-def mask_is_written(self: Any, kwargs: dict[str, Any]) -> None:
-    if kwargs.get("attention_mask") is not None:
-        kwargs["attention_mask"][:, 0] = 0
-
-
 def seeds(self: Any, kwargs: dict[str, Any]) -> None:
     torch.manual_seed(42)
 
 
 def scaled_by_length(self: Any, kwargs: dict[str, Any]) -> None:
     """As of a dynamic scaling of rotary positions, which begins at the length that was trained."""
-    if past(kwargs) == 0 and kwargs["input_ids"].shape[1] > 20:
-        length = kwargs["input_ids"].shape[1]
+    ids = kwargs.get("input_ids")
+    if past(kwargs) == 0 and ids is not None and (length := ids.shape[1]) > 20:
         kwargs["position_ids"] = torch.arange(length)[None] * 20 / length
 
 
@@ -363,6 +358,13 @@ def keeps_first(self: Any, outputs: Any, kwargs: dict[str, Any]) -> Any:
     if isinstance(keep, int) and keep:
         whole = Llama.forward(self, **{**kwargs, "logits_to_keep": 0, "past_key_values": None})
         outputs.logits = whole.logits[:, :keep]
+    return outputs
+
+
+def mask_is_written(self: Any, outputs: Any, kwargs: dict[str, Any]) -> Any:
+    """The caller's own mask is changed, for the next call."""
+    if kwargs.get("attention_mask") is not None:
+        kwargs["attention_mask"][:, 0] = 0
     return outputs
 
 
@@ -681,7 +683,9 @@ PLANTED = (
     Toy(made("ListOfLayersForCausalLM", Llama, list_of_layers), "registered"),
     Toy(made("OneLayerForMaskedLM", ModernBert, one_layer), "own_weights"),
     Toy(made("AlikeLayersForMaskedLM", ModernBert, alike), "own_weights"),
-    Toy(hooked("LooseTensorForMaskedLM", ModernBert, times_table, loose_table), "registered", says="No parameter and"),
+    Toy(
+        hooked("LooseTensorForMaskedLM", ModernBert, times_table, loose_table), "registered", says="Neither parameters"
+    ),
     Toy(hooked("MadeOnTheCPUForMaskedLM", ModernBert, times_made), "device"),
     Toy(hooked("ShortTableForMaskedLM", ModernBert, plus_row, short_table), "longest_text"),
     Toy(hooked("RemembersForMaskedLM", ModernBert, longest_so_far), "stateless"),
@@ -705,7 +709,7 @@ PLANTED = (
     Toy(changed("KeepsTheTextForConditionalGeneration", T5, kept("encoder_outputs")), "stateless", says="is kept"),
     Toy(changed("SeedsForMaskedLM", ModernBert, seeds), "stateless", says="random numbers"),
     Toy(changed("EncodedUnmaskedForConditionalGeneration", T5, masks(no_mask, is_encoded)), "encoder_outputs"),
-    Toy(changed("WritesItsMaskForTokenClassification", TAGGER, mask_is_written), "leaves_inputs"),
+    Toy(changed("WritesItsMaskForTokenClassification", TAGGER, after=mask_is_written), "leaves_inputs"),
     Toy(changed("ScaledByLengthForCausalLM", Llama, scaled_by_length), "causality", says="In a text of 32 tokens"),
     Toy(changed("WindowedForCausalLM", Llama, windowed), "cache_of_several"),
     Toy(made("GrowsForMaskedLM", ModernBert, grow), "config_fields", says="Making the model changes its config"),
