@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from .findings import DoesNotApply, FallsShort, check, only_if, require
-from .subject import CAUSAL, MASKED, OF_TOKENS, Batch, Subject, reads, require_close, run, values
+from .findings import DoesNotApply, check, only_if, require
+from .subject import CAUSAL, MASKED, OF_TOKENS, Batch, Subject, reads, require_close, run, takes_any, values
 
 OTHER_CACHES = "cache_params", "mems", "state", "past_buckets_states"
 MEND = "Use the caches of `cache_utils`, and count positions from their length."
@@ -18,9 +18,10 @@ MASKS = "Make the mask by `masking_utils.create_causal_mask`, which counts the c
 def _cached_name(subject: Subject) -> str:
     """Return the name of what is read in steps. Raises `DoesNotApply` for a model without such a cache."""
     only_if(not any(map(subject.reads, OTHER_CACHES)), "The model has a cache of another kind.")
-    if not subject.reads("past_key_values"):
+    generates = subject.model.can_generate()
+    if not subject.reads("past_key_values") and not (generates and takes_any(subject.signature)):
         what = "`forward` has no argument past_key_values"
-        require(not subject.model.can_generate(), f"{what}: generation computes every token again.")
+        require(not generates, f"{what}: generation computes every token again.")
         raise DoesNotApply(f"{what}.")
     return f"{subject.prefix}input_ids"
 
@@ -34,8 +35,10 @@ def cache(subject: Subject) -> None:
 @check(MASKS, CAUSAL, OF_TOKENS, link="43679")
 def cache_of_several(subject: Subject) -> None:
     """Several tokens after cached ones have the same answers as without a cache."""
-    first = subject.first_step
-    _check_steps(subject, subject.batch(), f"Tokens read in one step after {first} cached ones", at_once=True)
+    batch = subject.longest_batch()
+    length = batch[_cached_name(subject)].shape[1]
+    what = f"Tokens read in one step after {length // 2} cached ones"
+    _check_steps(subject, batch, what, [length // 2, length])
 
 
 @check("Hand the mask of the whole text to each cached step, and that of the encoder, too.", CAUSAL, OF_TOKENS, MASKED)
@@ -52,11 +55,10 @@ def no_cache(subject: Subject) -> None:
     require(found is None, "use_cache=False returns past_key_values, whose memory training does not need.")
 
 
-def _check_steps(subject: Subject, batch: Batch, what: str, at_once: bool = False) -> None:
-    """Check the answers to tokens that are read after some cached ones, one by one or at once."""
+def _check_steps(subject: Subject, batch: Batch, what: str, ends: list[int] | None = None) -> None:
+    """Check the answers to tokens that are read after some cached ones, up to these ends, or one by one."""
     name = _cached_name(subject)
-    first, length = subject.first_step, batch[name].shape[1]
-    ends = [first, length] if at_once else [*range(first, length + 1)]
+    ends = ends or [*range(subject.first_step, batch[name].shape[1] + 1)]
     found, wanted = torch.cat([*_in_steps(subject.redrawn, batch, name, ends)], dim=1), subject.answers(batch)
     real = subject.real(batch)
     require_close(found[real], wanted[real], f"{what} differ by {{}} from a pass over all.")
@@ -71,7 +73,6 @@ def _in_steps(model: PreTrainedModel, batch: Batch, name: str, ends: list[int]) 
             step["attention_mask"] = batch["attention_mask"][:, :end]
         outputs = run(model, step, past_key_values=past, use_cache=True)
         past = outputs.get("past_key_values")
-        if past is None:
-            raise FallsShort("use_cache=True returns no past_key_values.")
+        require(past is not None, "use_cache=True returns no past_key_values: generation computes every token again.")
         yield values(outputs)
         start = end

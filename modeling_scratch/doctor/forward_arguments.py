@@ -17,6 +17,7 @@ from .subject import (
     Subject,
     attention,
     distance,
+    encoded,
     reads,
     require_close,
     run,
@@ -112,6 +113,14 @@ def embeddings_as_inputs(subject: Subject) -> None:
     )
 
 
+@check("Hand attention_mask to cross-attention, whether the encoder runs or not.", SEQ2SEQ, reads("encoder_outputs"))
+def encoder_outputs(subject: Subject) -> None:
+    """encoder_outputs answers as its text."""
+    batch = subject.padded_batch()
+    what = "encoder_outputs, which generation computes once, answers {} away from the text that they are of."
+    require_close(subject.answers(encoded(subject.redrawn, batch)), subject.answers(batch), what)
+
+
 @check("Hand position_ids to what reads them.", reads("position_ids"), DECODER)
 def positions(subject: Subject) -> None:
     """position_ids are those that it counts itself, and others count."""
@@ -142,12 +151,15 @@ def token_types(subject: Subject) -> None:
 @check("Return `outputs.to_tuple()` if return_dict is False, by `can_return_tuple`.", reads("input_ids"))
 def tuples(subject: Subject) -> None:
     """return_dict=False returns the same as a tuple."""
-    with torch.no_grad():
-        found = subject.redrawn(**subject.batch(), return_dict=False)
-        wanted = subject.redrawn(**subject.batch(), return_dict=True).to_tuple()
-    require(isinstance(found, tuple), f"return_dict=False returns {type(found).__name__}, and no tuple.")
-    if torch.is_tensor(wanted[0]):
-        require_close(found[0], wanted[0], "The first value of return_dict=False is {} away from that of the names.")
+    plain = subject.batch()
+    for when, batch in (("The", plain), ("With labels, the", plain | subject.labels(plain))):
+        wanted = run(subject.redrawn, batch).to_tuple()
+        with torch.no_grad():
+            found = subject.redrawn(**batch, return_dict=False)
+        require(isinstance(found, tuple), f"return_dict=False returns {type(found).__name__}, and no tuple.")
+        if torch.is_tensor(wanted[0]):
+            what = f"{when} first value of return_dict=False is {{}} away from that of the names."
+            require_close(found[0], wanted[0], what)
 
 
 @check("Compute logits of hidden_states[:, -logits_to_keep:].", reads("logits_to_keep"))
@@ -174,14 +186,9 @@ def one_token(subject: Subject) -> None:
 @check("Make as many positions as the config says.")
 def longest_text(subject: Subject) -> None:
     """It reads as many tokens as it has positions."""
-    limit = getattr(subject.config.get_text_config(), "max_position_embeddings", None)
-    only_if(limit and 0 < limit <= 1024, "The config names no limit of at most 1024 positions.")
-    shorter = limit - subject.pad_token_id - 1  # of RoBERTa and its kin, whose positions begin after that of padding
-    lengths = (limit, shorter) if subject.counts_from_padding else (limit,)
-    text = subject.ids(lengths[-1])[None]
-    batch = {"input_ids": text, "attention_mask": torch.ones_like(text), "decoder_input_ids": text}
-    found = subject.answers({name: value for name, value in batch.items() if name in subject.batch()})
-    require(found.isfinite().all(), f"Answers to a text of {lengths[-1]} tokens are not finite.")
+    only_if(subject.limit, "The config names no positions, or too many to try.")
+    found = subject.answers(subject.longest_batch())
+    require(found.isfinite().all(), f"Answers to a text of {subject.limit} tokens are not finite.")
 
 
 @check("Hand decoder_attention_mask to the decoder's own attention.", SEQ2SEQ, reads("decoder_attention_mask"))

@@ -101,6 +101,7 @@ def causality(subject: Subject) -> None:
     for backend in backends(subject):
         with attention(subject, backend):
             _check_causality(subject, backend)
+    _check_length(subject)
 
 
 def _check_causality(subject: Subject, backend: str) -> None:
@@ -112,6 +113,15 @@ def _check_causality(subject: Subject, backend: str) -> None:
         after = subject.answers({**batch, name: ids})
         what = f"With {backend} attention, tokens from number {changed} on change the answers before by {{}}."
         require_close(after[:, :changed], before[:, :changed], what)
+
+
+def _check_length(subject: Subject) -> None:
+    """Check that tokens do not know how many come later, as where the length of the text scales its positions."""
+    batch, name = subject.longest_batch(), f"{subject.prefix}input_ids"
+    length = batch[name].shape[1]
+    first = {each: value[:, : length // 2] for each, value in batch.items() if each == name or not subject.is_seq2seq}
+    what = f"In a text of {length} tokens, the answers to the first {length // 2} are {{}} away from theirs alone."
+    require_close(subject.answers(batch)[:, : length // 2], subject.answers({**batch, **first}), what)
 
 
 @check("Make the mask by `transformers.masking_utils.create_bidirectional_mask`.", OF_TOKENS)

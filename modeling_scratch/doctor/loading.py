@@ -197,7 +197,7 @@ def meta_device(subject: Subject) -> None:
     on_meta = [name for name, tensor in tensors(loaded).items() if tensor.is_meta]
     require(not on_meta, f"After loading, tensors are still on the meta device: {listed(on_meta)}.")
     apart = distance(values(run(loaded, subject.batch())), subject.answers(subject.batch()))
-    require(apart == 0, f"A loaded model answers {apart:.2g} away from the saved one.")
+    require(apart < 1e-6, f"A loaded model answers {apart:.2g} away from the saved one.")
 
 
 @check("Define `get_input_embeddings` and `get_output_embeddings`, and read config.vocab_size.")
@@ -205,7 +205,9 @@ def resized_embeddings(subject: Subject) -> None:
     """The vocabulary can grow."""
     model = copy.deepcopy(subject.redrawn)
     table: Any = model.get_input_embeddings()
-    size = len(table.weight) + 3
+    rows, size = len(table.weight), len(table.weight) + 3
+    what = f"get_input_embeddings returns a table of {rows} rows; the vocabulary has {subject.vocab_size} tokens."
+    require(rows >= subject.vocab_size, what)
     model.resize_token_embeddings(size, mean_resizing=False)
     found = model.config.get_text_config().vocab_size
     after = f"After resize_token_embeddings({size})"
@@ -236,7 +238,12 @@ def resized_head(subject: Subject) -> None:
 def load(subject: Subject, folder: Path, **options: Any) -> tuple[PreTrainedModel, dict[str, set[str]]]:
     """Load by the model's own class. Return what loading reports: missing, unexpected and mismatched keys."""
     torch.manual_seed(1)
-    made: Any = type(subject.model).from_pretrained(folder, output_loading_info=True, **options)
+    mode = torch.get_deterministic_debug_mode()
+    torch.set_deterministic_debug_mode("warn")  # what nobody initialises is NaN, and not what was in the memory
+    try:
+        made: Any = type(subject.model).from_pretrained(folder, output_loading_info=True, **options)
+    finally:
+        torch.set_deterministic_debug_mode(mode)
     model, info = made
     kinds = {"missing keys": "missing_keys", "unexpected keys": "unexpected_keys"}
     return model.eval(), {what: set(info[key]) for what, key in kinds.items()}

@@ -2,7 +2,6 @@
 """Checks of training: the loss, its gradients, and what `Trainer` takes for granted."""
 
 import copy
-import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -12,17 +11,12 @@ from transformers import PreTrainedModel
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 from transformers.trainer_pt_utils import LabelSmoother
 
-from ..tasks import ANSWER, FILL, TAG, TRANSLATE, WRITE
+from ..tasks import ANSWER, WRITE
 from .findings import FallsShort, check, listed, only_if, require
-from .references import is_loss_of, loss_of, other_labels, reference, shifted_loss, text_loss, token_loss, with_loss
-from .subject import BASE, CLASSIFIES_TEXTS, LOSS, TOLERANCE, Batch, Subject, distance, require_close, run
+from .references import is_loss_of, loss_of, mistake, other_labels, reference, shifted_loss, text_loss, with_loss
+from .subject import BASE, CLASSIFIES_TEXTS, LOSS, Batch, Subject, require_close, run, takes_any
 
 DISTRIBUTED = "https://github.com/pytorch/pytorch/issues/43259"
-# What is wrong with the labels of models that do not write, and of those that do.
-SHIFTS = (
-    " The labels are shifted by one, which is for causal models (self.loss_type).",
-    " The labels are not shifted: each token learns to predict itself.",
-)
 
 
 def _types(subject: Subject, ids: Tensor) -> Tensor:
@@ -77,11 +71,7 @@ def loss(subject: Subject) -> None:
     outputs = with_loss(run(subject.redrawn, batch))
     found, wanted = outputs["loss"], reference(subject, outputs, batch)
     what = f"The loss is {float(found):.4g}; that of its logits and labels is {float(wanted):.4g}."
-    if subject.head in (WRITE, TRANSLATE, FILL, TAG):
-        otherwise = token_loss if subject.head == WRITE else shifted_loss
-        if distance(found, otherwise(outputs["logits"], batch["labels"])) < TOLERANCE:
-            what += SHIFTS[subject.head == WRITE]
-    raise FallsShort(what)
+    raise FallsShort(what + mistake(subject, outputs, batch))
 
 
 @check("Use squared error, cross-entropy and binary cross-entropy for the three types.", CLASSIFIES_TEXTS)
@@ -124,8 +114,8 @@ def accumulation(subject: Subject) -> None:
     Trainer hands over num_items_in_batch, and then does not divide by the number of accumulated batches.
     """
     batch = labelled(subject)
-    takes_any = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in subject.parameters.values())
-    only_if(getattr(subject.model, "accepts_loss_kwargs", takes_any), "Trainer sees that the loss takes no count.")
+    counts = getattr(subject.model, "accepts_loss_kwargs", takes_any(subject.signature))
+    only_if(counts, "Trainer sees that the loss takes no count.")
     only_if(subject.head != ANSWER, "Trainer counts the items of `labels` only.")
     model, labels = subject.redrawn, batch["labels"]
     shifted = labels[:, 1:] if subject.head == WRITE else labels
@@ -217,5 +207,5 @@ def named_arguments(subject: Subject) -> None:
     needed += ["start_positions", "end_positions"] if subject.head == ANSWER else []
     if subject.tokenizer is not None:
         needed += [name for name in subject.tokenizer.model_input_names if name not in needed]
-    missing = [name for name in needed if not subject.reads(name)]
+    missing = [name for name in needed if name not in subject.signature]
     require(not missing, f"`forward` does not name {', '.join(missing)}, which Trainer would drop or a call refuse.")

@@ -1,6 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """What a loss has to be: that of logits and labels, up to weights of classes and terms that labels do not change."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -10,7 +11,7 @@ from transformers import PreTrainedModel
 
 from ..tasks import ANSWER, CLASSIFY, WRITE
 from .findings import require
-from .subject import TOLERANCE, Batch, Subject, distance
+from .subject import TOLERANCE, Batch, Subject, distance, values
 
 
 def loss_of(model: PreTrainedModel, batch: Batch, **options: Any) -> Tensor:
@@ -33,7 +34,7 @@ def is_loss_of(
     found, wanted = outputs["loss"], reference(subject, outputs, targets)
     if distance(found, wanted) < TOLERANCE:
         return True
-    if subject.head == ANSWER:
+    if subject.head == ANSWER or mistake(subject, outputs, targets):
         return False
     return _is_weighted(subject, outputs, targets["labels"]) or (
         targets is batch and _has_a_term_more(subject, model, batch, found - wanted)
@@ -74,12 +75,47 @@ def _is_weighted(subject: Subject, outputs: Any, labels: Tensor) -> bool:
     return bool(is_due and (weights > 0).all() and (weights.sum() - 1).abs() < 1e-3)
 
 
+def mistake(subject: Subject, outputs: Any, batch: Batch) -> str:
+    """Return what is wrong with a loss, as a sentence after a blank; empty if it is none of the known mistakes."""
+    if subject.head == ANSWER:
+        return ""
+    logits, labels = values(outputs), batch["labels"]
+    known = OF_NUMBERS if labels.is_floating_point() else MISTAKES
+    if subject.head == WRITE:
+        if distance(outputs["loss"], token_loss(logits, labels)) < TOLERANCE:
+            return " The labels are not shifted: each token learns to predict itself."
+        if distance(outputs["loss"], token_loss(logits, labels.roll(-1, 1))) < TOLERANCE:
+            return " The labels are rolled: the last token learns to predict the first."
+        logits, labels = logits[:, :-1], labels[:, 1:]
+    elif subject.head != CLASSIFY and distance(outputs["loss"], shifted_loss(logits, labels)) < TOLERANCE:
+        return " The labels are shifted by one, which is for causal models (self.loss_type)."
+    found = (what for what, otherwise in known if distance(outputs["loss"], otherwise(logits, labels)) < TOLERANCE)
+    return next((f" {what}" for what in found), "")
+
+
+def _mean_of_means(logits: Tensor, labels: Tensor) -> Tensor:
+    rows = [F.cross_entropy(*row) for row in zip(logits, labels) if (row[1] != -100).any()]
+    return torch.stack(rows).mean()
+
+
+# What is wrong with a loss of classes, or of numbers, and the loss that is wrong so.
+MISTAKES: tuple[tuple[str, Callable[[Tensor, Tensor], Tensor]], ...] = (
+    ("Labels of 0 are ignored.", lambda logits, labels: token_loss(logits, labels.masked_fill(labels == 0, -100))),
+    ("Labels of -100 count as class 0.", lambda logits, labels: token_loss(logits, labels.clamp(min=0))),
+    ("A softmax comes before the loss.", lambda logits, labels: token_loss(logits.softmax(-1), labels)),
+    ("It is the mean of the means of texts: tokens of short ones weigh more.", _mean_of_means),
+)
+OF_NUMBERS: tuple[tuple[str, Callable[[Tensor, Tensor], Tensor]], ...] = (
+    ("Numbers (B, 1) less labels (B,) are (B, B).", lambda logits, labels: (logits - labels).square().mean()),
+)
+
+
 def reference(subject: Subject, outputs: Any, batch: Batch) -> Tensor:
     if subject.head == ANSWER:
         starts, ends = outputs["start_logits"], outputs["end_logits"]
         losses = F.cross_entropy(starts, batch["start_positions"]), F.cross_entropy(ends, batch["end_positions"])
         return (losses[0] + losses[1]) / 2
-    logits, labels = outputs["logits"], batch["labels"]
+    logits, labels = values(outputs), batch["labels"]
     if subject.head == CLASSIFY:
         return text_loss(logits, labels)
     return (shifted_loss if subject.head == WRITE else token_loss)(logits, labels)
@@ -95,7 +131,7 @@ def text_loss(logits: Tensor, labels: Tensor) -> Tensor:
 
 
 def token_loss(logits: Tensor, labels: Tensor) -> Tensor:
-    return F.cross_entropy(logits.flatten(0, 1), labels.flatten())
+    return F.cross_entropy(logits.flatten(0, -2), labels.flatten())
 
 
 def shifted_loss(logits: Tensor, labels: Tensor) -> Tensor:

@@ -7,6 +7,7 @@ LOADED = "round_trip fresh_process missing_keys auto_classes ties meta_device re
 STEPS = "cache cache_of_several cache_padded generation generation_padded beam_search generation_is_forward"
 HALF = "bfloat16 float16 autocast"
 TRACED = "export one_graph"
+LABELLED = "loss problem_types accumulation label_smoothing padding_as_label"
 TRAINED = f"training_mode gradient_checkpointing accumulation frozen_parts right_gradients {HALF}"
 PADDED = (
     "padding_right padding_left mask_gap padding_as_text mask_dtypes cache_padded generation_padded "
@@ -15,7 +16,7 @@ PADDED = (
 ANSWERS = (
     f"batch_equals_single {PADDED} {STEPS} {TRACED} attention_backends no_mask embeddings_as_inputs positions "
     "last_logits token_types tuples recording_changes_nothing labels_change_nothing decoder_mask stateless "
-    "leaves_inputs meta_device causality hidden_states"
+    "leaves_inputs meta_device causality hidden_states encoder_outputs"
 )
 # A check: those that can follow from it. Of several that explain one, the first counts; none explains an earlier one.
 ROOTS = {
@@ -27,7 +28,7 @@ ROOTS = {
     "device": f"{HALF} {TRACED} meta_device",
     "ties": f"{LOADED} resized_embeddings",
     "round_trip": f"{LOADED} {HALF}",
-    "missing_keys": "meta_device",
+    "missing_keys": "meta_device resized_head",
     "repeats": f"{ANSWERS} loss meta_device",
     "one_token": "batch_equals_single padding_right padding_left tuples accumulation",
     "stateless": f"{ANSWERS} {TRAINED} loss problem_types",
@@ -42,14 +43,16 @@ ROOTS = {
     "hidden_states": "tuples recording_changes_nothing",
     "last_logits": STEPS,
     "no_cache": f"beam_search generation generation_is_forward evaluation_outputs {TRACED}",
+    "encoder_outputs": STEPS,
     "cache": STEPS,
     "cache_of_several": STEPS,
     "cache_padded": STEPS,
     "generation_is_forward": "generation_padded generation beam_search",
-    "labels_change_nothing": "loss problem_types accumulation",
-    "leaves_inputs": "loss accumulation label_smoothing padding_as_label",
+    "labels_change_nothing": f"{LABELLED} tuples resized_embeddings",
+    "resized_embeddings": "embeddings_as_inputs",
+    "leaves_inputs": f"{LABELLED} {TRAINED} {TRACED}",
     "labels_alone": "loss",
-    "loss": "problem_types accumulation label_smoothing padding_as_label",
+    "loss": LABELLED,
     "problem_types": "accumulation",
     "resized_head": "accumulation",
     "training_mode": "gradient_checkpointing right_gradients",

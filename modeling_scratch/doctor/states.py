@@ -10,7 +10,7 @@ from torch import Tensor
 from .findings import check, listed, only_if, require
 from .losses import gradients, labelled, require_same_gradients, train_without_dropout, uncached
 from .references import loss_of
-from .subject import LOSS, Subject, distance, redraw, require_close, run, values
+from .subject import LOSS, Subject, distance, encoded, redraw, require_close, run, values
 
 STEP = 2e-3  # of finite differences, in float32
 
@@ -18,19 +18,32 @@ STEP = 2e-3  # of finite differences, in float32
 @check("Keep nothing on `self` in `forward`, and change neither buffers nor the config.")
 def stateless(subject: Subject) -> None:
     """A call changes nothing for the next one."""
-    model: Any = redraw(copy.deepcopy(subject.model))  # that no check has called
-    first = subject.batch([subject.ids(subject.shorter, seed=3)])
-    config = model.config.to_dict()
-    wanted = values(run(model, first))
+    new: Any = redraw(copy.deepcopy(subject.model))  # that no check has called
+    model, calls = copy.deepcopy(new), _calls(subject, copy.deepcopy(new))
+    config, drawn = model.config.to_dict(), torch.get_rng_state()
+    run(model, calls[-1])
     buffers = {name: buffer.clone() for name, buffer in model.named_buffers()}
-    run(model, subject.padded_batch())
+    answers = [values(run(model, call)) for call in calls]
+    require(
+        drawn.equal(torch.get_rng_state()), "A call in evaluation draws from torch's random numbers, or seeds them."
+    )
     changed = [name for name, each in model.config.to_dict().items() if config.get(name) != each]
     require(not changed, f"A call changes the config: {listed(changed)}.")
     changed = [name for name, each in model.named_buffers() if name in buffers and not each.equal(buffers[name])]
     require(not changed, f"A call in evaluation changes the buffer {listed(changed)}.")
-    require_close(
-        values(run(model, first)), wanted, "After a longer text, the answers to a shorter one differ by {}.", 1e-6
-    )
+    for call, found in zip(calls, answers):
+        real, wanted = subject.real(call), values(run(copy.deepcopy(new), call))
+        what = "After other texts, the answers to one differ by {} from those of a new model: something is kept."
+        require_close(found[real], wanted[real], what, 1e-6)
+
+
+def _calls(subject: Subject, model: Any) -> list[Any]:
+    """Return two batches of one shape, by what an encoder returns, too, and a shorter one."""
+    first = subject.padded_batch()
+    calls: list[Any] = [first, {name: value.flip(0) for name, value in first.items()}]
+    if subject.is_seq2seq and subject.reads("encoder_outputs"):
+        calls += [encoded(model, call) for call in calls]
+    return [*calls, subject.batch([subject.ids(subject.shorter, seed=3)])]
 
 
 @check("Clone what the caller gave before it is changed (`labels = labels.clone()`).")
@@ -38,7 +51,8 @@ def leaves_inputs(subject: Subject) -> None:
     """`forward` leaves its inputs as they are."""
     batch = labelled(subject)
     given = {name: value.clone() for name, value in batch.items()}
-    run(subject.redrawn, batch)
+    with torch.no_grad():
+        subject.redrawn(**batch, return_dict=True)
     changed = [name for name, value in batch.items() if not value.equal(given[name])]
     require(not changed, f"`forward` changes the caller's {listed(changed)}.")
 

@@ -1,6 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Checks of what the object holds: its weights, and the fields of its config. Other faults follow from these."""
 
+import contextlib
 import copy
 import json
 import tempfile
@@ -8,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from ..sharing.verification import TOLERANCE, differing_texts, largest_difference, read_record
 from .files import FOLDER, NOT_AS_RECORDED, RECORD
@@ -21,18 +22,26 @@ OF_LOADING = {"transformers_version", "_name_or_path", "architectures", "dtype",
 
 @check("Hand **kwargs to `super().__init__`, and keep each argument as an attribute of its own name.", link="46620")
 def config_fields(subject: Subject) -> None:
-    """No field of the config is lost when it is saved."""
+    """No field of the config changes when it is saved or a model is made."""
     config = copy.deepcopy(subject.config)
     before = _fields(config)
     with tempfile.TemporaryDirectory() as folder:
         config.save_pretrained(folder)
         after = _fields(type(config).from_pretrained(folder))
-    lost = [
+    lost = _changes(before, after)
+    require(not lost, f"{len(lost)} fields of config.json differ after loading: {'; '.join(lost[:3])}.")
+    with contextlib.suppress(Exception), torch.device("meta"):  # if it cannot be made, `meta_device` tells
+        type(subject.model)(config)
+    changed = _changes(before, _fields(config))
+    require(not changed, f"Making the model changes its config, at each loading anew: {'; '.join(changed[:3])}.")
+
+
+def _changes(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    return [
         f"{name} was {before.get(name)!r:.40} and is {after.get(name)!r:.40}"
         for name in sorted(before)
         if before.get(name) != after.get(name)
     ]
-    require(not lost, f"{len(lost)} fields of config.json differ after loading: {'; '.join(lost[:3])}.")
 
 
 def _fields(config: Any) -> dict[str, Any]:
@@ -48,29 +57,33 @@ def _is_json(value: Any) -> bool:
 
 @check("Use nn.ModuleList, nn.ModuleDict or nn.ParameterList, or register the tensor.")
 def registered(subject: Subject) -> None:
-    """`parameters()` lists every parameter.
+    """Every tensor is a parameter or a buffer.
 
-    The optimizer, the file and the device know only those that it lists.
+    The optimizer, the file and the device know only those that the module lists.
     """
-    known = {id(parameter) for parameter in subject.model.parameters()}
+    model = subject.model
+    known = {id(each) for each in (*model.parameters(), *model.buffers())}
     found = [
         f"{type(module).__name__}.{name}"
-        for module in subject.model.modules()
+        for module in model.modules()
         for name, value in vars(module).items()
         if name not in ("_parameters", "_buffers", "_modules")
-        if any(id(parameter) not in known for parameter in _parameters(value))
+        if any(id(tensor) not in known for tensor in _tensors(value))
     ]
-    require(not found, f"parameters() does not list those of {listed(found)}, which is no registered module.")
+    what = (
+        f"Neither parameters() nor buffers() lists {listed(found)}: it is not trained, saved or moved with the model."
+    )
+    require(not found, what)
 
 
-def _parameters(value: Any) -> Iterator[nn.Parameter]:
-    if isinstance(value, nn.Parameter):
+def _tensors(value: Any) -> Iterator[Tensor]:
+    if isinstance(value, Tensor):
         yield value
     elif isinstance(value, nn.Module):
-        yield from value.parameters()
+        yield from (*value.parameters(), *value.buffers())
     elif isinstance(value, list | tuple | dict):
         for each in value.values() if isinstance(value, dict) else value:
-            yield from _parameters(each)
+            yield from _tensors(each)
 
 
 @check("Make each layer anew: `nn.ModuleList(Layer(config) for _ in range(n))`.")
@@ -126,11 +139,13 @@ def device(subject: Subject) -> None:
     The meta device stands for another device. What it cannot do, such as reading a value, is no fault here.
     """
     batch = {name: value.to("meta") for name, value in subject.batch().items()}
-    try:
-        with torch.no_grad(), attention(subject, "eager"):
-            model: Any = subject.redrawn
-            model.to("meta")(**batch, return_dict=True)
-    except RuntimeError as error:
-        require("on the expected device meta" not in str(error), "On another device, a tensor stays on the CPU.")
-    except Exception:  # it reads what a tensor holds, which no meta tensor has
-        pass
+    without = {name: value for name, value in batch.items() if name != "attention_mask"}  # which some look into
+    for each in (batch, without):
+        try:
+            with torch.no_grad(), attention(subject, "eager"):
+                model: Any = subject.redrawn
+                model.to("meta")(**each, return_dict=True)
+        except RuntimeError as error:
+            require("on the expected device meta" not in str(error), "On another device, a tensor stays on the CPU.")
+        except Exception:  # it reads what a tensor holds, which no meta tensor has
+            pass

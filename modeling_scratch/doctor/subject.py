@@ -6,7 +6,7 @@ Shapes: B batch, T length, C classes.
 
 import copy
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +19,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from ..tasks import ANSWER, CLASSIFY, FILL, TAG, TRANSLATE, WRITE, action_of_class
-from .findings import Need, only_if, require
+from .findings import FallsShort, Need, only_if, require
 
 Batch = dict[str, Tensor]
 
@@ -46,13 +46,14 @@ class Subject:
     def __post_init__(self) -> None:
         self.config: Any = self.model.config
         self.name = type(self.model).__name__
-        self.parameters = inspect.signature(self.model.forward).parameters
+        self.signature = inspect.signature(self.model.forward).parameters
+        self.parameters = _with_inherited(type(self.model))
         only_if(self.model.main_input_name == "input_ids", f"The model reads {self.model.main_input_name}, not text.")
         classifies = self.is_seq2seq and self.name.endswith(("ForSequenceClassification", "ForQuestionAnswering"))
         only_if(not classifies and not self.name.endswith(OTHER_HEADS), f"There are no checks of {self.name}.")
 
     def reads(self, name: str) -> bool:
-        """Return whether `forward` names this argument."""
+        """Return whether `forward` names this argument, or hands it on to that of the class from which it derives."""
         return name in self.parameters
 
     @property
@@ -140,12 +141,17 @@ class Subject:
         tables = ((name, module) for name, module in self.model.named_modules() if "position" in name)
         return any(getattr(module, "padding_idx", None) is not None for _, module in tables)
 
+    @property
+    def limit(self) -> int:
+        """How many tokens have positions; 0 if more than are tried, or the config does not say."""
+        found = getattr(self.config.get_text_config(), "max_position_embeddings", None) or 0
+        before = self.pad_token_id + 1 if self.counts_from_padding else 0
+        return found - before if 0 < found <= 1024 else 0
+
     @cached_property
     def length(self) -> int:
         """Of texts: `LENGTH`, or less for a model that has fewer positions for them and for what it writes."""
-        limit = getattr(self.config.get_text_config(), "max_position_embeddings", None) or 0
-        room = limit - NEW_TOKENS - (self.pad_token_id + 1 if self.counts_from_padding else 0)
-        return max(2, min(room, LENGTH)) if limit > 0 else LENGTH
+        return max(2, min(self.limit - NEW_TOKENS, LENGTH)) if self.limit else LENGTH
 
     @property
     def shorter(self) -> int:
@@ -155,6 +161,11 @@ class Subject:
     @property
     def first_step(self) -> int:
         return self.shorter - (self.length == LENGTH)
+
+    def longest_batch(self) -> Batch:
+        """One text of as many tokens as the model has positions."""
+        batch = self.batch([self.ids(self.limit or 4 * LENGTH)])
+        return batch | {name: batch["input_ids"] for name in batch if name == "decoder_input_ids"}
 
     def ids(self, length: int | None = None, seed: int = 0) -> Tensor:
         """Token ids of one text (T,), none of them special."""
@@ -254,6 +265,22 @@ OF_TOKENS = Need(lambda subject: subject.head != CLASSIFY, "The classifier has o
 CAUSAL = Need(lambda subject: subject.is_causal, "The model reads in both directions.")
 
 
+def takes_any(parameters: Mapping[str, inspect.Parameter]) -> bool:
+    """Return whether **kwargs is among the parameters."""
+    return any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters.values())
+
+
+def _with_inherited(model_class: type) -> dict[str, inspect.Parameter]:
+    """Return the parameters of `forward`, and of those of its bases to which **kwargs hands arguments on."""
+    found: dict[str, inspect.Parameter] = {}
+    for forward in (vars(base)["forward"] for base in model_class.__mro__ if "forward" in vars(base)):
+        own = inspect.signature(forward).parameters
+        found |= own
+        if not takes_any(own):
+            break
+    return found
+
+
 def _padded(values: Tensor, length: int, filler: int, side: str) -> Tensor:
     missing = length - len(values)
     return torch.nn.functional.pad(values, (missing, 0) if side == "left" else (0, missing), value=filler)
@@ -261,15 +288,28 @@ def _padded(values: Tensor, length: int, filler: int, side: str) -> Tensor:
 
 @torch.no_grad()
 def run(model: PreTrainedModel, batch: Batch, **options: Any) -> Any:
-    """Return the outputs of a batch by name."""
-    return model(**batch, return_dict=True, **options)
+    """Return the outputs of a batch by name. The model may write into its inputs: they are copies."""
+    own = {name: value.clone() if torch.is_tensor(value) else value for name, value in batch.items()}
+    return model(**own, return_dict=True, **options)
+
+
+@torch.no_grad()
+def encoded(model: Any, batch: Batch) -> dict[str, Any]:
+    """Return a batch with what the encoder returns in place of its ids."""
+    mask = {name: value.clone() for name, value in batch.items() if name == "attention_mask"}
+    given = {name: value for name, value in batch.items() if name != "input_ids"}
+    return given | {"encoder_outputs": model.get_encoder()(batch["input_ids"], return_dict=True, **mask)}
 
 
 def values(outputs: Any) -> Tensor:
     """Return what a model answers with: logits, or those of starts and ends (B, T, 2), or hidden states."""
     if "start_logits" in outputs:
         return torch.stack((outputs.start_logits, outputs.end_logits), dim=-1)
-    return outputs["logits" if "logits" in outputs else "last_hidden_state"]
+    for name in ("logits", "last_hidden_state"):
+        found = getattr(outputs, name, outputs.get(name))
+        if found is not None:
+            return found
+    raise FallsShort("`forward` returns no logits, so that there is nothing to evaluate.")
 
 
 def distance(found: Tensor, wanted: Tensor) -> float:

@@ -25,7 +25,7 @@ def logits_are_scores(subject: Subject) -> None:
     require(not ((logits >= 0) & (logits <= 1)).all(), what)
 
 
-@check("Let `labels` reach the loss alone.", LOSS)
+@check("Let `labels` reach the loss alone, and return the logits beside it.", LOSS)
 def labels_change_nothing(subject: Subject) -> None:
     """The answers are the same with labels and without."""
     batch = labelled(subject)

@@ -68,7 +68,7 @@ def generation_is_forward(subject: Subject) -> None:
         given = {**batch, name: written.sequences[:, : start + step]}
         if mask is not None and not subject.is_seq2seq:
             given["attention_mask"] = torch.cat([mask, mask.new_ones(len(mask), step)], dim=1)
-            if subject.reads("position_ids"):
+            if "position_ids" in subject.signature:  # by which `generate` sees whether to make them
                 given["position_ids"] = (given["attention_mask"].cumsum(-1) - 1).clamp(min=0)
         wanted = values(run(subject.redrawn, given))[:, -1]
         require_close(scores, wanted, f"The scores of token {step + 1} are {{}} away from those of `forward`.")

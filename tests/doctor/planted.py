@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers import (
     BertConfig,
+    BertForMaskedLM,
     BertForQuestionAnswering,
     BertForSequenceClassification,
     LlamaConfig,
@@ -115,6 +116,7 @@ READER = subclass("CountlessForSequenceClassification", LlamaForSequenceClassifi
 TAGGER = subclass("CountlessForTokenClassification", ModernBertForTokenClassification, accepts_loss_kwargs=False)
 T5 = subclass("SoundT5ForConditionalGeneration", T5ForConditionalGeneration, accepts_loss_kwargs=False)
 BERT = subclass("SoundBertForSequenceClassification", BertForSequenceClassification, accepts_loss_kwargs=False)
+FILLER = subclass("SoundBertForMaskedLM", BertForMaskedLM, accepts_loss_kwargs=False)
 ASKED = subclass("SoundBertForQuestionAnswering", BertForQuestionAnswering, accepts_loss_kwargs=False)
 
 
@@ -237,6 +239,41 @@ def labels_are_written(self: Any, kwargs: dict[str, Any]) -> None:
         kwargs["labels"][:, 2] = -100
 
 
+def kept(name: str) -> Change:
+    """What an earlier call gave of this shape is taken again."""
+
+    def before(self: Any, kwargs: dict[str, Any]) -> None:
+        if kwargs.get(name) is not None:
+            shape = kwargs[name][0].shape
+            earlier = vars(self).get("kept")
+            self.kept = earlier if earlier is not None and earlier[0].shape == shape else kwargs[name]
+            kwargs[name] = self.kept
+
+    return before
+
+
+def is_encoded(self: Any, kwargs: dict[str, Any]) -> bool:
+    return kwargs.get("encoder_outputs") is not None
+
+
+def seeds(self: Any, kwargs: dict[str, Any]) -> None:
+    torch.manual_seed(42)
+
+
+def scaled_by_length(self: Any, kwargs: dict[str, Any]) -> None:
+    """As of a dynamic scaling of rotary positions, which begins at the length that was trained."""
+    ids = kwargs.get("input_ids")
+    if past(kwargs) == 0 and ids is not None and (length := ids.shape[1]) > 20:
+        kwargs["position_ids"] = torch.arange(length)[None] * 20 / length
+
+
+def windowed(self: Any, kwargs: dict[str, Any]) -> None:
+    """A cached step sees the last tokens alone."""
+    if (cached := past(kwargs)) > 10:
+        kwargs["position_ids"] = torch.arange(cached, cached + kwargs["input_ids"].shape[1])[None]
+        kwargs["attention_mask"] = kwargs["attention_mask"].index_fill(1, torch.arange(cached - 10), 0)
+
+
 def unchecked_places(self: Any, kwargs: dict[str, Any]) -> None:
     start = kwargs.get("start_positions")
     if start is not None and int(start.max()) >= kwargs["input_ids"].shape[1]:
@@ -284,6 +321,32 @@ def probabilities(self: Any, outputs: Any, kwargs: dict[str, Any]) -> Any:
     return with_loss(F.cross_entropy)(self, outputs, kwargs)
 
 
+def without_zero(logits: Tensor, labels: Tensor) -> Tensor:
+    return F.cross_entropy(logits.flatten(0, 1), labels.flatten().clamp(min=0), ignore_index=0)
+
+
+def mean_of_means(logits: Tensor, labels: Tensor) -> Tensor:
+    return torch.stack([F.cross_entropy(*row) for row in zip(logits, labels) if (row[1] != -100).any()]).mean()
+
+
+def rolled(logits: Tensor, labels: Tensor) -> Tensor:
+    return F.cross_entropy(logits.flatten(0, 1), labels.roll(-1, 1).flatten())
+
+
+def broadcast(logits: Tensor, labels: Tensor) -> Tensor:
+    return (logits - labels).square().mean()
+
+
+def loss_alone(self: Any, outputs: Any, kwargs: dict[str, Any]) -> Any:
+    return type(outputs)(loss=outputs.loss) if kwargs.get("labels") is not None else outputs
+
+
+@wraps(BertForSequenceClassification.forward)
+def logits_first(self: Any, *args: Any, return_dict: bool | None = None, **kwargs: Any) -> Any:
+    outputs = BertForSequenceClassification.forward(self, *args, return_dict=True, **kwargs)
+    return outputs if return_dict is not False else outputs.to_tuple()[::-1]
+
+
 def leaks(self: Any, outputs: Any, kwargs: dict[str, Any]) -> Any:
     if kwargs.get("labels") is not None:
         outputs.logits = outputs.logits + F.one_hot(kwargs["labels"].clamp(min=0), outputs.logits.shape[-1])
@@ -295,6 +358,13 @@ def keeps_first(self: Any, outputs: Any, kwargs: dict[str, Any]) -> Any:
     if isinstance(keep, int) and keep:
         whole = Llama.forward(self, **{**kwargs, "logits_to_keep": 0, "past_key_values": None})
         outputs.logits = whole.logits[:, :keep]
+    return outputs
+
+
+def mask_is_written(self: Any, outputs: Any, kwargs: dict[str, Any]) -> Any:
+    """The caller's own mask is changed, for the next call."""
+    if kwargs.get("attention_mask") is not None:
+        kwargs["attention_mask"][:, 0] = 0
     return outputs
 
 
@@ -336,6 +406,10 @@ def short_table(embeddings: Any, config: Any) -> None:
 
 def loose_table(embeddings: Any, config: Any) -> None:
     embeddings.table = torch.linspace(0.5, 1.5, config.hidden_size)
+
+
+def times_made(module: Any, output: Tensor) -> Tensor:
+    return output * torch.linspace(0.5, 1.5, output.shape[-1], dtype=output.dtype)
 
 
 def times_table(module: Any, output: Tensor) -> Tensor:
@@ -384,6 +458,16 @@ def list_of_layers(self: Any) -> None:
     mlp = self.model.layers[0].mlp
     mlp.more = [nn.Linear(self.config.hidden_size, self.config.hidden_size)]
     mlp.register_forward_hook(lambda module, inputs, output: output + module.more[0](output))
+
+
+def grow(self: Any) -> None:
+    self.config.intermediate_size += 8
+
+
+def scaled(self: Any) -> None:
+    """A parameter that `_init_weights` does not know."""
+    self.head.scale = nn.Parameter(torch.empty(self.config.hidden_size).fill_(1.5))
+    self.head.register_forward_hook(lambda module, inputs, output: output * module.scale)
 
 
 def one_layer(self: Any) -> None:
@@ -492,11 +576,12 @@ class NamesNothingForMaskedLM(ModernBertForMaskedLM):
 
 @dataclass(frozen=True)
 class Toy:
-    """found: the check that has to find it; what else falls short has to follow from it."""
+    """found: the check that has to find it, and says so; what else falls short has to follow from it."""
 
     model_class: type[PreTrainedModel]
     found: str
     settings: dict[str, Any] = field(default_factory=dict)
+    says: str = ""
 
     @property
     def name(self) -> str:
@@ -598,7 +683,10 @@ PLANTED = (
     Toy(made("ListOfLayersForCausalLM", Llama, list_of_layers), "registered"),
     Toy(made("OneLayerForMaskedLM", ModernBert, one_layer), "own_weights"),
     Toy(made("AlikeLayersForMaskedLM", ModernBert, alike), "own_weights"),
-    Toy(hooked("LooseTensorForMaskedLM", ModernBert, times_table, loose_table), "device"),
+    Toy(
+        hooked("LooseTensorForMaskedLM", ModernBert, times_table, loose_table), "registered", says="Neither parameters"
+    ),
+    Toy(hooked("MadeOnTheCPUForMaskedLM", ModernBert, times_made), "device"),
     Toy(hooked("ShortTableForMaskedLM", ModernBert, plus_row, short_table), "longest_text"),
     Toy(hooked("RemembersForMaskedLM", ModernBert, longest_so_far), "stateless"),
     Toy(hooked("HalfConstantForMaskedLM", ModernBert, lambda _, each: each.masked_fill(each != each, -1e9)), "float16"),
@@ -613,6 +701,43 @@ PLANTED = (
     Toy(changed("ChangesConfigForMaskedLM", ModernBert, changes_config), "stateless"),
     Toy(made("SwallowsForCausalLM", Llama, wide, config_class=Swallowing), "config_fields", {"extra_width": 12}),
     Toy(subclass("SaysThatItIsTiedForCausalLM", Llama, _tied_weights_keys={}), "ties", {"tie_word_embeddings": True}),
+    Toy(subclass("LogitsFirstForSequenceClassification", BERT, forward=logits_first), "tuples", says="With labels"),
+    Toy(
+        changed("LossAloneForSequenceClassification", BERT, after=loss_alone), "labels_change_nothing", says="no logits"
+    ),
+    Toy(changed("KeepsTheMaskForMaskedLM", ModernBert, kept("attention_mask")), "stateless", says="something is kept"),
+    Toy(changed("KeepsTheTextForConditionalGeneration", T5, kept("encoder_outputs")), "stateless", says="is kept"),
+    Toy(changed("SeedsForMaskedLM", ModernBert, seeds), "stateless", says="random numbers"),
+    Toy(changed("EncodedUnmaskedForConditionalGeneration", T5, masks(no_mask, is_encoded)), "encoder_outputs"),
+    Toy(changed("WritesItsMaskForTokenClassification", TAGGER, after=mask_is_written), "leaves_inputs"),
+    Toy(changed("ScaledByLengthForCausalLM", Llama, scaled_by_length), "causality", says="In a text of 32 tokens"),
+    Toy(changed("WindowedForCausalLM", Llama, windowed), "cache_of_several"),
+    Toy(made("GrowsForMaskedLM", ModernBert, grow), "config_fields", says="Making the model changes its config"),
+    Toy(made("NeverInitialisedForMaskedLM", ModernBert, scaled), "missing_keys", says="is not initialised"),
+    Toy(
+        subclass(
+            "PositionsAsTableForMaskedLM",
+            FILLER,
+            get_input_embeddings=lambda self: self.bert.embeddings.position_embeddings,
+        ),
+        "resized_embeddings",
+        says="a table of 32 rows",
+    ),
+    Toy(
+        changed("WithoutClassZeroForTokenClassification", TAGGER, after=with_loss(without_zero)),
+        "loss",
+        says="of 0 are",
+    ),
+    Toy(
+        changed("MeanOfMeansForTokenClassification", TAGGER, after=with_loss(mean_of_means)), "loss", says="mean of the"
+    ),
+    Toy(changed("RollsForCausalLM", COUNTLESS, after=with_loss(rolled)), "loss", says="rolled"),
+    Toy(
+        changed("BroadcastsForSequenceClassification", BERT, after=with_loss(broadcast)),
+        "loss",
+        {"num_labels": 1},
+        "(B, B)",
+    ),
 )
 
 

@@ -60,6 +60,7 @@ def test_each_trap_by_its_own_check(toy: Toy) -> None:
     finding = doctor.check(toy.model_class, toy.config(), only=[toy.found])[toy.found]
     assert finding.verdict is Verdict.FALLS_SHORT
     assert finding.what
+    assert toy.says in finding.what
     assert finding.mend
 
 
