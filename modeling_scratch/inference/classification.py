@@ -50,9 +50,18 @@ class Classifier:
         """Return the scores of each text, None for empty ones. Batched by length, longest first."""
         return self.answer(self.read(texts), progress)
 
-    def answer(self, jobs: Sequence[Job | None], progress: Callable[[int], object] = uncounted) -> list[Any]:
-        """Return the scores of each job, None for None."""
-        return in_batches(jobs, lambda job: job.tokens, self.scores, self.batch_size, self.device, progress)
+    def answer(
+        self,
+        jobs: Sequence[Job | None],
+        progress: Callable[[int], object] = uncounted,
+        kept: Callable[[list[Scored]], Any] = list,
+    ) -> list[Any]:
+        """Return what is kept of the scores of each job, None for None: those of many classes take much memory."""
+
+        def run(batch: list[Job]) -> list[Any]:
+            return list(map(kept, self.scores(batch)))
+
+        return in_batches(jobs, lambda job: job.tokens, run, self.batch_size, self.device, progress)
 
     def scores(self, batch: Sequence[Job]) -> list[list[Scored]]:
         """Return the score of each class for each job of a batch, in the order of the classes."""

@@ -164,10 +164,6 @@ class Answerer(ABC):
         return {}
 
 
-def _is_empty(text: Any) -> bool:
-    return isinstance(text, str) and is_missing(text)
-
-
 def response(outputs: Schema, added: Mapping[str, Schema] | None = None) -> Schema:
     """Return the schema of a response. added: its further fields."""
     return record({"outputs": outputs, **(added or {}), "truncated": one_or_several({"type": "boolean"})})

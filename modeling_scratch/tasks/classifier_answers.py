@@ -11,7 +11,7 @@ from itertools import zip_longest
 from typing import Any, ClassVar
 
 from ..data.text_pairs import TEXT_FIELDS, as_fields, check_single, from_fields, of_parts, pair_columns
-from ..inference.answers import ALL, PLAIN, Choice, gives_numbers, is_multi_label, names_of, ranked
+from ..inference.answers import ALL, PLAIN, Choice, Scored, gives_numbers, is_multi_label, names_of, ranked
 from ..inference.arguments import PredictArguments
 from ..inference.batches import Job, uncounted
 from ..inference.classification import explain
@@ -151,16 +151,18 @@ class Classification(Answerer):
         texts, words = [text for _, text, _ in rows], list[Any]()
         jobs = self.encode(texts, {})
         self.count(jobs)
-        every = self.pipe.answer(jobs, uncounted if self.explains else self.progress)
+        found = self.pipe.answer(jobs, uncounted if self.explains else self.progress, self._chosen)
         if self.explains:
             words = explain(self.pipe, texts, self.progress)
             self.long += sum(map(has_more_words, texts))
-        for (row, text, kept), scores, each in zip_longest(rows, every, words):
-            label, score = self.choice.answer(scores, self.config) if scores else (None, None)
-            top = ranked(scores)[: self.choice.listed(len(scores))] if scores else None
-            self.unsure += label in (None, []) and score is not None
-            answer = {"label": label, "score": score, "words": each, "top": top}
+        for (row, text, kept), answer, each in zip_longest(rows, found, words):
+            self.unsure += answer is not None and answer["label"] in (None, [])
+            answer = {**(answer or dict.fromkeys(("label", "score", "top"))), "words": each}
             yield {**answer, "text_pair": "", **as_fields(text), **kept, "row": row}
+
+    def _chosen(self, scores: list[Scored]) -> dict[str, Any]:
+        label, score = self.choice.answer(scores, self.config)
+        return {"label": label, "score": score, "top": ranked(scores)[: self.choice.listed(len(scores))]}
 
     def count(self, jobs: Sequence[Job | None]) -> None:
         super().count(jobs)

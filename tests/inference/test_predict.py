@@ -8,6 +8,7 @@ import runpy
 import shutil
 import signal
 import sys
+import tracemalloc
 from datetime import date
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from writers import POSITIONS, text_of
 
 from modeling_scratch import ScratchEncoderForMaskedLM
 from modeling_scratch.data import encoded_texts
+from modeling_scratch.inference.linear_models import LinearWeights
 from modeling_scratch.serving.answerers import load_answerer
 from modeling_scratch.utils.errors import DataError
 
@@ -53,6 +55,22 @@ def names(folder: Path) -> list[str]:
 
 def to_stdin(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+
+
+def test_scores_of_many_classes_are_held_for_one_batch_alone(tmp_path):
+    labels = [f"class {number}" for number in range(1_000)]
+    weights = LinearWeights(["good"], numpy.arange(1_000.0)[:, None], numpy.zeros(1_000), None, False)
+    weights.save(tmp_path / "linear", "many", "single_label_classification", labels, has_pairs=False)
+    once, often = (write(tmp_path / f"{count}.csv", {"text": ["good"] * count}) for count in (1, 100))
+    run(tmp_path / "linear", once, tmp_path / "first.jsonl")  # what is imported and cached is not measured
+    tracemalloc.start()
+    try:
+        rows = run(tmp_path / "linear", often, tmp_path / "out.jsonl", "--batch_size", "4")
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert [row["label"] for row in rows] == ["class 999"] * 100
+    assert most < 10e6  # those of all texts take more than 20 MB
 
 
 def test_texts_of_unknown_words_are_counted(folder, tmp_path, capfd):
