@@ -130,6 +130,8 @@ def calibration_text(scores: Mapping[str, Any]) -> str:
         )
         if scores.get("on_validation"):
             text += " The figures are of these texts: on others, they are a little worse."
+        if scores.get("cross_fitted"):  # by versions up to 0.2.0
+            text += " The figures after, and the table, are of each half with the temperature of the other half."
     rows = [
         [row["threshold"], percent(row["answered"]), percent(row["accuracy"])]
         for row in scores["thresholds"]

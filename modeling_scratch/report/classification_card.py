@@ -10,6 +10,7 @@ from ..tasks.card import Metric, Results, baselines_of, shares_table
 from ..utils.markdown import escaped, percent, quoted_rows
 from .calibration import calibration_text
 from .metrics import MACRO_F1, METRICS
+from .report_files import NO_BLOCKS
 from .run_tables import split_table, stage_table
 from .significance import FEW_EXAMPLES, Score, scores_table
 from .verdicts import MODEL, only_answer_headline
@@ -153,7 +154,8 @@ def classification(evaluation: Evaluation) -> Results:
     quoted = [[from_fields(row), row["label"], row["answer"]] for row in rows]
     title = f"The first texts of {'' if are_scores else 'each class in '}the {split} split:"
     linear = evaluation.get("linear_model")
-    told = {"linear_model": linear and f"{linear} It is not uploaded.", "advice": None}
+    notes = [note for note in evaluation.get("notes", ()) if note != NO_BLOCKS]  # which the card says above
+    told = {"linear_model": linear and f"{linear} It is not uploaded.", "advice": None, "notes": notes}
     text = [scores_text({**evaluation, **told})]
     if picture := evaluation.get("picture") if are_scores else CONFUSION_MATRIX:
         text.append(f"![Predictions]({picture})")

@@ -356,6 +356,11 @@ def _notes(report: Mapping[str, Any]) -> list[str]:
             f"Each of the {tests} tests is at the {SIGNIFICANCE_LEVEL:.0%} level: the more runs, the more of them "
             "differ by chance."
         )
+    if "validation" in report["split"] and report["problem_type"] == ONE_CLASS:
+        notes.append(
+            "The runs were evaluated on validation, where their temperatures are fitted: their log likelihoods are "
+            "better than on new texts."
+        )
     return notes
 
 

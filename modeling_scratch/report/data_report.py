@@ -8,7 +8,6 @@ import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +80,7 @@ def report(arguments: DataReportArguments) -> None:
     if as_pairs(data.proposed):
         merged = training_command(arguments, label_map=as_pairs(joined_map(arguments, data)))
         sections.append(section("Train with the label variants merged", merged))
-    print(unescape("\n\n".join(sections)))
+    print("\n\n".join(sections))
 
 
 def _load(arguments: DataReportArguments) -> ReviewData:

@@ -4,6 +4,7 @@
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from html import unescape
 
 import numpy as np
 
@@ -23,6 +24,11 @@ TOKEN = re.compile(r"\w+|[^\w\s]")
 
 def section(title: str, *parts: str) -> str:
     return "\n\n".join([f"## {title}", *parts])
+
+
+def plain_table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Return a Markdown table that a terminal can show, too: only the bars of its texts are escaped."""
+    return unescape(table(heads, rows).replace(f"&#{ord('|')};", r"\|"))
 
 
 def listed(lines: Sequence[str]) -> str:
@@ -52,7 +58,9 @@ def _labels(data: ReviewData) -> str:
     ]
     if len(order) > MOST_LABELS:
         rows.append([f"{len(order) - MOST_LABELS:,} other labels", *("" for _ in counts)])
-    return table(["label", *counts], [*rows, ["all texts", *(f"{len(split):,}" for split in data.splits.values())]])
+    return plain_table(
+        ["label", *counts], [*rows, ["all texts", *(f"{len(split):,}" for split in data.splits.values())]]
+    )
 
 
 def _conflicts(data: ReviewData) -> str:
@@ -79,7 +87,7 @@ def _numbers(data: ReviewData) -> str:
         [name, *(f"{np.quantile(data.labels(split), share):.4g}" for split in data.splits)]
         for name, share in shares.items()
     ]
-    return table([excerpt(data.label_names[0], LONGEST_LABEL), *data.splits], rows)
+    return plain_table([excerpt(data.label_names[0], LONGEST_LABEL), *data.splits], rows)
 
 
 def _lengths(data: ReviewData, limit: int) -> tuple[str, list[str]]:
@@ -94,7 +102,7 @@ def _lengths(data: ReviewData, limit: int) -> tuple[str, list[str]]:
         if cut:
             what = f"{counted(cut, 'text')} of more than {limit} tokens"
             notes.append(f"{split}: about {what}, which training truncates (--max_length)")
-    return table(heads, lines), notes
+    return plain_table(heads, lines), notes
 
 
 def _read_texts(data: ReviewData, split: str) -> list[str]:
@@ -108,4 +116,4 @@ def doubts_section(found: Sequence[Mapping[str, str]], data: ReviewData) -> str:
     line = f"{what}: TF-IDF with logistic regression, trained on other texts, is sure of another class"
     first = f"{line}. The first {SHOWN}:" if len(found) > SHOWN else line
     rows = [[*(each[head] for head in HEADS), excerpt(shortened(from_fields(each)), LONGEST)] for each in found[:SHOWN]]
-    return section("Labels to check", first, *([table([*HEADS, "text"], rows)] if found else []))
+    return section("Labels to check", first, *([plain_table([*HEADS, "text"], rows)] if found else []))

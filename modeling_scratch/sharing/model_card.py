@@ -11,6 +11,7 @@ from transformers import Seq2SeqTrainingArguments
 
 from ..bridges.model_limits import NO_LIMIT
 from ..data.text_pairs import column_names
+from ..report.report_files import NO_BLOCKS
 from ..run.layout import CARD, CURVE, RECORD
 from ..utils.errors import duration
 from ..utils.files import text_digest, write_text
@@ -47,7 +48,9 @@ NEUTRAL = {"layer_decay": 1, "average_checkpoints": 1, "length_penalty": 1}  # v
 def what_it_is(run: Run) -> str:
     labels = ", ".join(map(escaped, run.record.get("labels", ())))
     source, target = map(escaped, run.record.get("columns", ("", "")))
-    sizes = [f"{what}: {run.config[key]:,}" for key, what in SIZES.items() if run.config.get(key)]
+    has_blocks = run.config.get("num_hidden_layers") != 0
+    shown = [key for key in SIZES if run.config.get(key) and (has_blocks or key != "num_attention_heads")]
+    sizes = [f"{SIZES[key]}: {run.config[key]:,}" for key in shown]
     origin = f"Fine-tuned from {escaped(run.starts_from)}" if run.starts_from else "Trained from scratch"
     if run.base_model:
         origin = f"Fine-tuned from [{escaped(run.base_model)}](https://huggingface.co/{run.base_model})"
@@ -57,6 +60,7 @@ def what_it_is(run: Run) -> str:
         [
             purpose.format(labels=labels, source=source, target=target),
             f"{origin}: {architecture}, {run.count_parameters():,} parameters ({'; '.join(sizes)}).",
+            *([] if has_blocks else [NO_BLOCKS]),
         ]
     )
 

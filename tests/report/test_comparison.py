@@ -90,6 +90,12 @@ def test_a_better_run_is_called_better(tmp_path: Path) -> None:
     assert (first["verdict"], second["verdict"], first["run"]) == ("worse", "worse", "worse (2)")
 
 
+def test_likelihoods_on_validation_are_called_too_good(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    for split, is_fitted in (("validation", True), ("test", False)):
+        compared(*(save_run(tmp_path / f"{split}{seed}", seed, split=split) for seed in (1, 2)))
+        assert ("their log likelihoods are better than on new texts" in capsys.readouterr().out) == is_fitted
+
+
 def test_macro_f1_decides_between_runs_of_imbalanced_classes(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     """One run never gives the rare class, and has the better accuracy."""
     labels = (np.arange(2_000) % 40 == 0).astype(int)

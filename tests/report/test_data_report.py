@@ -100,6 +100,20 @@ def test_a_map_that_is_given_is_part_of_the_command_that_merges_more(tickets: Pa
     assert "probably variants of one class" not in capsys.readouterr().out
 
 
+def test_names_of_labels_and_files_are_shown_as_they_are(tmp_path: Path, capsys) -> None:
+    names = ["Q&amp;A", "Q&amp;a", "x|<b>"]
+    rows = "".join(f"a text {row},{names[row % 20 if row % 20 < 3 else 0]}\n" for row in range(400))
+    (tmp_path / "a&lt;b.csv").write_text(f"text,label\n{rows}")
+    text = printed(capsys, tmp_path / "a&lt;b.csv")
+    assert r"| x\|<b> | " in text
+    assert "| Q&amp;A | " in text
+    _, merged = (
+        shlex.split(line) for line in text.splitlines() if line.startswith("modeling-scratch train-classifier")
+    )
+    assert merged[merged.index("--train_file") + 1] == str(tmp_path / "a&lt;b.csv")
+    assert merged[merged.index("--label_map") + 1] == "Q&amp;a=Q&amp;A"
+
+
 def words_of(text: str) -> set[str]:
     return set(text.casefold().split())
 

@@ -353,6 +353,15 @@ def test_a_push_names_the_repository_and_nothing_of_the_machine(copied, hub):
     assert not [name for name, content in files.items() if str(copied.parents[2]).encode() in content]
 
 
+def test_a_card_says_that_a_model_has_no_blocks(copied):
+    config = read(copied / "config.json") | {"num_hidden_layers": 0}
+    (copied / "config.json").write_text(json.dumps(config))
+    assert write_card(copied)
+    page = (copied / CARD).read_text()
+    assert "has no blocks, and so no attention" in page
+    assert "attention heads" not in page
+
+
 def test_names_on_the_hub_are_links_and_paths_are_none(decoder, copied, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "here").mkdir()
