@@ -4,6 +4,7 @@
 import json
 import random
 import re
+import shlex
 import shutil
 from itertools import count
 from pathlib import Path
@@ -58,7 +59,8 @@ def reviews(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def train(folder: Path, output: Path, extra: str = "") -> None:
-    train_classifier.main(f"--data_dir {folder} --output_dir {output} --config_overrides {TINY} {FAST} {extra}".split())
+    options = f"--data_dir {folder} --output_dir {output} --config_overrides {TINY} {FAST} {extra}"
+    train_classifier.main(shlex.split(options))
 
 
 REFUSED = {
