@@ -371,7 +371,7 @@ TASKS = (
     ),
     Fault(
         "equal_to_the_baseline", "tasks/card", "headline",
-        "if evaluation[score] > best[score]", "if evaluation[score] >= best[score]",
+        "if evaluation[score] > baselines[best][score]", "if evaluation[score] >= baselines[best][score]",
         "a tagger as good as the most frequent label of a word is not called so",
     ),
     Fault(

@@ -8,6 +8,7 @@ import json
 import math
 import re
 import shlex
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -55,7 +56,7 @@ def parse_class(value: object, where: str, keeps_text: bool = False) -> Label | 
     raise DataError(f"{where}: {type(value).__name__} {value!r:.40} {fault}; {remedy}")
 
 
-class LabelType:
+class LabelType(ABC):
     """What a text has: how cells are parsed, rows stratified, and labels stored."""
 
     problem_type: ClassVar[ProblemType]
@@ -65,9 +66,9 @@ class LabelType:
         """Return the stored labels as an array: (N,) of class indices or numbers, or (N, C) of 0.0 and 1.0."""
         return np.asarray(column, dtype=self.dtype)
 
+    @abstractmethod
     def parse(self, value: object, where: str) -> Any:
         """Return the label of a cell, or None if it is missing. Raises `DataError` for what is no label."""
-        raise NotImplementedError
 
     def strata(self, labels: Sequence[Any]) -> list:
         """Return the stratum of each row."""
@@ -76,13 +77,13 @@ class LabelType:
     def stored(self, label: Any, ids: Mapping[Label, int]) -> Any:
         return label
 
+    @abstractmethod
     def shown(self, stored: Any, names: Sequence[str]) -> str:
         """Return a text that is different for different labels."""
-        raise NotImplementedError
 
+    @abstractmethod
     def summary(self, column: Sequence[Any], names: Sequence[str]) -> str:
         """Return the number of texts of each class, or the mean and the range."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The program `modeling-scratch export`: write a model for another runtime, and compare it with PyTorch there."""
 
-import json
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,7 +14,7 @@ from ..bridges.older_names import add_older_names
 from ..inspection.program import load_textbook, tokenizers_of
 from ..pipelines import TARGET_FOLDER
 from ..utils.errors import DataError
-from ..utils.files import complete_folder, write_json
+from ..utils.files import complete_folder, read_json, write_json
 from ..utils.options import REQUIRED, option
 from .gguf_files import export_gguf
 from .graphs import export_graphs
@@ -61,7 +60,7 @@ def export(arguments: ExportArguments) -> None:
 
 def describe(model: Any, path: Path) -> None:
     """Name the class of the model in config.json, and no code but that of the config: only its file is beside."""
-    found = json.loads(path.read_text(encoding="utf-8"))
+    found = read_json(path)
     for name in ("auto_map", "custom_pipelines"):
         kept = {key: value for key, value in found.pop(name, {}).items() if key == "AutoConfig"}
         found |= {name: kept} if kept else {}

@@ -19,7 +19,7 @@ from ..utils.options import option
 from .breaks import BREAKS
 from .digits import chosen, run_breaks
 from .report import CURVES, MARKDOWN, PAGE, RECORD, Results, shown, size_note, write_report
-from .runs import in_process, plan, read_json, train
+from .runs import in_process, plan, read_part, train
 from .tasks import EVALUATIONS, NEEDED, TASKS, Experiment, find_task
 from .variants import BASE, Variant, check_variants, parse_factors, plan_variants
 
@@ -138,7 +138,7 @@ def open_lab(folder: Path, arguments: LabArguments) -> dict[str, Any] | None:
         if others:
             raise DataError(f"--output_dir {folder} holds files that do not belong to a lab; choose another folder")
         return None
-    record = read_json(path)
+    record = read_part(path)
     if arguments.overwrite:
         return None
     before, now = record.get("command", {}), arguments.command()
@@ -177,7 +177,7 @@ def plan_lab(
         **planned,
     }
     if (folder / RECORD).is_file():  # --overwrite: the earlier lab is kept until here
-        delete_lab(folder, read_json(folder / RECORD))
+        delete_lab(folder, read_part(folder / RECORD))
     write_json(folder / RECORD, record)
     return record
 
@@ -242,7 +242,7 @@ def train_all(
         is_new = not output.is_file()
         if is_new:
             in_process(train, output, task, options, variant, seed, str(output.with_suffix("")), digests)
-        runs[variant.name, seed] = result = read_json(output)
+        runs[variant.name, seed] = result = read_part(output)
         print(f"{number} of {len(wanted)}: {variant.name}, seed {seed}: {described(result, is_new)}", flush=True)
         if variant is variants[0]:
             check_base(result, seed, scores)

@@ -10,10 +10,10 @@ from typing import Any
 
 from ..figures.look import WIDTH, colors, plain_axes, titled
 from ..report.plots import name_steps, percent_formatter, write_png
-from ..report.sections import Section, as_page
 from ..utils.errors import counted
 from ..utils.files import write_json, write_text
 from ..utils.markdown import percent, points, table
+from .sections import Section, as_page
 from .statistics import CONFIDENCE, Difference, Scores, adjusted, paired_difference, spread
 from .variants import Factors, Variant
 

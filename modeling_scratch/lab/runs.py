@@ -4,13 +4,13 @@
 What a process finds out comes back in a file of JSON that is written last: a run with this file is finished.
 """
 
-import json
 import os
 import resource
 import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import wait
 from pathlib import Path
@@ -26,7 +26,7 @@ from ..run.train import fit, read
 from ..sharing.run_record import describe_hardware
 from ..utils.command_line import quiet_libraries
 from ..utils.errors import DataError, DivergedError
-from ..utils.files import write_json
+from ..utils.files import read_json, write_json
 from .tasks import Experiment, with_changes
 from .variants import Matching, Variant
 
@@ -50,7 +50,7 @@ def in_process(work: Callable[..., Any], output: Path, *arguments: Any) -> dict[
         if process.is_alive():
             process.terminate()
             process.join()
-    result = read_json(output) if output.is_file() else {}
+    result = read_part(output) if output.is_file() else {}
     if "refused" in result:
         output.unlink()
         raise DataError(result["refused"])
@@ -87,13 +87,11 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        if isinstance(content, dict):
+def read_part(path: Path) -> dict[str, Any]:
+    """Return the record or a result of a lab. Raises `DataError` that says what to do where it is damaged."""
+    with suppress(DataError):
+        if isinstance(content := read_json(path), dict):
             return content
-    except ValueError:
-        pass
     raise DataError(f"{path} is damaged: delete it, and the lab repeats this part, or give --overwrite")
 
 

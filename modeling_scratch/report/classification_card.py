@@ -6,7 +6,7 @@ from typing import Any
 
 from ..data.text_pairs import from_fields
 from ..run.layout import CONFUSION_MATRIX
-from ..tasks.card import Metric, Results, baselines_of, shares_table
+from ..tasks.card import Metric, Results, baselines_by_name, metrics_of, shares_table
 from ..utils.markdown import escaped, percent, quoted_rows
 from .calibration import calibration_text
 from .metrics import MACRO_F1, METRICS
@@ -20,10 +20,6 @@ OF_CLASSES = {"precision": "precision", "recall": "recall", "f1": "F1", "support
 
 
 # Earlier versions have one baseline without a name, no sentence on a model that nobody should use, and fewer figures
-
-
-def baselines_by_name(evaluation: Evaluation) -> dict[str, Mapping[str, Any]]:
-    return {each.get("name") or each["settings"]["model"]: each for each in baselines_of(evaluation)}
 
 
 def comparison_of(evaluation: Evaluation) -> Mapping[str, Any]:
@@ -173,11 +169,4 @@ def _metrics_of_scores(evaluation: Evaluation) -> list[Metric]:
 def _metrics_of_one_class(evaluation: Evaluation) -> list[Metric]:
     interval = " to ".join(map(percent, evaluation["accuracy_interval_95"]))
     about = {"accuracy": f"accuracy, 95 % interval {interval}", "f1": evaluation["f1_name"]}
-    return [
-        Metric(key, evaluation[key], "; ".join([name, *_of_baselines(evaluation, key)]), evaluation["split"])
-        for key, name in about.items()
-    ]
-
-
-def _of_baselines(evaluation: Evaluation, key: str) -> list[str]:
-    return [f"of the baseline {name}: {percent(row[key])}" for name, row in baselines_by_name(evaluation).items()]
+    return metrics_of(evaluation, about)

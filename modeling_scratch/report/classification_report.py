@@ -15,9 +15,19 @@ from ..utils.markdown import excerpt
 from .baselines import BaselineResult, one_versus_rest, ridge, run_baselines
 from .calibration import Calibration, calibration_scores
 from .classifier_report import ClassifierReport, baseline_row
-from .metrics import CLASS_SETS, NUMBERS, ClassificationMetrics, ScoreMetrics, class_scores, macro_f1_decides
+from .metrics import (
+    CLASS_SETS,
+    NUMBER,
+    NUMBERS,
+    ONE_CLASS,
+    SEVERAL,
+    ClassificationMetrics,
+    ScoreMetrics,
+    class_scores,
+    macro_f1_decides,
+)
 from .plots import confusion_matrix_png, predicted_against_true_png
-from .predictions import ONE_CLASS, Predictions
+from .predictions import Predictions
 from .quoted_texts import (
     class_words_text,
     examples,
@@ -143,7 +153,7 @@ class ScoreReport(ClassifierReport):
 class ClassSetReport(ScoreReport):
     """The report of multi-label classification; a class is predicted if its probability is above 0.5."""
 
-    problem_type = "multi_label_classification"
+    problem_type = SEVERAL
     metrics = CLASS_SETS
     curve = Curve("loss", "eval_f1_micro", "micro F1")
     uncalibrated = "one temperature divides the logits of a text with one class, and here each class has its own logit"
@@ -172,7 +182,7 @@ class ClassSetReport(ScoreReport):
 class NumberReport(ScoreReport):
     """The report of regression."""
 
-    problem_type = "regression"
+    problem_type = NUMBER
     metrics = NUMBERS
     curve = Curve("loss", "eval_rmse", "RMSE", "{:.4f}", greater_is_better=False)
     picture = SCATTER

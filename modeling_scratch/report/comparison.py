@@ -20,8 +20,8 @@ from ..utils.files import check_output, read_json, write_json
 from ..utils.markdown import escaped, excerpt, table
 from ..utils.options import REQUIRED, option
 from .answer_scores import ANSWER_METRICS
-from .metrics import METRICS, ScoreMetrics, first_mean, macro_of_means, of_each_class
-from .predictions import ANSWERS, ONE_CLASS, TAGS, Predictions
+from .metrics import METRICS, NUMBER, ONE_CLASS, ScoreMetrics, first_mean, macro_of_means, of_each_class
+from .predictions import ANSWERS, TAGS, Predictions
 from .significance import NO_DIFFERENCE, SIGNIFICANCE_LEVEL, Score, mcnemar, scores_table, verdict, with_intervals
 from .tag_scores import TAG_METRICS
 from .verdicts import one_hot
@@ -277,7 +277,7 @@ def disagreements_of(runs: Mapping[str, Predictions]) -> list[dict[str, Any]]:
     first = next(iter(runs.values()))
     unequal = np.any([_differ(run.predicted, first.predicted) for run in runs.values()], axis=0)
     rows = np.flatnonzero(unequal)
-    if first.problem_type == "regression":
+    if first.problem_type == NUMBER:
         spread = np.ptp([run.predicted for run in runs.values()], axis=0)
         rows = rows[np.argsort(-spread[rows], kind="stable")]
     return [{"id": first.ids[row], **_answers(runs, int(row))} for row in rows]

@@ -5,6 +5,7 @@ metrics = ClassificationMetrics(["negative", "positive"])
 Trainer(..., compute_metrics=metrics)
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
@@ -20,8 +21,11 @@ from ..data.labels import is_imbalanced
 from ..utils.errors import DivergedError
 from .significance import ROUNDING, Score, ratio
 
+# What a text has: one class, several, or a number.
+ONE_CLASS, SEVERAL, NUMBER = "single_label_classification", "multi_label_classification", "regression"
 
-class Metrics:
+
+class Metrics(ABC):
     """Scores Trainer's predictions. answers: of logits (examples, num_labels)."""
 
     answers: Callable[[np.ndarray], np.ndarray]
@@ -36,8 +40,9 @@ class Metrics:
             )
         return self.compute(self.answers(logits), np.asarray(prediction.label_ids))
 
+    @abstractmethod
     def compute(self, predictions: Any, references: Any) -> dict[str, float]:
-        raise NotImplementedError
+        """Return the scores of predictions beside what is right."""
 
 
 # One class for each text
@@ -204,4 +209,4 @@ NUMBERS = ScoreMetrics(
     "rmse",
     lambda logits: np.asarray(logits, dtype=np.float64).reshape(len(logits)),
 )
-METRICS = {"multi_label_classification": CLASS_SETS, "regression": NUMBERS}
+METRICS = {SEVERAL: CLASS_SETS, NUMBER: NUMBERS}

@@ -22,10 +22,9 @@ from ..run.layout import PREDICTIONS
 from ..utils.errors import DataError
 from ..utils.files import text_digest, write_text
 from .calibration import OVERFLOW
-from .metrics import METRICS
+from .metrics import METRICS, NUMBER, ONE_CLASS, SEVERAL
 
 DIGITS = 9  # significant ones, as many as float32 has
-ONE_CLASS = "single_label_classification"
 ENTITIES, WORD_CLASSES = TAGS = "entities", "word_classes"  # what labels of words say
 ANSWERS = "answers"
 LISTS = *TAGS, ANSWERS  # of labels of words, and of answers
@@ -75,9 +74,9 @@ class Predictions:
 
     def answer(self, value: Any) -> Any:
         """Return a row of `references` or `predicted` as the name of a class, a list of names, or a number."""
-        if self.problem_type == "regression":
+        if self.problem_type == NUMBER:
             return _rounded(value)
-        if self.problem_type == "multi_label_classification":
+        if self.problem_type == SEVERAL:
             return [self.label_names[index] for index in np.flatnonzero(value)]
         if self.problem_type in LISTS:
             return [*value]
@@ -100,7 +99,7 @@ class Predictions:
             predicted, probabilities = logits.argmax(-1), softmax(logits, -1)
         else:
             predicted = METRICS[problem_type].answers(logits)
-            probabilities = np.zeros((len(labels), 0)) if problem_type == "regression" else expit(logits)
+            probabilities = np.zeros((len(labels), 0)) if problem_type == NUMBER else expit(logits)
         about = split, digest, [*label_names], text_ids(texts)
         return cls(*about, labels, predicted, probabilities, problem_type)
 
@@ -144,7 +143,7 @@ class Predictions:
 
     def with_labels(self, names: Sequence[str]) -> "Predictions":
         """Return the predictions of classes over these, which include those of the run; others without classes."""
-        if self.problem_type not in (ONE_CLASS, "multi_label_classification"):
+        if self.problem_type not in (ONE_CLASS, SEVERAL):
             return self
         places = np.array([names.index(name) for name in self.label_names])
 
@@ -172,7 +171,7 @@ class Predictions:
             ids = [str(row["id"]) for row in rows]
             arrays = references, predicted, probabilities
             found = cls(str(head["split"]), str(head["digest"]), names, ids, *arrays, problem_type)
-            shape = len(ids), 0 if problem_type in ("regression", *LISTS) else len(names)
+            shape = len(ids), 0 if problem_type in (NUMBER, *LISTS) else len(names)
             is_whole = len(ids) == head["texts"] > 0 and probabilities.shape == shape and found._are_valid()
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             raise DataError(f"{path}: {DAMAGED}") from error
@@ -195,7 +194,7 @@ def _rounded(value: float) -> float:
 
 def _values(rows: Sequence[Mapping[str, Any]], name: str, problem_type: str, names: Sequence[str]) -> np.ndarray:
     """Return the labels or the predictions of the lines as an array."""
-    if problem_type == "regression":
+    if problem_type == NUMBER:
         return np.array([float(row[name]) for row in rows])
     index = {label: number for number, label in enumerate(names)}
     if problem_type == ONE_CLASS:

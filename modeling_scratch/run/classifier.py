@@ -16,6 +16,7 @@ from transformers import TrainerState, set_seed
 from ..data.demo_reviews import COMMON_SHARE, LABEL_NAMES, TRAIN_SIZE, demo_splits
 from ..data.labelled_texts import ReviewData
 from ..report.classification_report import REPORTS
+from ..report.metrics import ONE_CLASS
 from ..report.run_tables import fine_tuning_stage
 from ..sharing.run_record import DEFAULTS
 from ..tasks.base import Report, Task, Training
@@ -23,7 +24,7 @@ from ..utils.errors import DataError
 from ..utils.terminal import told
 from .defaults import choose, complete, known_defaults, settings_text
 from .life_cycle import Run, rehearse
-from .problem_types import ONE_CLASS, check_options
+from .problem_types import check_options
 from .run_folder import alone
 from .self_pretraining import SelfPretrainingArguments, check_combination, corpus_of, discarded, open_run, pretrain
 from .train import carry_out, choose_epoch, make_trainer, prepared, read, search_arguments, tokenizer_of

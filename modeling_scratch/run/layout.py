@@ -52,7 +52,7 @@ ENTRIES = (
     Entry(RECORD, "sharing/run_record", "run/run_folder, sharing", "arguments", is_shared=True),
     Entry(EXAMPLES, "report/report_files", "sharing/card_summary"),
     Entry(EVALUATION, "report/report_files", "compare, sharing", is_shared=True),
-    Entry(ALL_RESULTS, "Trainer, by run/life_cycle", "report/run_tables, sharing", is_shared=True),
+    Entry(ALL_RESULTS, "Trainer, by run/life_cycle", "run/folder_rule", is_shared=True),
     Entry(VERIFICATION, "sharing/verification", "push, doctor", is_shared=True),
     Entry(CURVE, "report/report_files", "the card", is_shared=True),
     Entry(CONFUSION_MATRIX, "report/classification_report", "the card", is_shared=True),

@@ -14,7 +14,7 @@ from transformers import EvalPrediction
 
 from ..data.collators import FlatBatches
 from ..data.labelled_texts import ReviewData
-from ..report.metrics import METRICS, ClassificationMetrics, macro_f1_decides
+from ..report.metrics import METRICS, NUMBER, ONE_CLASS, SEVERAL, ClassificationMetrics, macro_f1_decides
 from ..utils.errors import DataError
 from .captured_trainer import PACKED_MODEL_TYPES
 from .encoder_models import ModelArguments
@@ -52,7 +52,6 @@ def weighted_loss(data: ReviewData, arguments: Any) -> WeightedCrossEntropy | No
     return WeightedCrossEntropy(torch.tensor(weights_of(data)), arguments.label_smoothing_factor)
 
 
-ONE_CLASS, SEVERAL, NUMBER = "single_label_classification", "multi_label_classification", "regression"
 PROBLEMS = {
     ONE_CLASS: Problem(("accuracy", True), ClassificationMetrics, weighted_loss),
     SEVERAL: Problem(("f1_micro", True), lambda names: METRICS[SEVERAL]),

@@ -49,9 +49,10 @@ class Results(NamedTuple):
 # Scores beside those of baselines
 
 
-def baselines_of(evaluation: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the names and scores of the baselines; evaluations of earlier versions have one."""
-    return evaluation["baselines"] if "baselines" in evaluation else [evaluation["baseline"]]
+def baselines_by_name(evaluation: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Return the scores of the baselines; evaluations of earlier versions have one, which may have no name."""
+    every = evaluation["baselines"] if "baselines" in evaluation else [evaluation["baseline"]]
+    return {each.get("name") or each["settings"]["model"]: each for each in every}
 
 
 def headline(evaluation: Mapping[str, Any], score: str, name: str, constant: str | None = None) -> str | None:
@@ -59,15 +60,16 @@ def headline(evaluation: Mapping[str, Any], score: str, name: str, constant: str
 
     score: the key of the one that decides, and name: its name. constant: what the model answers to everything.
     """
-    best = max(baselines_of(evaluation), key=lambda each: each[score])
+    baselines = baselines_by_name(evaluation)
+    best = max(baselines, key=lambda each: baselines[each][score])
     if evaluation[score] == 1:
         return None
     if constant:
         return f"The Transformer {constant}: it has not learned."
-    if evaluation[score] > best[score]:
+    if evaluation[score] > baselines[best][score]:
         return None
-    values = " and ".join(percent(scores[score]) for scores in (evaluation, best))
-    return f"The Transformer is no better than the baseline ({best['name']}): {name} {values}."
+    values = " and ".join(percent(scores[score]) for scores in (evaluation, baselines[best]))
+    return f"The Transformer is no better than the baseline ({best}): {name} {values}."
 
 
 def shares_table(head: str, rows: Mapping[str, Mapping[str, Any]], columns: Mapping[str, str]) -> str:
@@ -84,8 +86,19 @@ def _cell(value: Any) -> str:
 
 def scores_table(evaluation: Mapping[str, Any], columns: Mapping[str, str]) -> str:
     """Return the `shares_table` of the model and of the baselines."""
-    others = {str(each["name"]): each for each in baselines_of(evaluation)}
-    return shares_table("", {"Transformer": evaluation, **others}, columns)
+    return shares_table("", {"Transformer": evaluation, **baselines_by_name(evaluation)}, columns)
+
+
+def metrics_of(evaluation: Mapping[str, Any], definitions: Mapping[str, str]) -> list[Metric]:
+    """Return what the Hub gets: these scores, each beside those of the baselines."""
+    found = []
+    for key, name in definitions.items():
+        others = [
+            f"of the baseline {baseline}: {percent(scores[key])}"
+            for baseline, scores in baselines_by_name(evaluation).items()
+        ]
+        found.append(Metric(key, evaluation[key], "; ".join([name, *others]), evaluation["split"]))
+    return found
 
 
 # Cards
@@ -144,10 +157,6 @@ class Card:
     def results(self, evaluation: Mapping[str, Any]) -> Results:
         """Return the results section of a card."""
         split, examples = evaluation["split"], evaluation["examples"]
-        metrics = [
-            Metric(key, evaluation[key], "; ".join([name, *_of_baselines(evaluation, key)]), split)
-            for key, name in self.definitions(evaluation).items()
-        ]
         quoted = [self.quoted(each) for each in examples]
         heads = list(quoted[0]) if quoted else []
         text = [
@@ -157,8 +166,5 @@ class Card:
             *evaluation.get("notes", []),
             *quoted_rows(f"The first of the {split} split:", heads, [[*each.values()] for each in quoted]),
         ]
+        metrics = metrics_of(evaluation, self.definitions(evaluation))
         return Results("\n\n".join(text), metrics, self.asked(examples[0]) if examples else "")
-
-
-def _of_baselines(evaluation: Mapping[str, Any], key: str) -> list[str]:
-    return [f"of the baseline {each['name']}: {percent(each[key])}" for each in baselines_of(evaluation)]

@@ -18,7 +18,7 @@ from ..inference.classification import explain
 from ..inference.explanations import MOST_WORDS, has_more_words
 from ..inference.linear_models import load_any
 from ..report.classification_card import classification
-from ..run.problem_types import NUMBER, ONE_CLASS, SEVERAL
+from ..report.metrics import NUMBER, ONE_CLASS, SEVERAL
 from ..utils.errors import DataError, panics_as_errors
 from .answerer import MORE_THAN_ANY, Answer, Answerer, FileRow, response
 from .card import Card, Results, Use
