@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import torch
 from native_models import NATIVES, Native
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from transformers import AutoConfig, AutoTokenizer
 
 import modeling_scratch
@@ -24,7 +24,8 @@ OLDER = os.environ.get("MODELING_SCRATCH_TRANSFORMERS_4")
 # FOLDER: prints the tokens of a text, or what a model answers to batches.
 READ = """
 import json, sys, torch, transformers
-from safetensors.torch import save_file
+from pathlib import Path
+from safetensors.torch import load_file, save_file
 folder = sys.argv[1]
 if folder.endswith("tokenizer"):
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
@@ -33,7 +34,7 @@ else:
     config = json.load(open(f"{folder}/config.json"))
     model = getattr(transformers, config["architectures"][0]).from_pretrained(folder).eval()
     with torch.no_grad():
-        found = {str(n): model(**batch)[0].contiguous() for n, batch in enumerate(torch.load(f"{folder}/batches.pt"))}
+        found = {path.name: model(**load_file(path))[0].contiguous() for path in Path(folder).glob("batch-*")}
     save_file(found, f"{folder}/found")
 """
 YARN = {"rope_type": "yarn", "rope_theta": 300.0, "factor": 2.0, "original_max_position_embeddings": 8}
@@ -100,12 +101,15 @@ def read_by_version_4(folder: Path) -> str:
 @pytest.mark.parametrize("native", [pytest.param(each, marks=in_version_4, id=str(each)) for each in NATIVES])
 def test_version_4_computes_the_same(native: Native, tmp_path: Path) -> None:
     model, batches = exported(native, tmp_path), [*native.texts(), native.batch("right")]
-    torch.save(batches, tmp_path / "exported" / "batches.pt")
+    for number, batch in enumerate(batches):
+        save_file(
+            {name: value.contiguous() for name, value in batch.items()}, tmp_path / "exported" / f"batch-{number}"
+        )
     read_by_version_4(tmp_path / "exported")
     answers = load_file(tmp_path / "exported" / "found")
     with torch.no_grad():
         for number, batch in enumerate(batches):
-            answer = answers[str(number)]
+            answer = answers[f"batch-{number}"]
             expected, mask = model(**batch)[0], batch.get("attention_mask")
             if mask is not None and mask.shape == expected.shape[:2]:  # at padding, nobody reads what is there
                 expected, answer = expected[mask.bool()], answer[mask.bool()]
