@@ -49,7 +49,7 @@ def yarn(frequencies: Tensor, rope: Rope, size: int, **_: Any) -> Tensor:
         first, last = math.floor(first), math.ceil(last)
     first, last = max(first, 0), min(last, size - 1)
     pairs = torch.arange(size // 2, device=frequencies.device)  # (P,)
-    kept = 1 - ((pairs - first) / max(last - first, 0.001)).clamp(0, 1)
+    kept = 1 - ((pairs - first) / (last - first or 0.001)).clamp(0, 1)
     return blend(frequencies, kept, rope["factor"])
 
 

@@ -98,6 +98,8 @@ def _carried(native: PreTrainedConfig, family: Family) -> dict[str, Any]:
     found["hidden_act"] = _look_up(family.activations, found["hidden_act"], f"{family.model_type}: hidden_act")
     if found.get("intermediate_size", 0) is None:  # GPT-2
         found["intermediate_size"] = 4 * found["hidden_size"]
+    if (found["pad_token_id"] or 0) < 0:  # the first checkpoints of Llama have no padding
+        found["pad_token_id"] = None
     if family.positions_after_padding:
         found["position_offset"] = native.pad_token_id + 1
         found["max_position_embeddings"] -= found["position_offset"]

@@ -154,6 +154,5 @@ T5 = Family(
             decoder.final_layer_norm model.decoder.stack.norm w/sqrt(d_model)
         """)),
     },
-    left_out=(r"decoder\.block\.0\.layer\.1\.EncDecAttention\.relative_attention_bias\.weight",),
     unties_head=True,
 )  # fmt: skip

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
+import transformers
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
@@ -134,16 +135,18 @@ def map_weights(
 ) -> tuple[WeightMap, list[str]]:
     """Map each native weight to ours, and list those that belong to other heads.
 
-    Raises CheckpointError with the names of unknown weights.
+    Raises CheckpointError with the names of weights that neither table nor native class knows.
     """
     names, others = Names(family, head), [Names(family, other) for other in family.heads if other != head]
     places: WeightMap = {}
     left_out, unknown = [], []
     is_tied = slots.model.config.tie_word_embeddings
+    ignored = getattr(transformers, family.heads[head].theirs)._keys_to_ignore_on_load_unexpected or ()
     for name in weights:
         place = names.find(name)
         is_copy = not is_tied and family.copies.get(name) in weights
         elsewhere = is_copy or any(re.fullmatch(pattern, name) for pattern in family.left_out)
+        elsewhere = elsewhere or any(re.search(pattern, name) for pattern in ignored)
         if place is not None and not is_copy and all(ours in slots for ours in place[1]):
             places[name] = place
         elif elsewhere or (place is None and any(other.find(name) for other in others)):

@@ -161,6 +161,26 @@ def test_the_dead_copy_of_an_untied_head_is_left_out(model_type: str, tmp_path: 
     torch.testing.assert_close(back(ids).logits, theirs(ids).logits, atol=1e-5, rtol=0)
 
 
+EARLIER: dict[str, tuple[Native, Damage]] = {
+    "bart, versions of its layers": (
+        Native("bart", "ScratchSeq2SeqForConditionalGeneration"), weights(**{"model.encoder.version": torch.ones(1)})
+    ),
+    "gpt2, triangles of its masks": (
+        Native("gpt2", "ScratchDecoderForCausalLM"), weights(**{"transformer.h.0.attn.bias": torch.ones(1, 1, 8, 8)})
+    ),
+    "llama, without padding": (Native("llama", "ScratchDecoderForCausalLM"), config(pad_token_id=-1)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EARLIER)
+def test_what_earlier_versions_wrote_is_read_as_native_classes_read_it(name: str, tmp_path: Path) -> None:
+    native, change = EARLIER[name]
+    native.model().save_pretrained(tmp_path)
+    change(tmp_path)
+    theirs, texts = native.model_class.from_pretrained(tmp_path), native.texts()[0]
+    torch.testing.assert_close(load_pretrained(tmp_path)(**texts)[0], theirs(**texts)[0], atol=1e-5, rtol=0)
+
+
 def test_arguments_of_from_pretrained_reach_the_weights(folder: Path) -> None:
     inner = shutil.copytree(folder, folder / "inner")
     change_weights(inner, lambda found: found.update({BASE: torch.full((24, 24), 0.5)}))

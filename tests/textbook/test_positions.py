@@ -34,6 +34,7 @@ ROPE: dict[str, list[dict[str, Any]]] = {
     "yarn": [_yarn, *({**_yarn, **option} for option in (
         {"attention_factor": 0.7}, {"mscale": 0.8, "mscale_all_dim": 0.4}, {"truncate": False},
         {"beta_fast": 8.0, "beta_slow": 2.0}, {"factor": 1.0}, {"mscale": 0.8},
+        {"beta_slow": 9.0, "truncate": False},  # the slowest pair turns more often than texts have positions
     ))],
 }  # fmt: skip
 ROPES = [{"rope_type": rope_type, **options} for rope_type, row in ROPE.items() for options in row]
