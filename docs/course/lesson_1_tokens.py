@@ -145,7 +145,8 @@ course.check("padded", padded)
 # - The ids have no order: token 7 is not "between" 6 and 8. The vectors carry what the model knows.
 # - The table starts random. It is trained like every other weight.
 # %% exercise embedded
-# Look up rows by a product of matrices: F.one_hot(ids, V), V the rows of the table, has a 1 at the token's id.
+# Look up rows by a product of matrices. For a table of V rows, F.one_hot(ids, V) has a 1 at each token's id. It holds
+# integers: .float() makes them real numbers.
 def embedded(ids, table):
     """ids (B, T), table (V, d_model) -> (B, T, d_model)."""
     # solution

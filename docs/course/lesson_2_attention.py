@@ -72,6 +72,7 @@ course.check("by_hand", by_hand)
 #   in a computer.
 # %% exercise softmax
 # Write it with exp and sum, without torch.softmax. It runs over the last axis, which has the keys of one query.
+# `keepdim=True` keeps this axis, so that the shapes fit.
 def softmax(scores):
     """scores (..., T, S) -> weights (..., T, S)."""
     # solution
