@@ -46,7 +46,7 @@ def eager_attention(
         scores = scores + additive(attention_mask, torch.float32)
     weights = scores.softmax(dim=-1, dtype=torch.float32).to(query.dtype)
     output = F.dropout(weights, dropout) @ value  # (B, H, T, D)
-    return output.transpose(1, 2).contiguous(), weights  # (B, T, H, D) and (B, H, T, S)
+    return output.transpose(1, 2).contiguous(), weights
 
 
 def additive(attention_mask: Tensor, dtype: torch.dtype) -> Tensor:
