@@ -56,10 +56,8 @@ def parameter_counts(models: Mapping[str, Mapping[str, int]], caption: str = "")
     """Draw bars of the parameters of each part: a panel for each model. models: counts by part, by name."""
     rows, columns = (len(models) + 1) // 2, min(len(models), 2)
     figure = titled("Parameters by part", caption, WIDTH * 1.3, 0.9 + PANEL_HEIGHT * rows)
-    panels = figure.subplots(rows, columns, squeeze=False).flat
-    for axes in panels[len(models) :]:
-        axes.axis("off")
-    for axes, (name, counts) in zip(panels, models.items()):
+    for place, (name, counts) in enumerate(models.items(), 1):
+        axes = figure.add_subplot(rows, columns, place)
         total = max(sum(counts.values()), 1)
         parts = {part: count for part, count in counts.items() if count}
         colors = [COLORS[PARTS.index(part)] for part in parts]
