@@ -69,7 +69,7 @@ class ScratchConfig(PreTrainedConfig):
 
     # Windows: a causal token sees this many, itself included; others, as many on each side.
     sliding_window: int | None = None
-    layer_types: list[LayerType] | None = None  # one a layer; None: all have the window
+    layer_types: list[LayerType] | None = None  # one per layer; None: all have the window
     local_rope_theta: float | int | None = None  # of layers with a window; None: as the others
 
     # Embeddings.

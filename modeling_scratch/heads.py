@@ -19,6 +19,7 @@ from .inputs import Inputs, is_padding_mask
 
 
 def _mean(hidden_states: Tensor, mask: Tensor) -> Tensor:
+    # hidden_states (B, T, hidden), mask (B, T) -> (B, hidden).
     dtype = torch.promote_types(hidden_states.dtype, torch.float32)
     total = (hidden_states * mask[..., None]).sum(1, dtype=dtype)  # (B, hidden)
     count = mask.sum(1, keepdim=True).clamp(min=1)  # (B, 1)
@@ -26,6 +27,7 @@ def _mean(hidden_states: Tensor, mask: Tensor) -> Tensor:
 
 
 def _max(hidden_states: Tensor, mask: Tensor) -> Tensor:
+    # hidden_states (B, T, hidden), mask (B, T) -> (B, hidden).
     least = torch.finfo(hidden_states.dtype).min
     return hidden_states.masked_fill(~mask[..., None], least).amax(1)  # (B, hidden)
 

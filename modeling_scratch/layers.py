@@ -48,7 +48,7 @@ def make_projection(size: int, features: int) -> nn.Module:
 
 
 def clamped(total: Tensor) -> Tensor:
-    """Infinite values as large ones, which the next norm divides by; T5's largest one of float16 is 64504."""
+    """Makes infinite values finite, so that the next norm is, too; T5's limit in float16 is 64504."""
     limit = torch.finfo(total.dtype).max - 1000
     return total.clamp(-limit, limit)
 
@@ -60,7 +60,7 @@ class Residual(nn.Module):
         super().__init__()
         self.norm = make_norm(config, config.hidden_size)
         self.dropout = nn.Dropout(config.hidden_dropout)
-        self.clamp = clamped if config.float16_guards else nn.Identity()  # in PreNorm: T5's
+        self.clamp = clamped if config.float16_guards else nn.Identity()  # in PreNorm, as T5
 
 
 class PreNorm(Residual):

@@ -69,7 +69,7 @@ def rotary_cos_sin(
     dtype: torch.dtype,
     layer_type: str = "full_attention",
 ) -> tuple[Tensor, Tensor] | None:
-    """cos and sin of rotary positions in layers of this type; None for other positions."""
+    """cos and sin (B, T, 1, R) of rotary positions in layers of this type; None for other positions."""
     if config.position_type != "rotary":
         return None
     rope = config.rope_parameters
@@ -80,8 +80,9 @@ def rotary_cos_sin(
 
 
 def rotate(states: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """(x_1 cos - x_2 sin, x_2 cos + x_1 sin), x_1 and x_2 the halves of the first R features. (B, T, H, D).
+    """(x_1 cos - x_2 sin, x_2 cos + x_1 sin), x_1 and x_2 the halves of the first R features.
 
+    states (B, T, H, D), cos and sin (B, T, 1, R) -> (B, T, H, D).
     Su et al. (2021, eq. 34) rotate neighbours instead, an order of features that training cannot tell from this.
     """
     rotated, rest = states[..., : cos.shape[-1]], states[..., cos.shape[-1] :]

@@ -1,8 +1,9 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Rotary frequencies for texts longer than those of training: one function for each rope_type of the config.
 
-Shapes: P pairs of the R rotated features of a head. frequencies (P,) are the angles by which a position more turns
-each pair. Arguments: size is R, length the number of positions of the longest text, limit max_position_embeddings.
+Shapes: P pairs of the R rotated features of a head. frequencies (P,): the angle by which each pair turns from one
+position to the next. Arguments: size is R, length the number of positions of the longest text, limit
+max_position_embeddings.
 """
 
 import math
@@ -54,7 +55,7 @@ def yarn(frequencies: Tensor, rope: Rope, size: int, **_: Any) -> Tensor:
 
 
 def pair_with_turns(turns: float, rope: Rope, size: int) -> float:
-    """The pair i that makes so many full turns in the trained length: length theta^(-2i / R) = 2 pi turns."""
+    """The pair i that makes this many full turns in the trained length: length theta^(-2i / R) = 2 pi turns."""
     trained, theta = rope["original_max_position_embeddings"], rope["rope_theta"]
     return size * math.log(trained / (2 * math.pi * turns)) / (2 * math.log(theta))
 

@@ -43,6 +43,7 @@ class SavedWithCode:
     def _custom_pipelines(self) -> dict[str, Any]:
         """The pipelines that serve this head, and those a user has named."""
         names = {cls.__name__ for cls in type(self).__mro__}
+        # Auto classes of the family's other heads.
         of_others = {
             auto
             for auto, path in self.config.auto_classes.items()

@@ -222,6 +222,7 @@ def score_bias(
     """
     if stack.position_bias is None:
         return None
+    # Columns of the queries (T,) and of the keys (S,).
     queries = keys = torch.arange(shape[1], device=hidden_states.device)
     if cache is not None:
         # A cache keeps the tokens of a window alone, or has room for more than came so far.
@@ -437,7 +438,7 @@ class ScratchDecoderModel(StackModel, ScratchDecoderPreTrainedModel):
         """The cache that was given, or a new one; with a second one beside it, of the encoder."""
         if use_cache is None:
             use_cache = self.config.use_cache and not self.training
-        # A row of segments has no one end, behind which cached tokens could go on.
+        # A row of several segments has no single end at which cached tokens could continue.
         if use_cache and cache is None and inputs.segment_ids() is None:
             cache = DynamicCache(config=self.config)
         if cache is None or not self.config.is_encoder_decoder:

@@ -23,7 +23,7 @@
 # %% [markdown] teacher
 # 15 minutes: 2 for this page, 10 for the exercises in pairs, 3 for the last picture together. Ask before you start:
 # *what does a model see when it reads "cat"?* Most answer with letters or with a meaning. It sees one number, which
-# carries neither.
+# says neither.
 # %%
 import math
 from collections import Counter
@@ -56,7 +56,7 @@ print(reviews[0], reviews[1], reviews[2], sep="\n")
 # - "The film fizzles" is `[1, 2, 0]`. A word that the vocabulary lacks becomes the *unknown token*.
 # - The model cannot tell one unknown word from another.
 # %% exercise ids_of
-# A text is lowercased and split at blanks. Return the list of its ids, vocabulary["[UNK]"] for unknown words.
+# Lowercase the text, and split it at white space. Return the list of ids, with vocabulary["[UNK]"] for unknown words.
 def ids_of(text, vocabulary):
     # solution
     return [vocabulary.get(word, vocabulary["[UNK]"]) for word in text.lower().split()]
@@ -103,7 +103,7 @@ def commonest_pair(words):
 course.check("commonest_pair", commonest_pair)
 
 # %% [markdown]
-# A vocabulary of 600 pieces, learned from the same reviews. The word that was unknown above is now spelt.
+# A vocabulary of 600 pieces, learned from the same reviews. The word that was unknown above is now several pieces.
 # %%
 pieces = train_bpe_tokenizer(reviews, vocab_size=600, show_progress=False)
 for text in ("this film is gripping.", "this film is quizzical."):
@@ -145,7 +145,8 @@ course.check("padded", padded)
 # - The ids have no order: token 7 is not "between" 6 and 8. The vectors carry what the model knows.
 # - The table starts random. It is trained like every other weight.
 # %% exercise embedded
-# Look up rows by a product of matrices: F.one_hot(ids, V), V the rows of the table, has a 1 at the token's id.
+# Look up rows by a product of matrices. For a table of V rows, F.one_hot(ids, V) has a 1 at each token's id. It holds
+# integers: .float() makes them real numbers.
 def embedded(ids, table):
     """ids (B, T), table (V, d_model) -> (B, T, d_model)."""
     # solution
@@ -176,8 +177,8 @@ print("same:", torch.allclose(table(ids), F.one_hot(ids, 10).float() @ table.wei
 # which reach from -1 to 1.
 # %% [markdown] teacher
 # BERT and GPT-2 leave the factor out and learn P, too. Llama adds nothing here and turns queries and keys instead
-# (lesson 3). A good question: *why may one add the two, instead of putting them side by side?* In many dimensions,
-# random directions hardly overlap; the model can learn to read either part.
+# (lesson 3). A good question: *why add the two, instead of concatenating them?* In many dimensions, random directions
+# hardly overlap. The model can learn to read either part.
 # %% exercise embeddings
 # Write the equation. positions has a row for each position, the first for position 0.
 def embeddings(ids, table, positions):
@@ -252,7 +253,7 @@ for name in ("friend", "comedy", "truly", "boring"):
 # Opinions that are *opposite* also become similar: "boring" and "superb" stand in the same places. A word alone does
 # not say what a review means. That takes its context, the subject of lesson 2.
 #
-# To read on: `modeling_scratch/embeddings.py`, about 80 lines, and `tokenization/`.
+# Read on: `modeling_scratch/embeddings.py`, about 80 lines, and `tokenization/`.
 # %% [markdown] teacher
 # To discuss: which words would be similar if the window were a whole review? What does the table say about a word
 # that occurs once? Answer to both: similarity follows use. With a wide window, topics count more than grammar. A

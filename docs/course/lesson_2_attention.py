@@ -72,6 +72,7 @@ course.check("by_hand", by_hand)
 #   in a computer.
 # %% exercise softmax
 # Write it with exp and sum, without torch.softmax. It runs over the last axis, which has the keys of one query.
+# `keepdim=True` keeps this axis, so that the shapes fit.
 def softmax(scores):
     """scores (..., T, S) -> weights (..., T, S)."""
     # solution
@@ -216,7 +217,7 @@ plt.tight_layout()
 # Only the row of *gripping* has a dark cell. All other queries are 0: their scores are equal, and their weights are 1
 # divided by the number of tokens. A token that looks for nothing takes the plain mean.
 #
-# Training finds such matrices by itself, and less clear ones. To read on: `modeling_scratch/attention.py`. The
+# Training finds such matrices by itself, and less clear ones. Read on: `modeling_scratch/attention.py`. The
 # notebook *A Transformer in an evening* builds the whole model around it.
 # %% [markdown] teacher
 # To discuss: what would happen with `w_query` of 0.8 in place of 8? The row gets pale: the size of the projections

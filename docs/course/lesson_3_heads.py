@@ -20,7 +20,6 @@
 # 15 minutes: 4 for heads, 6 for masks, 5 for positions. The masks need most of the time. Draw the triangle, and ask
 # who sees whom. If time is short, leave out the last exercise, *rotate*.
 # %%
-
 import torch
 from torch import nn
 
@@ -233,7 +232,7 @@ for kind in ("none", "rotary"):
     print(f"positions {kind:6}: the two texts differ by {(one - other).abs().max():.4f}")
 
 # %% [markdown]
-# To read on: `modeling_scratch/positions.py` for all five kinds, `modeling_scratch/inputs.py` for the masks, and
+# Read on: `modeling_scratch/positions.py` for all kinds, `modeling_scratch/inputs.py` for the masks, and
 # `modeling-scratch figures` for more pictures of both.
 # %% [markdown] teacher
 # To discuss: why does a decoder learn something about order even without positions? Its mask is not symmetric: the

@@ -4,7 +4,7 @@
 # %% [markdown] slide
 # # 4. The block and its residual stream
 #
-# A Transformer is a pile of equal blocks. Each has two parts:
+# A Transformer is a stack of blocks, all built alike. Each has two parts:
 #
 # - **attention** moves information between tokens,
 # - the **feed-forward layer** works on each token alone.
@@ -37,9 +37,9 @@ STEPS = int(os.environ.get("NOTEBOOK_STEPS", "100"))  # of the training at the e
 # %% [markdown] slide
 # ## A norm brings each token to a common scale
 #
-# The stream grows with every addition. So each part reads it through a norm. The layer norm (2017, BERT, GPT-2) takes
-# away the mean and divides by the standard deviation. RMSNorm (Zhang and Sennrich 2019; Llama) only divides, by the
-# root of the mean square:
+# The stream grows with every addition. So each part reads it through a norm. The layer norm (2017, BERT, GPT-2)
+# subtracts the mean and divides by the standard deviation. RMSNorm (Zhang and Sennrich 2019; Llama) only divides, by
+# the root of the mean square:
 #
 # $$\mathrm{RMSNorm}(x) = \frac{x}{\sqrt{\mathrm{mean}(x^2) + \epsilon}} \cdot g$$
 #
@@ -66,7 +66,7 @@ course.check("rms_norm", rms_norm)
 # | pre-norm | x + f(norm(x)) | GPT-2, Llama |
 #
 # With post-norm, every norm on the way rescales the whole stream. With pre-norm, the sum from the first block to the
-# last is never touched, so its gradient reaches the embeddings undivided. The price: the stream leaves the last block
+# last is never touched, so its gradient reaches the embeddings unscaled. The price: the stream leaves the last block
 # unnormalised, and the stack needs one more norm at its end.
 
 
@@ -100,7 +100,7 @@ print("all of them:", *NORM_POSITIONS)
 #
 # $$\mathrm{FFN}(x) = \mathrm{act}(x W_{up})\, W_{down}$$
 #
-# Without the activation, both matrices would collapse to one. ReLU (2017) became GELU (BERT, GPT-2). Llama multiplies
+# Without the activation, both matrices would collapse into one. ReLU (2017) became GELU (BERT, GPT-2). Llama multiplies
 # by a **gate** (SwiGLU, Shazeer 2020), which opens or closes each of the d_ff features, depending on the token:
 #
 # $$(\mathrm{SiLU}(x W_{gate}) * x W_{up})\, W_{down}$$
@@ -177,7 +177,7 @@ course.check("parameters_of_block", parameters_of_block)
 # ## Why depth needs the residual connection
 #
 # Take it away: let each part *replace* what it reads, f(norm(x)). A mean of means of means is the same for every token
-# (Dong et al. 2021). After some blocks, all tokens point into one direction, and what told them apart is lost, for the
+# (Dong et al. 2021). After some blocks, all tokens point in one direction, and what told them apart is lost, for the
 # head and for the gradient.
 
 

@@ -9,7 +9,7 @@
 # 1. predict: logits for a batch,
 # 2. measure: the **loss**, one number, how wrong the logits are,
 # 3. `backward()`: the gradient of the loss, one number for each parameter,
-# 4. a step of the **optimizer**: each parameter goes a little against its gradient.
+# 4. a step of the **optimizer**: each parameter moves a little against its gradient.
 #
 # You write the loss, the optimizer and its learning rate. Then you train a Transformer of one layer in seconds, see it
 # learn by heart, and look at what its attention has found.
@@ -105,7 +105,8 @@ course.check("adamw_step", adamw_step)
 
 # %% [markdown]
 # The first step is g / |g| times the rate: each parameter moves by the same distance, however small its gradient. So
-# the learning rate says how far a weight goes in a step, and the first steps, of which m and v know little, go too far.
+# the learning rate is about the distance that a weight moves in a step. At first, m and v come from few gradients, and
+# steps of this length go too far.
 # %% [markdown] slide
 # ## The learning rate: warm up, then decay
 #
@@ -222,8 +223,9 @@ course.check("best_checkpoint", best_checkpoint)
 # %% [markdown] slide
 # ## What attention has learned
 #
-# To write the label of position t, the model has to read position 7 - t. Nobody has told it so. Look at the weights of
-# both heads, a row for each query:
+# To write the label of position t, the model has to read position 7 - t. Nobody has told it so.
+# %% [markdown]
+# Look at the weights of both heads, a row for each query:
 # %%
 row = digits(1, seed=0)
 weights = model(row, output_attentions=True).attentions[0][0].detach()  # (H, T, S)
@@ -284,8 +286,8 @@ for name, trained in (("trained", model), ("by heart", memoriser)):
 #
 # - *Which learning rate?* Try three, a factor of 3 apart, on the validation texts. New small models take 1e-3 to 3e-3,
 #   fine-tuning of a pretrained one 1e-5 to 5e-5.
-# - *How do I mend overfitting?* More rows first, then dropout, weight decay, fewer steps. Here: 2,000 rows suffice; let
-#   them try `digits(2000, seed=2)` in batches.
+# - *What helps against overfitting?* More rows first, then dropout, weight decay, fewer steps. Here 2,000 rows are
+#   enough; let them try `digits(2000, seed=2)` in batches.
 # - *Why two heads, if one is enough?* Nothing asks them to share the work. Whether a second head matters is an
 #   intervention again: `modeling-scratch explain` switches heads off.
-# - *Does the loss of a decoder differ?* No: its labels are the next tokens (`next_tokens` in `heads.py`).
+# - *Does the loss of a decoder differ?* No: its labels are the next tokens (`next_tokens` in `modeling_decoder.py`).

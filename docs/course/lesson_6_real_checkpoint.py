@@ -51,8 +51,8 @@ FOLDER = "tiny-bert"  # the checkpoint that is read: a folder, or a name on the 
 STEPS = int(os.environ.get("NOTEBOOK_STEPS", "-1"))  # of each training; -1: as many as the epochs have
 
 # %% [markdown]
-# The texts of this lesson are complaints of a hotel's guests. Each praises one thing and complains of another, and has
-# to go to the kitchen or to housekeeping. For texts of your own, `rows` is a DataFrame, or the path of a CSV file.
+# The texts of this lesson are complaints of hotel guests. Each praises one thing and complains about another. It has to
+# go to the kitchen or to housekeeping. For texts of your own, `rows` is a DataFrame, or the path of a CSV file.
 # %%
 KITCHEN = ["breakfast", "soup", "coffee", "dinner", "bread", "salad"]
 ROOM = ["bed", "shower", "carpet", "window", "pillow", "towel"]
@@ -71,7 +71,7 @@ def complaint(label):
 
 random.seed(0)
 rows = list({complaint(label): label for _ in range(1500) for label in ("kitchen", "room")}.items())
-print(len(rows), "rows, such as", *rows[:2], sep="\n")
+print(f"{len(rows)} rows, such as", *rows[:2], sep="\n")
 
 # %%
 of_pieces = train_bpe_tokenizer([text for text, _ in rows], vocab_size=400, show_progress=False)
@@ -121,7 +121,7 @@ print({name: getattr(config, name) for name in ("norm_position", "position_type"
 # ## The names
 #
 # The same matrices have other names. A **bridge** is a table with a row for each: the native name, and the book's.
-# Behind `encoder.layer.{}.` in BERT and `stack.layers.{}.` here, `{}` being the number of the layer:
+# After `encoder.layer.{}.` in BERT and `stack.layers.{}.` here, `{}` being the number of the layer:
 #
 # | BERT | the book |
 # | --- | --- |
@@ -223,8 +223,8 @@ print("the same weights:", all(torch.equal(weight, back[name]) for name, weight 
 # %% [markdown] slide
 # ## The tokenizer belongs to the checkpoint
 #
-# Row 17 of the embeddings is the token that *this* tokenizer calls 17. Another tokenizer gives ids that fit, and an
-# answer without sense. So load both from the same folder.
+# Row 17 of the embeddings is the token that *this* tokenizer calls 17. Another tokenizer gives ids that fit, and a
+# meaningless answer. So load both from the same folder.
 #
 # A tokenizer of words turns each word that it lacks into `[UNK]`: "the stew was vile" becomes "the [UNK] was [UNK]",
 # and the model answers all the same. Check it on your texts, first of all.
@@ -245,7 +245,7 @@ course.check("unknown_share", unknown_share)
 # %%
 of_words = train_wordlevel_tokenizer([text for text, _ in rows], vocab_size=42, show_progress=False)
 for each in (of_words, tokenizer):
-    print(each.tokenize("the stew was vile"))
+    print([each.decode([token]) for token in each("the stew was vile", add_special_tokens=False)["input_ids"]])
 
 # %% [markdown] slide
 # ## Your own table

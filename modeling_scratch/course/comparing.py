@@ -150,12 +150,14 @@ def described(function: Any, arguments: Sequence[Any]) -> str:
 def short(value: Any) -> str:
     if isinstance(value, Tensor) and value.numel() > FEW:
         return f"of shape {tuple(value.shape)}"
+    if isinstance(value, float):  # NumPy's, too
+        return f"{value:.6g}"
     text = re.sub(r"\n\s*", " ", repr(value))  # of a tensor
     return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 1]}…"
 
 
 def number(value: Tensor) -> str:
-    return f"{value.item():.4g}" if value.is_floating_point() else str(value.item())
+    return f"{value.item():.6g}" if value.is_floating_point() else str(value.item())
 
 
 def article(value: Any) -> str:

@@ -35,12 +35,13 @@ def ids_of(text: str, vocabulary: dict[str, int], unknown: Any = "[UNK]") -> lis
 
 def commonest(parts: Callable[[Any], Iterable[Any]], by_count: bool = True) -> Callable[..., Any]:
     """The commonest of the `parts` of words. by_count: those of a word count as often as the word."""
+    return lambda words: most_common(parts, words, by_count)[0]
 
-    def find(words: dict[tuple[str, ...], int]) -> Any:
-        found = Counter(part for word, n in words.items() for part in (n if by_count else 1) * list(parts(word)))
-        return found.most_common(1)[0][0]
 
-    return find
+def most_common(parts: Callable[[Any], Iterable[Any]], words: dict[tuple[str, ...], int], by_count: bool = True) -> Any:
+    """The commonest part and its count."""
+    found = Counter(part for word, n in words.items() for part in (n if by_count else 1) * list(parts(word)))
+    return found.most_common(1)[0]
 
 
 def padded(texts: list[list[int]], pad_id: int) -> tuple[Tensor, Tensor]:
@@ -82,7 +83,7 @@ COMMONEST_PAIR = {
     "a pair that occurs twice in a word counts twice.": commonest(lambda word: set(pairwise(word))),
     "these are single symbols; count pairs of neighbours.": commonest(lambda word: word),
     "a pair is a tuple of two symbols: do not join them.": commonest(lambda word: map("".join, pairwise(word))),
-    "a pair is (left, right), in the order of the word.": commonest(lambda word: pairwise(word[::-1])),
+    "this is a pair with its count: return the pair alone.": lambda words: most_common(pairwise, words),
 }
 PADDED = {
     "the padding stands on the left: append it.": padded_left,

@@ -57,9 +57,9 @@ def visible_pairs(attention_mask: Tensor) -> Tensor:
     return additive(self_attention_mask(eager_config(ScratchConfig()), inputs, is_causal=True), torch.float32) == 0
 
 
-def clocks(length: int, size: int, exponent: float = 2.0, first: int = 0) -> tuple[Tensor, Tensor]:
-    """Sines and cosines (T, size / 2) of position / 10000^(exponent * i / size)."""
-    frequencies = 10_000.0 ** (-exponent * torch.arange(size // 2) / size)
+def clocks(length: int, size: int, exponent: float = 2.0, first: int = 0, shift: int = 0) -> tuple[Tensor, Tensor]:
+    """Sines and cosines (T, size / 2) of position / 10000^((exponent * i + shift) / size)."""
+    frequencies = 10_000.0 ** (-(exponent * torch.arange(size // 2) + shift) / size)
     angles = torch.arange(first, first + length)[:, None] * frequencies
     return angles.sin(), angles.cos()
 
@@ -112,6 +112,7 @@ MASKED_ATTENTION = {
     ROWS: lambda q, k, v, s: hiding(scaled(q, k), ~s).softmax(-2) @ v,
     "the division by sqrt(d_k) is missing.": lambda q, k, v, s: weighted(hiding(products(q, k), ~s), v),
     "the mask adds 0 or 1; hidden scores are -inf.": lambda q, k, v, s: weighted(scaled(q, k) + s, v),
+    "0 times inf is nan: take masked_fill.": lambda q, k, v, s: weighted(scaled(q, k) - ~s * torch.inf, v),
 }
 VISIBLE = {
     "padding is hidden as a query; it has to be hidden as a key, in the last axis.": lambda m: (
@@ -132,7 +133,9 @@ SINUSOIDAL = {
         *clocks(n, d, exponent=4)
     ),
     "sine and cosine are exchanged: the sine stands first.": lambda n, d: alternating(*clocks(n, d)[::-1]),
-    "multiplied by 10000^(2i / d): divide by it.": lambda n, d: alternating(*clocks(n, d, exponent=-2)),
+    "a cosine has the exponent of its sine, 2i / d, not (2i + 1) / d.": lambda n, d: alternating(
+        clocks(n, d)[0], clocks(n, d, shift=1)[1]
+    ),
     "the first position is 0, not 1.": lambda n, d: alternating(*clocks(n, d, first=1)),
 }
 ROTATE = {

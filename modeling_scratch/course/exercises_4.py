@@ -101,6 +101,8 @@ CHECKS = {
             ordered(lambda x, attend, feed, norm, other: x + feed(other(x + attend(norm(x))))),
         "the second residual connection is missing: add the stream to the feed-forward layer's update.":
             ordered(lambda x, attend, feed, norm, other: feed(other(x + attend(norm(x))))),
+        "the feed-forward layer reads the stream itself: it has a norm, too.":
+            ordered(lambda x, attend, feed, norm, other: (y := x + attend(norm(x))) + feed(y)),
         "both parts read through the same norm: each has its own.":
             ordered(lambda x, attend, feed, norm, other: (y := x + attend(norm(x))) + feed(norm(y))),
         "this is post-norm: here each norm stands before its part.":

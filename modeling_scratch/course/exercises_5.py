@@ -79,6 +79,8 @@ CHECKS = {
         "the softmax is over the rows: it has to be over the last axis, the classes.":
             lambda logits, labels: -chosen(logits[labels != -100].log_softmax(0), labels[labels != -100]).mean(),
         "this is the logit itself: the log_softmax is missing.": lambda logits, labels: -chosen(logits, labels).mean(),
+        "`log_p[:, labels]` pairs every row with every label: index rows and labels together.":
+            lambda logits, labels: -logits[labels != -100].log_softmax(-1)[:, labels[labels != -100]].mean(),
         "the logarithm is missing.": lambda logits, labels: -chosen(logits.softmax(-1), labels).mean(),
         "exp overflows where a logit is 500: use log_softmax, which subtracts the largest.": lambda logits, labels:
             -chosen(logits.exp() / logits.exp().sum(-1, keepdim=True), labels).log().mean(),

@@ -69,6 +69,6 @@ def show(path: Path) -> None:
     """Open a notebook in Jupyter, until it is stopped; without it, print how."""
     program = next(filter(importlib.util.find_spec, PROGRAMS), None)
     if program is None:
-        print(f"To work on it: pip install jupyterlab, then jupyter lab {path}; or open it in an editor.")
+        print(f"To work on it: pip install jupyterlab ipywidgets, then jupyter lab {path}; or open it in an editor.")
     else:
         subprocess.run([sys.executable, "-m", program, str(path)], check=False)

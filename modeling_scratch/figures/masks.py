@@ -82,10 +82,8 @@ def attention_masks(caption: str = "") -> "Figure":
     """Draw which query sees which key: a panel for each mask."""
     from matplotlib.colors import ListedColormap
 
-    figure = titled("Masks: which query (row) sees which key (column)", caption, WIDTH, 9.3)
-    panels = list(figure.subplots(3, 3).flat)
-    panels[-1].axis("off")
-    for axes, mask in zip(panels, masks()):
+    figure = titled("Masks: which query (row) sees which key (column)", caption, WIDTH * 1.3, 6.0)
+    for axes, mask in zip(figure.subplots(2, 4).flat, masks()):
         draw_cells(axes, mask.is_visible.float().numpy(), cmap=ListedColormap(["#e8ebee", BLUE]), vmin=0, vmax=1)
         name_cells(axes, mask.queries, mask.keys, 9)
         axes.set_title(mask.title, fontsize=10)

@@ -54,15 +54,17 @@ def _percent(share: float) -> str:
 
 def parameter_counts(models: Mapping[str, Mapping[str, int]], caption: str = "") -> "Figure":
     """Draw bars of the parameters of each part: a panel for each model. models: counts by part, by name."""
-    figure = titled("Parameters by part", caption, WIDTH, 0.9 + PANEL_HEIGHT * len(models))
-    for axes, (name, counts) in zip(figure.subplots(len(models), 1, squeeze=False)[:, 0], models.items()):
+    rows, columns = (len(models) + 1) // 2, min(len(models), 2)
+    figure = titled("Parameters by part", caption, WIDTH * 1.3, 0.9 + PANEL_HEIGHT * rows)
+    for place, (name, counts) in enumerate(models.items(), 1):
+        axes = figure.add_subplot(rows, columns, place)
         total = max(sum(counts.values()), 1)
         parts = {part: count for part, count in counts.items() if count}
         colors = [COLORS[PARTS.index(part)] for part in parts]
         bars = axes.barh(list(parts), [count / total for count in parts.values()], color=colors, height=0.7)
         axes.bar_label(bars, [f"{short(count)} ({_percent(count / total)})" for count in parts.values()], padding=3)
         axes.invert_yaxis()
-        axes.set_xlim(0, max(0.85, 1.25 * max(counts.values()) / total))
+        axes.set_xlim(0, max(0.85, 1.5 * max(counts.values()) / total))
         axes.set_xticks([])
         axes.tick_params(axis="y", length=0)
         axes.spines[["top", "right", "bottom"]].set_visible(False)

@@ -12,7 +12,7 @@ from typing import Any
 
 from modeling_scratch.utils.browser import chromium
 
-PARTS = "tokens", "pass", "attention", "lens", "answer", "contributions", "words", "change", "backward", "pairs"
+PARTS = "pass", "attention", "words", "change"  # those that docs/explain.md shows
 SIZE = {"width": 1000, "height": 700}  # of the window
 
 
@@ -28,7 +28,7 @@ def opened_browser() -> Iterator[Any]:
 
 
 def draw(page: Any, path: Path, folder: Path) -> None:
-    """Write explain-page.png of the head, and explain-PART.png of each part, by a page of playwright.
+    """Write explain-page.png of the head, and explain-PART.png of each of PARTS, by a page of playwright.
 
     The part of changes has the first layer switched off.
     """

@@ -55,6 +55,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("by_hand", 9.82, "not scaled"),
     ("by_hand", ..., "still stands there"),
     ("softmax", lambda scores: torch.exp(scores) / torch.exp(scores).sum(-1, keepdim=True), "large scores give nan"),
+    ("softmax", lambda scores: torch.softmax(scores, 1), "the rows do not sum to 1"),
     ("scores", lambda q, k: k @ q.mT / math.sqrt(q.shape[-1]), "transposed"),
     ("scores", lambda q, k: q @ k / 2, "raises RuntimeError"),
     ("spread", 1.0, "after the division"),
@@ -82,6 +83,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("bert_switches", {name: value for name, value in OF_BERT.items() if value != 2}, "type_vocab_size is missing"),
     ("split_c_attn", lambda weight: weight.t().unflatten(0, (-1, 3)).unbind(1), "are interleaved"),
     ("parity", lambda ours, theirs, mask: ((ours - theirs) * mask[..., None]).max(), "take abs()"),
+    ("parity", lambda ours, theirs, mask: (ours - theirs)[mask.bool()].norm(), "is 0.500302, expected 0.500275"),
     ("p_value", lambda a, b: binomtest(sum(a) - sum(map(min, a, b)), len(a)).pvalue, "the number of tosses"),
 ]
 

@@ -246,15 +246,16 @@ def test_every_program_is_described() -> None:
     assert re.findall(r"^```{literalinclude} ../scripts/help/(.+)\.txt$", text, re.MULTILINE) == list(PROGRAMS)
 
 
-def test_scripts_that_are_named_exist() -> None:
+def test_scripts_that_are_named_exist_and_pictures_are_shown() -> None:
     """`NAME.py` stands for any program."""
     texts = [
         path for suffix in ("md", "ipynb", "py") for path in DOCS.rglob(f"*.{suffix}") if "_build" not in path.parts
     ]
-    texts += ROOT.glob("*.md")
-    named = {name for path in texts for name in re.findall(r"\bscripts/[\w/]+\.py\b", path.read_text(encoding="utf-8"))}
+    everything = "\n".join(path.read_text(encoding="utf-8") for path in [*texts, *ROOT.glob("*.md")])
+    named = set(re.findall(r"\bscripts/[\w/]+\.py\b", everything))
     assert len(named) > 5
     assert {name for name in named - {"scripts/NAME.py"} if not (ROOT / name).exists()} == set()
+    assert [path.name for path in (DOCS / "pictures").iterdir() if path.name not in everything] == []
 
 
 def test_make_commands_are_targets() -> None:

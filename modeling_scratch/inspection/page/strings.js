@@ -237,7 +237,7 @@ const STRINGS = {
     "change.positions.why": "The order of the words is lost. Is it needed for this answer?",
     "change.softmax_axis": "Softmax over the keys",
     "change.softmax_axis.why":
-      "It runs over the queries: the weights of each key add up to 1, and a query may get more or less than one mean.",
+      "It runs over the queries: the weights of each key add up to 1, and what a query gets is no mean.",
     "change.overflow": "The numbers are too large for an answer: infinity, or no number at all.",
     "change.outcome": "The answer",
     "change.outcome.at": "The answer for “{0}”",
@@ -525,7 +525,7 @@ const STRINGS = {
     "change.positions.why": "Die Reihenfolge der Wörter geht verloren. Braucht diese Antwort sie?",
     "change.softmax_axis": "Softmax über die Schlüssel",
     "change.softmax_axis.why":
-      "Er läuft über die Anfragen: Die Gewichte jedes Schlüssels ergeben 1, und eine Anfrage bekommt mehr oder weniger als ein Mittel.",
+      "Er läuft über die Anfragen: Die Gewichte jedes Schlüssels ergeben 1, und was eine Anfrage bekommt, ist kein Mittel.",
     "change.overflow": "Die Zahlen sind zu groß für eine Antwort: unendlich, oder gar keine Zahl.",
     "change.outcome": "Die Antwort",
     "change.outcome.at": "Die Antwort für „{0}“",

@@ -41,6 +41,9 @@ function gradientsOfOutputs(outputs) {
       columnLabels: labels.length === columns ? labels : undefined, valueAt: (i, j) => rows[i].per_token[j] })];
 }
 
+/** A name that a line may break behind its dots. */
+const brokenAtDots = (name) => name.split(/(?<=\.)/).flatMap((piece) => [piece, el("wbr", {})]);
+
 function gradientsOfParameters(parameters) {
   const most = Math.max(...parameters.map(({ norm }) => norm), 1e-12);
   const head = ["name", "shape", "norm", "change"].map((name) => el("th", { scope: "col" }, t(`backward.${name}`)));
@@ -50,7 +53,8 @@ function gradientsOfParameters(parameters) {
       el("table", { class: "plain" }, el("thead", {}, el("tr", {}, head)),
         el("tbody", {},
           parameters.map((each) =>
-            el("tr", {}, el("th", { scope: "row" }, el("code", {}, each.name)), el("td", {}, sizes(each.shape)),
+            el("tr", {}, el("th", { scope: "row" }, el("code", {}, ...brokenAtDots(each.name))),
+              el("td", {}, sizes(each.shape)),
               el("td", { class: "track" }, el("span", { class: "bar", style: { "--share": each.norm / most } }),
                 el("span", { class: "over" }, number(each.norm))),
               el("td", {}, each.weight_norm ? percent(each.change / each.weight_norm) : number(each.change)))
