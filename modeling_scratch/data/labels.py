@@ -21,7 +21,7 @@ LABEL_MAP_HELP = (
     "source and target."
 )
 DROP_LABELS_HELP = "Placeholder labels such as N/A, whose rows are left out."
-PLACEHOLDERS = {"n/a", "na", "nan", "none", "null", "nil", "unknown", "undefined", "tbd", "-", "?"}
+PLACEHOLDERS = {"n/a", "na", "nan", "none", "null", "nil", "unknown", "undefined", "tbd", "-", "?", r"\n"}  # \N: of SQL
 LABEL_MAP_COLUMNS = "source", "target"
 RARE_RATIO = 10  # a typo is at least so many times rarer than the label that was meant
 MOST_TYPOS = 20  # rows with the same one; a label of more rows is meant

@@ -69,7 +69,8 @@ def unlabelled_files(folder: Path) -> list[Path]:
 def find_splits(folder: Path, suffixes: Collection[str] = tuple(READERS)) -> dict[str, list[Path]]:
     """Find the files of each split in `folder` by name: train, validation (valid, val, dev) and test.
 
-    A split is `train.csv`, shards such as `train-00000-of-00002.parquet`, or a folder `train/` with neg/ and pos/.
+    A split is `train.csv`, shards such as `train-00000-of-00002.parquet`, or a folder `train/` with a folder of
+    .txt files for each label. A folder of such folders is the train split.
     suffixes: of the formats. Other names are ignored. Raises `DataError` if a split has two candidates or lacks a
     shard, or if train is missing.
     """
@@ -83,8 +84,10 @@ def find_splits(folder: Path, suffixes: Collection[str] = tuple(READERS)) -> dic
         if match and _is_of(match, suffixes) and path.is_file():
             one_set = f"{match['split']} {match['shards']} {match['suffix']}"
             candidates.setdefault(SPLIT_NAMES[match["split"]], {}).setdefault(one_set, []).append(path)
-        elif path.name in ("train", "test") and is_review_folder(path):
-            candidates.setdefault(path.name, {})[path.name] = [path]
+        elif path.name.lower() in SPLIT_NAMES and is_review_folder(path):
+            candidates.setdefault(SPLIT_NAMES[path.name.lower()], {})[path.name] = [path]
+    if not candidates and is_review_folder(folder) and ".csv" in suffixes:
+        return {"train": [folder]}
     if "train" not in candidates:
         names = ", ".join(sorted(path.name for path in folder.iterdir())[:10]) or "nothing"
         raise DataError(
@@ -240,7 +243,7 @@ class FileSource:
     def notes(self) -> Iterator[str]:
         """Yield what was found on how the tables are read."""
         for path in self.paths:
-            if format_of(path) == ".csv":
+            if format_of(path) in READERS:
                 yield from open_table(path, self.form).notes
 
     def rows(self, columns: Sequence[str] | None = None) -> Iterator[Row]:
@@ -288,6 +291,36 @@ class DatasetSource:
 
 
 Source = FileSource | DatasetSource
+
+
+@dataclass(frozen=True)
+class PartSource:
+    """The rows of a table that a column assigns to a split. names: of the splits in that column."""
+
+    whole: Source
+    column: str
+    split: str
+
+    def __str__(self) -> str:
+        return str(self.whole)
+
+    def rows(self, columns: Sequence[str] | None = None) -> Iterator[Row]:
+        """Stream the rows. Raises `DataError` for one of no split."""
+        for row in self.whole.rows(columns and [*columns, self.column]):
+            split = split_named(row.values[self.column])
+            if split is None:
+                what = f"{row.values[self.column]!r} is no split, as other rows have it ({', '.join(SPLIT_NAMES)})"
+                raise DataError(f"{row.where}, column {self.column!r}: {what}")
+            if split == self.split:
+                yield row
+
+    def class_names(self, column: str) -> list[str] | None:
+        return self.whole.class_names(column)
+
+
+def split_named(value: object) -> str | None:
+    """Return the split of a name such as "dev"."""
+    return SPLIT_NAMES.get(str(value).strip().lower())
 
 
 def _class_names(feature: Any) -> list[str] | None:

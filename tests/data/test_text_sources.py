@@ -62,9 +62,21 @@ def test_unpacked_imdb_is_read_in_one_order_everywhere(tmp_path: Path) -> None:
     assert data.label_names == ["neg", "pos"]
     assert data.splits["test"].to_dict() == {"text": texts["test"], "label": [0, 0, 0, 1, 1, 1]}
     assert sorted([*data.splits["train"]["text"], *data.splits["validation"]["text"]]) == sorted(texts["train"])
+    assert sum(load(tmp_path / "train", validation_fraction=0.2).splits.num_rows.values()) == 6  # without splits
     (tmp_path / "train" / "pos" / "1_7.txt").write_bytes(b"caf\xe9")
     with fault(str(tmp_path / "train" / "pos" / "1_7.txt"), "character 3", "--encoding cp1252"):
         load(tmp_path)
+
+
+def test_a_column_of_splits_divides_a_table(tmp_path: Path) -> None:
+    names = ["Train"] * 30 + ["dev"] * 6 + ["TEST"] * 4
+    path = write(tmp_path / "all.csv", {**reviews(40), "fold": names})
+    data = load_splits(DataArguments(train_file=str(path)))
+    assert {split: rows["text"][0] for split, rows in data.splits.items()} == {
+        "train": "review number 0", "validation": "review number 30", "test": "review number 36",
+    }  # fmt: skip
+    assert data.places["test"][0] == "all.csv, row 37"
+    assert any("column 'fold' divides the rows into train, validation, test" in note for note in data.notes)
 
 
 def test_files_can_be_named_one_by_one(tmp_path: Path) -> None:
