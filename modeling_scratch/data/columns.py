@@ -158,10 +158,10 @@ def _only(candidates: Sequence[str], kind: str, columns: Mapping[str, Sequence[o
         raise DataError(
             f"{where}: candidate {kind} columns: {' or '.join(listed)}; choose one with --{kind}_column{pair}"
         )
-    nested = [name for name, values in columns.items() if any(map(_is_nested, values))]
+    nested = [name for name, values in columns.items() if any(isinstance(value, Mapping | list) for value in values)]
     hint = "the first line of a table must contain the column names"
     if nested:
-        hint = f"{nested[0]!r} has objects: make columns of what is in them, as pandas.json_normalize does"
+        hint = f"{nested[0]!r} has objects or lists: make a table of what is in them, as pandas.json_normalize does"
     raise DataError(
         f"{where}: none of the columns {', '.join(listed)} looks like the {kind}; choose with --{kind}_column ({hint})"
     )

@@ -319,10 +319,7 @@ def check_numbers(numbers: Sequence[float], names: Sequence[str] | None) -> None
 
 
 def name_classes(
-    labels: Collection[Label],
-    given: Sequence[str] | None = None,
-    declared: Sequence[str] | None = None,
-    is_chosen: bool = False,
+    labels: Collection[Label], given: Sequence[str] | None = None, declared: Sequence[str] | None = None
 ) -> dict[Label, str]:
     """Return the name of each class, in the order of the class ids: from `given`, or else the class itself.
 
@@ -337,11 +334,11 @@ def name_classes(
             f"the train split has only one class, {distinct.pop()!r}, and a classifier needs two: add rows of "
             "another class, or name the column of the labels with --label_column"
         )
-    if len(distinct) == len(labels) > 2 or (len(distinct) > MAX_CLASSES and not is_chosen):
-        advice = "a class needs several rows" if is_chosen else "choose the label column with --label_column"
+    if len(distinct) > MAX_CLASSES or len(distinct) == len(labels) > 2:
         raise DataError(
             f"{len(labels)} rows of the train split have {len(distinct)} different labels: probably the wrong column; "
-            f"{advice}"
+            "choose the label column with --label_column. A class needs several rows, and a classifier at most "
+            f"{MAX_CLASSES:,} classes: join them by --label_map, or leave some out by --drop_labels"
         )
     order: list[Label] = [*declared] if declared else sorted(distinct, key=_numbers_first)
     if given is None:

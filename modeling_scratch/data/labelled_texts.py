@@ -46,6 +46,7 @@ from .tables import Values
 from .text_pairs import TEXT_FIELDS, column_names, parts_of, text_lists, texts_of
 
 ONE_CLASS = OneClass()
+SPLIT_COLUMNS = ("split", "set", "subset", "partition")  # in which a name of no split is told
 MOST_PROPOSED = 20  # unknown labels for which an error proposes others
 HIDDEN_LABEL = (-1,)  # the value of a withheld label in `datasets.ClassLabel`, as in GLUE's test splits
 
@@ -195,8 +196,8 @@ def _opened(arguments: DataArguments) -> tuple[Mapping[str, Source | PartSource]
     opened, notes = open_splits(arguments)
     sources: dict[str, Source | PartSource] = {**opened}
     train = opened["train"]
-    sample = [row.values for row in islice(train.rows(), SAMPLE_ROWS)]
     try:
+        sample = [row.values for row in islice(train.rows(), SAMPLE_ROWS)]
         columns = choose_columns(sample, str(train), arguments.text_column, arguments.label_column)
     except DataError as error:  # which how the table was read may explain
         raise DataError("; ".join([str(error), *notes])) from error
@@ -207,18 +208,21 @@ def _opened(arguments: DataArguments) -> tuple[Mapping[str, Source | PartSource]
             form = replace(arguments.form, no_header=True)
             files = [(split, source.paths) for split, source in opened.items() if isinstance(source, FileSource)]
             sources = {split: FileSource(paths, form) for split, paths in files}
-    if len(sources) == 1 and (column := _split_column(sample, columns)):
+    if len(sources) == 1 and (column := _split_column(sample, columns, notes)):
         parts = {split: PartSource(train, column, split) for split in SPLITS}
         sources = {split: part for split, part in parts.items() if next(part.rows([]), None)}
         notes.append(f"column {column!r} divides the rows into {', '.join(sources)}; rename it if it should not")
     return sources, columns, [*notes, _columns_note(columns)]
 
 
-def _split_column(sample: Sequence[Values], columns: Sequence[str]) -> str | None:
+def _split_column(sample: Sequence[Values], columns: Sequence[str], notes: list[str]) -> str | None:
     """Return the column other than the text and the label that has the name of a split in each row of a sample."""
     for name in sample[0]:
-        found = {split_named(values.get(name)) for values in sample}
-        if name not in columns and None not in found and "train" in found and len(found) > 1:
+        others = [values.get(name) for values in sample if split_named(values.get(name)) is None]
+        splits = {split_named(values.get(name)) for values in sample} - {None}
+        if others and "train" in splits and name.lower() in SPLIT_COLUMNS:
+            notes.append(f"column {name!r} divides no rows, as {others[0]!r} is not the name of a split")
+        if not others and "train" in splits and len(splits) > 1 and name not in columns:
             return name
     return None
 
@@ -296,7 +300,7 @@ class _Reader:
 
     def evaluation(self, split: str, source: Source | PartSource, names: Mapping[Label, str]) -> list[Example]:
         """Return the checked examples of a split, or none if its labels are withheld and the file was not named."""
-        named = bool(self.arguments.train_file)
+        named = bool(self.arguments.train_file) and isinstance(source, FileSource)
         unlabelled = split == "test" and not named and self.columns[-1] not in next(iter(source.rows())).values
         examples = [] if unlabelled else self.examples(split, source, examples_in(source, self.columns))
         if not named and {example.label for example in examples} <= {HIDDEN_LABEL} - {(label,) for label in names}:
@@ -333,7 +337,7 @@ class _Reader:
             raise DataError(
                 "no row of the train split has a label; is the label column the right one (--label_column)?"
             )
-        names = name_classes(labels, given, declared, is_chosen=self.arguments.label_column is not None)
+        names = name_classes(labels, given, declared)
         if not isinstance(self.label_type, OneClass):
             return names if given or declared else {label: str(label) for label in names}
         if list(names) == [0, 1] and not given:

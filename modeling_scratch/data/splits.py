@@ -2,7 +2,7 @@
 """Find the train, validation and test splits in a folder's files or in a data set on the Hub."""
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -45,6 +45,7 @@ SPLIT_NAMES = {
 }
 
 SPLITS = ("train", "validation", "test")
+SAVED = ("dataset_dict.json", "state.json")  # in folders of `datasets.save_to_disk`
 
 _SPLIT_FILE = re.compile(
     rf"(?P<split>{'|'.join(SPLIT_NAMES)})"
@@ -363,7 +364,22 @@ def open_hub(name: str, config_name: str | None = None, streaming: bool = False)
             f"data set {name!r} could not be loaded: {one_line(error)}; check its name and the network, "
             "or use local files: --data_dir folder (make train DATA=folder)"
         ) from error
-    title = " ".join(filter(None, (name, config_name)))
+    return _splits_of(dataset, " ".join(filter(None, (name, config_name))))
+
+
+def _open_saved(folder: str) -> tuple[dict[str, Source], list[str]]:
+    """Return the splits that `datasets` saved by `save_to_disk`."""
+    from datasets import Dataset, load_from_disk
+
+    refuse_links_out(Path(folder), Path(folder).rglob("*.arrow"))
+    try:
+        dataset = load_from_disk(folder)
+    except Exception as error:  # of many types
+        raise DataError(f"{folder}: damaged, or not a data set of `save_to_disk`: {one_line(error)}") from error
+    return _splits_of({"train": dataset} if isinstance(dataset, Dataset) else dataset, folder)
+
+
+def _splits_of(dataset: Mapping[str, Any], title: str) -> tuple[dict[str, Source], list[str]]:
     splits: dict[str, Source] = {}
     for name_there, rows in dataset.items():
         if (split := SPLIT_NAMES.get(name_there)) in splits:
@@ -391,6 +407,8 @@ def open_splits(
     if arguments.dataset_name:
         return open_hub(arguments.dataset_name, arguments.dataset_config_name, streaming)
     files, notes = arguments.files, list[str]()
+    if arguments.data_dir and any(Path(arguments.data_dir, name).is_file() for name in SAVED):
+        return _open_saved(arguments.data_dir)
     if arguments.data_dir:
         files, notes = _files_in_folder(Path(arguments.data_dir), suffixes)
     elif not files:

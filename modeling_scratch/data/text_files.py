@@ -18,6 +18,7 @@ from ..utils.files import check_regular
 CONLL = (".conll", ".conllu", ".bio", ".iob", ".iob2")
 TEXT_FORMATS = (".csv", ".tsv", ".jsonl", ".json", ".txt", *CONLL)
 COMPRESSIONS = (".gz", ".zip")
+OTHER_NAMES = {".ndjson": ".jsonl", ".tab": ".tsv"}  # of formats
 MAX_CHARACTERS = 40_000_000  # of a line; a longer one would exhaust memory
 # Of a text. Python's default of 131,072 rejects long documents. Without a limit, an unclosed quote exhausts memory.
 MAX_FIELD_CHARACTERS = 10_000_000
@@ -41,7 +42,7 @@ def format_of(path: Path) -> str:
     """
     suffix, inner = path.suffix.lower(), Path(path.stem).suffix.lower()
     if suffix not in COMPRESSIONS:
-        return suffix
+        return OTHER_NAMES.get(suffix, suffix)
     if suffix == ".zip" and inner not in TEXT_FORMATS and path.is_file():
         with suppress(DataError, OSError):
             inner = Path(_only_member(path).filename).suffix.lower()
@@ -84,7 +85,7 @@ def check_readable(path: Path) -> None:
     if not path.exists():
         raise DataError(f"{path}: file not found")
     if path.is_dir():
-        raise DataError(f"{path}: a folder; name a file, or the folder of a data set by --data_dir")
+        raise DataError(f"{path}: a folder, and not a file; name a file in it (training takes a folder by --data_dir)")
     check_regular(path)
 
 

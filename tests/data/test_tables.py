@@ -90,10 +90,11 @@ def test_every_text_comes_back_as_it_was_written(tmp_path: Path, suffix: str) ->
         ("b.csv", lambda table, path: table.to_csv(path, index=False, encoding="utf-16", sep=";")),
         ("c.csv", lambda table, path: table.to_csv(path, index=False, quoting=1, escapechar="\\", doublequote=False)),
         ("b.tsv", lambda table, path: table.to_csv(path, index=False, sep=";")),
+        ("a.ndjson", lambda table, path: table.to_json(path, orient="records", lines=True)),
     ],
     ids=[
         *["csv", "tsv", "columns", "records", "lines_in_json", "table", "jsonl", "parquet", "xlsx"],
-        *["split", "index", "utf16", "escaped", "semicolons"],
+        *["split", "index", "utf16", "escaped", "semicolons", "ndjson"],
     ],
 )
 def test_what_pandas_writes_is_read(tmp_path: Path, name: str, save: Callable) -> None:

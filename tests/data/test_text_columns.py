@@ -63,7 +63,7 @@ PLAIN = {"text": TEXTS, "label": CLASSES}
         ({"text": TEXTS, "coarse": CLASSES, "fine": CLASSES}, {}, ["'coarse' or 'fine'", "--label_column"]),
         ({"text": TEXTS}, {}, ["'text'", "label", "--label_column"]),
         ({"id": list(range(12)), "label": CLASSES}, {}, ["'id', 'label'", "text", "--text_column"]),
-        ({"text": TEXTS, "meta": [{"tone": "good"}] * 12}, {}, ["'meta' has objects", "json_normalize"]),
+        ({"text": TEXTS, "meta": [{"tone": "good"}] * 12}, {}, ["'meta' has objects or lists", "json_normalize"]),
         (PLAIN, {"label_column": "labels"}, ["no column 'labels'", "did you mean 'label'"]),
         (PLAIN, {"text_column": "label", "label_column": "label"}, ["'label' cannot be both"]),
     ],
