@@ -251,12 +251,8 @@ def choose_label_type(
         types: dict[str, LabelType] = {each.problem_type: each for each in (one_class, sets, Number())}
         return types[problem_type]
     inferred: LabelType = one_class
-    if separator:
-        inferred, reason = sets, f"--label_separator {separator!r} is given"
-    elif sets.is_multi_hot:
-        inferred, reason = sets, "the labels are lists of 0 and 1, for each class whether a text has it"
-    elif any(isinstance(value, list | tuple) for value in present) or (present and all(map(_spells_list, present))):
-        inferred, reason = sets, "the labels are lists"
+    if why := _why_sets(present, sets):
+        inferred, reason = sets, why
     elif has_fractions and len(numbers) > MOSTLY * len(present) and not are_texts:
         inferred, reason = Number(), f"some labels are fractions{commas}"
     elif are_texts:
@@ -267,6 +263,16 @@ def choose_label_type(
         return one_class
     notes.append(f"problem type: {inferred.problem_type}, as {reason}; set --problem_type to change this")
     return inferred
+
+
+def _why_sets(cells: Sequence[object], sets: ClassSet) -> str:
+    """Return why cells are sets of classes, or nothing if they are not."""
+    if sets.separator:
+        return f"--label_separator {sets.separator!r} is given"
+    if sets.is_multi_hot:
+        return "the labels are lists of 0 and 1, for each class whether a text has it"
+    are_lists = any(isinstance(cell, list | tuple) for cell in cells) or (cells and all(map(_spells_list, cells)))
+    return "the labels are lists" if are_lists else ""
 
 
 def _spells_list(cell: object) -> bool:
