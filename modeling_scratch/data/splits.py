@@ -307,7 +307,7 @@ class PartSource:
 
     def rows(self, columns: Sequence[str] | None = None) -> Iterator[Row]:
         """Stream the rows. Raises `DataError` for one of no split."""
-        for row in self.whole.rows(columns and [*columns, self.column]):
+        for row in self.whole.rows(None if columns is None else [*columns, self.column]):
             split = split_named(row.values[self.column])
             if split is None:
                 what = f"{row.values[self.column]!r} is no split, as other rows have it ({', '.join(SPLIT_NAMES)})"

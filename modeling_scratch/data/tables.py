@@ -313,7 +313,8 @@ def _text_records(table: Table) -> Iterator[Record]:
         except StopIteration:
             return
         except csv.Error as error:
-            raise DataError(f"{place}: {error}; check for an unclosed or undoubled quote") from error
+            advice = 'check for an unclosed or undoubled quote; double those behind backslashes: sed \'s/\\\\"/""/g\''
+            raise DataError(f"{place}: {error}; {advice}") from error
         if any("\0" in field for field in fields):
             advice = "if the encoding is utf-16-le, set --encoding; if this is a text file, remove it: tr -d '\\000'"
             raise DataError(f"{place}: contains a NUL byte; {advice}")

@@ -68,14 +68,15 @@ def test_unpacked_imdb_is_read_in_one_order_everywhere(tmp_path: Path) -> None:
         load(tmp_path)
 
 
-def test_a_column_of_splits_divides_a_table(tmp_path: Path) -> None:
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_column_of_splits_divides_a_table(tmp_path: Path, suffix: str) -> None:
     names = ["Train"] * 30 + ["dev"] * 6 + ["TEST"] * 4
-    path = write(tmp_path / "all.csv", {**reviews(40), "fold": names})
+    path = write(tmp_path / f"all{suffix}", {**reviews(40), "fold": names})
     data = load_splits(DataArguments(train_file=str(path)))
     assert {split: rows["text"][0] for split, rows in data.splits.items()} == {
         "train": "review number 0", "validation": "review number 30", "test": "review number 36",
     }  # fmt: skip
-    assert data.places["test"][0] == "all.csv, row 37"
+    assert data.places["test"][0] == f"all{suffix}, row 37"
     assert any("column 'fold' divides the rows into train, validation, test" in note for note in data.notes)
     path = write(tmp_path / "some.csv", {**reviews(40), "split": ["train"] * 30 + ["unlabelled"] * 10})
     assert (
