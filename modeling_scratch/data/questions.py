@@ -160,6 +160,8 @@ def _answer_fields(value: Any, where: str) -> list[tuple[Any, ...]]:
 
 def _located(text: Any, start: Any, context: str, where: str, fixed: list[str] | None) -> Answer:
     _check_text(text, where)
+    if isinstance(start, float) and start.is_integer():  # of pandas, in a column with gaps
+        start = int(start)
     if not isinstance(start, int) or isinstance(start, bool):
         raise DataError(f"{where}: answer_start {str(start)[:SHOWN]!r} is not an integer")
     if start >= 0 and context.startswith(text, start):

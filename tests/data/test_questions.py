@@ -46,8 +46,11 @@ def write(path: Path, number: int = 12, seed: int = 0) -> Path:
         with path.open("w", newline="", encoding="utf-8") as handle:
             writer = csv.DictWriter(handle, list(table[0]))
             writer.writeheader()
-            spelled = str if path.stem == "python" else json.dumps
-            writer.writerows({**row, "answers": spelled(row["answers"])} for row in table)
+            for row in table:
+                floats = {**row["answers"], "answer_start": list(map(float, row["answers"]["answer_start"]))}
+                writer.writerow(
+                    {**row, "answers": str(floats) if path.stem == "python" else json.dumps(row["answers"])}
+                )
     return path
 
 
