@@ -186,7 +186,7 @@ class DataArguments(TableArguments, SplitArguments):
 
     dataset_name: str | None = option(None, "A data set on the Hub; sst2 and imdb are short names.")
     data_dir: str | None = option(
-        None, "A folder with train.*, validation.* and test.* (csv, jsonl, parquet, ...), or aclImdb."
+        None, "A folder with train.*, validation.* and test.* (csv, jsonl, parquet, ...), or of .txt files by label."
     )
     train_file: str | None = option(None, "Training data: csv, tsv, jsonl, parquet or xlsx.")
     text_column: TextColumns = option(None, TEXT_COLUMN_HELP)
