@@ -12,7 +12,6 @@ from .text_files import MAX_FIELD_CHARACTERS
 
 Quoting = Literal[0, 3]  # csv.QUOTE_MINIMAL, csv.QUOTE_NONE
 Style = Mapping[str, Any]  # of quotes: options of csv.reader
-Delimiters = Sequence[str]
 
 DELIMITERS = (",", ";", "\t", "|")
 STYLES: Sequence[Style] = ({}, {"skipinitialspace": True}, {"escapechar": "\\"})  # the last: MySQL, Spark
@@ -51,7 +50,7 @@ def quoting_of_tsv(lines: Iterable[str]) -> Quoting:
     return csv.QUOTE_NONE if takes_in_rows else csv.QUOTE_MINIMAL
 
 
-def find_dialect(lines: Iterable[str], delimiters: Delimiters = DELIMITERS) -> tuple[str, Style]:
+def find_dialect(lines: Iterable[str], delimiters: Sequence[str] = DELIMITERS) -> tuple[str, Style]:
     """Return the only delimiter that divides all of the first records into equally many fields, at least two.
 
     The style of quotes is the first with such a delimiter. If none has one, it is the only one in the header and in a
