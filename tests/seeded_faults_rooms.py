@@ -32,8 +32,8 @@ DATA = (
         "TSV: a quote at the beginning of a field takes in the lines behind it",
     ),
     Fault(
-        "mark_before_json", "data/text_files", "text_lines",
-        'encoding or "utf-8-sig"', 'encoding or "utf-8"',
+        "mark_before_json", "data/text_files", "_encoding_of",
+        'else "utf-8-sig"', 'else "utf-8"',
         "JSON lines: a byte order mark is a part of the first line",
     ),
     Fault(

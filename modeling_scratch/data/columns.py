@@ -4,7 +4,7 @@
 import math
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Protocol
@@ -23,6 +23,8 @@ TEXT_NAMES = ("text", "sentence", "review")
 LABEL_NAMES = ("label", "labels", "class", "sentiment")
 SAMPLE_ROWS = 1_000
 TEXT_REMEDY = "; name the text column with --text_column"
+OF_WORDS = re.compile(r"[^\x00-\x7f]|[A-Za-z]\S*\s+\S*[A-Za-z]")  # unlike a date, an id, a file or an address
+MOST_NAMES = 10  # of columns in an error
 INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")  # canonical ones only: "007" stays a string
 FRACTION = re.compile(r"[+-]?[0-9]*\.[0-9]+")
 
@@ -133,7 +135,7 @@ def _present_values(sample: Sequence[Values]) -> dict[str, list[Any]]:
     return {name: [value for row in sample if not is_missing(value := row.get(name))] for name in names}
 
 
-def _label_by_name(columns: Collection[str], text_columns: Collection[str], where: str) -> str | None:
+def _label_by_name(columns: Mapping[str, Sequence[object]], text_columns: Collection[str], where: str) -> str | None:
     named = [name for name in columns if name not in text_columns and name.lower() in LABEL_NAMES]
     return _only(named, "label", columns, where) if named else None
 
@@ -142,20 +144,31 @@ def _text_by_look(columns: Mapping[str, Sequence[object]], label_column: str | N
     strings = [name for name, values in columns.items() if name != label_column and _are_texts(values)]
     candidates = [name for name in strings if not _repeats(columns[name])] or strings  # labels are strings, too
     preferred = [name for name in candidates if name.lower() in TEXT_NAMES]
+    preferred = preferred or [name for name in candidates if any(OF_WORDS.search(str(text)) for text in columns[name])]
     return _only(preferred or candidates, "text", columns, where)
 
 
-def _only(candidates: Sequence[str], kind: str, columns: Iterable[str], where: str) -> str:
+def _only(candidates: Sequence[str], kind: str, columns: Mapping[str, Sequence[object]], where: str) -> str:
     if len(candidates) == 1:
         return candidates[0]
+    listed = [repr(name) for name in (candidates or columns)]
+    listed[MOST_NAMES:] = ["..."] if len(listed) > MOST_NAMES else []
     if candidates:
         pair = " (two names are a pair of texts)" if kind == "text" else ""
-        listed = " or ".join(map(repr, candidates))
-        raise DataError(f"{where}: candidate {kind} columns: {listed}; choose one with --{kind}_column{pair}")
+        raise DataError(
+            f"{where}: candidate {kind} columns: {' or '.join(listed)}; choose one with --{kind}_column{pair}"
+        )
+    nested = [name for name, values in columns.items() if any(isinstance(value, Mapping | list) for value in values)]
+    hint = "the first line of a table must contain the column names"
+    if nested:
+        hint = f"{nested[0]!r} has objects or lists: make a table of what is in them, as pandas.json_normalize does"
     raise DataError(
-        f"{where}: none of the columns {', '.join(map(repr, columns))} looks like the {kind}; "
-        f"choose with --{kind}_column (the first line of a table must contain the column names)"
+        f"{where}: none of the columns {', '.join(listed)} looks like the {kind}; choose with --{kind}_column ({hint})"
     )
+
+
+def _is_nested(value: object) -> bool:
+    return isinstance(value[0] if isinstance(value, list) and value else value, Mapping)
 
 
 def _are_texts(values: Sequence[object]) -> bool:
@@ -175,7 +188,7 @@ def _are_fractions(values: Sequence[object]) -> bool:
 
 
 def _are_lists(values: Sequence[object]) -> bool:
-    return len(values) > 0 and all(isinstance(value, list) for value in values)
+    return len(values) > 0 and all(isinstance(value, list) and not _is_nested(value) for value in values)
 
 
 # Texts

@@ -20,6 +20,9 @@ def as_table(data: Any, where: str) -> pd.DataFrame | datasets.Dataset:
     """Return a table of rows, of named columns, or of (text, label). Raises `DataError` for anything else."""
     if isinstance(data, pa.Table):
         return datasets.Dataset(data)
+    if isinstance(data, pd.DataFrame) and not data.columns.is_unique:
+        repeated = ", ".join(map(repr, data.columns[data.columns.duplicated()].unique()))
+        raise DataError(f"{where}: duplicate column names: {repeated}; rename one")
     if isinstance(data, TABLES):
         return data
     try:
@@ -78,6 +81,6 @@ def _listed(values: Any, where: str = "data") -> list[Any]:
     try:
         if isinstance(values, str | bytes):
             raise TypeError
-        return list(values)
+        return values.to_pylist() if isinstance(values, pa.Array | pa.ChunkedArray) else list(values)
     except TypeError:
         raise DataError(f"{where}: a {type(values).__name__}, and not a list, a table or another container") from None

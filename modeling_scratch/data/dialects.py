@@ -4,23 +4,25 @@
 import csv
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice, tee
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice, product, tee
 from typing import Any, Literal
 
 from .text_files import MAX_FIELD_CHARACTERS
 
 Quoting = Literal[0, 3]  # csv.QUOTE_MINIMAL, csv.QUOTE_NONE
+Style = Mapping[str, Any]  # of quotes: options of csv.reader
 
 DELIMITERS = (",", ";", "\t", "|")
+STYLES: Sequence[Style] = ({}, {"skipinitialspace": True}, {"escapechar": "\\"})  # the last: MySQL, Spark
 SAMPLE_RECORDS = 100
 NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
 SEPARATOR_LINE = re.compile(r"\ufeff?\"?sep=(.)\"?\s*")  # of Excel, above the header
 
 
-def parsed(lines: Iterable[str], delimiter: str, quoting: Quoting = csv.QUOTE_MINIMAL) -> Any:
+def parsed(lines: Iterable[str], delimiter: str, style: Style = STYLES[0]) -> Any:
     csv.field_size_limit(MAX_FIELD_CHARACTERS)
-    return csv.reader(lines, delimiter=delimiter, quoting=quoting, strict=True)
+    return csv.reader(lines, delimiter=delimiter, strict=True, **style)
 
 
 def quoting_of_tsv(lines: Iterable[str]) -> Quoting:
@@ -48,25 +50,39 @@ def quoting_of_tsv(lines: Iterable[str]) -> Quoting:
     return csv.QUOTE_NONE if takes_in_rows else csv.QUOTE_MINIMAL
 
 
-def find_delimiter(lines: Iterable[str]) -> str:
+def find_dialect(lines: Iterable[str], delimiters: Sequence[str] = DELIMITERS) -> tuple[str, Style]:
     """Return the only delimiter that divides all of the first records into equally many fields, at least two.
 
-    If none does, it is the only one in the header and in a record, so that a row of another length is named. Otherwise,
-    it is the comma.
+    The style of quotes is the first with such a delimiter. If none has one, it is the only one in the header and in a
+    record, so that a row of another length is named. Otherwise, it is the first.
     """
-    lengths = dict(zip(DELIMITERS, map(_lengths, tee(lines, len(DELIMITERS)), DELIMITERS)))
-    dividing = [delimiter for delimiter, (header, *_) in lengths.items() if header > 1]
-    fitting = [delimiter for delimiter in dividing if len(set(lengths[delimiter])) == 1]
-    fitting = fitting or [delimiter for delimiter in dividing if max(lengths[delimiter][1:]) > 1]
-    return fitting[0] if len(fitting) == 1 else ","
+    ways = list(product(STYLES, delimiters))
+    samples = [_sample(copy, delimiter, style) for copy, (style, delimiter) in zip(tee(lines, len(ways)), ways)]
+    for style in STYLES:
+        fitting = [way[1] for way, sample in zip(ways, samples) if way[0] is style and _fits(sample)]
+        if fitting:
+            return fitting[0] if len(fitting) == 1 else delimiters[0], style
+    dividing = [
+        delimiter
+        for delimiter, (header, *records) in zip(delimiters, samples)
+        if len(header) > 1 and any(len(record) > 1 for record in records)
+    ]
+    return dividing[0] if len(dividing) == 1 else delimiters[0], STYLES[0]
 
 
-def _lengths(lines: Iterable[str], delimiter: str) -> list[int]:
-    """Return the number of fields in the header and in each of the first records, or [0] if a quote is not closed."""
+def _sample(lines: Iterable[str], delimiter: str, style: Style) -> list[list[str]]:
+    """Return the header and the first records, or an empty header if a quote is not closed."""
     try:
-        return list(map(len, islice(filter(None, parsed(lines, delimiter)), SAMPLE_RECORDS + 1))) or [0]
+        return list(islice(filter(None, parsed(lines, delimiter, style)), SAMPLE_RECORDS + 1)) or [[]]
     except csv.Error:
-        return [0]
+        return [[]]
+
+
+def _fits(sample: Sequence[Sequence[str]]) -> bool:
+    """Return whether the records have equally many fields, at least two, and not all of them a quoted one left."""
+    header, *records = sample
+    has_quoted = [any(field[:1] == " " and field.lstrip()[:1] == '"' for field in fields) for fields in records]
+    return len(header) > 1 and {*map(len, sample)} == {len(header)} and not (records and all(has_quoted))
 
 
 def is_a_row(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:

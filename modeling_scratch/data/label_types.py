@@ -11,6 +11,7 @@ import shlex
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -27,6 +28,9 @@ MAX_CLASSES = 1_000
 SHOWN_CLASSES = 10
 COMMON_SET = 10  # rows with the same set of labels that are a stratum of their own
 QUANTILES = 10  # strata of a number
+LIST = re.compile(r"\[.*\]", re.DOTALL)
+ITEM = re.compile(r"'([^']*)'|\"([^\"]*)\"|([^\s,\[\]]+)")
+ON, OFF = (1, "1", "1.0"), (0, "0", "0.0")  # True is 1
 DECIMAL_COMMA = re.compile(r"([+-]?[0-9]+),([0-9]{1,2}|[0-9]{4,})")  # three digits could follow thousands
 MOSTLY = 0.8  # of the cells are numbers, the others placeholders such as N/A
 
@@ -115,10 +119,11 @@ class OneClass(LabelType):
 class ClassSet(LabelType):
     """Each text has any number of classes, none included. They are stored as C floats, 1 for a class that it has.
 
-    separator: that of the classes in a cell of text; None: cells are lists.
+    separator: that of the classes in a cell of text; None: cells are lists. is_multi_hot: of 0 and 1 for each class.
     """
 
     separator: str | None = None
+    is_multi_hot: bool = False
     problem_type: ClassVar[ProblemType] = "multi_label_classification"
     dtype: ClassVar[str] = "float32"
 
@@ -126,6 +131,9 @@ class ClassSet(LabelType):
         """Return the classes, each once. An empty list or cell has no class; a null or a gap is a missing label."""
         if isinstance(value, str) and self.separator:
             value = [part.strip() for part in value.split(self.separator) if not is_missing(part)]
+        value = _listed(value)
+        if self.is_multi_hot and isinstance(value, list | tuple):
+            return tuple(number for number, has in enumerate(value) if has in ON)
         if not isinstance(value, list | tuple):
             if is_missing(value):
                 return None
@@ -238,14 +246,13 @@ def choose_label_type(
         has_fractions and (problem_type is not None or of_sheet)
     )
     one_class = OneClass(keeps_text=are_texts and bool(texts))
+    sets = ClassSet(separator, is_multi_hot=not separator and _are_multi_hot(present))
     if problem_type is not None:
-        types: dict[str, LabelType] = {each.problem_type: each for each in (one_class, ClassSet(separator), Number())}
+        types: dict[str, LabelType] = {each.problem_type: each for each in (one_class, sets, Number())}
         return types[problem_type]
     inferred: LabelType = one_class
-    if separator:
-        inferred, reason = ClassSet(separator), f"--label_separator {separator!r} is given"
-    elif any(isinstance(value, list | tuple) for value in present):
-        inferred, reason = ClassSet(), "the labels are lists"
+    if why := _why_sets(present, sets):
+        inferred, reason = sets, why
     elif has_fractions and len(numbers) > MOSTLY * len(present) and not are_texts:
         inferred, reason = Number(), f"some labels are fractions{commas}"
     elif are_texts:
@@ -256,6 +263,40 @@ def choose_label_type(
         return one_class
     notes.append(f"problem type: {inferred.problem_type}, as {reason}; set --problem_type to change this")
     return inferred
+
+
+def _why_sets(cells: Sequence[object], sets: ClassSet) -> str:
+    """Return why cells are sets of classes, or nothing if they are not."""
+    if sets.separator:
+        return f"--label_separator {sets.separator!r} is given"
+    if sets.is_multi_hot:
+        return "the labels are lists of 0 and 1, for each class whether a text has it"
+    are_lists = any(isinstance(cell, list | tuple) for cell in cells) or (cells and all(map(_spells_list, cells)))
+    return "the labels are lists" if are_lists else ""
+
+
+def _spells_list(cell: object) -> bool:
+    return isinstance(cell, str) and LIST.fullmatch(cell.strip()) is not None
+
+
+def _listed(cell: Any) -> Any:
+    """Return the items of a list that a text spells as JSON, Python or NumPy write it; any other value as it is."""
+    if not _spells_list(cell):
+        return cell
+    with suppress(ValueError):
+        return json.loads(cell)
+    return ["".join(item) for item in ITEM.findall(cell.strip()[1:-1])]
+
+
+def _are_multi_hot(cells: Sequence[object]) -> bool:
+    """Return whether the cells are lists of equally many 0 and 1, at least two."""
+    first = _listed(cells[0]) if cells else None
+    is_list = isinstance(first, list | tuple) and len(first) > 1
+    lists = map(_listed, cells) if is_list else ()
+    return is_list and all(
+        isinstance(each, list | tuple) and len(each) == len(first) and all(item in ON or item in OFF for item in each)
+        for each in lists
+    )
 
 
 def _decimal_commas(cells: Sequence[object]) -> str:
@@ -302,7 +343,8 @@ def name_classes(
     if len(distinct) > MAX_CLASSES or len(distinct) == len(labels) > 2:
         raise DataError(
             f"{len(labels)} rows of the train split have {len(distinct)} different labels: probably the wrong column; "
-            "choose the label column with --label_column"
+            "choose the label column with --label_column. A class needs several rows, and a classifier at most "
+            f"{MAX_CLASSES:,} classes: join them by --label_map, or leave some out by --drop_labels"
         )
     order: list[Label] = [*declared] if declared else sorted(distinct, key=_numbers_first)
     if given is None:

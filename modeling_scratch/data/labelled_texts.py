@@ -41,10 +41,12 @@ from .labels import (
     proposed_label_map,
     type_warnings,
 )
-from .splits import SPLITS, DataArguments, FileSource, Source, open_splits
+from .splits import SPLITS, DataArguments, FileSource, PartSource, Source, open_splits, split_named
+from .tables import Values
 from .text_pairs import TEXT_FIELDS, column_names, parts_of, text_lists, texts_of
 
 ONE_CLASS = OneClass()
+SPLIT_COLUMNS = ("split", "set", "subset", "partition")  # in which a name of no split is told
 MOST_PROPOSED = 20  # unknown labels for which an error proposes others
 HIDDEN_LABEL = (-1,)  # the value of a withheld label in `datasets.ClassLabel`, as in GLUE's test splits
 
@@ -182,27 +184,47 @@ def load_splits(arguments: DataArguments) -> ReviewData:
     return replace(data, text_columns=columns[:-1], held_out=held_out)
 
 
-def examples_in(source: Source, columns: Sequence[str]) -> Iterator[Example]:
+def examples_in(source: Source | PartSource, columns: Sequence[str]) -> Iterator[Example]:
     """Stream the rows of a source. Raises `DataError` for what is no text, and for a missing column."""
     *text_columns, label_column = columns
     for row in source.rows(columns):
         yield Example(parse_texts(row.values, text_columns, row.where), row.values[label_column], row.where)
 
 
-def _opened(arguments: DataArguments) -> tuple[Mapping[str, Source], tuple[str, ...], list[str]]:
+def _opened(arguments: DataArguments) -> tuple[Mapping[str, Source | PartSource], tuple[str, ...], list[str]]:
     """Return the source of each split, the columns of texts and labels, and notes on both."""
-    sources, notes = open_splits(arguments)
-    train = sources["train"]
-    sample = [row.values for row in islice(train.rows(), SAMPLE_ROWS)]
-    columns = choose_columns(sample, str(train), arguments.text_column, arguments.label_column)
+    opened, notes = open_splits(arguments)
+    sources: dict[str, Source | PartSource] = {**opened}
+    train = opened["train"]
+    try:
+        sample = [row.values for row in islice(train.rows(), SAMPLE_ROWS)]
+        columns = choose_columns(sample, str(train), arguments.text_column, arguments.label_column)
+    except DataError as error:  # which how the table was read may explain
+        raise DataError("; ".join([str(error), *notes])) from error
     if isinstance(train, FileSource):
         given = {*column_names(arguments.text_column), arguments.label_column}
         notes += train.first.header_notes(name for name in columns if name not in given)
         if not train.first.has_header:  # and so in the other splits, where a few rows may not tell it
             form = replace(arguments.form, no_header=True)
-            files = [(split, source.paths) for split, source in sources.items() if isinstance(source, FileSource)]
+            files = [(split, source.paths) for split, source in opened.items() if isinstance(source, FileSource)]
             sources = {split: FileSource(paths, form) for split, paths in files}
+    if len(sources) == 1 and (column := _split_column(sample, columns, notes)):
+        parts = {split: PartSource(train, column, split) for split in SPLITS}
+        sources = {split: part for split, part in parts.items() if next(part.rows([]), None)}
+        notes.append(f"column {column!r} divides the rows into {', '.join(sources)}; rename it if it should not")
     return sources, columns, [*notes, _columns_note(columns)]
+
+
+def _split_column(sample: Sequence[Values], columns: Sequence[str], notes: list[str]) -> str | None:
+    """Return the column other than the text and the label that has the name of a split in each row of a sample."""
+    for name in sample[0]:
+        others = [values.get(name) for values in sample if split_named(values.get(name)) is None]
+        splits = {split_named(values.get(name)) for values in sample} - {None}
+        if others and "train" in splits and name.lower() in SPLIT_COLUMNS:
+            notes.append(f"column {name!r} divides no rows, as {others[0]!r} is not the name of a split")
+        if not others and "train" in splits and len(splits) > 1 and name not in columns:
+            return name
+    return None
 
 
 def _columns_note(columns: Sequence[str]) -> str:
@@ -228,7 +250,7 @@ class _Reader:
     notes: list[str]
 
     def read(
-        self, sources: Mapping[str, Source], train: Iterable[Example]
+        self, sources: Mapping[str, Source | PartSource], train: Iterable[Example]
     ) -> tuple[dict[str, list[Example]], dict[Label, str]]:
         """Return the examples of each split that has labels, and the name of each class; none for numbers."""
         splits = {"train": self.examples("train", sources["train"], train)}
@@ -239,7 +261,7 @@ class _Reader:
         self.map.check_used()
         return splits, names
 
-    def examples(self, split: str, source: Source, rows: Iterable[Example]) -> list[Example]:
+    def examples(self, split: str, source: Source | PartSource, rows: Iterable[Example]) -> list[Example]:
         """Return the labelled texts of a split, with the labels that the map gives."""
         class_names = source.class_names(self.columns[-1]) or []
         examples = self.labelled(split, rows, hides_labels=bool(class_names))
@@ -276,9 +298,9 @@ class _Reader:
         )
         return examples
 
-    def evaluation(self, split: str, source: Source, names: Mapping[Label, str]) -> list[Example]:
+    def evaluation(self, split: str, source: Source | PartSource, names: Mapping[Label, str]) -> list[Example]:
         """Return the checked examples of a split, or none if its labels are withheld and the file was not named."""
-        named = bool(self.arguments.train_file)
+        named = bool(self.arguments.train_file) and isinstance(source, FileSource)
         unlabelled = split == "test" and not named and self.columns[-1] not in next(iter(source.rows())).values
         examples = [] if unlabelled else self.examples(split, source, examples_in(source, self.columns))
         if not named and {example.label for example in examples} <= {HIDDEN_LABEL} - {(label,) for label in names}:

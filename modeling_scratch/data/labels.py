@@ -21,7 +21,7 @@ LABEL_MAP_HELP = (
     "source and target."
 )
 DROP_LABELS_HELP = "Placeholder labels such as N/A, whose rows are left out."
-PLACEHOLDERS = {"n/a", "na", "nan", "none", "null", "nil", "unknown", "undefined", "tbd", "-", "?"}
+PLACEHOLDERS = {"n/a", "na", "nan", "none", "null", "nil", "unknown", "undefined", "tbd", "-", "?", r"\n"}  # \N: of SQL
 LABEL_MAP_COLUMNS = "source", "target"
 RARE_RATIO = 10  # a typo is at least so many times rarer than the label that was meant
 MOST_TYPOS = 20  # rows with the same one; a label of more rows is meant
@@ -204,7 +204,10 @@ def label_warnings(counts: Mapping[Label, int], proposed: Mapping[Label, Label],
     if small := [
         f"{quoted(label)} ({count})" for label, count in sorted(joined.items(), key=str) if count < LEAST_ROWS
     ]:
-        yield f"classes with fewer than {LEAST_ROWS} rows can hardly be learned: {', '.join(small)}"
+        listed = ", ".join(
+            [*small[:MOST_SHOWN], *([f"and {len(small) - MOST_SHOWN:,} more"] if small[MOST_SHOWN:] else [])]
+        )
+        yield f"classes with fewer than {LEAST_ROWS} rows can hardly be learned: {listed}"
     sizes = _learnable(joined)
     frequent, rare = max(sizes, key=sizes.__getitem__), min(sizes, key=sizes.__getitem__)
     if is_one_class and (ratio := sizes[frequent] / sizes[rare]) > IMBALANCE:

@@ -3,13 +3,14 @@
 
 import re
 import sys
+from ast import literal_eval
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..utils.errors import DataError, counted
+from ..utils.errors import DataError, counted, one_line
 from ..utils.files import rows_digest
 from ..utils.markdown import excerpt
 from ..utils.options import option
@@ -138,12 +139,15 @@ def answered(row: Row, fixed: list[str] | None = None) -> Question:
 
 
 def _answer_fields(value: Any, where: str) -> list[tuple[Any, ...]]:
-    """Return (text, answer_start) of each answer: of a dict of two lists, a list of dicts, or either as JSON."""
+    """Return (text, answer_start) of each answer: of a dict of two lists, a list of dicts, or either as JSON.
+
+    A dict may be in a cell as Python writes it, as in the tables of pandas.
+    """
     if isinstance(value, str) and value.strip():
         try:
-            value = parse_json(value)
-        except (ValueError, RecursionError) as error:
-            raise DataError(f"{where}: invalid JSON: {error}") from error
+            value = literal_eval(value) if value.startswith("{'") else parse_json(value)
+        except (ValueError, SyntaxError, RecursionError, MemoryError) as error:
+            raise DataError(f"{where}: invalid JSON: {one_line(error)}") from error
     if is_missing(value):
         return []
     if isinstance(value, dict):
@@ -156,6 +160,8 @@ def _answer_fields(value: Any, where: str) -> list[tuple[Any, ...]]:
 
 def _located(text: Any, start: Any, context: str, where: str, fixed: list[str] | None) -> Answer:
     _check_text(text, where)
+    if isinstance(start, float) and start.is_integer():  # of pandas, in a column with gaps
+        start = int(start)
     if not isinstance(start, int) or isinstance(start, bool):
         raise DataError(f"{where}: answer_start {str(start)[:SHOWN]!r} is not an integer")
     if start >= 0 and context.startswith(text, start):

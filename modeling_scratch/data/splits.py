@@ -2,7 +2,7 @@
 """Find the train, validation and test splits in a folder's files or in a data set on the Hub."""
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -45,6 +45,7 @@ SPLIT_NAMES = {
 }
 
 SPLITS = ("train", "validation", "test")
+SAVED = ("dataset_dict.json", "state.json")  # in folders of `datasets.save_to_disk`
 
 _SPLIT_FILE = re.compile(
     rf"(?P<split>{'|'.join(SPLIT_NAMES)})"
@@ -69,7 +70,8 @@ def unlabelled_files(folder: Path) -> list[Path]:
 def find_splits(folder: Path, suffixes: Collection[str] = tuple(READERS)) -> dict[str, list[Path]]:
     """Find the files of each split in `folder` by name: train, validation (valid, val, dev) and test.
 
-    A split is `train.csv`, shards such as `train-00000-of-00002.parquet`, or a folder `train/` with neg/ and pos/.
+    A split is `train.csv`, shards such as `train-00000-of-00002.parquet`, or a folder `train/` with a folder of
+    .txt files for each label. A folder of such folders is the train split.
     suffixes: of the formats. Other names are ignored. Raises `DataError` if a split has two candidates or lacks a
     shard, or if train is missing.
     """
@@ -83,8 +85,10 @@ def find_splits(folder: Path, suffixes: Collection[str] = tuple(READERS)) -> dic
         if match and _is_of(match, suffixes) and path.is_file():
             one_set = f"{match['split']} {match['shards']} {match['suffix']}"
             candidates.setdefault(SPLIT_NAMES[match["split"]], {}).setdefault(one_set, []).append(path)
-        elif path.name in ("train", "test") and is_review_folder(path):
-            candidates.setdefault(path.name, {})[path.name] = [path]
+        elif path.name.lower() in SPLIT_NAMES and is_review_folder(path):
+            candidates.setdefault(SPLIT_NAMES[path.name.lower()], {})[path.name] = [path]
+    if not candidates and is_review_folder(folder) and ".csv" in suffixes:
+        return {"train": [folder]}
     if "train" not in candidates:
         names = ", ".join(sorted(path.name for path in folder.iterdir())[:10]) or "nothing"
         raise DataError(
@@ -182,7 +186,7 @@ class DataArguments(TableArguments, SplitArguments):
 
     dataset_name: str | None = option(None, "A data set on the Hub; sst2 and imdb are short names.")
     data_dir: str | None = option(
-        None, "A folder with train.*, validation.* and test.* (csv, jsonl, parquet, ...), or aclImdb."
+        None, "A folder with train.*, validation.* and test.* (csv, jsonl, parquet, ...), or of .txt files by label."
     )
     train_file: str | None = option(None, "Training data: csv, tsv, jsonl, parquet or xlsx.")
     text_column: TextColumns = option(None, TEXT_COLUMN_HELP)
@@ -240,7 +244,7 @@ class FileSource:
     def notes(self) -> Iterator[str]:
         """Yield what was found on how the tables are read."""
         for path in self.paths:
-            if format_of(path) == ".csv":
+            if format_of(path) in READERS:
                 yield from open_table(path, self.form).notes
 
     def rows(self, columns: Sequence[str] | None = None) -> Iterator[Row]:
@@ -290,6 +294,36 @@ class DatasetSource:
 Source = FileSource | DatasetSource
 
 
+@dataclass(frozen=True)
+class PartSource:
+    """The rows of a table that a column assigns to a split. names: of the splits in that column."""
+
+    whole: Source
+    column: str
+    split: str
+
+    def __str__(self) -> str:
+        return str(self.whole)
+
+    def rows(self, columns: Sequence[str] | None = None) -> Iterator[Row]:
+        """Stream the rows. Raises `DataError` for one of no split."""
+        for row in self.whole.rows(None if columns is None else [*columns, self.column]):
+            split = split_named(row.values[self.column])
+            if split is None:
+                what = f"{row.values[self.column]!r} is no split, as other rows have it ({', '.join(SPLIT_NAMES)})"
+                raise DataError(f"{row.where}, column {self.column!r}: {what}")
+            if split == self.split:
+                yield row
+
+    def class_names(self, column: str) -> list[str] | None:
+        return self.whole.class_names(column)
+
+
+def split_named(value: object) -> str | None:
+    """Return the split of a name such as "dev"."""
+    return SPLIT_NAMES.get(str(value).strip().lower())
+
+
 def _class_names(feature: Any) -> list[str] | None:
     """Return the names of a `datasets.ClassLabel`, or of a list of them."""
     from datasets import ClassLabel
@@ -330,7 +364,22 @@ def open_hub(name: str, config_name: str | None = None, streaming: bool = False)
             f"data set {name!r} could not be loaded: {one_line(error)}; check its name and the network, "
             "or use local files: --data_dir folder (make train DATA=folder)"
         ) from error
-    title = " ".join(filter(None, (name, config_name)))
+    return _splits_of(dataset, " ".join(filter(None, (name, config_name))))
+
+
+def _open_saved(folder: str) -> tuple[dict[str, Source], list[str]]:
+    """Return the splits that `datasets` saved by `save_to_disk`."""
+    from datasets import Dataset, load_from_disk
+
+    refuse_links_out(Path(folder), Path(folder).rglob("*.arrow"))
+    try:
+        dataset = load_from_disk(folder)
+    except Exception as error:  # of many types
+        raise DataError(f"{folder}: damaged, or not a data set of `save_to_disk`: {one_line(error)}") from error
+    return _splits_of({"train": dataset} if isinstance(dataset, Dataset) else dataset, folder)
+
+
+def _splits_of(dataset: Mapping[str, Any], title: str) -> tuple[dict[str, Source], list[str]]:
     splits: dict[str, Source] = {}
     for name_there, rows in dataset.items():
         if (split := SPLIT_NAMES.get(name_there)) in splits:
@@ -358,6 +407,8 @@ def open_splits(
     if arguments.dataset_name:
         return open_hub(arguments.dataset_name, arguments.dataset_config_name, streaming)
     files, notes = arguments.files, list[str]()
+    if arguments.data_dir and any(Path(arguments.data_dir, name).is_file() for name in SAVED):
+        return _open_saved(arguments.data_dir)
     if arguments.data_dir:
         files, notes = _files_in_folder(Path(arguments.data_dir), suffixes)
     elif not files:

@@ -14,10 +14,10 @@ import zipfile
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, time
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import chain, dropwhile, islice
 from pathlib import Path
 from time import time_ns
 from typing import Any, NamedTuple
@@ -25,10 +25,19 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ..utils.errors import DataError, one_line
+from ..utils.errors import DataError, counted, one_line
 from ..utils.files import refuse_loop
 from ..utils.options import option
-from .dialects import SAMPLE_RECORDS, SEPARATOR_LINE, Quoting, find_delimiter, is_a_row, parsed, quoting_of_tsv
+from .dialects import (
+    DELIMITERS,
+    SAMPLE_RECORDS,
+    SEPARATOR_LINE,
+    Style,
+    find_dialect,
+    is_a_row,
+    parsed,
+    quoting_of_tsv,
+)
 from .text_files import (
     allowed_bytes,
     check_readable,
@@ -48,8 +57,9 @@ BATCH_ROWS = 1_000
 SETTLED = 3 * 10**9  # nanoseconds after which a change of a file shows in its time, on any file system
 IN_MEMORY = "tables-in-memory"  # the folder of their temporary files, which nobody has named
 HEADED = (".csv", ".tsv", ".xlsx")  # whose first line names the columns
-REVIEW_FOLDERS = ("neg", "pos")
-UNNAMED = "column_"  # and its number, in a table without a header
+UNLABELLED_FOLDER = "unsup"  # of aclImdb
+UNNAMED = "column_"  # and its number, of a column without a name
+BLANKS = " \t\r\n\xa0\ufeff"  # around the names of columns
 
 
 class Row(NamedTuple):
@@ -144,7 +154,7 @@ class Table:
     path: Path
     form: TableForm = FOUND
     delimiter: str = ","
-    quoting: Quoting = csv.QUOTE_MINIMAL
+    style: Style = field(default_factory=dict)
     header_line: int = 1
     has_header: bool = True
     notes: tuple[str, ...] = ()
@@ -189,7 +199,7 @@ def open_table(path: Path, form: TableForm = FOUND) -> Table:
     """Return how a file is read. What its content tells is found once, as long as the file stays as it is.
 
     The suffix gives the format: .csv, .tsv, .jsonl, .json (an object a line, or one document), .parquet or .xlsx; .gz
-    or .zip may follow that of a text format. A folder with neg/*.txt and pos/*.txt (unpacked aclImdb) has a row a file.
+    or .zip may follow that of a text format. A folder with a folder of .txt files for each label has a row a file.
     Raises `DataError` if the file cannot be read.
     """
     if is_review_folder(path):
@@ -210,7 +220,7 @@ def _found(path: Path, form: TableForm, *state: int) -> Table:
     if format_of(path) not in HEADED:
         return Table(path, form)
     table = Table(path, form, header_line=form.header_row or 1)
-    table = table if format_of(path) == ".xlsx" else _delimited(table)
+    table = _sheet(table) if format_of(path) == ".xlsx" else _delimited(table)
     if form.says_header:
         return replace(table, has_header=not form.no_header)
     header, *sample = [record.fields for record in islice(_records(table, SAMPLE_RECORDS), SAMPLE_RECORDS + 1)] or [[]]
@@ -266,18 +276,16 @@ class Record(NamedTuple):
 def _delimited(table: Table) -> Table:
     """Return a CSV or TSV file with its delimiter, its quoting and the line of its header."""
     path, form = table.path, table.form
-    if format_of(path) == ".tsv":
-        with closing(_lines(table)) as lines:
-            return replace(table, delimiter="\t", quoting=quoting_of_tsv(lines))
-    if form.delimiter:
-        return replace(table, delimiter="\t" if form.delimiter == "tab" else form.delimiter)
     with closing(_lines(table)) as lines:
         first = next(lines, "")
-        if (declared := SEPARATOR_LINE.fullmatch(first)) and not form.header_row:
-            return replace(table, delimiter=declared[1], header_line=2)
-        found = find_delimiter(chain([first], lines))
+        declared = None if form.header_row else SEPARATOR_LINE.fullmatch(first)
+        given = "\t" if form.delimiter == "tab" else form.delimiter or (declared and declared[1])
+        if format_of(path) == ".tsv" and not given and ("\t" in first or not {*first} & {*DELIMITERS}):
+            return replace(table, delimiter="\t", style={"quoting": quoting_of_tsv(chain([first], lines))})
+        found, style = find_dialect(lines if declared else chain([first], lines), [given] if given else DELIMITERS)
     note = f"{path.name}: the delimiter {found!r} was found from the first records; set --delimiter to change this"
-    return replace(table, delimiter=found, notes=() if found == "," else (note,))
+    notes = () if found in (given, ",") else (note,)
+    return replace(table, delimiter=found, style=style, header_line=2 if declared else table.header_line, notes=notes)
 
 
 def _lines(table: Table) -> Generator[str, None, None]:
@@ -288,7 +296,7 @@ def _lines(table: Table) -> Generator[str, None, None]:
 
 def _records(table: Table, most: int | None = None) -> Iterator[Record]:
     """Yield each record, starting with the header. most: rows to read of a sheet."""
-    return _sheet_records(table, most) if format_of(table.path) == ".xlsx" else _text_records(table)
+    return _sheet_records(table, _cells(table, most)) if format_of(table.path) == ".xlsx" else _text_records(table)
 
 
 def _text_records(table: Table) -> Iterator[Record]:
@@ -296,7 +304,7 @@ def _text_records(table: Table) -> Iterator[Record]:
 
     Errors have both row and line: they differ after a quoted field with a line break.
     """
-    reader, row = parsed(_lines(table), table.delimiter, table.quoting), 0
+    reader, row = parsed(_lines(table), table.delimiter, table.style), 0
     while True:
         line = f"(line {table.header_line + reader.line_num})"
         place = f"{table.path}, row {row} {line}" if row else f"{table.path}, header"
@@ -305,9 +313,11 @@ def _text_records(table: Table) -> Iterator[Record]:
         except StopIteration:
             return
         except csv.Error as error:
-            raise DataError(f"{place}: {error}; check for an unclosed or undoubled quote") from error
+            advice = 'check for an unclosed or undoubled quote; double those behind backslashes: sed \'s/\\\\"/""/g\''
+            raise DataError(f"{place}: {error}; {advice}") from error
         if any("\0" in field for field in fields):
-            raise DataError(f"{place}: contains a NUL byte; if this is a text file, remove it: tr -d '\\000'")
+            advice = "if the encoding is utf-16-le, set --encoding; if this is a text file, remove it: tr -d '\\000'"
+            raise DataError(f"{place}: contains a NUL byte; {advice}")
         if fields:
             yield Record(line, fields)
             row += 1
@@ -317,17 +327,20 @@ def _read_records(table: Table, columns: Sequence[str] | None) -> Numbered:
     records = _records(table)
     if (first := next(records, None)) is None:
         return
-    header = [name.strip() for name in first.fields]
+    header = [name.strip(BLANKS) for name in first.fields]
+    unnamed = [f"{UNNAMED}{number}" for number in range(1, len(header) + 1)]
+    if header.count("") > 1:  # one is the index of pandas
+        header = [name or other for name, other in zip(header, unnamed)]
     if not table.has_header:
-        header, records = [f"{UNNAMED}{number}" for number in range(1, len(header) + 1)], chain([first], records)
+        header, records = unnamed, chain([first], records)
     _refuse_duplicates(header, table.path)
     for number, (line, fields) in enumerate(records, 1):
         if len(fields) != len(header):
-            advice = ", or set --delimiter" if len(header) == 1 else ""
+            advice = "quote fields that contain a delimiter or a line break, " if "sheet" not in line else ""
+            advice += "set --delimiter, " if len(header) == 1 and advice else ""
             raise DataError(
-                f"{table.path}, row {number} {line}: {len(fields)} fields, but the header has {len(header)}; quote "
-                f"fields that contain a delimiter or a line break{advice}, or name the line of the header with "
-                "--header_row"
+                f"{table.path}, row {number} {line}: {counted(len(fields), 'field')}, but the header has "
+                f"{len(header)}; {advice}{'or ' if advice else ''}name the line of the header with --header_row"
             )
         yield number, dict(zip(header, fields))
 
@@ -335,20 +348,20 @@ def _read_records(table: Table, columns: Sequence[str] | None) -> Numbered:
 # Excel
 
 
-def _sheet_records(table: Table, most: int | None) -> Iterator[Record]:
-    """Yield the header and every row below it, blank ones too, from the first column that the header names.
+def _sheet_records(table: Table, cells: Any) -> Iterator[Record]:
+    """Yield the header and every row below it, blank ones too, from the first column of the header or the first row.
 
     Numbers and dates become strings, as in a CSV file; formulas their results.
     """
-    start = columns = 0
-    for line, cells in enumerate(_cells(table, most).itertuples(index=False), table.header_line):
-        fields = [_as_text(cell) for cell in cells]
+    rows = enumerate(([_as_text(cell) for cell in row] for row in cells.itertuples(index=False)), table.header_line)
+    filled = dropwhile(lambda row: not any(row[1]), rows)
+    first = list(islice(filled, 2))
+    start = next((place for place, column in enumerate(zip(*(fields for _, fields in first))) if any(column)), 0)
+    columns = 0
+    for line, fields in chain(first, filled):
         while len(fields) > columns and not fields[-1]:
             fields.pop()
-        if not columns and not fields:
-            continue
-        if not columns:
-            start, columns = next(place for place, name in enumerate(fields) if name), len(fields)
+        columns = columns or len(fields)
         yield Record(f"(line {line} of the sheet)", fields if any(fields[:start]) else fields[start:])
 
 
@@ -366,13 +379,23 @@ def _cells(table: Table, most: int | None) -> Any:
                 names = ", ".join(map(repr, book.sheet_names))
                 raise DataError(f"{path}: no sheet {sheet!r}; its sheets: {names} (--sheet)")
             how: Any = {"header": None, "dtype": object, "na_filter": False, "skiprows": table.header_line - 1}
-            return book.parse(sheet or 0, nrows=most, **how)
+            cells = book.parse(sheet or 0, nrows=most, **how)
+            cells.attrs["sheets"] = book.sheet_names
+            return cells
     except ImportError:
         raise DataError(f"{path}: Excel files need openpyxl: pip install 'modeling-scratch[excel]'") from None
     except (DataError, PermissionError):
         raise
     except Exception as error:  # of an archive, of XML and of openpyxl: of many types
         raise DataError(f"{path}: damaged or not an Excel workbook: {one_line(error)}; save it again") from error
+
+
+def _sheet(table: Table) -> Table:
+    """Return a workbook with a note on its other sheets."""
+    first, *others = _cells(table, most=1).attrs["sheets"]
+    listed = ", ".join(map(repr, others))
+    note = f"{table.path.name}: the first sheet, {first!r}, is read; its other sheets are {listed} (--sheet)"
+    return replace(table, notes=(note,) if others and table.form.sheet is None else ())
 
 
 class SheetText(str):
@@ -400,7 +423,7 @@ def _check_parts(path: Path) -> None:
 
 
 def _read_json(table: Table, columns: Sequence[str] | None) -> Numbered:
-    """Read one document: a list of objects, {"data": such a list}, or columns, as pandas writes them by default.
+    """Read one document: a list of objects, {"data": such a list}, or a table as pandas writes it.
 
     A file of several documents, or of one object, has an object a line.
     """
@@ -414,17 +437,26 @@ def _read_json(table: Table, columns: Sequence[str] | None) -> Numbered:
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path}: invalid JSON: {error}") from error
     if isinstance(document, dict):
-        document = document["data"] if isinstance(document.get("data"), list) else _rows_of_columns(document)
+        document = _rows_of_document(document)
     return ((number, values) for number, (_, values) in enumerate(objects(document, str(path)), 1))
 
 
-def _rows_of_columns(document: dict[str, Any]) -> Any:
-    """Return the rows of {"text": {"0": "first", "1": "second"}, ...}; of any other object, itself as a row."""
-    first = next(iter(document.values()), None)
-    is_table = isinstance(first, dict) and first and all(each.isdecimal() for each in first)
-    if not is_table or any(not isinstance(each, dict) or each.keys() != first.keys() for each in document.values()):
+def _rows_of_document(document: dict[str, Any]) -> Any:
+    """Return the rows of {"data": rows}, and of what pandas writes of columns, of an index, and of both apart.
+
+    Any other object is itself a row.
+    """
+    names, rows = document.get("columns"), document.get("data")
+    if isinstance(rows, list):
+        is_apart = isinstance(names, list) and all(isinstance(row, list) for row in rows)
+        return [dict(zip(names, row)) for row in rows] if is_apart else rows
+    inner = list(document.values())
+    keys = inner[0].keys() if inner and isinstance(inner[0], dict) else ()
+    if not keys or any(not isinstance(each, dict) or each.keys() != keys for each in inner):
         return [document]
-    return [{name: column[index] for name, column in document.items()} for index in first]
+    if all(map(str.isdecimal, keys)):
+        return [{name: column[index] for name, column in document.items()} for index in keys]
+    return inner if all(map(str.isdecimal, document)) else [document]
 
 
 def objects(values: Any, where: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -520,15 +552,22 @@ def refuse_links_out(folder: Path, paths: Iterable[Path]) -> None:
 
 
 def is_review_folder(path: Path) -> bool:
-    """Return whether `path` is a split of unpacked aclImdb: a folder with neg/ and pos/."""
-    return all((path / label).is_dir() for label in REVIEW_FOLDERS)
+    """Return whether `path` has a folder of .txt files for each of at least two labels, as unpacked aclImdb has."""
+    return len(_label_folders(path)) > 1
+
+
+def _label_folders(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return []
+    folders = (each for each in sorted(path.iterdir()) if each.is_dir() and each.name != UNLABELLED_FOLDER)
+    return [each for each in folders if next(each.glob("*.txt"), None)]
 
 
 def files_in(path: Path) -> list[Path]:
-    """Return the files that `read_rows` reads, in this order: the file itself, or those of a folder of reviews."""
+    """Return the files that `read_rows` reads, in this order: the file itself, or those of the folders of labels."""
     if not is_review_folder(path):
         return [path]
-    return [file for label in REVIEW_FOLDERS for file in sorted((path / label).glob("*.txt"))]
+    return [file for folder in _label_folders(path) for file in sorted(folder.glob("*.txt"))]
 
 
 READERS: dict[str, Callable[[Table, Sequence[str] | None], Numbered]] = {

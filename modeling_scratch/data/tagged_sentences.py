@@ -147,7 +147,7 @@ def conll_rows(path: Path, form: TableForm) -> Iterator[Row]:
 def words_column(path: Path, form: TableForm) -> str | None:
     """Return the column with a list of words a row, of CoNLL or a table without a column "text"; None without one."""
     first = next(_rows_of_words(path, form), None)
-    names = (*WORD_NAMES, "0") if first and "text" not in first.values else ()
+    names = (*WORD_NAMES, _words_of_conll(first)) if first and "text" not in first.values else ()
     return next((name for name in names if first and isinstance(first.values.get(name), list | tuple)), None)
 
 
@@ -178,7 +178,7 @@ def _choose_columns(first: Row, arguments: "TaggedDataArguments") -> tuple[str, 
     names = [name for name in first.values if name != LINES]
     numbers = dict(zip(map(str, range(-len(names), len(names))), names * 2)) if LINES in first.values else {}
     chosen = []
-    for kind, usual, end in (("word", WORD_NAMES, "0"), ("label", LABEL_NAMES, "-1")):
+    for kind, usual, end in (("word", WORD_NAMES, _words_of_conll(first)), ("label", LABEL_NAMES, "-1")):
         given = getattr(arguments, f"{kind}_column")
         found = [name for name in usual if name in names]
         if len(found) > 1 and not given:
@@ -201,6 +201,13 @@ def _sentence(row: Row, word_column: str, label_column: str, class_names: Sequen
         raise DataError(f"{row.where}: {len(words)} words, but {len(labels)} labels")
     lines = row.values.get(LINES, ())
     return Sentence(words, labels, row.where.rpartition(", line ")[0] if lines else row.where, tuple(lines))
+
+
+def _words_of_conll(row: Row) -> str:
+    """Return the column of the words of CoNLL: the first, or the second if the first numbers them."""
+    first = list(row.values.get("0", ()))
+    numbers = (list(map(str, range(start, start + len(first)))) for start in (0, 1))
+    return "1" if len(first) > 1 and first in numbers else "0"
 
 
 def _strings(row: Row, column: str, names: Sequence[str] | None = None) -> tuple[str, ...]:
@@ -338,6 +345,8 @@ def load_tagged(arguments: TaggedDataArguments) -> TaggedData:
     counts = _check_labels(splits["train"])
     if is_bio := _are_mostly_entities(counts):
         splits = {split: _bio(split, rows, notes) for split, rows in splits.items()}
+    elif {OUTSIDE, OUTSIDE.lower()} & counts.keys() or all(map(str.isdecimal, counts)):
+        notes.append("the labels are classes of words; those of entities would be O, and B- or I- with a type")
     text_of = attrgetter("text")
     splits = complete_splits(splits, missing_splits(splits), text_of, arguments, "sentences", notes)
     splits = sampled(splits, arguments, "sentences", notes)

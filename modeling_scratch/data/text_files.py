@@ -1,6 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Open text files, plain or compressed (.gz, or .zip with one file in it), and decode their lines in bounded memory."""
 
+import codecs
 import gzip
 import io
 import zipfile
@@ -17,6 +18,7 @@ from ..utils.files import check_regular
 CONLL = (".conll", ".conllu", ".bio", ".iob", ".iob2")
 TEXT_FORMATS = (".csv", ".tsv", ".jsonl", ".json", ".txt", *CONLL)
 COMPRESSIONS = (".gz", ".zip")
+OTHER_NAMES = {".ndjson": ".jsonl", ".tab": ".tsv"}  # of formats
 MAX_CHARACTERS = 40_000_000  # of a line; a longer one would exhaust memory
 # Of a text. Python's default of 131,072 rejects long documents. Without a limit, an unclosed quote exhausts memory.
 MAX_FIELD_CHARACTERS = 10_000_000
@@ -25,8 +27,11 @@ MAX_RATIO = 300  # above FREE_BYTES: limit of decompressed to on-disk size; text
 OTHER_BYTES = {
     b"PAR1": "a Parquet file", b"PK\x03\x04": "a workbook or a zip archive", b"\x1f\x8b": "a gzip archive",
     b"%PDF": "a PDF document", b"\x89PNG": "a picture", b"\xff\xd8\xff": "a picture", b"GIF8": "a picture",
-    b"\xd0\xcf\x11\xe0": "a file of old Office versions",
+    b"\xd0\xcf\x11\xe0": "a file of old Office versions", b"ARROW1": "a Feather file", b"BZh": "a bzip2 archive",
+    b"\xfd7zXZ": "an xz archive", b"SQLite format 3": "a database", b"<!DOCTYPE": "a web page", b"<html": "a web page",
+    b"version https://git-lfs": "a pointer of Git LFS to a file that was not downloaded",
 }  # fmt: skip
+UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # byte order marks
 DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile, RuntimeError, NotImplementedError)
 
 
@@ -37,7 +42,7 @@ def format_of(path: Path) -> str:
     """
     suffix, inner = path.suffix.lower(), Path(path.stem).suffix.lower()
     if suffix not in COMPRESSIONS:
-        return suffix
+        return OTHER_NAMES.get(suffix, suffix)
     if suffix == ".zip" and inner not in TEXT_FORMATS and path.is_file():
         with suppress(DataError, OSError):
             inner = Path(_only_member(path).filename).suffix.lower()
@@ -50,8 +55,8 @@ def unknown_format(path: Path, formats: Iterable[str]) -> DataError:
         _only_member(path)
     if path.suffix.lower() == ".xls":
         return DataError(f"{path}: the format of old Excel versions; save it as .xlsx")
-    compressed = "; text formats may end in .gz or .zip, too"
-    return DataError(f"{path}: unknown format; supported suffixes: {', '.join(formats)}{compressed}")
+    advice = "text formats may end in .gz or .zip, too; name a table of text .csv, whatever its delimiter"
+    return DataError(f"{path}: unknown format; supported suffixes: {', '.join(formats)}; {advice}")
 
 
 @contextmanager
@@ -80,7 +85,7 @@ def check_readable(path: Path) -> None:
     if not path.exists():
         raise DataError(f"{path}: file not found")
     if path.is_dir():
-        raise DataError(f"{path}: a folder; name a file, or the folder of a data set by --data_dir")
+        raise DataError(f"{path}: a folder, and not a file; name a file in it (training takes a folder by --data_dir)")
     check_regular(path)
 
 
@@ -104,7 +109,7 @@ def _only_member(path: Path) -> zipfile.ZipInfo:
     except DAMAGE as error:
         raise _damaged(path, error) from error
     if len(found) != 1:
-        raise DataError(f"{path}: contains {len(found):,} files; a compressed text is an archive of one file")
+        raise DataError(f"{path}: contains {len(found):,} files; unpack it, and name one, or their folder")
     if Path(found[0].filename).suffix.lower() not in TEXT_FORMATS:
         raise DataError(f"{path}: contains {quoted(found[0].filename)}, not a text file ({', '.join(TEXT_FORMATS)})")
     return found[0]
@@ -131,6 +136,11 @@ def refuse_other_bytes(handle: Any, path: Path) -> None:
         raise DataError(f"{path}: the bytes are those of {found}, and not of a text; rename it, or name the text file")
 
 
+def _encoding_of(handle: Any) -> str:
+    """Return the encoding that a byte order mark tells, or UTF-8, with such a mark or without it."""
+    return "utf-16" if hasattr(handle, "peek") and handle.peek(2).startswith(UTF16) else "utf-8-sig"
+
+
 def text_lines(
     handle: IO[bytes],
     where: str,
@@ -138,12 +148,13 @@ def text_lines(
     newline: str | None = "\n",
     longest: int = MAX_CHARACTERS,
 ) -> Iterator[str]:
-    """Yield the decoded lines with their ends. encoding: by default UTF-8, with or without a byte order mark.
+    """Yield the decoded lines with their ends. encoding: by default UTF-8, or UTF-16 with a byte order mark.
 
     newline: as in `open`; "" ends lines at a lone carriage return, too. longest: in characters, without the end. Raises
     `DataError` that names the line, and the character in it, that cannot be decoded.
     """
-    text = io.TextIOWrapper(handle, encoding or "utf-8-sig", "surrogateescape", newline)
+    codec = encoding or _encoding_of(handle)
+    text = io.TextIOWrapper(handle, codec, "surrogateescape", newline)
     number = 0
     try:
         for number, line in enumerate(iter(partial(text.readline, longest + len("\r\n")), ""), 1):
@@ -153,19 +164,17 @@ def text_lines(
                 line.encode()  # not possible for bytes that could not be decoded, which became surrogates
             yield line
     except UnicodeEncodeError as error:
-        starts_as_utf16 = number == 1 and error.object.startswith(("\udcff\udcfe", "\udcfe\udcff"))
-        raise _undecodable(f"{where}, line {number}, character {error.start}", encoding, starts_as_utf16) from None
+        raise _undecodable(f"{where}, line {number}, character {error.start}", encoding) from None
     except UnicodeError:  # of encodings that have no surrogates for some bytes
-        raise _undecodable(where, encoding) from None
+        raise _undecodable(where, codec) from None
     finally:
         text.detach()  # whose handle others close
 
 
-def _undecodable(place: str, encoding: str | None, starts_as_utf16: bool = False) -> DataError:
+def _undecodable(place: str, encoding: str | None) -> DataError:
     if encoding:
         return DataError(f"{place}: not valid {encoding}; give another --encoding, or none for UTF-8")
-    other = "utf-16" if starts_as_utf16 else "cp1252"
     return DataError(
-        f"{place}: not valid UTF-8; if the encoding is {other}, convert it: iconv -f {other} -t utf-8, or add "
-        f"--encoding {other} where the command has this option"
+        f"{place}: not valid UTF-8; if the encoding is cp1252, convert it: iconv -f cp1252 -t utf-8, or add "
+        "--encoding cp1252 where the command has this option"
     )

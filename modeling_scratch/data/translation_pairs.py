@@ -18,6 +18,7 @@ from .splits import SPLIT_NAMES, FileSource, Source, SplitArguments, open_splits
 from .tables import FOUND, HEADED, READERS, Row, TableArguments, TableForm, Values, select
 from .text_files import format_of
 
+USUAL_NAMES = ("source", "target")
 NESTED = "translation"  # the Hub's parallel corpora store {"en": ..., "de": ...} in this column
 END = re.compile(r"[.!?…。！？]\s*$")  # of a sentence
 THREE_WORDS = re.compile(r"\S+\s+\S+\s+\S")
@@ -217,6 +218,7 @@ def _choose_columns(
         columns = arguments.source_column, arguments.target_column
         select(dict.fromkeys(names), columns, str(source))
         return columns
+    names = [*USUAL_NAMES] if {*USUAL_NAMES} <= {*names} else names
     if len(names) != 2:
         listed = ", ".join(names)
         raise DataError(f"{source}: ambiguous columns {listed}; choose with --source_column and --target_column")

@@ -15,7 +15,7 @@ from ..data.labels import is_imbalanced
 from ..data.text_files import MAX_FIELD_CHARACTERS
 from ..data.text_pairs import from_fields
 from ..run.layout import EVALUATION, MISCLASSIFIED, PREDICTIONS, RECORD
-from ..utils.errors import DataError
+from ..utils.errors import DataError, counted
 from ..utils.files import check_output, read_json, write_json
 from ..utils.markdown import escaped, excerpt, table
 from ..utils.options import REQUIRED, option
@@ -368,7 +368,9 @@ def _disagreements_text(disagreements: Sequence[Mapping[str, Any]], show: int) -
     if not disagreements:
         return "The runs give the same answer to every text."
     are_numbers = isinstance(disagreements[0]["label"], float)
-    heading = f"The runs disagree on {len(disagreements):,} texts" + (", most on the first" if are_numbers else "")
+    heading = f"The runs disagree on {counted(len(disagreements), 'text')}" + (
+        ", most on the first" if are_numbers else ""
+    )
     heading += f". The first {show:,}:" if 0 < show < len(disagreements) else ":" if show else "."
     if not show:
         return heading

@@ -65,6 +65,7 @@ def test_the_size_of_a_file_is_bounded(tmp_path: Path, capsys: pytest.CaptureFix
 def test_a_review_may_not_be_a_pipe(tmp_path: Path) -> None:
     for name in ("neg", "pos"):
         (tmp_path / name).mkdir()
+        (tmp_path / name / "2.txt").touch()
     os.mkfifo(tmp_path / "neg" / "1.txt")
     with pytest.raises(DataError, match=r"1\.txt: not a regular file"):
         list(read_rows(tmp_path))

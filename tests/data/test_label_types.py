@@ -36,6 +36,8 @@ def file_of(folder: Path, suffix: str, labels: list) -> None:
         (".parquet", [1.0, 2.0] * 6, {}, "single_label_classification"),
         (".csv", ["1", "2"] * 6, {"problem_type": "regression"}, "regression"),
         (".csv", ["a|b", "c"] * 6, {}, "single_label_classification"),
+        (".csv", [str(labels) for labels in SETS], {}, "multi_label_classification"),  # as pandas writes lists
+        (".csv", ["[0 1]", "[1. 1.]"] * 6, {}, "multi_label_classification"),
     ],
 )
 def test_the_labels_tell_the_problem_type(

@@ -48,6 +48,15 @@ def test_columns_are_chosen_by_index(tmp_path: Path) -> None:
         data = load(write_conll(tmp_path / "train.conll", 30, 0), word_column="0", label_column=label)
         assert data.label_names == ["ADP", "DET", "PUNCT", "X"]
         assert not data.are_entities
+    numbered = [f"{number} {word} {label}" for number, (word, label) in enumerate(zip(WORDS, LABELS), 1)]
+    assert read(tmp_path / "numbered.conll", "\n".join(numbered)).splits["test"][0].words == tuple(WORDS)
+
+
+@pytest.mark.parametrize("labels", [["PER", "PER", *"OOOO"], ["b-PER", *"oooLo"], list("122300")])
+def test_what_is_read_as_classes_and_may_be_entities_is_told(tmp_path: Path, labels: list[str]) -> None:
+    assert any(
+        "the labels are classes of words" in note for note in read(tmp_path / "a.txt", conll(WORDS, labels)).notes
+    )
 
 
 def test_all_formats_give_the_same_sentences(tmp_path: Path) -> None:

@@ -30,6 +30,15 @@ CLASSES = ["bad", "good", "fair"] * 4
         ({"title": TEXTS[::-1], "Review": TEXTS, "Sentiment": CLASSES}, ("Review", "Sentiment")),
         ({"words": CLASSES, "label": [0, 1, 2] * 4}, ("words", "label")),
         ({"phrase": TEXTS, "stars": [1.5, 2.5, 3.0] * 4}, ("phrase", "stars")),
+        (
+            {
+                "day": [f"2024-01-{row + 10}" for row in range(12)],
+                "key": [f"{row:x}-a" for row in range(12)],
+                "phrase": TEXTS,
+                "tone": CLASSES,
+            },
+            ("phrase", "tone"),
+        ),
     ],
 )
 def test_columns_are_found_where_they_are_plain(tmp_path: Path, suffix: str, columns: dict, found: tuple) -> None:
@@ -54,6 +63,7 @@ PLAIN = {"text": TEXTS, "label": CLASSES}
         ({"text": TEXTS, "coarse": CLASSES, "fine": CLASSES}, {}, ["'coarse' or 'fine'", "--label_column"]),
         ({"text": TEXTS}, {}, ["'text'", "label", "--label_column"]),
         ({"id": list(range(12)), "label": CLASSES}, {}, ["'id', 'label'", "text", "--text_column"]),
+        ({"text": TEXTS, "meta": [{"tone": "good"}] * 12}, {}, ["'meta' has objects or lists", "json_normalize"]),
         (PLAIN, {"label_column": "labels"}, ["no column 'labels'", "did you mean 'label'"]),
         (PLAIN, {"text_column": "label", "label_column": "label"}, ["'label' cannot be both"]),
     ],
@@ -164,7 +174,7 @@ ONE_CLASS = {"problem_type": "single_label_classification"}
 def test_labels_that_are_no_classes_are_refused(tmp_path: Path, labels: list, arguments: dict, pieces: list) -> None:
     write(tmp_path / "train.jsonl", {"text": [f"t{row}" for row in range(len(labels))], "label": labels})
     with fault(*pieces):
-        load(tmp_path, label_column="label", **arguments)
+        load(tmp_path, **arguments)
 
 
 @pytest.mark.parametrize("value", [7, True, ["a", "list"]])

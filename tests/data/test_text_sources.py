@@ -62,9 +62,26 @@ def test_unpacked_imdb_is_read_in_one_order_everywhere(tmp_path: Path) -> None:
     assert data.label_names == ["neg", "pos"]
     assert data.splits["test"].to_dict() == {"text": texts["test"], "label": [0, 0, 0, 1, 1, 1]}
     assert sorted([*data.splits["train"]["text"], *data.splits["validation"]["text"]]) == sorted(texts["train"])
+    assert sum(load(tmp_path / "train", validation_fraction=0.2).splits.num_rows.values()) == 6  # without splits
     (tmp_path / "train" / "pos" / "1_7.txt").write_bytes(b"caf\xe9")
     with fault(str(tmp_path / "train" / "pos" / "1_7.txt"), "character 3", "--encoding cp1252"):
         load(tmp_path)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_column_of_splits_divides_a_table(tmp_path: Path, suffix: str) -> None:
+    names = ["Train"] * 30 + ["dev"] * 6 + ["TEST"] * 4
+    path = write(tmp_path / f"all{suffix}", {**reviews(40), "fold": names})
+    data = load_splits(DataArguments(train_file=str(path)))
+    assert {split: rows["text"][0] for split, rows in data.splits.items()} == {
+        "train": "review number 0", "validation": "review number 30", "test": "review number 36",
+    }  # fmt: skip
+    assert data.places["test"][0] == f"all{suffix}, row 37"
+    assert any("column 'fold' divides the rows into train, validation, test" in note for note in data.notes)
+    path = write(tmp_path / "some.csv", {**reviews(40), "split": ["train"] * 30 + ["unlabelled"] * 10})
+    assert (
+        "column 'split' divides no rows, as 'unlabelled'" in load_splits(DataArguments(train_file=str(path))).describe()
+    )
 
 
 def test_files_can_be_named_one_by_one(tmp_path: Path) -> None:
@@ -94,6 +111,17 @@ def test_a_dataset_of_the_hub_is_loaded(tmp_path: Path, monkeypatch: pytest.Monk
     assert {ignored, "test: not used, as it has no labels"} <= set(data.notes)
     with fault("no column 'sentense'", "did you mean 'sentence'"):
         load_splits(DataArguments(dataset_name=str(repository), text_column="sentense"))
+
+
+def test_a_saved_dataset_is_loaded(tmp_path: Path) -> None:
+    saved = datasets.Dataset.from_dict(reviews(40)).train_test_split(0.2, seed=0)
+    saved.save_to_disk(str(tmp_path / "splits"))
+    saved["train"].save_to_disk(str(tmp_path / "one"))
+    assert load(tmp_path / "splits").splits["test"]["text"] == saved["test"]["text"]
+    assert sum(load(tmp_path / "one").splits.num_rows.values()) == 32
+    (tmp_path / "one" / "dataset_info.json").write_text("[")
+    with fault(str(tmp_path / "one"), "damaged, or not a data set"):
+        load(tmp_path / "one")
 
 
 def test_without_network_the_way_out_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

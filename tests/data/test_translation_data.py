@@ -32,6 +32,8 @@ def test_reads_two_columns_of_any_table(tmp_path: Path, suffix: str) -> None:
     data = load(data_dir=str(tmp_path), source_column="de", target_column="en")
     assert data.splits == {split: [(de, en) for en, de in PAIRS] for split in ("train", "validation", "test")}
     assert (data.sources("test"), data.targets("test")) == (DE, EN)
+    path = write(tmp_path / f"pairs{suffix}", {"id": list(range(40)), "target": DE, "source": EN})
+    assert load(train_file=[str(path)]).columns == ("source", "target")
 
 
 def test_reads_the_nested_column_of_the_hubs_parallel_sets(tmp_path: Path) -> None:

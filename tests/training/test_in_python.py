@@ -132,6 +132,7 @@ def test_errors_are_exceptions_of_one_line(tables: dict[str, pd.DataFrame], tmp_
         ({"train": table, "val": table, "valid": table}, {}, "validation split"),
         (table[:0], {}, "data has no rows"),
         (pd.DataFrame({"text": ["a", "b"], "label": [1, "x"]}), {}, "several types"),
+        (pd.DataFrame([["a", "b", 1]], columns=["text", "text", "label"]), {}, "duplicate column names: 'text'"),
         (table, {"label_map": {"nope": "0"}}, "no row has the label 'nope'"),
         (table, {"max_steps": 1.5}, "max_steps: invalid int value: 1.5"),
         (table, {"tokenizer_kind": "letters"}, "tokenizer_kind: invalid choice: 'letters'"),
