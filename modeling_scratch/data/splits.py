@@ -2,11 +2,11 @@
 """Find the train, validation and test splits in a folder's files or in a data set on the Hub."""
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -146,6 +146,7 @@ class SplitArguments:
     validation_fraction: float = option(0.1, "The fraction of train to hold out for each missing split.")
     split_seed: int = option(0, "The seed of held-out splits and of samples.")
     max_file_size: float = option(MAX_FILE_SIZE, MAX_FILE_SIZE_HELP)
+    tables: ClassVar[Mapping[str, "Source"]] = {}  # by split, in place of files: those of a call from Python
 
     def __post_init__(self) -> None:
         self.check()
@@ -350,11 +351,13 @@ def open_splits(
     suffixes: Collection[str] = tuple(READERS),
     opened: Collection[str] = SPLITS,
     streaming: bool = False,
-) -> tuple[dict[str, Source], list[str]]:
+) -> tuple[Mapping[str, Source], list[str]]:
     """Return the splits that the arguments of a data set select, and notes on ignored files or splits, and on tables.
 
     suffixes: of the formats. opened: the splits to return; files of others are not opened.
     """
+    if arguments.tables:
+        return arguments.tables, []
     if arguments.dataset_name:
         return open_hub(arguments.dataset_name, arguments.dataset_config_name, streaming)
     files, notes = arguments.files, list[str]()
