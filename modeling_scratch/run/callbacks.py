@@ -35,8 +35,6 @@ class EarlyStopping(TrainerCallback):
         self.patience = patience
 
     def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
-        if not args.load_best_model_at_end:
-            raise DataError("--early_stopping_patience requires checkpoints chosen on validation")
         self._check(args, state, control)
 
     def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: object) -> None:

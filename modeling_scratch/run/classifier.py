@@ -22,12 +22,13 @@ from ..sharing.run_record import DEFAULTS
 from ..tasks.base import Report, Task, Training
 from ..utils.errors import DataError
 from ..utils.terminal import told
+from .arguments import choose_epoch
 from .defaults import choose, complete, known_defaults, settings_text
 from .life_cycle import Run, rehearse
 from .problem_types import check_options
 from .run_folder import alone
 from .self_pretraining import SelfPretrainingArguments, check_combination, corpus_of, discarded, open_run, pretrain
-from .train import carry_out, choose_epoch, make_trainer, prepared, read, search_arguments, tokenizer_of
+from .train import carry_out, make_trainer, prepared, read, search_arguments, tokenizer_of
 
 SAMPLE = 64  # texts of each split, in the rehearsal
 ENOUGH_TEXTS = 20_000  # labelled ones; with fewer, a checkpoint helps most
@@ -59,7 +60,7 @@ def train_classifier(task: Task, model: Any, data_arguments: Any, options: Any, 
     if run.groups["training"].search_trials:
         print(search_arguments(task, run, data))
         return
-    choose_epoch(task, run, data)
+    choose_epoch(task, run.groups["training"], data)
     with told("training the baselines"):
         baselines = train_baselines(task, run, data)
     stages = [stage() for stage in run.stages]

@@ -16,10 +16,9 @@ from ..report.run_tables import score_splits
 from ..tasks import named
 from ..tasks.base import Task, Training
 from ..utils.command_line import run_program
-from ..utils.errors import DataError
 from ..utils.markdown import as_python, excerpt
 from ..utils.terminal import told
-from .arguments import checking_arguments, choose_epoch_on_validation, inputs_of
+from .arguments import checking_arguments, choose_epoch, inputs_of
 from .life_cycle import Run, pipeline_call, summary
 from .pushing import share
 from .run_folder import alone, delete_set_aside
@@ -45,11 +44,10 @@ def train(task: Task, *options: Any) -> None:
     """Run a training. Input errors are raised before it starts. options: those of `task.arguments`."""
     model, data_arguments, arguments = options
     task.check(*options)
-    check_score(task, arguments)
     inputs = inputs_of(model, data_arguments)
     run = Run.open(f"scripts/{task.program}.py", model, data_arguments, arguments, inputs)
     data = read(task, run)
-    choose_epoch(task, run, data)
+    choose_epoch(task, arguments, data)
     carry_out(task, run, data, tokenizer_of(task, run, data))
 
 
@@ -57,13 +55,6 @@ def tokenizer_of(task: Task, run: Run, data: Any) -> Any:
     """Build the tokenizer of a run."""
     with told("building the tokenizer"):
         return task.build_tokenizer(run.options, data, run.checkpoint)
-
-
-def check_score(task: Task, arguments: Any) -> None:
-    """Raise `DataError` for a score to choose by that no evaluation of the task has."""
-    name = arguments.metric_for_best_model if arguments.names_best_metric and task.scores else None
-    if name and name.removeprefix("eval_") not in ("loss", *task.scores):
-        raise DataError(f"--metric_for_best_model {name}: the choices are loss, {', '.join(task.scores)}")
 
 
 def carry_out(
@@ -83,13 +74,6 @@ def read(task: Task, run: Run) -> Any:
         described = data.describe()
     print(described)
     return data
-
-
-def choose_epoch(task: Task, run: Run, data: Any) -> None:
-    """Decide by which score of validation the epoch is chosen, if it is. Raises `DataError` if it cannot be."""
-    arguments = run.groups["training"]
-    if best_by := task.best(data, arguments):
-        choose_epoch_on_validation(arguments, data, best_by)
 
 
 def prepared(task: Task, options: Any, arguments: Any, data: Any, tokenizer: Any) -> Training:
@@ -116,7 +100,7 @@ def start(task: Task, run: Run, data: Any, tokenizer: Any) -> tuple[Training, Ru
 
 def fit(task: Task, run: Run, data: Any, tokenizer: Any) -> Any:
     """Train and save the model of a run, without its report, and return the trainer."""
-    choose_epoch(task, run, data)
+    choose_epoch(task, run.groups["training"], data)
     _, trainer = start(task, run, data, tokenizer)
     run.train(trainer)
     return trainer
@@ -157,7 +141,7 @@ def search_arguments(task: Task, run: Run, data: Any) -> str:
         return trainer.evaluate()
 
     run.start(trainer_of({}), data.notes, labels=data.label_names)
-    metric, _ = task.best(data, arguments) or ("loss", False)
+    metric, _ = task.best(data, arguments)
     report = search(arguments, options.config_overrides, metric, attempt)
     delete_set_aside(run.folder)
     return report

@@ -113,7 +113,8 @@ class Task:
 
     arguments: ClassVar[tuple[type, ...]]
     scores: ClassVar[tuple[str, ...]] = ()
-    best_by: ClassVar[tuple[str, bool] | None] = ("f1", True)
+    best_by: ClassVar[tuple[str, bool]] = ("f1", True)
+    keeps_best: ClassVar[bool] = True
     predicts: ClassVar[bool] = True
     evaluates: ClassVar[tuple[str, ...]] = ("test",)
     curve: ClassVar[Curve] = Curve("loss (nats)", "eval_loss", "loss")
@@ -147,7 +148,11 @@ class Task:
         """Return a split as token ids and labels."""
         raise NotImplementedError
 
-    def best(self, data: Any, arguments: Any) -> tuple[str, bool] | None:
+    def score_names(self, data: Any) -> Sequence[str]:
+        """Return `scores`, which can depend on the data."""
+        return self.scores
+
+    def best(self, data: Any, arguments: Any) -> tuple[str, bool]:
         """Return `best_by`, which can depend on the data."""
         return self.best_by
 
@@ -173,7 +178,7 @@ class Task:
     def evaluate(self, training: Training, split: str, predicted: Any) -> dict[str, Any]:
         """Return evaluation.json: split, headline, scores, those of baselines with their names, notes and examples."""
         scores = {**self.metrics(training, split)(predicted), "baselines": self.baselines(training, split)}
-        decisive, _ = self.best(training.data, training.arguments) or ("loss", False)
+        decisive, _ = self.best(training.data, training.arguments)
         about = {"split": split, self.card.unit: len(training.data.splits[split])}
         return {**about, "headline": headline(scores, decisive, decisive), **scores, "notes": [], "examples": []}
 

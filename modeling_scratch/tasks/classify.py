@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Give texts, or pairs of texts, one of several labels, any number of them, or a number."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any
 
@@ -63,6 +63,9 @@ class Classifying(Task):
             raise DataError(f"{split}: the tokenizer cannot read the texts: {one_line(error)}") from error
         notes = [f"{split}: truncated {counted(cut, 'text')} to {limit} tokens (--max_length)"] if cut else []
         return Encoded(columns.add_column("label", rows["label"][:]), [], notes=notes)
+
+    def score_names(self, data: ReviewData) -> Sequence[str]:
+        return PROBLEMS[data.problem_type].metrics(data.label_names).names
 
     def trainer(self, training: Training) -> dict[str, Any]:
         options = trainer_options(training.data, training.arguments, training.model)

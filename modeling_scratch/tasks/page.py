@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from ..inference.arguments import PredictArguments
 from ..inference.generation import SearchArguments, load_generator
 from ..inference.text_generators import TextGenerator
+from ..pipelines import DEFAULT_NEW_TOKENS
 from ..utils.errors import DataError
 from .requests import Inputs
 
@@ -142,5 +143,5 @@ def slider(label: str, low: float, high: float, value: float, step: float) -> Co
     return "Slider", {"label": label, "minimum": low, "maximum": high, "value": value, "step": step}
 
 
-def length_slider(tokens: int) -> Component:
+def length_slider(tokens: int = DEFAULT_NEW_TOKENS) -> Component:
     return slider("At most so many new tokens", 1, max(MOST_TOKENS, tokens), tokens, 1)
