@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -146,7 +146,6 @@ class SplitArguments:
     validation_fraction: float = option(0.1, "The fraction of train to hold out for each missing split.")
     split_seed: int = option(0, "The seed of held-out splits and of samples.")
     max_file_size: float = option(MAX_FILE_SIZE, MAX_FILE_SIZE_HELP)
-    tables: ClassVar[Mapping[str, "Source"]] = {}  # by split, in place of files: those of a call from Python
 
     def __post_init__(self) -> None:
         self.check()
@@ -356,8 +355,8 @@ def open_splits(
 
     suffixes: of the formats. opened: the splits to return; files of others are not opened.
     """
-    if arguments.tables:
-        return arguments.tables, []
+    if tables := getattr(arguments, "tables", None):  # of a call from Python
+        return tables, []
     if arguments.dataset_name:
         return open_hub(arguments.dataset_name, arguments.dataset_config_name, streaming)
     files, notes = arguments.files, list[str]()

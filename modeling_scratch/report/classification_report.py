@@ -1,20 +1,26 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The reports of classifiers by problem type: one class, several classes, or a number for each text."""
+"""The reports of classifiers: scores beside those of linear baselines on the same texts, written once.
 
-from abc import abstractmethod
+There is one for each problem type: one class, several classes, or a number for each text.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+from transformers import Trainer
+from transformers.trainer_utils import PredictionOutput
 
 from ..data.labelled_texts import ReviewData
 from ..run.layout import CONFUSION_MATRIX, SCATTER
-from ..tasks.base import Curve
-from ..utils.errors import quoted
+from ..tasks.base import Curve, Report
+from ..utils.errors import DataError, quoted
 from ..utils.markdown import excerpt
 from .baselines import BaselineResult, one_versus_rest, ridge, run_baselines
 from .calibration import Calibration, calibration_scores
-from .classifier_report import ClassifierReport, baseline_row
+from .classification_card import comparison_of, scores_text
 from .metrics import (
     CLASS_SETS,
     NUMBER,
@@ -36,10 +42,96 @@ from .quoted_texts import (
     misclassified_text,
     save_misclassified,
 )
+from .report_files import evaluated_split, model_notes
+from .saved_baseline import keep_linear
 from .significance import share_interval, with_intervals
 from .verdicts import MODEL, by_accuracy, by_macro_f1, by_score, has_one_answer, only_answer_headline
 
 EXAMPLES_OF_CLASS, EXAMPLES = 2, 6  # quoted texts of each class; of reports without classes
+
+
+class ClassifierReport(ABC):
+    """Compares predictions with those of linear models on the test split, or on validation if there is none."""
+
+    problem_type: ClassVar[str]
+    curve: ClassVar[Curve]
+    metrics: ClassificationMetrics | ScoreMetrics  # the compute_metrics of Trainer
+
+    def __init__(self, data: ReviewData, seed: int, is_weighted: bool = False) -> None:
+        """Train the baselines. is_weighted: whether training, and so they, weight the classes."""
+        self.data, self.split, self.is_weighted = data, evaluated_split(data.splits), is_weighted
+        self.texts, self.labels = data.texts(self.split), data.labels(self.split)
+        self.train_labels, self.baselines = data.labels("train"), list[BaselineResult]()
+        try:
+            self.baselines = self.train_baselines(data.texts("train"), seed)
+        except ValueError as error:
+            raise DataError(f"the baseline cannot be trained: {error}{self.numbered_classes}") from error
+
+    @abstractmethod
+    def train_baselines(self, train_texts: list[str], seed: int) -> list[BaselineResult]:
+        """Train the linear models, and let them predict the texts."""
+
+    @property
+    def numbered_classes(self) -> str:
+        return ""
+
+    def write(
+        self, trainer: Trainer, predicted: PredictionOutput, calibration: Calibration, stages: Sequence[Any] = ()
+    ) -> Report:
+        """Return the report. Report, scores, predictions and plots are also written to the run's folder.
+
+        predicted: the outputs of the trained model for the evaluated split. stages: the rows of `stage_table`.
+        """
+        folder, logits = Path(trainer.args.output_dir or ""), np.asarray(predicted.predictions)
+        names, digest = self.data.label_names, self.data.digest(self.split)
+        about = self.split, digest, names, self.texts, self.labels, logits, self.problem_type
+        predictions = Predictions.of_logits(*about)
+        predictions.save(folder)
+        evaluation = {
+            "problem_type": self.problem_type,
+            "split": self.split,
+            "texts": len(self.labels),
+            "labels": names,
+            **self.evaluation(predictions.predicted),
+            "calibration": self.calibration(calibration, logits),
+            "notes": model_notes(trainer),
+            **({"stages": stages} if stages else {}),
+        }
+        evaluation["linear_model"] = self._keep_linear(trainer.args, evaluation)
+        told, quotations = self.quotations(predictions, folder, evaluation["headline"] is None)
+        self.draw(predictions.predicted, evaluation, folder)
+        report = "\n\n".join(filter(None, (scores_text(evaluation), told)))
+        return Report(f"{report}\n", evaluation, "".join(f"{part}\n" for part in quotations), self.curve)
+
+    def _keep_linear(self, arguments: Any, evaluation: dict[str, Any]) -> str | None:
+        comparison = comparison_of(evaluation)
+        [best] = (each for each in self.baselines if each.name == comparison["baseline"])
+        weights = best.weights_over(len(self.data.label_names))
+        return keep_linear(arguments, comparison["verdict"] == "worse", best.name, weights, self.data)
+
+    @abstractmethod
+    def evaluation(self, predicted: np.ndarray) -> dict[str, Any]:
+        """Return the scores, the comparison, the sentence on a useless model and examples, for evaluation.json."""
+
+    @abstractmethod
+    def calibration(self, calibration: Calibration, logits: np.ndarray) -> dict[str, Any]:
+        """Return what evaluation.json says of the calibration."""
+
+    @abstractmethod
+    def shown(self, answer: Any) -> str:
+        """Return a prediction, or a label, as text."""
+
+    def quotations(self, predictions: Predictions, folder: Path, has_learned: bool) -> tuple[str, list[str]]:
+        """Write the texts that the report points to. Return what it says of them, and what quotes them."""
+        return "", []
+
+    def draw(self, predicted: np.ndarray, evaluation: dict[str, Any], folder: Path) -> None:  # noqa: B027 (optional)
+        """Plot the predictions, where a table does not have all numbers."""
+
+
+def baseline_row(result: BaselineResult, scores: dict[str, Any]) -> dict[str, Any]:
+    """Return what evaluation.json has on a baseline."""
+    return {"name": result.name, **scores, "settings": result.settings, "seconds": round(result.seconds, 1)}
 
 
 class OneClassReport(ClassifierReport):
@@ -171,9 +263,6 @@ class ClassSetReport(ScoreReport):
 
     def classes(self, predicted: np.ndarray) -> dict[str, Any]:
         return {"threshold": 0.5, "classes": class_scores(self.data.label_names, self.labels, predicted)}
-
-    def draw(self, predicted: np.ndarray, evaluation: dict[str, Any], folder: Path) -> None:
-        """Draw nothing: the table of the classes has all numbers."""
 
     def shown(self, answer: Any) -> str:
         return ", ".join(self.data.label_names[index] for index in np.flatnonzero(answer)) or "(none)"

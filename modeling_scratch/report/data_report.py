@@ -4,7 +4,6 @@
 It describes the splits that `load_splits` returns, which are those that training would use.
 """
 
-import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -16,15 +15,12 @@ from ..data.columns import Label
 from ..data.labelled_texts import ReviewData, load_splits
 from ..data.labels import as_pairs, parse_label_map
 from ..data.splits import DataArguments
-from ..tasks import every
 from ..utils.errors import DataError
 from ..utils.files import check_output
 from ..utils.options import option
 from ..utils.terminal import told
 from .data_sections import doubts_section, section, sections_of
 from .doubtful_labels import find_doubtful_labels, save_doubtful_labels
-
-LONGEST_START = 10_000  # bytes
 
 
 @dataclass
@@ -69,7 +65,7 @@ def with_source(arguments: Sequence[str]) -> list[str]:
 def report(arguments: DataReportArguments) -> None:
     """Print the report on the data as Markdown. Raises `DataError` for data that training would refuse."""
     with told("reading the data"):
-        data = _load(arguments)
+        data = load_splits(arguments)
         sections = sections_of(data, arguments.max_length)
     if arguments.check_labels:
         with told("looking for doubtful labels"):
@@ -81,30 +77,6 @@ def report(arguments: DataReportArguments) -> None:
         merged = training_command(arguments, label_map=as_pairs(joined_map(arguments, data)))
         sections.append(section("Train with the label variants merged", merged))
     print("\n\n".join(sections))
-
-
-def _load(arguments: DataReportArguments) -> ReviewData:
-    """Load the splits. Raises `DataError` for data that training would refuse, or that another command trains on."""
-    try:
-        return load_splits(arguments)
-    except DataError as error:
-        path, has_names = arguments.train_file, arguments.text_column or arguments.label_column
-        if path and not has_names and (command := _other_command(Path(path))):
-            raise DataError(
-                f"{path}: not a table of texts and labels: `modeling-scratch {command} --train_file {path}` trains on "
-                "such files, and prints what it finds in them before it starts"
-            ) from error
-        raise
-
-
-def _other_command(path: Path) -> str | None:
-    """Return the command that trains on a file which is no table of texts and labels."""
-    start = b""
-    if path.is_file():
-        with path.open("rb") as file:
-            start = file.read(LONGEST_START)
-    found = (task for task in every() if path.suffix.lower() in task.files or re.search(task.keys, start))
-    return next((task.program.replace("_", "-") for task in found), None)
 
 
 def joined_map(arguments: DataReportArguments, data: ReviewData) -> dict[Label, Label]:

@@ -6,18 +6,16 @@ Before it: defaults by its texts, stages, baselines, and a rehearsal. After it: 
 
 from dataclasses import asdict
 from functools import partial
-from html import unescape
-from math import ceil
 from typing import Any
 
 from datasets import DatasetDict
-from transformers import TrainerState, set_seed
+from transformers import set_seed
 
 from ..data.demo_reviews import COMMON_SHARE, LABEL_NAMES, TRAIN_SIZE, demo_splits
 from ..data.labelled_texts import ReviewData
 from ..report.classification_report import REPORTS
 from ..report.metrics import ONE_CLASS
-from ..report.run_tables import fine_tuning_stage
+from ..report.stages import fine_tuning_stage
 from ..sharing.run_record import DEFAULTS
 from ..tasks.base import Report, Task, Training
 from ..utils.errors import DataError
@@ -31,9 +29,6 @@ from .self_pretraining import SelfPretrainingArguments, check_combination, corpu
 from .train import carry_out, make_trainer, prepared, read, search_arguments, tokenizer_of
 
 SAMPLE = 64  # texts of each split, in the rehearsal
-ENOUGH_TEXTS = 20_000  # labelled ones; with fewer, a checkpoint helps most
-EXAMPLE = "which raised accuracy from 72 to 82 % on 1,500 texts of SST-2"  # docs/experiments/few-texts.md has the table
-ENOUGH_STEPS = 300  # with fewer, a model from random weights has rarely learned
 
 
 def load_demo(arguments: Any) -> ReviewData:
@@ -95,7 +90,7 @@ def train_baselines(task: Task, run: Run, data: ReviewData) -> Any:
     """Train the baselines, and rehearse the fine-tuning that follows stages. Raises `DataError` if it cannot start."""
     arguments = run.groups["training"]
     is_weighted = arguments.class_weights is not None
-    baselines = REPORTS[data.problem_type](data, arguments.seed, run.is_main, is_weighted)
+    baselines = REPORTS[data.problem_type](data, arguments.seed, is_weighted) if run.is_main else None
     if run.stages:
         rows = {name: rows.select(range(min(SAMPLE, len(rows)))) for name, rows in data.splits.items()}
         sample, options = data.with_splits(DatasetDict(rows)), run.groups["model"]
@@ -106,33 +101,8 @@ def train_baselines(task: Task, run: Run, data: ReviewData) -> Any:
 
 
 def report_classifier(training: Training, trainer: Any, predicted: Any) -> Report:
-    """Write the report, with the scores of splits and the stages. predicted: the outputs for the evaluated split."""
-    run, tables = training.run, dict[str, Any]()
-    advice = what_to_try(run, training.data, trainer.state)
-    if training.split_scores:
-        tables["split_scores"] = training.split_scores
-    if training.stages:
-        stages = [*training.stages, fine_tuning_stage(trainer, predicted.metrics, run.resumed_at)]
-        tables["stages"] = list(map(asdict, stages))
-    return Report(unescape(training.baselines.write(trainer, predicted, training.weights, advice, **tables)))
-
-
-def what_to_try(run: Run, data: ReviewData, state: TrainerState) -> str:
-    """Return sentences that name options and data which the run did not have. state: at the end of fine-tuning."""
-    steps = state.global_step
-    model, training, pretraining = (run.groups.get(name) for name in ("model", "training", "pretraining"))
-    is_new, texts = not model.model_name_or_path, data.splits["train"].num_rows
-    found = []
-    if steps < ENOUGH_STEPS and state.best_global_step in (None, 0, steps):  # it did not get worse
-        found.append(f"Train longer, as {steps:,} steps are few: {_longer(training, steps)}.")
-    if is_new and not pretraining and not data.has_pairs:
-        found.append("Pretrain on many texts of the same kind without labels: --unlabelled_file FILE.")
-    if is_new and texts < ENOUGH_TEXTS:
-        found.append(f"Fine-tune a pretrained encoder: --model_name_or_path FOLDER, {EXAMPLE}.")
-    return " ".join([*found, f"Label more texts than these {texts:,}."])
-
-
-def _longer(training: Any, steps: int) -> str:
-    if training.max_steps > 0:
-        return f"--max_steps {ENOUGH_STEPS}"
-    return f"--num_train_epochs {ceil(training.num_train_epochs * ENOUGH_STEPS / max(1, steps))}"
+    """Write the report, with the stages. predicted: the outputs for the evaluated split."""
+    stages = list(map(asdict, training.stages))
+    if stages:
+        stages.append(asdict(fine_tuning_stage(trainer, predicted.metrics, training.run.resumed_at)))
+    return training.baselines.write(trainer, predicted, training.weights, stages)

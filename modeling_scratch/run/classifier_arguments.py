@@ -58,7 +58,6 @@ class ClassifierTrainingArguments(EncoderTrainingArguments):
     class_weights: Literal["balanced"] | None = option(None, CLASS_WEIGHTS)
     calibrate: bool = option(True, "Divide the logits by a temperature, which is fitted on validation at the end.")
     save_linear_model: bool | None = option(None, SAVE_LINEAR_MODEL)
-    evaluate_train: bool = option(False, "Also score the training texts, in a table of the scores of each split.")
     search_trials: int = option(0, "The number of trials of a hyperparameter search on validation; 0: train once.")
     search_over: list[str] = option(list(TRIED), f"The arguments to search over: {', '.join(TRIED)}.")
 

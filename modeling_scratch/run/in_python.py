@@ -121,7 +121,7 @@ def train_classifier(data: Any = None, output_dir: str | Path = "runs/demo", **o
         try:
             _check_options(options)
             groups = built(TASK.arguments, {"output_dir": output_dir, **options, **_source(data)})
-            groups[1].tables = {} if data is None or isinstance(data, str | Path) else tables_of(data)
+            groups[1].tables = None if data is None or isinstance(data, str | Path) else tables_of(data)
             check_reporters(groups)
             classifier.train_classifier(TASK, *groups)
         except DataError as error:

@@ -5,28 +5,24 @@ import shlex
 from collections.abc import Callable, Sequence, Sized
 from dataclasses import replace
 from functools import partial
+from html import unescape
 from pathlib import Path
 from typing import Any
 
-from transformers import DataCollatorWithPadding, pipeline, set_seed
+from transformers import DataCollatorWithPadding, set_seed
 
 from ..data.text_pairs import parts_of
 from ..report.report_files import evaluated_split, predict_split, write_report
-from ..report.run_tables import score_splits
 from ..tasks import named
 from ..tasks.base import Task, Training
 from ..utils.command_line import run_program
-from ..utils.markdown import as_python, excerpt
 from ..utils.terminal import told
 from .arguments import checking_arguments, choose_epoch, inputs_of
-from .life_cycle import Run, pipeline_call, summary
+from .life_cycle import Run, summary
 from .pushing import share
 from .run_folder import alone, delete_set_aside
 from .search import of_trial, search, with_dropout
 from .trainer import RunTrainer
-
-SAMPLES = 3  # texts that a saved model answers at the end
-LONGEST_TEXT = 80  # characters of a text that is answered at the end
 
 
 def program(name: str, description: str | None, run: Any = None) -> Callable[..., None]:
@@ -155,35 +151,15 @@ def finish(task: Task, training: Training, trainer: RunTrainer) -> None:
     if task.predicts:
         trainer.compute_metrics = task.metrics(training, split)
         predicted = predict_split(trainer, training.encoded[split].rows, split)
-    if getattr(training.arguments, "evaluate_train", False):
-        training.split_scores = score_splits(trainer, {name: each.rows for name, each in training.encoded.items()})
     if run.is_main:
         with told("writing the report: baselines, intervals and plots"):
             report = task.report(training, trainer, split, predicted)
-        if report.evaluation is not None:  # else, the task has written it
-            write_report(trainer, report.text, report.evaluation, task.curve)
-        print(f"\n{report.text}")
+            write_report(trainer, report, report.curve or task.curve)
+        print(f"\n{unescape(report.text)}", unescape(report.quoting), sep="\n")
     share(trainer, data.texts(split))
     if run.is_main:
-        if task.answering and task.answering.sample:
-            print(answered(task, run.folder, data.texts(split)[:SAMPLES], run.options.trust_remote_code))
         commands = next_commands(run.folder, data.texts("train")[0]) if task.answering else []
         print(f"\n{summary(trainer, run.checkpoint)}", *commands, sep="\n")
-
-
-def answered(task: Task, folder: Path, texts: list[str], trust_remote_code: bool) -> str:
-    """Return the answers to some texts of a pipeline that is loaded from the saved folder, and how to call it."""
-    name: Any = task.card.use.pipeline
-    pipe: Any = pipeline(name, model=str(folder), trust_remote_code=trust_remote_code)
-    assert task.answering
-    settings = task.answering.settings(pipe.model.config)
-    pipe = partial(pipe, **settings)
-    given = "".join(f", {name}={as_python(value)}" for name, value in settings.items())
-    rows = []
-    for parts in map(parts_of, texts):
-        shown = " | ".join(excerpt(part, LONGEST_TEXT) for part in parts)
-        rows.append(f"{shown}\n    {excerpt(task.answering.sample(pipe, *parts))}")
-    return "\n".join(["", pipeline_call(f'"{name}", model={str(folder)!r}{given}'), *rows])
 
 
 def next_commands(folder: Path, text: str) -> list[str]:

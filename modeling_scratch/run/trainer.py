@@ -53,13 +53,11 @@ from .resuming import (
     LengthGroups,
     NanGuard,
     StopSignals,
-    apply_hyperparameters,
-    hyperparameters,
     is_synchronous,
     rows_a_step,
 )
 
-WHAT_TO_TRY = "try a lower --learning_rate, more --warmup_steps, --max_grad_norm 1, or neither --fp16 nor --bf16"
+WHAT_TO_TRY = "restart with a lower --learning_rate, more --warmup_steps, --max_grad_norm 1, or no --fp16 and --bf16"
 DDP = "scripts/accelerate/ddp.yaml"
 DATA_SHARE = "train_data_share"  # of the time of a training, in which it waited for batches
 Change = Callable[[optim.Optimizer, nn.Module], None]  # of a fresh optimizer
@@ -174,15 +172,6 @@ class RunTrainer(Sharing, CapturedTrainer):
         for change in self.changes if is_new else ():
             change(optimizer, self.model if model is None else model)
         return optimizer
-
-    def create_scheduler(self, *args: Any, **kwargs: Any) -> Any:
-        scheduler = super().create_scheduler(*args, **kwargs)
-        self.given = hyperparameters(self.optimizer)
-        return scheduler
-
-    def apply_arguments(self) -> None:
-        """Give a loaded optimizer the rates of this run's arguments, in place of those of the checkpoint."""
-        apply_hyperparameters(self.given, self.optimizer, self.lr_scheduler)
 
     def create_accelerator_and_postprocess(self) -> None:
         super().create_accelerator_and_postprocess()

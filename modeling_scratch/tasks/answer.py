@@ -113,7 +113,6 @@ class QuestionAnswering(Task):
         unit="questions",
         scores={"exact_match": "exact match, as of SQuAD", "f1": "F1 of words, as of SQuAD"},
     )  # fmt: skip
-    keys = rb'"(qas|paragraphs|answers)"\s*:'
     arguments = ReaderModelArguments, QuestionDataArguments, ReaderTrainingArguments
     scores = "exact_match", "f1"
     curve = Curve("loss (nats per start or end)", "eval_f1", "F1 of answers, validation")

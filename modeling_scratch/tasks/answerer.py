@@ -26,9 +26,8 @@ class Answerer(ABC):
 
     name: the route, and summary: what it does. unit: what predict counts. fields: the names of the texts that a model
     reads at a time; of two, a request has what it `asks`, such as the example. column: of the answers in predict's
-    output. sample: returns what a pipeline answers to the texts behind it, as one line; None: a run shows none. limits:
-    the maxima of options of requests. defaults: arguments of the model that requests do not override. batch_size: of
-    `answer`, which counts the texts that are empty or cut, and tells `progress` how many are answered.
+    output. limits: the maxima of options of requests. defaults: arguments of the model that requests do not override.
+    batch_size: of `answer`, which counts the texts that are empty or cut, and tells `progress` how many are answered.
     """
 
     name: ClassVar[str]
@@ -38,7 +37,6 @@ class Answerer(ABC):
     asks: ClassVar[str] = "A pair of texts, or a list of these."
     example: ClassVar[tuple[str, str]] = "Loved it.", "It was good."
     column = "answer"
-    sample: ClassVar[Callable[..., str] | None] = None
     pipe: Any
     limits: dict[str, int] = field(default_factory=dict)
     defaults: dict[str, int] = field(default_factory=dict)
@@ -73,7 +71,7 @@ class Answerer(ABC):
         """The form of the texts in a request."""
         if len(self.fields) == 1:
             return Inputs(max_texts, max_characters)
-        return Pairs(max_texts, max_characters, self.fields, self.asks, self.example)
+        return Pairs(max_texts, max_characters, self.asks, self.fields, self.example)
 
     def warming(self) -> Iterator[list[Job]]:
         """Yield batches that warm up the model, before a request comes."""

@@ -68,11 +68,6 @@ class Classification(Answerer):
         of_these = PairClassification if arguments.has_pairs else cls
         return of_these(load_any(arguments), {"top_k": MORE_THAN_ANY}, {}, arguments.choice, arguments.explain)
 
-    @staticmethod
-    def sample(pipe: Any, *texts: str) -> str:
-        [answer] = pipe([as_fields(of_parts(texts))], truncation=True)
-        return f"{answer['label']} {answer['score']:.3f}"
-
     @property
     def config(self) -> Any:
         return self.pipe.model.config

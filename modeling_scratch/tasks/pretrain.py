@@ -30,7 +30,7 @@ from ..utils.errors import DataError
 from ..utils.markdown import escaped, table
 from ..utils.options import option
 from . import fill, write
-from .base import Comparison, Encoded, Report, Task, Training
+from .base import Comparison, Curve, Encoded, Report, Task, Training
 from .card import Card, Metric, Results, Use
 
 REWRITTEN = write.CONTINUED.replace("text, ", "text, truncation=True, ")
@@ -108,6 +108,7 @@ class Pretraining(Task):
     arguments = PretrainingModelArguments, DocumentArguments, PretrainingArguments
     scores = ("perplexity",)
     best_by, keeps_best, predicts, evaluates = ("loss", False), False, False, ("validation",)
+    curve = Curve("loss (nats per predicted token)", "eval_perplexity", "perplexity", "{:.4g}", False)
     lab = Comparison(presets.DECODERS, "loss", ("perplexity",), "--objective clm --validation_fraction 0.05")
     read = staticmethod(load_documents)
 
@@ -147,12 +148,13 @@ class Pretraining(Task):
 
     def report(self, training: Training, trainer: Any, split: str, predicted: Any) -> Report:
         data: PretrainingData = training.answerer
-        text = report_pretraining(trainer, data, training.data.validation[0], training.run.resumed_at)
+        history, example = trainer.state.log_history, training.data.validation[0]
+        report = report_pretraining(history, data, example, training.run.resumed_at)
         if training.options.objective != "clm":
-            return Report(text)
+            return Report(*report)
         prompt = first_words(data.validation[0]["input_ids"], training.tokenizer)
         sample = write_sample(whole_model(trainer), training.tokenizer, prompt, data.longest)
-        return Report(f"{text}\n\na sample:\n{sample}")
+        return Report(*report, f"a sample:\n{sample}")
 
 
 TASK = Pretraining()
