@@ -94,7 +94,7 @@ class ClassifierReport(ABC):
             "labels": names,
             **self.evaluation(predictions.predicted),
             "calibration": self.calibration(calibration, logits),
-            "notes": model_notes(trainer),
+            "notes": [*model_notes(trainer), *self.notes],
             **({"stages": stages} if stages else {}),
         }
         evaluation["linear_model"] = self._keep_linear(trainer.args, evaluation)
@@ -108,6 +108,12 @@ class ClassifierReport(ABC):
         [best] = (each for each in self.baselines if each.name == comparison["baseline"])
         weights = best.weights_over(len(self.data.label_names))
         return keep_linear(arguments, comparison["verdict"] == "worse", best.name, weights, self.data)
+
+    @property
+    def notes(self) -> list[str]:
+        """What is told of the baselines where they were fitted on a sample."""
+        fitted, texts = self.baselines[0].settings["texts"], len(self.train_labels)
+        return [f"The linear models were fitted on {fitted:,} of {texts:,} training texts."] * (fitted < texts)
 
     @abstractmethod
     def evaluation(self, predicted: np.ndarray) -> dict[str, Any]:

@@ -45,19 +45,16 @@ class TextSize:
 
 @dataclass(frozen=True)
 class PretrainingData:
-    """Training and validation rows of at most `longest` tokens, their collator and their description.
-
-    is_whole_text: each token of the text is predicted exactly once, so that bits per character are defined.
-    """
+    """Training and validation rows, and what their scores mean."""
 
     train: PackedRows | Pieces | StreamedRows
     validation: PackedRows | Pieces
     collator: Callable[[Sequence[TokenRow]], Batch]
     tokens_per_row: float
     task: str
-    longest: int
+    longest: int  # tokens of a row
     text: TextSize
-    is_whole_text: bool
+    is_whole_text: bool  # each token of the text is predicted exactly once: bits per character are defined
     notes: list[str]
 
     @property

@@ -17,15 +17,14 @@ HEADS = ("stage", "read", "steps", "minutes", "result")
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage: what it read, how long it took, and what it reached. since: the step that it was resumed at, which its
-    minutes are counted from."""
+    """A stage of a run."""
 
     name: str
     read: str
     steps: int
     minutes: float
     result: str
-    since: int = 0
+    since: int = 0  # the step that it was resumed at, which its minutes are counted from
 
 
 def pretraining_stage(folder: Path, read: str, since: int = 0) -> Stage:

@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 from datasets import DatasetDict
-from transformers import set_seed
 
 from ..data.demo_reviews import COMMON_SHARE, LABEL_NAMES, TRAIN_SIZE, demo_splits
 from ..data.labelled_texts import ReviewData
@@ -20,13 +19,11 @@ from ..sharing.run_record import DEFAULTS
 from ..tasks.base import Report, Task, Training
 from ..utils.errors import DataError
 from ..utils.terminal import told
-from .arguments import choose_epoch
 from .defaults import choose, complete, known_defaults, settings_text
 from .life_cycle import Run, rehearse
 from .problem_types import check_options
-from .run_folder import alone
-from .self_pretraining import SelfPretrainingArguments, check_combination, corpus_of, discarded, open_run, pretrain
-from .train import carry_out, make_trainer, prepared, read, search_arguments, tokenizer_of
+from .self_pretraining import SelfPretrainingArguments, corpus_of, discarded, open_run, pretrain
+from .train import make_trainer, prepared
 
 SAMPLE = 64  # texts of each split, in the rehearsal
 
@@ -43,24 +40,6 @@ def load_demo(arguments: Any) -> ReviewData:
     splits = {split: rows[: limits.get(split, arguments.max_eval_samples)] for split, rows in reviews.items()}
     notes = ["no data was given: these are generated film reviews; --train_file or --data_dir reads yours"]
     return ReviewData.from_pairs(splits, list(LABEL_NAMES), notes, [])
-
-
-@alone
-def train_classifier(task: Task, model: Any, data_arguments: Any, options: Any, arguments: Any) -> None:
-    """Run the training of a classifier, or a search for its arguments. Input errors are raised before it starts."""
-    check_combination(options, model, data_arguments, arguments)
-    run = open_classifier(task, model, data_arguments, options, arguments)
-    data = read(task, run)
-    complete_by_texts(run, data)
-    if run.groups["training"].search_trials:
-        print(search_arguments(task, run, data))
-        return
-    choose_epoch(task, run.groups["training"], data)
-    with told("training the baselines"):
-        baselines = train_baselines(task, run, data)
-    stages = [stage() for stage in run.stages]
-    set_seed(run.groups["training"].seed)  # a run that resumes between the stages starts here
-    carry_out(task, run, data, tokenizer_of(task, run, data), baselines, stages)
 
 
 def open_classifier(task: Task, model: Any, data: Any, options: SelfPretrainingArguments, arguments: Any) -> Run:
@@ -86,11 +65,12 @@ def complete_by_texts(run: Run, data: ReviewData) -> None:
         run.stages.append(partial(pretrain, run, corpus, data.notes))
 
 
-def train_baselines(task: Task, run: Run, data: ReviewData) -> Any:
+def baselines_of(task: Task, run: Run, data: ReviewData) -> Any:
     """Train the baselines, and rehearse the fine-tuning that follows stages. Raises `DataError` if it cannot start."""
     arguments = run.groups["training"]
     is_weighted = arguments.class_weights is not None
-    baselines = REPORTS[data.problem_type](data, arguments.seed, is_weighted) if run.is_main else None
+    with told("training the baselines"):
+        baselines = REPORTS[data.problem_type](data, arguments.seed, is_weighted) if run.is_main else None
     if run.stages:
         rows = {name: rows.select(range(min(SAMPLE, len(rows)))) for name, rows in data.splits.items()}
         sample, options = data.with_splits(DatasetDict(rows)), run.groups["model"]

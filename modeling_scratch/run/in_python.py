@@ -34,8 +34,8 @@ from ..utils.command_line import check_reporters
 from ..utils.errors import DataError, one_line, panics_as_errors
 from ..utils.files import read_json
 from ..utils.python_options import built, check_names
-from . import classifier
 from .layout import EVALUATION, RESULTS
+from .train import train
 
 TASK = named(CLASSIFY)
 IN_MEMORY = "tables-in-memory"  # in the record of a run
@@ -123,7 +123,7 @@ def train_classifier(data: Any = None, output_dir: str | Path = "runs/demo", **o
             groups = built(TASK.arguments, {"output_dir": output_dir, **options, **_source(data)})
             groups[1].tables = None if data is None or isinstance(data, str | Path) else tables_of(data)
             check_reporters(groups)
-            classifier.train_classifier(TASK, *groups)
+            train(TASK, *groups)
         except DataError as error:
             raise DataError(OPTION.sub(lambda found: found[1] or "", str(error))) from None
         except SystemExit as error:

@@ -21,16 +21,12 @@ from .optimizers import predicts_numbers, scale_last_linear, start_at_mean
 
 
 class Problem(NamedTuple):
-    """What a problem type needs in training.
+    """What a problem type needs in training."""
 
-    best_by: the score that chooses the epoch, and whether a greater one is better. loss, changes: of the data and the
-    arguments, for `RunTrainer`.
-    """
-
-    best_by: tuple[str, bool]
+    best_by: tuple[str, bool]  # the score that chooses the epoch, and whether a greater one is better
     metrics: Callable[[Sequence[str]], Metrics]
-    loss: Callable[[ReviewData, Any], Any] = lambda data, arguments: None
-    changes: Callable[[ReviewData], list[Any]] = lambda data: []
+    loss: Callable[[ReviewData, Any], Any] = lambda data, arguments: None  # of the data and the arguments
+    changes: Callable[[ReviewData], list[Any]] = lambda data: []  # to the optimizer
 
 
 def unit_of(data: ReviewData) -> float:

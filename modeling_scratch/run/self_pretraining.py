@@ -82,7 +82,7 @@ class SelfPretrainingArguments:
         return not self.is_asked_for and 0 in (self.pretrain_minutes, self.pretrain_epochs)
 
 
-def check_combination(options: SelfPretrainingArguments, model: ModelArguments, data: Any, training: Any) -> None:
+def check_combination(model: ModelArguments, data: Any, options: SelfPretrainingArguments, training: Any) -> None:
     """Raise `DataError` for arguments that exclude self-pretraining."""
     if options.is_declined and options.unlabelled_file:
         raise DataError("--unlabelled_file: there is no pretraining to read these texts; give --pretrain_minutes")

@@ -17,7 +17,7 @@ from ..tasks import named
 from ..tasks.base import Task, Training
 from ..utils.command_line import run_program
 from ..utils.terminal import told
-from .arguments import checking_arguments, choose_epoch, inputs_of
+from .arguments import checking_arguments, choose_epoch
 from .life_cycle import Run, summary
 from .pushing import share
 from .run_folder import alone, delete_set_aside
@@ -25,26 +25,35 @@ from .search import of_trial, search, with_dropout
 from .trainer import RunTrainer
 
 
-def program(name: str, description: str | None, run: Any = None) -> Callable[..., None]:
-    """Return the main function of the program that trains a task. run: `train`, or another function in its place."""
+def program(name: str, description: str | None) -> Callable[..., None]:
+    """Return the main function of the program that trains a task."""
 
     def main(arguments: Sequence[str] | None = None) -> None:
         task = named(name)
-        run_program(partial(run or train, task), task.arguments, description, arguments)
+        run_program(partial(train, task), task.arguments, description, arguments)
 
     return main
 
 
 @alone
 def train(task: Task, *options: Any) -> None:
-    """Run a training. Input errors are raised before it starts. options: those of `task.arguments`."""
-    model, data_arguments, arguments = options
+    """Run a training, or a search for its arguments. Input errors are raised before it starts.
+
+    options: those of `task.arguments`.
+    """
     task.check(*options)
-    inputs = inputs_of(model, data_arguments)
-    run = Run.open(f"scripts/{task.program}.py", model, data_arguments, arguments, inputs)
+    run = task.open(*options)
     data = read(task, run)
+    task.complete(run, data)
+    arguments = run.groups["training"]
+    if getattr(arguments, "search_trials", 0):
+        print(search_arguments(task, run, data))
+        return
     choose_epoch(task, arguments, data)
-    carry_out(task, run, data, tokenizer_of(task, run, data))
+    baselines = task.train_baselines(run, data)
+    stages = [stage() for stage in run.stages]
+    set_seed(arguments.seed)  # a run that resumes between the stages starts here
+    carry_out(task, run, data, tokenizer_of(task, run, data), baselines, stages)
 
 
 def tokenizer_of(task: Task, run: Run, data: Any) -> Any:

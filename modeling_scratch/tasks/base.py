@@ -107,6 +107,14 @@ class Task:
     def check(self, *options: Any) -> None:
         """Raise `DataError` for options of several groups that exclude each other, before anything is read."""
 
+    def open(self, *options: Any) -> Any:
+        """Return the `Run` of the options."""
+        from ..run.arguments import inputs_of  # these import Trainer, without which a model answers
+        from ..run.life_cycle import Run
+
+        model, data, *_, training = options
+        return Run.open(f"scripts/{self.program}.py", model, data, training, inputs_of(model, data))
+
     def read(self, arguments: Any) -> Any:
         """Return the data: an object with `splits`, `notes`, `digests()`, `describe()` and `texts(split)`."""
         raise NotImplementedError
@@ -126,6 +134,12 @@ class Task:
     def encode(self, training: Training, split: str) -> Encoded:
         """Return a split as token ids and labels."""
         raise NotImplementedError
+
+    def complete(self, run: Any, data: Any) -> None:
+        """Complete the arguments of a run by its data, and add stages that come before its training."""
+
+    def train_baselines(self, run: Any, data: Any) -> Any:
+        """Return baselines that are trained before the model, so that what they refuse costs no training."""
 
     def score_names(self, data: Any) -> Sequence[str]:
         """Return `scores`, which can depend on the data."""

@@ -13,11 +13,11 @@ from ..data.encoded_texts import encode_texts
 from ..data.labelled_texts import ReviewData, load_splits
 from ..data.splits import DataArguments
 from ..data.text_pairs import text_lists, texts_of
-from ..run.classifier import load_demo, report_classifier
+from ..run.classifier import baselines_of, complete_by_texts, load_demo, open_classifier, report_classifier
 from ..run.classifier_arguments import ClassifierModelArguments, ClassifierTrainingArguments
 from ..run.encoder_models import ModelArguments, build_model, build_tokenizer
 from ..run.problem_types import PROBLEMS, best_score, start_head, trainer_options, weights_of
-from ..run.self_pretraining import SelfPretrainingArguments
+from ..run.self_pretraining import SelfPretrainingArguments, check_combination
 from ..run.temperature import calibrate
 from ..utils.errors import DataError, counted, one_line
 from .base import Comparison, Encoded, Report, Task, Training
@@ -38,6 +38,18 @@ class Classifying(Task):
         (ModelArguments, DataArguments, ClassifierTrainingArguments),
     )  # fmt: skip
     best = staticmethod(best_score)
+
+    def check(self, *options: Any) -> None:
+        check_combination(*options)
+
+    def open(self, *options: Any) -> Any:
+        return open_classifier(self, *options)
+
+    def complete(self, run: Any, data: ReviewData) -> None:
+        complete_by_texts(run, data)
+
+    def train_baselines(self, run: Any, data: ReviewData) -> Any:
+        return baselines_of(self, run, data)
 
     def read(self, arguments: DataArguments) -> ReviewData:
         return load_demo(arguments) if arguments.uses_demo else load_splits(arguments)
