@@ -101,7 +101,7 @@ class ClassifierReport(ABC):
         told, quotations = self.quotations(predictions, folder, evaluation["headline"] is None)
         self.draw(predictions.predicted, evaluation, folder)
         report = "\n\n".join(filter(None, (scores_text(evaluation), told)))
-        return Report(f"{report}\n", evaluation, "".join(f"{part}\n" for part in quotations), self.curve)
+        return Report(f"{report}\n", evaluation, "\n".join(f"{part}\n" for part in quotations), self.curve)
 
     def _keep_linear(self, arguments: Any, evaluation: dict[str, Any]) -> str | None:
         comparison = comparison_of(evaluation)

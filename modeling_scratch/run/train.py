@@ -53,13 +53,9 @@ def train(task: Task, *options: Any) -> None:
     baselines = task.train_baselines(run, data)
     stages = [stage() for stage in run.stages]
     set_seed(arguments.seed)  # a run that resumes between the stages starts here
-    carry_out(task, run, data, tokenizer_of(task, run, data), baselines, stages)
-
-
-def tokenizer_of(task: Task, run: Run, data: Any) -> Any:
-    """Build the tokenizer of a run."""
     with told("building the tokenizer"):
-        return task.build_tokenizer(run.options, data, run.checkpoint)
+        tokenizer = task.build_tokenizer(run.options, data, run.checkpoint)
+    carry_out(task, run, data, tokenizer, baselines, stages)
 
 
 def carry_out(

@@ -37,19 +37,10 @@ class Classifying(Task):
         presets.ENCODERS, "accuracy", ("loss",), "--ema_decay 0 --no_calibrate --num_train_epochs 1",
         (ModelArguments, DataArguments, ClassifierTrainingArguments),
     )  # fmt: skip
+    open, train_baselines = open_classifier, baselines_of  # which take the task first
+    check = staticmethod(check_combination)
+    complete = staticmethod(complete_by_texts)
     best = staticmethod(best_score)
-
-    def check(self, *options: Any) -> None:
-        check_combination(*options)
-
-    def open(self, *options: Any) -> Any:
-        return open_classifier(self, *options)
-
-    def complete(self, run: Any, data: ReviewData) -> None:
-        complete_by_texts(run, data)
-
-    def train_baselines(self, run: Any, data: ReviewData) -> Any:
-        return baselines_of(self, run, data)
 
     def read(self, arguments: DataArguments) -> ReviewData:
         return load_demo(arguments) if arguments.uses_demo else load_splits(arguments)
