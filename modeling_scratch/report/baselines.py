@@ -30,7 +30,7 @@ from ..utils.errors import counted
 HELD_OUT_SHARE = 0.1
 FOLDS, MOST_FOLDED = 5, 50_000  # a tenth of fewer texts has too few of a rare class to tell its F1
 MOST_FITTED = 45_000  # texts that a penalty is selected with; more take minutes, and select the same
-MOST_CHARACTERS = 10**9  # of the training texts, times the logits: some minutes; of more, a sample is fitted
+MOST_CHARACTERS = 2 * 10**8  # of the training texts, times the logits: some minutes; of more, a sample is fitted
 CERTAIN = 100.0  # a logit whose sigmoid is 1
 LARGE_CORPUS = 1_000  # texts; larger corpora drop terms that occur in one text only (most terms on IMDb)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..data.text_pairs import from_fields
 from ..run.layout import CONFUSION_MATRIX
-from ..tasks.card import LONGER_OR_PRETRAINED, Metric, Results, baselines_by_name, metrics_of, shares_table
+from ..tasks.card import Metric, Results, baselines_by_name, metrics_of, shares_table
 from ..utils.markdown import escaped, percent, quoted_rows
 from .calibration import calibration_text
 from .metrics import MACRO_F1, METRICS
@@ -38,11 +38,14 @@ def headline_of(evaluation: Evaluation) -> str | None:
 # Of a report and of a card
 
 
-def scores_text(evaluation: Evaluation) -> str:
-    """Return the scores as Markdown: below a line that says which model to use, and without texts of the data."""
-    are_scores = evaluation.get("problem_type") in METRICS
+def scores_text(evaluation: Evaluation, advice: str = "") -> str:
+    """Return the scores as Markdown: below a line that says which model to use, and without texts of the data.
+
+    advice: what to try for a model that nobody should use.
+    """
+    are_scores, advice = evaluation.get("problem_type") in METRICS, advice if headline_of(evaluation) else ""
     parts = [
-        f"**{first_line(evaluation)}**{_more(evaluation)}",
+        " ".join(filter(None, [f"**{first_line(evaluation)}**", evaluation.get("linear_model"), advice])),
         f"{evaluation['texts']:,} texts of the {evaluation['split']} split",
         *(_of_scores(evaluation) if are_scores else _of_one_class(evaluation)),
         *evaluation.get("notes", ()),
@@ -62,12 +65,6 @@ def first_line(evaluation: Evaluation) -> str:
     if word == "worse":
         return f"Use {baseline}: it is significantly better than the {MODEL}."
     return f"Use either model: {finding(f'the {MODEL}', baseline, word, texts)}."
-
-
-def _more(evaluation: Evaluation) -> str:
-    """Return where the linear model is, and what to try for a better one."""
-    advice = LONGER_OR_PRETRAINED if headline_of(evaluation) else None
-    return "".join(f" {each}" for each in (evaluation.get("linear_model"), advice) if each)
 
 
 def finding(model: str, baseline: str, word: str, texts: int) -> str:

@@ -16,6 +16,7 @@ from transformers.trainer_utils import PredictionOutput
 from ..data.labelled_texts import ReviewData
 from ..run.layout import CONFUSION_MATRIX, SCATTER
 from ..tasks.base import Curve, Report
+from ..tasks.card import LONGER_OR_PRETRAINED
 from ..utils.errors import DataError, quoted
 from ..utils.markdown import excerpt
 from .baselines import BaselineResult, one_versus_rest, ridge, run_baselines
@@ -61,7 +62,7 @@ class ClassifierReport(ABC):
         """Train the baselines. is_weighted: whether training, and so they, weight the classes."""
         self.data, self.split, self.is_weighted = data, evaluated_split(data.splits), is_weighted
         self.texts, self.labels = data.texts(self.split), data.labels(self.split)
-        self.train_labels, self.baselines = data.labels("train"), list[BaselineResult]()
+        self.train_labels = data.labels("train")
         try:
             self.baselines = self.train_baselines(data.texts("train"), seed)
         except ValueError as error:
@@ -75,10 +76,10 @@ class ClassifierReport(ABC):
     def numbered_classes(self) -> str:
         return ""
 
-    def write(
+    def report(
         self, trainer: Trainer, predicted: PredictionOutput, calibration: Calibration, stages: Sequence[Any] = ()
     ) -> Report:
-        """Return the report. Report, scores, predictions and plots are also written to the run's folder.
+        """Return the report, and write predictions, pictures and what it points to into the run's folder.
 
         predicted: the outputs of the trained model for the evaluated split. stages: the rows of `stage_table`.
         """
@@ -100,7 +101,7 @@ class ClassifierReport(ABC):
         evaluation["linear_model"] = self._keep_linear(trainer.args, evaluation)
         told, quotations = self.quotations(predictions, folder, evaluation["headline"] is None)
         self.draw(predictions.predicted, evaluation, folder)
-        report = "\n\n".join(filter(None, (scores_text(evaluation), told)))
+        report = "\n\n".join(filter(None, (scores_text(evaluation, LONGER_OR_PRETRAINED), told)))
         return Report(f"{report}\n", evaluation, "\n".join(f"{part}\n" for part in quotations), self.curve)
 
     def _keep_linear(self, arguments: Any, evaluation: dict[str, Any]) -> str | None:

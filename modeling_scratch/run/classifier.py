@@ -85,4 +85,4 @@ def report_classifier(training: Training, trainer: Any, predicted: Any) -> Repor
     stages = list(map(asdict, training.stages))
     if stages:
         stages.append(asdict(fine_tuning_stage(trainer, predicted.metrics, training.run.resumed_at)))
-    return training.baselines.write(trainer, predicted, training.weights, stages)
+    return training.baselines.report(trainer, predicted, training.weights, stages)

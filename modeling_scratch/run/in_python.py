@@ -142,19 +142,14 @@ def _check_options(options: Mapping[str, Any]) -> None:
 
 @contextmanager
 def quiet_saving() -> Iterator[None]:
-    """Disable the progress bars of libraries, which show each file that they write; Trainer's own stays."""
-    bars = (
-        (transformers.logging.is_progress_bar_enabled, transformers.logging.enable_progress_bar),
-        (lambda: not datasets.utils.are_progress_bars_disabled(), datasets.enable_progress_bars),
-    )
-    shown = [enable for is_enabled, enable in bars if is_enabled()]
+    """Disable the progress bar of the files of a saved model; Trainer's own stays."""
+    is_shown = transformers.logging.is_progress_bar_enabled()
     transformers.logging.disable_progress_bar()
-    datasets.disable_progress_bars()
     try:
         yield
     finally:
-        for enable in shown:
-            enable()
+        if is_shown:
+            transformers.logging.enable_progress_bar()
 
 
 def _source(data: Any) -> dict[str, Any]:
