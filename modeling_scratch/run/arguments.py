@@ -3,7 +3,7 @@
 
 import math
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
@@ -159,15 +159,20 @@ def inputs_of(*groups: Any) -> list[str]:
     return [each for value in values for each in ([value] if isinstance(value, str) else value or ())]
 
 
+def check_score(names: Sequence[str], arguments: Any) -> None:
+    """Raise `DataError` for a score to choose by that evaluations do not have. names: of theirs, beside the loss."""
+    name = arguments.metric_for_best_model
+    if arguments.names_best_metric and name.removeprefix("eval_") not in ("loss", *names):
+        raise DataError(f"--metric_for_best_model {name}: the choices are {', '.join(('loss', *names))}")
+
+
 def choose_epoch(task: Any, arguments: Any, data: Any) -> None:
-    """Decide whether a run keeps the weights that are best on validation, or the last, and which score is the best.
+    """Decide whether a run keeps the weights that are best on validation, or the last, and by which score.
 
     By default, it keeps the best ones if the task does and nothing prevents it. Raises `DataError` where they are asked
-    for and cannot be kept, and for a score that no evaluation has.
+    for and cannot be kept.
     """
-    names, chosen = ("loss", *task.score_names(data)), arguments.metric_for_best_model
-    if arguments.names_best_metric and chosen.removeprefix("eval_") not in names:
-        raise DataError(f"--metric_for_best_model {chosen}: the choices are {', '.join(names)}")
+    check_score(task.score_names(data), arguments)
     needs = {
         "no --load_best_model_at_end False": arguments.load_best_model_at_end is not False,
         "--ema_decay 0": not getattr(arguments, "ema_decay", 0),

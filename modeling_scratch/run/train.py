@@ -17,7 +17,7 @@ from ..tasks import named
 from ..tasks.base import Task, Training
 from ..utils.command_line import run_program
 from ..utils.terminal import told
-from .arguments import checking_arguments, choose_epoch
+from .arguments import check_score, checking_arguments, choose_epoch, inputs_of
 from .life_cycle import Run, summary
 from .pushing import share
 from .run_folder import alone, delete_set_aside
@@ -42,7 +42,9 @@ def train(task: Task, *options: Any) -> None:
     options: those of `task.arguments`.
     """
     task.check(*options)
-    run = task.open(*options)
+    if task.scores:
+        check_score(task.scores, options[-1])
+    run = task.open(*options) or open_run(task, *options)
     data = read(task, run)
     task.complete(run, data)
     arguments = run.groups["training"]
@@ -56,6 +58,10 @@ def train(task: Task, *options: Any) -> None:
     with told("building the tokenizer"):
         tokenizer = task.build_tokenizer(run.options, data, run.checkpoint)
     carry_out(task, run, data, tokenizer, baselines, stages)
+
+
+def open_run(task: Task, model: Any, data: Any, arguments: Any) -> Run:
+    return Run.open(f"scripts/{task.program}.py", model, data, arguments, inputs_of(model, data))
 
 
 def carry_out(

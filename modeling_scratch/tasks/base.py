@@ -108,12 +108,7 @@ class Task:
         """Raise `DataError` for options of several groups that exclude each other, before anything is read."""
 
     def open(self, *options: Any) -> Any:
-        """Return the `Run` of the options."""
-        from ..run.arguments import inputs_of  # these import Trainer, without which a model answers
-        from ..run.life_cycle import Run
-
-        model, data, *_, training = options
-        return Run.open(f"scripts/{self.program}.py", model, data, training, inputs_of(model, data))
+        """Return the `Run` of the options; None: it needs no more than they say."""
 
     def read(self, arguments: Any) -> Any:
         """Return the data: an object with `splits`, `notes`, `digests()`, `describe()` and `texts(split)`."""

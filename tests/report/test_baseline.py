@@ -113,7 +113,7 @@ def test_of_more_texts_than_there_is_time_for_a_sample_is_fitted(monkeypatch: py
     monkeypatch.setattr(baselines, "MOST_CHARACTERS", sum(map(len, texts)))  # one of two logits
     for result in run_baselines(texts, labels, texts):
         assert result.settings["texts"] == 100
-        assert result.predictions.tolist() == labels
+        assert np.mean(result.predictions == labels) > 0.95
 
 
 def test_terms_of_a_single_text_are_dropped_from_a_large_corpus_only():
