@@ -6,7 +6,7 @@ from typing import Any
 
 from ..data.text_pairs import from_fields
 from ..run.layout import CONFUSION_MATRIX
-from ..tasks.card import Metric, Results, baselines_by_name, metrics_of, shares_table
+from ..tasks.card import LONGER_OR_PRETRAINED, Metric, Results, baselines_by_name, metrics_of, shares_table
 from ..utils.markdown import escaped, percent, quoted_rows
 from .calibration import calibration_text
 from .metrics import MACRO_F1, METRICS
@@ -38,12 +38,13 @@ def headline_of(evaluation: Evaluation) -> str | None:
 # Of a report and of a card
 
 
-def scores_text(evaluation: Evaluation, advice: str = "") -> str:
+def scores_text(evaluation: Evaluation, advises: bool = False) -> str:
     """Return the scores as Markdown: below a line that says which model to use, and without texts of the data.
 
-    advice: what to try for a model that nobody should use.
+    advises: of a model that nobody should use, what to try.
     """
-    are_scores, advice = evaluation.get("problem_type") in METRICS, advice if headline_of(evaluation) else ""
+    are_scores = evaluation.get("problem_type") in METRICS
+    advice = LONGER_OR_PRETRAINED if advises and headline_of(evaluation) else None
     parts = [
         " ".join(filter(None, [f"**{first_line(evaluation)}**", evaluation.get("linear_model"), advice])),
         f"{evaluation['texts']:,} texts of the {evaluation['split']} split",

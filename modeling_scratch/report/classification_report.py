@@ -16,8 +16,6 @@ from transformers.trainer_utils import PredictionOutput
 from ..data.labelled_texts import ReviewData
 from ..run.layout import CONFUSION_MATRIX, SCATTER
 from ..tasks.base import Curve, Report
-from ..tasks.card import LONGER_OR_PRETRAINED
-from ..utils.errors import DataError, quoted
 from ..utils.markdown import excerpt
 from .baselines import BaselineResult, one_versus_rest, ridge, run_baselines
 from .calibration import Calibration, calibration_scores
@@ -59,22 +57,18 @@ class ClassifierReport(ABC):
     metrics: ClassificationMetrics | ScoreMetrics  # the compute_metrics of Trainer
 
     def __init__(self, data: ReviewData, seed: int, is_weighted: bool = False) -> None:
-        """Train the baselines. is_weighted: whether training, and so they, weight the classes."""
+        """Train the baselines. is_weighted: whether training, and so they, weight the classes.
+
+        Raises ValueError for texts that linear models cannot learn from.
+        """
         self.data, self.split, self.is_weighted = data, evaluated_split(data.splits), is_weighted
         self.texts, self.labels = data.texts(self.split), data.labels(self.split)
         self.train_labels = data.labels("train")
-        try:
-            self.baselines = self.train_baselines(data.texts("train"), seed)
-        except ValueError as error:
-            raise DataError(f"the baseline cannot be trained: {error}{self.numbered_classes}") from error
+        self.baselines = self.train_baselines(data.texts("train"), seed)
 
     @abstractmethod
     def train_baselines(self, train_texts: list[str], seed: int) -> list[BaselineResult]:
         """Train the linear models, and let them predict the texts."""
-
-    @property
-    def numbered_classes(self) -> str:
-        return ""
 
     def report(
         self, trainer: Trainer, predicted: PredictionOutput, calibration: Calibration, stages: Sequence[Any] = ()
@@ -101,7 +95,7 @@ class ClassifierReport(ABC):
         evaluation["linear_model"] = self._keep_linear(trainer.args, evaluation)
         told, quotations = self.quotations(predictions, folder, evaluation["headline"] is None)
         self.draw(predictions.predicted, evaluation, folder)
-        report = "\n\n".join(filter(None, (scores_text(evaluation, LONGER_OR_PRETRAINED), told)))
+        report = "\n\n".join(filter(None, (scores_text(evaluation, advises=True), told)))
         return Report(f"{report}\n", evaluation, "\n".join(f"{part}\n" for part in quotations), self.curve)
 
     def _keep_linear(self, arguments: Any, evaluation: dict[str, Any]) -> str | None:
@@ -156,11 +150,6 @@ class OneClassReport(ClassifierReport):
         self.by_macro_f1 = macro_f1_decides(self.train_labels, self.is_weighted)
         given = train_texts, self.train_labels.tolist(), self.texts, seed
         return run_baselines(*given, self.is_weighted, self.by_macro_f1)
-
-    @property
-    def numbered_classes(self) -> str:
-        classes = ", ".join(f"{index} is {quoted(name)}" for index, name in enumerate(self.data.label_names[:10]))
-        return f"; class {classes}"
 
     @property
     def best_baseline(self) -> BaselineResult:

@@ -69,8 +69,11 @@ def baselines_of(task: Task, run: Run, data: ReviewData) -> Any:
     """Train the baselines, and rehearse the fine-tuning that follows stages. Raises `DataError` if it cannot start."""
     arguments = run.groups["training"]
     is_weighted = arguments.class_weights is not None
-    with told("training the baselines"):
-        baselines = REPORTS[data.problem_type](data, arguments.seed, is_weighted) if run.is_main else None
+    try:
+        with told("training the baselines"):
+            baselines = REPORTS[data.problem_type](data, arguments.seed, is_weighted) if run.is_main else None
+    except ValueError as error:
+        raise DataError(f"the baseline cannot be trained: {error}") from error
     if run.stages:
         rows = {name: rows.select(range(min(SAMPLE, len(rows)))) for name, rows in data.splits.items()}
         sample, options = data.with_splits(DatasetDict(rows)), run.groups["model"]

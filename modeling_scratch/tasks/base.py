@@ -89,10 +89,7 @@ class Task:
 
     arguments: ClassVar[tuple[type, ...]]  # dataclasses of options, for the model and the data, and last Trainer's
     scores: ClassVar[tuple[str, ...]] = ()  # of an evaluation, if they are always the same
-    best_by: ClassVar[tuple[str, bool]] = (
-        "f1",
-        True,
-    )  # a score, and whether a greater one is better
+    best_by: ClassVar[tuple[str, bool]] = ("f1", True)  # a score, and whether greater is better
     keeps_best: ClassVar[bool] = True  # whether the weights that are best by it are kept by default
     predicts: ClassVar[bool] = True  # whether the report reads Trainer's predictions
     evaluates: ClassVar[tuple[str, ...]] = ("test",)  # where one is reported, validation is scored, too
@@ -114,6 +111,20 @@ class Task:
         """Return the data: an object with `splits`, `notes`, `digests()`, `describe()` and `texts(split)`."""
         raise NotImplementedError
 
+    def complete(self, run: Any, data: Any) -> None:
+        """Complete the arguments of a run by its data, and add stages that come before its training."""
+
+    def score_names(self, data: Any) -> Sequence[str]:
+        """Return `scores`, which can depend on the data."""
+        return self.scores
+
+    def best(self, data: Any, arguments: Any) -> tuple[str, bool]:
+        """Return `best_by`, which can depend on the data."""
+        return self.best_by
+
+    def train_baselines(self, run: Any, data: Any) -> Any:
+        """Return baselines that are trained before the model, so that what they refuse costs no training."""
+
     def build_tokenizer(self, options: Any, data: Any, checkpoint: str | None) -> Any:
         """Return the tokenizer, or those of source and target. checkpoint: the one that the run resumes from."""
         raise NotImplementedError
@@ -129,20 +140,6 @@ class Task:
     def encode(self, training: Training, split: str) -> Encoded:
         """Return a split as token ids and labels."""
         raise NotImplementedError
-
-    def complete(self, run: Any, data: Any) -> None:
-        """Complete the arguments of a run by its data, and add stages that come before its training."""
-
-    def train_baselines(self, run: Any, data: Any) -> Any:
-        """Return baselines that are trained before the model, so that what they refuse costs no training."""
-
-    def score_names(self, data: Any) -> Sequence[str]:
-        """Return `scores`, which can depend on the data."""
-        return self.scores
-
-    def best(self, data: Any, arguments: Any) -> tuple[str, bool]:
-        """Return `best_by`, which can depend on the data."""
-        return self.best_by
 
     def trainer(self, training: Training) -> dict[str, Any]:
         """Return further arguments of `RunTrainer`, such as a collator or a loss, and complete those of the user."""
