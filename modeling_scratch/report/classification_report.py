@@ -6,6 +6,7 @@ There is one for each problem type: one class, several classes, or a number for 
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -13,8 +14,9 @@ import numpy as np
 from transformers import Trainer
 from transformers.trainer_utils import PredictionOutput
 
+from ..bridges.model_sources import LINEAR_MODEL, LINEAR_WEIGHTS
 from ..data.labelled_texts import ReviewData
-from ..run.layout import CONFUSION_MATRIX, SCATTER
+from ..run.layout import CONFUSION_MATRIX, LINEAR, SCATTER
 from ..tasks.base import Curve, Report
 from ..utils.markdown import excerpt
 from .baselines import BaselineResult, one_versus_rest, ridge, run_baselines
@@ -42,7 +44,6 @@ from .quoted_texts import (
     save_misclassified,
 )
 from .report_files import evaluated_split, model_notes
-from .saved_baseline import keep_linear
 from .significance import share_interval, with_intervals
 from .verdicts import MODEL, by_accuracy, by_macro_f1, by_score, has_one_answer, only_answer_headline
 
@@ -99,10 +100,17 @@ class ClassifierReport(ABC):
         return Report(f"{report}\n", evaluation, "\n".join(f"{part}\n" for part in quotations), self.curve)
 
     def _keep_linear(self, arguments: Any, evaluation: dict[str, Any]) -> str | None:
-        comparison = comparison_of(evaluation)
+        """Save the linear model if --save_linear_model asks for it, and return the sentence for the report."""
+        comparison, run = comparison_of(evaluation), Path(arguments.output_dir)
         [best] = (each for each in self.baselines if each.name == comparison["baseline"])
-        weights = best.weights_over(len(self.data.label_names))
-        return keep_linear(arguments, comparison["verdict"] == "worse", best.name, weights, self.data)
+        delete_linear(run)
+        is_worse = comparison["verdict"] == "worse"
+        if not (is_worse if arguments.save_linear_model is None else arguments.save_linear_model):
+            return None
+        weights, names = best.weights_over(len(self.data.label_names)), self.data.label_names
+        weights.save(run / LINEAR, best.name, self.problem_type, names, self.data.has_pairs)
+        advice = f"Use {best.name} instead" if is_worse else f"{best.name} is saved, too"
+        return f"{advice}: the folder `{LINEAR}` of this run has it, for `modeling-scratch predict --model`."
 
     @property
     def notes(self) -> list[str]:
@@ -128,6 +136,15 @@ class ClassifierReport(ABC):
 
     def draw(self, predicted: np.ndarray, evaluation: dict[str, Any], folder: Path) -> None:  # noqa: B027 (optional)
         """Plot the predictions, where a table does not have all numbers."""
+
+
+def delete_linear(run: Path) -> None:
+    """Delete the linear model in the folder of a run, which can be one of other texts. Other files in it stay."""
+    folder = run / LINEAR
+    for name in (LINEAR_MODEL, LINEAR_WEIGHTS):  # without the first, the folder is no model
+        (folder / name).unlink(missing_ok=True)
+    with suppress(OSError):  # none, or not empty
+        folder.rmdir()
 
 
 def baseline_row(result: BaselineResult, scores: dict[str, Any]) -> dict[str, Any]:

@@ -160,9 +160,12 @@ def inputs_of(*groups: Any) -> list[str]:
 
 
 def check_score(names: Sequence[str], arguments: Any) -> None:
-    """Raise `DataError` for a score to choose by that evaluations do not have. names: of theirs, beside the loss."""
+    """Raise `DataError` for a score to choose by that evaluations do not have.
+
+    names: of theirs, beside the loss; none where they are not known yet.
+    """
     name = arguments.metric_for_best_model
-    if arguments.names_best_metric and name.removeprefix("eval_") not in ("loss", *names):
+    if names and arguments.names_best_metric and name.removeprefix("eval_") not in ("loss", *names):
         raise DataError(f"--metric_for_best_model {name}: the choices are {', '.join(('loss', *names))}")
 
 

@@ -42,8 +42,7 @@ def train(task: Task, *options: Any) -> None:
     options: those of `task.arguments`.
     """
     task.check(*options)
-    if task.scores:
-        check_score(task.scores, options[-1])
+    check_score(task.scores, options[-1])
     run = task.open(*options) or open_run(task, *options)
     data = read(task, run)
     task.complete(run, data)
