@@ -16,11 +16,10 @@ the training texts, and of --unlabelled_file, first.
 --search_trials 20 searches for training arguments on validation and prints the best ones.
 """
 
-from modeling_scratch.run.classifier import train_classifier
 from modeling_scratch.run.train import program
 from modeling_scratch.tasks import CLASSIFY
 
-main = program(CLASSIFY, __doc__, train_classifier)
+main = program(CLASSIFY, __doc__)
 
 if __name__ == "__main__":
     main()

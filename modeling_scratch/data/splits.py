@@ -399,11 +399,13 @@ def open_splits(
     suffixes: Collection[str] = tuple(READERS),
     opened: Collection[str] = SPLITS,
     streaming: bool = False,
-) -> tuple[dict[str, Source], list[str]]:
+) -> tuple[Mapping[str, Source], list[str]]:
     """Return the splits that the arguments of a data set select, and notes on ignored files or splits, and on tables.
 
     suffixes: of the formats. opened: the splits to return; files of others are not opened.
     """
+    if tables := getattr(arguments, "tables", None):  # of a call from Python
+        return tables, []
     if arguments.dataset_name:
         return open_hub(arguments.dataset_name, arguments.dataset_config_name, streaming)
     files, notes = arguments.files, list[str]()

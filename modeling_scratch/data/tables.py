@@ -55,7 +55,6 @@ Numbered = Iterator[tuple[int, dict[str, Any]]]
 
 BATCH_ROWS = 1_000
 SETTLED = 3 * 10**9  # nanoseconds after which a change of a file shows in its time, on any file system
-IN_MEMORY = "tables-in-memory"  # the folder of their temporary files, which nobody has named
 HEADED = (".csv", ".tsv", ".xlsx")  # whose first line names the columns
 UNLABELLED_FOLDER = "unsup"  # of aclImdb
 UNNAMED = "column_"  # and its number, of a column without a name
@@ -168,11 +167,10 @@ class Table:
         Raises `DataError` during iteration for what cannot be read, and for no rows.
         """
         number, path = 0, self.path
-        name = path.stem if path.parent.name == IN_MEMORY else path.name
         read = _read_review_folder if is_review_folder(path) else READERS[format_of(path)]
         try:
             for number, values in read(self, columns):
-                where = f"{name}, row {number}"
+                where = f"{path.name}, row {number}"
                 yield Row(number, select(values, columns, f"{path}, row {number}") if columns else values, where)
         except OSError as error:
             raise unreadable(path, error) from error

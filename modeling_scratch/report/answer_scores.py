@@ -6,14 +6,13 @@ import re
 import string
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..data.questions import Question
 from .metrics import ScoreMetrics, first_mean
-from .predictions import ANSWERS, Predictions
+from .predictions import Predictions
 from .significance import Score, with_intervals
 
 WORD = re.compile(r"\w+")
@@ -137,11 +136,3 @@ def baseline_answers(train: Sequence[Question], questions: Sequence[Question]) -
     if any(not question.answers for question in (*train, *questions)):
         answers[SILENCE] = [""] * len(questions)
     return answers
-
-
-def save_answers(
-    folder: Path, split: str, digest: str, texts: Sequence[str], right: Sequence[Sequence[str]], found: Sequence[str]
-) -> None:
-    """Write the answers of a run for `compare`. right: of each question; found: "" for no answer."""
-    answers = [[text] if text else [] for text in found]
-    Predictions.of_lists(ANSWERS, split, digest, [], texts, right, answers).save(folder)

@@ -30,6 +30,7 @@ from ..utils.errors import counted
 HELD_OUT_SHARE = 0.1
 FOLDS, MOST_FOLDED = 5, 50_000  # a tenth of fewer texts has too few of a rare class to tell its F1
 MOST_FITTED = 45_000  # texts that a penalty is selected with; more take minutes, and select the same
+MOST_CHARACTERS = 2 * 10**8  # of the training texts, times the logits: some minutes; of more, a sample is fitted
 CERTAIN = 100.0  # a logit whose sigmoid is 1
 LARGE_CORPUS = 1_000  # texts; larger corpora drop terms that occur in one text only (most terms on IMDb)
 
@@ -76,19 +77,15 @@ class KnownNgrams(TransformerMixin, BaseEstimator):
 
 @dataclass(frozen=True)
 class LinearModel:
-    """A linear model of the counts of n-grams of at most `longest` words.
-
-    features: makes an unfitted transformer of counts. estimator: makes an untrained model of the features, for
-    scikit-learn's class_weight. penalty: the name of its parameter, of which the grid has the values.
-    """
+    """A linear model of the counts of n-grams."""
 
     name: str
     description: str
-    longest: int
-    features: Callable[[], Any]
-    estimator: Callable[[str | None], Any]
-    penalty: str
-    grid: tuple[float, ...]
+    longest: int  # words of an n-gram
+    features: Callable[[], Any]  # makes an unfitted transformer of counts
+    estimator: Callable[[str | None], Any]  # makes an untrained model of the features, for scikit-learn's class_weight
+    penalty: str  # the name of its parameter
+    grid: tuple[float, ...]  # its values
 
 
 def _tf_idf() -> TfidfTransformer:
@@ -99,9 +96,19 @@ def _presence() -> Binarizer:
     return Binarizer()
 
 
-def _logistic_regression(class_weight: str | None = None) -> LogisticRegression:
-    # With many classes and n-grams, the vectors that L-BFGS keeps cost more than the texts.
-    return LogisticRegression(class_weight=class_weight, solver="newton-cg", tol=1e-5)
+class Logistic(LogisticRegression):
+    """A logistic regression, by L-BFGS for two classes, and by Newton's method for more.
+
+    With more classes, the vectors that L-BFGS keeps cost more than the texts.
+    """
+
+    def fit(self, features: csr_matrix, labels: np.ndarray, sample_weight: Any = None) -> "Logistic":
+        self.solver = "lbfgs" if len(np.unique(labels)) == 2 else "newton-cg"
+        return super().fit(features, labels, sample_weight)
+
+
+def _logistic_regression(class_weight: str | None = None) -> Logistic:
+    return Logistic(class_weight=class_weight, tol=1e-5, max_iter=1_000)
 
 
 def _of_log_count_ratios(class_weight: str | None) -> OneVsRestClassifier:
@@ -132,23 +139,17 @@ OF_NUMBERS = LinearModel(
 
 @dataclass(frozen=True)
 class BaselineResult:
-    """What a linear model predicts for the evaluated texts, the selected settings (JSON) and what they reached.
-
-    predictions: class indices (examples,), sets of classes (examples, classes), or numbers (examples,). classes: those
-    of the training texts, in the order of the probabilities (examples, classes), where each text has one. seconds: wall
-    time, with that of counting n-grams, which the baselines share. weights: those of these classes. mean_features: of
-    the training texts (F,).
-    """
+    """What a linear model predicts for the evaluated texts, and how it was fitted."""
 
     name: str
-    predictions: np.ndarray
-    settings: dict[str, Any]
-    seconds: float
-    weights: LinearWeights
+    predictions: np.ndarray  # class indices (examples,), sets of classes (examples, classes), or numbers (examples,)
+    settings: dict[str, Any]  # the selected ones, for JSON
+    seconds: float  # wall time, with that of counting n-grams, which the baselines share
+    weights: LinearWeights  # of `classes`
     held_out_score: float
-    mean_features: np.ndarray
-    classes: np.ndarray | None = None
-    probabilities: np.ndarray | None = None
+    mean_features: np.ndarray  # of the training texts (F,)
+    classes: np.ndarray | None = None  # of the training texts, where each has one
+    probabilities: np.ndarray | None = None  # (examples, classes)
 
     def weights_over(self, labels: int) -> LinearWeights:
         """Return the weights over all labels, of which the training texts may lack some."""
@@ -195,7 +196,8 @@ def run_baselines(
       for more than two classes. On IMDb, it is better than the paper's SVM with weights interpolated with their mean.
 
     Each selects its C on a stratified tenth of the training texts, of models fitted on at most MOST_FITTED others, then
-    is refitted on all of them. The evaluation texts are not used for either. Deterministic for a seed.
+    is refitted on all of them, or on a sample (MOST_CHARACTERS). The evaluation texts are not used for either.
+    Deterministic for a seed.
 
     is_weighted: weight the classes in the loss by 1 / their number of texts. by_macro_f1: macro F1 in five folds
     selects C, where accuracy would select a model that never predicts a rare class.
@@ -203,11 +205,11 @@ def run_baselines(
     Raises ValueError if texts and labels differ in number, a class has fewer than two texts, or no text has a word.
     Source: Wang and Manning 2012, whose bigram features make linear models strong on sentiment.
     """
-    labels = _checked_labels(train_texts, train_labels)
+    texts, labels = _sampled(train_texts, _checked_labels(train_texts, train_labels), len(set(train_labels)), seed)
     folds = (_folds if by_macro_f1 and len(labels) <= MOST_FOLDED else _stratified)(labels, seed)
     name, score = ("macro F1", _f1("macro")) if by_macro_f1 else ("accuracy", "accuracy")
     selection = Selection(name, score, folds, seed, "balanced" if is_weighted else None)
-    return _train(BASELINES, train_texts, labels, eval_texts, selection)
+    return _train(BASELINES, texts, labels, eval_texts, selection)
 
 
 def one_versus_rest(
@@ -217,12 +219,14 @@ def one_versus_rest(
 
     labels (N, C). Raises ValueError if no text has a word, or there are fewer than two texts.
     """
+    texts, labels = _sampled(texts, labels, labels.shape[1], seed)
     selection = Selection("micro F1", _f1("micro"), _a_tenth(np.arange(len(texts)), seed), seed)
     return _train([OF_SETS], texts, labels.astype(int), eval_texts, selection)[0]
 
 
 def ridge(texts: Sequence[str], labels: np.ndarray, eval_texts: Sequence[str], seed: int = 0) -> BaselineResult:
     """Train a ridge regression with the penalty that has the least squared error on held-out texts. labels (N,)."""
+    texts, labels = _sampled(texts, labels, 1, seed)
     folds = _a_tenth(np.arange(len(texts)), seed)
     selection = Selection("RMSE, negative", "neg_root_mean_squared_error", folds, seed)
     return _train([OF_NUMBERS], texts, labels, eval_texts, selection)[0]
@@ -292,6 +296,7 @@ def _train_one(
         model.penalty.rpartition("_")[2]: best,
         "held_out_score": {str(value): float(score) for value, score in zip(model.grid, scores)},
         "features": len(ngrams),
+        "texts": len(labels),
         **selection.settings,
     }
     of_classes = (estimator.classes_, search.predict_proba(eval_counts)) if _has_one_class(estimator) else ()
@@ -304,6 +309,15 @@ def _train_one(
 
 
 # Rows
+
+
+def _sampled(texts: Sequence[str], labels: np.ndarray, logits: int, seed: int) -> tuple[Sequence[str], np.ndarray]:
+    """Return the texts to fit, with their labels: a random part of them where all would take too long."""
+    share = MOST_CHARACTERS / max(1, logits * sum(map(len, texts)))
+    if share >= 1:
+        return texts, labels
+    rows = np.sort(np.random.default_rng(seed).permutation(len(texts))[: int(share * len(texts))])
+    return [texts[row] for row in rows], labels[rows]
 
 
 def _f1(average: str) -> Any:

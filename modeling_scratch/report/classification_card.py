@@ -6,13 +6,13 @@ from typing import Any
 
 from ..data.text_pairs import from_fields
 from ..run.layout import CONFUSION_MATRIX
-from ..tasks.card import Metric, Results, baselines_by_name, metrics_of, shares_table
+from ..tasks.card import LONGER_OR_PRETRAINED, Metric, Results, baselines_by_name, metrics_of, shares_table
 from ..utils.markdown import escaped, percent, quoted_rows
 from .calibration import calibration_text
 from .metrics import MACRO_F1, METRICS
 from .report_files import NO_BLOCKS
-from .run_tables import split_table, stage_table
 from .significance import FEW_EXAMPLES, Score, scores_table
+from .stages import stage_table
 from .verdicts import MODEL, only_answer_headline
 
 Evaluation = Mapping[str, Any]
@@ -38,17 +38,19 @@ def headline_of(evaluation: Evaluation) -> str | None:
 # Of a report and of a card
 
 
-def scores_text(evaluation: Evaluation) -> str:
-    """Return the scores as Markdown: below a line that says which model to use, and without texts of the data."""
+def scores_text(evaluation: Evaluation, advises: bool = False) -> str:
+    """Return the scores as Markdown: below a line that says which model to use, and without texts of the data.
+
+    advises: of a model that nobody should use, what to try.
+    """
     are_scores = evaluation.get("problem_type") in METRICS
+    advice = LONGER_OR_PRETRAINED if advises and headline_of(evaluation) else None
     parts = [
-        f"**{first_line(evaluation)}**{_more(evaluation)}",
+        " ".join(filter(None, [f"**{first_line(evaluation)}**", evaluation.get("linear_model"), advice])),
         f"{evaluation['texts']:,} texts of the {evaluation['split']} split",
         *(_of_scores(evaluation) if are_scores else _of_one_class(evaluation)),
         *evaluation.get("notes", ()),
     ]
-    if scores := evaluation.get("split_scores"):
-        parts += ["The scores of each split:", split_table(scores)]
     if stages := evaluation.get("stages"):
         parts.append(stage_table(stages))
     return "\n\n".join(filter(None, parts))
@@ -64,12 +66,6 @@ def first_line(evaluation: Evaluation) -> str:
     if word == "worse":
         return f"Use {baseline}: it is significantly better than the {MODEL}."
     return f"Use either model: {finding(f'the {MODEL}', baseline, word, texts)}."
-
-
-def _more(evaluation: Evaluation) -> str:
-    """Return where the linear model is, and what to try for a better one."""
-    advice = evaluation.get("advice") if headline_of(evaluation) else None
-    return "".join(f" {each}" for each in (evaluation.get("linear_model"), advice) if each)
 
 
 def finding(model: str, baseline: str, word: str, texts: int) -> str:
@@ -151,7 +147,7 @@ def classification(evaluation: Evaluation) -> Results:
     title = f"The first texts of {'' if are_scores else 'each class in '}the {split} split:"
     linear = evaluation.get("linear_model")
     notes = [note for note in evaluation.get("notes", ()) if note != NO_BLOCKS]  # which the card says above
-    told = {"linear_model": linear and f"{linear} It is not uploaded.", "advice": None, "notes": notes}
+    told = {"linear_model": linear and f"{linear} It is not uploaded.", "notes": notes}
     text = [scores_text({**evaluation, **told})]
     if picture := evaluation.get("picture") if are_scores else CONFUSION_MATRIX:
         text.append(f"![Predictions]({picture})")

@@ -1,20 +1,27 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The reports of classifiers by problem type: one class, several classes, or a number for each text."""
+"""The reports of classifiers: scores beside those of linear baselines on the same texts, written once.
 
-from abc import abstractmethod
+There is one for each problem type: one class, several classes, or a number for each text.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+from transformers import Trainer
+from transformers.trainer_utils import PredictionOutput
 
+from ..bridges.model_sources import LINEAR_MODEL, LINEAR_WEIGHTS
 from ..data.labelled_texts import ReviewData
-from ..run.layout import CONFUSION_MATRIX, SCATTER
-from ..tasks.base import Curve
-from ..utils.errors import quoted
+from ..run.layout import CONFUSION_MATRIX, LINEAR, SCATTER
+from ..tasks.base import Curve, Report
 from ..utils.markdown import excerpt
 from .baselines import BaselineResult, one_versus_rest, ridge, run_baselines
 from .calibration import Calibration, calibration_scores
-from .classifier_report import ClassifierReport, baseline_row
+from .classification_card import comparison_of, scores_text
 from .metrics import (
     CLASS_SETS,
     NUMBER,
@@ -36,10 +43,113 @@ from .quoted_texts import (
     misclassified_text,
     save_misclassified,
 )
+from .report_files import evaluated_split, model_notes
 from .significance import share_interval, with_intervals
 from .verdicts import MODEL, by_accuracy, by_macro_f1, by_score, has_one_answer, only_answer_headline
 
 EXAMPLES_OF_CLASS, EXAMPLES = 2, 6  # quoted texts of each class; of reports without classes
+
+
+class ClassifierReport(ABC):
+    """Compares predictions with those of linear models on the test split, or on validation if there is none."""
+
+    problem_type: ClassVar[str]
+    curve: ClassVar[Curve]
+    metrics: ClassificationMetrics | ScoreMetrics  # the compute_metrics of Trainer
+
+    def __init__(self, data: ReviewData, seed: int, is_weighted: bool = False) -> None:
+        """Train the baselines. is_weighted: whether training, and so they, weight the classes.
+
+        Raises ValueError for texts that linear models cannot learn from.
+        """
+        self.data, self.split, self.is_weighted = data, evaluated_split(data.splits), is_weighted
+        self.texts, self.labels = data.texts(self.split), data.labels(self.split)
+        self.train_labels = data.labels("train")
+        self.baselines = self.train_baselines(data.texts("train"), seed)
+
+    @abstractmethod
+    def train_baselines(self, train_texts: list[str], seed: int) -> list[BaselineResult]:
+        """Train the linear models, and let them predict the texts."""
+
+    def report(
+        self, trainer: Trainer, predicted: PredictionOutput, calibration: Calibration, stages: Sequence[Any] = ()
+    ) -> Report:
+        """Return the report, and write predictions, pictures and what it points to into the run's folder.
+
+        predicted: the outputs of the trained model for the evaluated split. stages: the rows of `stage_table`.
+        """
+        folder, logits = Path(trainer.args.output_dir or ""), np.asarray(predicted.predictions)
+        names, digest = self.data.label_names, self.data.digest(self.split)
+        about = self.split, digest, names, self.texts, self.labels, logits, self.problem_type
+        predictions = Predictions.of_logits(*about)
+        predictions.save(folder)
+        evaluation = {
+            "problem_type": self.problem_type,
+            "split": self.split,
+            "texts": len(self.labels),
+            "labels": names,
+            **self.evaluation(predictions.predicted),
+            "calibration": self.calibration(calibration, logits),
+            "notes": [*model_notes(trainer), *self.notes],
+            **({"stages": stages} if stages else {}),
+        }
+        evaluation["linear_model"] = self._keep_linear(trainer.args, evaluation)
+        told, quotations = self.quotations(predictions, folder, evaluation["headline"] is None)
+        self.draw(predictions.predicted, evaluation, folder)
+        report = "\n\n".join(filter(None, (scores_text(evaluation, advises=True), told)))
+        return Report(f"{report}\n", evaluation, "\n".join(f"{part}\n" for part in quotations), self.curve)
+
+    def _keep_linear(self, arguments: Any, evaluation: dict[str, Any]) -> str | None:
+        """Save the linear model if --save_linear_model asks for it, and return the sentence for the report."""
+        comparison, run = comparison_of(evaluation), Path(arguments.output_dir)
+        [best] = (each for each in self.baselines if each.name == comparison["baseline"])
+        delete_linear(run)
+        is_worse = comparison["verdict"] == "worse"
+        if not (is_worse if arguments.save_linear_model is None else arguments.save_linear_model):
+            return None
+        weights, names = best.weights_over(len(self.data.label_names)), self.data.label_names
+        weights.save(run / LINEAR, best.name, self.problem_type, names, self.data.has_pairs)
+        advice = f"Use {best.name} instead" if is_worse else f"{best.name} is saved, too"
+        return f"{advice}: the folder `{LINEAR}` of this run has it, for `modeling-scratch predict --model`."
+
+    @property
+    def notes(self) -> list[str]:
+        """What is told of the baselines where they were fitted on a sample."""
+        fitted, texts = self.baselines[0].settings["texts"], len(self.train_labels)
+        return [f"The linear models were fitted on {fitted:,} of {texts:,} training texts."] * (fitted < texts)
+
+    @abstractmethod
+    def evaluation(self, predicted: np.ndarray) -> dict[str, Any]:
+        """Return the scores, the comparison, the sentence on a useless model and examples, for evaluation.json."""
+
+    @abstractmethod
+    def calibration(self, calibration: Calibration, logits: np.ndarray) -> dict[str, Any]:
+        """Return what evaluation.json says of the calibration."""
+
+    @abstractmethod
+    def shown(self, answer: Any) -> str:
+        """Return a prediction, or a label, as text."""
+
+    def quotations(self, predictions: Predictions, folder: Path, has_learned: bool) -> tuple[str, list[str]]:
+        """Write the texts that the report points to. Return what it says of them, and what quotes them."""
+        return "", []
+
+    def draw(self, predicted: np.ndarray, evaluation: dict[str, Any], folder: Path) -> None:  # noqa: B027 (optional)
+        """Plot the predictions, where a table does not have all numbers."""
+
+
+def delete_linear(run: Path) -> None:
+    """Delete the linear model in the folder of a run, which can be one of other texts. Other files in it stay."""
+    folder = run / LINEAR
+    for name in (LINEAR_MODEL, LINEAR_WEIGHTS):  # without the first, the folder is no model
+        (folder / name).unlink(missing_ok=True)
+    with suppress(OSError):  # none, or not empty
+        folder.rmdir()
+
+
+def baseline_row(result: BaselineResult, scores: dict[str, Any]) -> dict[str, Any]:
+    """Return what evaluation.json has on a baseline."""
+    return {"name": result.name, **scores, "settings": result.settings, "seconds": round(result.seconds, 1)}
 
 
 class OneClassReport(ClassifierReport):
@@ -57,11 +167,6 @@ class OneClassReport(ClassifierReport):
         self.by_macro_f1 = macro_f1_decides(self.train_labels, self.is_weighted)
         given = train_texts, self.train_labels.tolist(), self.texts, seed
         return run_baselines(*given, self.is_weighted, self.by_macro_f1)
-
-    @property
-    def numbered_classes(self) -> str:
-        classes = ", ".join(f"{index} is {quoted(name)}" for index, name in enumerate(self.data.label_names[:10]))
-        return f"; class {classes}"
 
     @property
     def best_baseline(self) -> BaselineResult:
@@ -171,9 +276,6 @@ class ClassSetReport(ScoreReport):
 
     def classes(self, predicted: np.ndarray) -> dict[str, Any]:
         return {"threshold": 0.5, "classes": class_scores(self.data.label_names, self.labels, predicted)}
-
-    def draw(self, predicted: np.ndarray, evaluation: dict[str, Any], folder: Path) -> None:
-        """Draw nothing: the table of the classes has all numbers."""
 
     def shown(self, answer: Any) -> str:
         return ", ".join(self.data.label_names[index] for index in np.flatnonzero(answer)) or "(none)"

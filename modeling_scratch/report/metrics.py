@@ -26,9 +26,10 @@ ONE_CLASS, SEVERAL, NUMBER = "single_label_classification", "multi_label_classif
 
 
 class Metrics(ABC):
-    """Scores Trainer's predictions. answers: of logits (examples, num_labels)."""
+    """Scores Trainer's predictions. answers: of logits (examples, num_labels). names: of the scores."""
 
     answers: Callable[[np.ndarray], np.ndarray]
+    names: tuple[str, ...]
 
     def __call__(self, prediction: EvalPrediction) -> dict[str, float]:
         """Raises `DivergedError` if a logit is NaN, which argmax would take for a prediction."""
@@ -54,6 +55,8 @@ class ClassificationMetrics(Metrics):
     Of two classes, the last is the positive one ("negative", "positive"). With more classes, F1, precision and recall
     are macro averages over the classes that occur.
     """
+
+    names = "accuracy", "f1", "precision", "recall", "f1_macro"
 
     def __init__(self, label_names: Sequence[str]) -> None:
         if len(label_names) < 2:
@@ -126,6 +129,10 @@ class ScoreMetrics(Metrics):
     decisive: str
     answers: Callable[[np.ndarray], np.ndarray] = np.asarray
     read: Callable[[Any], Any] = attrgetter("predicted")
+
+    @property
+    def names(self) -> tuple[str, ...]:  # type: ignore[override]
+        return tuple(score.name for score in self.scores)
 
     @property
     def score(self) -> Score:

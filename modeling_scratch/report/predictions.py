@@ -40,20 +40,15 @@ def text_ids(texts: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Predictions:
-    """The predictions on N texts of a split, over C classes.
-
-    digest: of the texts and labels of the split, as in run_config.json. references, predicted: class indices (N,), sets
-    of classes (N, C) of 0 and 1, numbers (N,), or tuples of the labels of words or of answers (N,). probabilities:
-    (N, C), or (N, 0) of numbers and of tuples.
-    """
+    """The predictions on N texts of a split, over C classes."""
 
     split: str
-    digest: str
+    digest: str  # of the texts and labels of the split, as in run_config.json
     label_names: list[str]
     ids: list[str]
-    references: np.ndarray
-    predicted: np.ndarray
-    probabilities: np.ndarray
+    references: np.ndarray  # indices (N,), sets (N, C) of 0 and 1, numbers (N,), or tuples of labels or answers (N,)
+    predicted: np.ndarray  # of the same shape
+    probabilities: np.ndarray  # (N, C), or (N, 0) of numbers and of tuples
     problem_type: str = ONE_CLASS
 
     def save(self, run: Path) -> None:

@@ -10,13 +10,12 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from transformers import EvalPrediction, PreTrainedTokenizerBase, Trainer
+from transformers import EvalPrediction, PreTrainedTokenizerBase
 
 from ..data.collators import Batch
 from ..data.packed_documents import IGNORED, PackedRows, Pieces, StreamedRows, TokenRow
 from ..utils.errors import counted
 from ..utils.markdown import excerpt, table
-from .report_files import write_report
 
 PROMPT_TOKENS = 8
 SAMPLE_TOKENS = 250
@@ -46,19 +45,16 @@ class TextSize:
 
 @dataclass(frozen=True)
 class PretrainingData:
-    """Training and validation rows of at most `longest` tokens, their collator and their description.
-
-    is_whole_text: each token of the text is predicted exactly once, so that bits per character are defined.
-    """
+    """Training and validation rows, and what their scores mean."""
 
     train: PackedRows | Pieces | StreamedRows
     validation: PackedRows | Pieces
     collator: Callable[[Sequence[TokenRow]], Batch]
     tokens_per_row: float
     task: str
-    longest: int
+    longest: int  # tokens of a row
     text: TextSize
-    is_whole_text: bool
+    is_whole_text: bool  # each token of the text is predicted exactly once: bits per character are defined
     notes: list[str]
 
     @property
@@ -97,9 +93,11 @@ def token_metrics(prediction: EvalPrediction, text: TextSize | None = None) -> d
     return metrics
 
 
-def report_pretraining(trainer: Trainer, data: PretrainingData, example: str, resumed_at: int) -> str:
-    """Save scores and learning curve; return the text of results.md. example: a validation text."""
-    scores = {name.removeprefix("eval_"): value for name, value in trainer.state.log_history[-1].items()}
+def report_pretraining(
+    history: Sequence[Mapping[str, Any]], data: PretrainingData, example: str, resumed_at: int
+) -> tuple[str, dict[str, Any]]:
+    """Return results.md and evaluation.json. history: the log. example: a validation text."""
+    scores = {name.removeprefix("eval_"): value for name, value in history[-1].items()}
     meanings = {
         "loss": f"nats per predicted token, mean over all {scores['predicted_tokens']:,} of them: {data.predicted}",
         "perplexity": "exp(loss)",
@@ -109,13 +107,11 @@ def report_pretraining(trainer: Trainer, data: PretrainingData, example: str, re
     reported = {name: meaning for name, meaning in meanings.items() if name in scores}
     rows = [[name.replace("_", " "), f"{scores[name]:.4f}", meaning] for name, meaning in reported.items()]
     head = f"Evaluated on {data.text}, with a context of at most {data.longest} tokens."
-    end = [*data.notes, speed(trainer.state.log_history, data.tokens_per_row, resumed_at)]
+    end = [*data.notes, speed(history, data.tokens_per_row, resumed_at)]
     text = "\n\n".join([head, table(["score", "value", "definition"], rows), "\n".join(end)])
     values = {name: {"value": scores[name], "meaning": meaning} for name, meaning in reported.items()}
-    text_info = {"text": str(data.text), "context": data.longest}
-    curve = "loss (nats per predicted token)", "eval_perplexity", "perplexity", "{:.4g}", False
-    write_report(trainer, text + "\n", {**text_info, "scores": values, "example": excerpt(example)}, curve)
-    return text
+    about = {"text": str(data.text), "context": data.longest}
+    return f"{text}\n", {**about, "scores": values, "example": excerpt(example)}
 
 
 def speed(history: Sequence[Mapping[str, Any]], tokens_per_row: float, resumed_at: int = 0) -> str:

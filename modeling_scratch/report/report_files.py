@@ -51,14 +51,17 @@ def model_notes(trainer: "Trainer") -> list[str]:
     return notes
 
 
-def write_report(trainer: "Trainer", text: str, evaluation: Mapping[str, Any], curve: Sequence[Any]) -> None:
-    """Write the files of a report. text: of results.md. curve: what the learning curve shows beside the losses."""
-    arguments, folder = trainer.args, Path(trainer.args.output_dir or "")
+def write_report(trainer: "Trainer", report: Any, curve: Sequence[Any]) -> None:
+    """Write the files of a `Report`. curve: what the learning curve shows beside the losses."""
+    folder, text, evaluation = Path(trainer.args.output_dir or ""), report.text, report.evaluation
     lines = [json.dumps(example, ensure_ascii=False, default=str) for example in examples_of(evaluation)]
     write_text(folder / EXAMPLES, "".join(f"{line}\n" for line in lines))
+    if quotes_texts(trainer.args):
+        text += f"\n{report.quoting}" if report.quoting else ""
+    else:
+        evaluation = without_texts(evaluation)
     write_text(folder / RESULTS, text)
-    shown = evaluation if quotes_texts(arguments) else without_texts(evaluation)
-    write_json(folder / EVALUATION, shown)
+    write_json(folder / EVALUATION, evaluation)
     losses_and_score_png(trainer.state.log_history, folder / CURVE, *curve)
 
 

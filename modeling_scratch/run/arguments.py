@@ -3,7 +3,7 @@
 
 import math
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
@@ -33,6 +33,7 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "early_stopping_patience": (0, math.inf),
     "max_steps": (-1, math.inf),
 }
+ERRORS = "mae", "rmse", "hamming_loss", "perplexity"  # scores of which the least is best, as Trainer takes losses
 
 
 def check_numbers(arguments: Any) -> None:
@@ -104,7 +105,10 @@ class RunArguments:
             raise DataError(f"--output_dir {self.output_dir!r}: must be a local folder")
         if self.use_liger_kernel and not is_liger_kernel_available():
             raise DataError("--use_liger_kernel requires another package: pip install liger-kernel")
-        self._note_best_metric()
+        best_by = (self.metric_for_best_model or "").removeprefix("eval_")
+        self.names_best_metric = bool(best_by)
+        if best_by in ERRORS and self.greater_is_better is None:
+            self.greater_is_better = False
         if self.disable_tqdm is None:
             self.disable_tqdm = not (sys.stderr.isatty() or is_in_notebook()) or None
         with checking_arguments():
@@ -116,16 +120,6 @@ class RunArguments:
             raise DataError(
                 "--do_train False is not supported; use `modeling-scratch predict` or `modeling-scratch generate`"
             )
-
-    def _note_best_metric(self: Any) -> None:
-        """Set greater_is_better, which Trainer takes to be True for every score but a loss."""
-        name = self.metric_for_best_model
-        self.names_best_metric = name is not None
-        if name and self.greater_is_better is None:
-            from ..report.metrics import NUMBERS  # which imports libraries of metrics
-
-            errors = {score.name for score in NUMBERS.scores if not score.greater_is_better}
-            self.greater_is_better = False if name.removeprefix("eval_") in errors else None
 
 
 @dataclass
@@ -165,40 +159,49 @@ def inputs_of(*groups: Any) -> list[str]:
     return [each for value in values for each in ([value] if isinstance(value, str) else value or ())]
 
 
-def choose_epoch_on_validation(arguments: Any, data: Any, best_by: tuple[str, bool]) -> None:
-    """Keep the best epoch on validation, the one with the best_by score, if there is a separate test split.
+def check_score(names: Sequence[str], arguments: Any) -> None:
+    """Raise `DataError` for a score to choose by that evaluations do not have.
 
-    With a moving average of the weights, there is no epoch to choose. arguments: training arguments with `ema_decay`,
-    and with load_best_model_at_end if it is given; data: with `splits`.
+    names: of theirs, beside the loss; none where they are not known yet.
     """
-    is_declined = arguments.load_best_model_at_end is False
-    if arguments.load_best_model_at_end and (arguments.ema_decay or "test" not in data.splits):
-        raise DataError("--load_best_model_at_end requires --ema_decay 0 and a test split for evaluation")
-    chosen_at = arguments.eval_strategy == arguments.save_strategy != "no"
-    arguments.load_best_model_at_end = (
-        "test" in data.splits and not arguments.ema_decay and chosen_at and not is_declined
-    )
+    name = arguments.metric_for_best_model
+    if names and arguments.names_best_metric and name.removeprefix("eval_") not in ("loss", *names):
+        raise DataError(f"--metric_for_best_model {name}: the choices are {', '.join(('loss', *names))}")
+
+
+def choose_epoch(task: Any, arguments: Any, data: Any) -> None:
+    """Decide whether a run keeps the weights that are best on validation, or the last, and by which score.
+
+    By default, it keeps the best ones if the task does and nothing prevents it. Raises `DataError` where they are asked
+    for and cannot be kept.
+    """
+    check_score(task.score_names(data), arguments)
+    needs = {
+        "no --load_best_model_at_end False": arguments.load_best_model_at_end is not False,
+        "--ema_decay 0": not getattr(arguments, "ema_decay", 0),
+        "a test split for evaluation": "test" in data.splits or "test" not in task.evaluates,
+        "an evaluation with each checkpoint (--eval_strategy and --save_strategy)": (
+            arguments.eval_strategy == arguments.save_strategy != "no"
+        ),
+    }
+    unmet = " and ".join(need for need, is_met in needs.items() if not is_met)
+    asking = [name for name in ("early_stopping_patience", "load_best_model_at_end") if getattr(arguments, name)]
+    if asking and unmet:
+        raise DataError(f"--{asking[0]} requires {unmet}")
+    arguments.load_best_model_at_end = not unmet and (task.keeps_best or bool(asking))
     if arguments.load_best_model_at_end:
         save_where_evaluated(arguments)
         if not arguments.names_best_metric:
-            arguments.metric_for_best_model, arguments.greater_is_better = best_by
-    if arguments.early_stopping_patience and not arguments.load_best_model_at_end:
-        needs = {
-            "no --load_best_model_at_end False": not is_declined,
-            "--ema_decay 0": not arguments.ema_decay,
-            "a test split for evaluation": "test" in data.splits,
-            "an evaluation with each checkpoint (--eval_strategy and --save_strategy)": chosen_at,
-        }
-        unmet = " and ".join(need for need, is_met in needs.items() if not is_met)
-        raise DataError(f"--early_stopping_patience requires {unmet}")
+            arguments.metric_for_best_model, arguments.greater_is_better = task.best(data, arguments)
 
 
 def save_where_evaluated(arguments: TrainingArguments) -> None:
     """Align checkpoints with evaluations, so that the best evaluation has one. A finer save interval is kept."""
     evaluated, saved = arguments.eval_steps, arguments.save_steps
-    if arguments.eval_strategy == IntervalStrategy.STEPS and evaluated and not round(evaluated / saved, 6).is_integer():
-        print(
-            f"saving a checkpoint with each evaluation, every {evaluated} steps, instead of --save_steps {saved}",
-            file=sys.stderr,
-        )
+    if arguments.eval_strategy != IntervalStrategy.STEPS or not evaluated:
+        return
+    are_alike = (evaluated < 1) == (saved < 1)  # both steps, or both fractions of all steps
+    if not (are_alike and round(evaluated / saved, 6).is_integer()):
+        told = f"saving a checkpoint with each evaluation, every {evaluated} steps, instead of --save_steps {saved}"
+        print(told, file=sys.stderr)
         arguments.save_steps = evaluated

@@ -2,6 +2,7 @@
 """Trainer callbacks: early stopping, a moving average of the weights, and a line for each entry of the log."""
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +36,6 @@ class EarlyStopping(TrainerCallback):
         self.patience = patience
 
     def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
-        if not args.load_best_model_at_end:
-            raise DataError("--early_stopping_patience requires checkpoints chosen on validation")
         self._check(args, state, control)
 
     def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: object) -> None:
@@ -143,33 +142,17 @@ def _value(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
 
 
-class Lines(PrinterCallback):
-    """Prints the lines where there is no progress bar."""
-
-    def on_log(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, logs: Any = None, **_: Any
-    ) -> None:
-        if state.is_local_process_zero and (line := progress_line(logs or {}, state)) is not None:
-            print(line)
-
-
-class LinesAboveBar(ProgressCallback):
-    """Prints the lines above the progress bar, as long as there is one."""
-
-    def on_log(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, logs: Any = None, **_: Any
-    ) -> None:
-        bar: Any = self.training_bar
-        if state.is_world_process_zero and (line := progress_line(logs or {}, state)) is not None:
-            (bar.write if bar else print)(line)
-
-
-REPLACED = {PrinterCallback: Lines, ProgressCallback: LinesAboveBar}
-
-
 def print_lines(trainer: Trainer) -> None:
-    """Replace Trainer's own printing of its log. A notebook keeps its table."""
-    for callback in [*trainer.callback_handler.callbacks]:
-        if (replacement := REPLACED.get(type(callback))) is not None:
-            trainer.remove_callback(callback)
-            trainer.add_callback(replacement)
+    """Replace Trainer's own printing of its log, above the progress bar if there is one. A notebook keeps its table."""
+    callbacks: list[Any] = trainer.callback_handler.callbacks
+    for callback in callbacks:
+        if type(callback) in (PrinterCallback, ProgressCallback):
+            callback.on_log = partial(print_line, callback)
+
+
+def print_line(
+    callback: Any, args: TrainingArguments, state: TrainerState, control: TrainerControl, logs: Any = None, **_: Any
+) -> None:
+    bar = getattr(callback, "training_bar", None)
+    if state.is_world_process_zero and (line := progress_line(logs or {}, state)) is not None:
+        (bar.write if bar else print)(line)

@@ -6,18 +6,15 @@ Before it: defaults by its texts, stages, baselines, and a rehearsal. After it: 
 
 from dataclasses import asdict
 from functools import partial
-from html import unescape
-from math import ceil
 from typing import Any
 
 from datasets import DatasetDict
-from transformers import TrainerState, set_seed
 
 from ..data.demo_reviews import COMMON_SHARE, LABEL_NAMES, TRAIN_SIZE, demo_splits
 from ..data.labelled_texts import ReviewData
 from ..report.classification_report import REPORTS
 from ..report.metrics import ONE_CLASS
-from ..report.run_tables import fine_tuning_stage
+from ..report.stages import fine_tuning_stage
 from ..sharing.run_record import DEFAULTS
 from ..tasks.base import Report, Task, Training
 from ..utils.errors import DataError
@@ -25,14 +22,10 @@ from ..utils.terminal import told
 from .defaults import choose, complete, known_defaults, settings_text
 from .life_cycle import Run, rehearse
 from .problem_types import check_options
-from .run_folder import alone
-from .self_pretraining import SelfPretrainingArguments, check_combination, corpus_of, discarded, open_run, pretrain
-from .train import carry_out, choose_epoch, make_trainer, prepared, read, search_arguments, tokenizer_of
+from .self_pretraining import SelfPretrainingArguments, corpus_of, discarded, open_run, pretrain
+from .train import make_trainer, prepared
 
 SAMPLE = 64  # texts of each split, in the rehearsal
-ENOUGH_TEXTS = 20_000  # labelled ones; with fewer, a checkpoint helps most
-EXAMPLE = "which raised accuracy from 72 to 82 % on 1,500 texts of SST-2"  # docs/experiments/few-texts.md has the table
-ENOUGH_STEPS = 300  # with fewer, a model from random weights has rarely learned
 
 
 def load_demo(arguments: Any) -> ReviewData:
@@ -47,24 +40,6 @@ def load_demo(arguments: Any) -> ReviewData:
     splits = {split: rows[: limits.get(split, arguments.max_eval_samples)] for split, rows in reviews.items()}
     notes = ["no data was given: these are generated film reviews; --train_file or --data_dir reads yours"]
     return ReviewData.from_pairs(splits, list(LABEL_NAMES), notes, [])
-
-
-@alone
-def train_classifier(task: Task, model: Any, data_arguments: Any, options: Any, arguments: Any) -> None:
-    """Run the training of a classifier, or a search for its arguments. Input errors are raised before it starts."""
-    check_combination(options, model, data_arguments, arguments)
-    run = open_classifier(task, model, data_arguments, options, arguments)
-    data = read(task, run)
-    complete_by_texts(run, data)
-    if run.groups["training"].search_trials:
-        print(search_arguments(task, run, data))
-        return
-    choose_epoch(task, run, data)
-    with told("training the baselines"):
-        baselines = train_baselines(task, run, data)
-    stages = [stage() for stage in run.stages]
-    set_seed(run.groups["training"].seed)  # a run that resumes between the stages starts here
-    carry_out(task, run, data, tokenizer_of(task, run, data), baselines, stages)
 
 
 def open_classifier(task: Task, model: Any, data: Any, options: SelfPretrainingArguments, arguments: Any) -> Run:
@@ -90,11 +65,15 @@ def complete_by_texts(run: Run, data: ReviewData) -> None:
         run.stages.append(partial(pretrain, run, corpus, data.notes))
 
 
-def train_baselines(task: Task, run: Run, data: ReviewData) -> Any:
+def baselines_of(task: Task, run: Run, data: ReviewData) -> Any:
     """Train the baselines, and rehearse the fine-tuning that follows stages. Raises `DataError` if it cannot start."""
     arguments = run.groups["training"]
     is_weighted = arguments.class_weights is not None
-    baselines = REPORTS[data.problem_type](data, arguments.seed, run.is_main, is_weighted)
+    try:
+        with told("training the baselines"):
+            baselines = REPORTS[data.problem_type](data, arguments.seed, is_weighted) if run.is_main else None
+    except ValueError as error:
+        raise DataError(f"the baseline cannot be trained: {error}") from error
     if run.stages:
         rows = {name: rows.select(range(min(SAMPLE, len(rows)))) for name, rows in data.splits.items()}
         sample, options = data.with_splits(DatasetDict(rows)), run.groups["model"]
@@ -105,33 +84,8 @@ def train_baselines(task: Task, run: Run, data: ReviewData) -> Any:
 
 
 def report_classifier(training: Training, trainer: Any, predicted: Any) -> Report:
-    """Write the report, with the scores of splits and the stages. predicted: the outputs for the evaluated split."""
-    run, tables = training.run, dict[str, Any]()
-    advice = what_to_try(run, training.data, trainer.state)
-    if training.split_scores:
-        tables["split_scores"] = training.split_scores
-    if training.stages:
-        stages = [*training.stages, fine_tuning_stage(trainer, predicted.metrics, run.resumed_at)]
-        tables["stages"] = list(map(asdict, stages))
-    return Report(unescape(training.baselines.write(trainer, predicted, training.weights, advice, **tables)))
-
-
-def what_to_try(run: Run, data: ReviewData, state: TrainerState) -> str:
-    """Return sentences that name options and data which the run did not have. state: at the end of fine-tuning."""
-    steps = state.global_step
-    model, training, pretraining = (run.groups.get(name) for name in ("model", "training", "pretraining"))
-    is_new, texts = not model.model_name_or_path, data.splits["train"].num_rows
-    found = []
-    if steps < ENOUGH_STEPS and state.best_global_step in (None, 0, steps):  # it did not get worse
-        found.append(f"Train longer, as {steps:,} steps are few: {_longer(training, steps)}.")
-    if is_new and not pretraining and not data.has_pairs:
-        found.append("Pretrain on many texts of the same kind without labels: --unlabelled_file FILE.")
-    if is_new and texts < ENOUGH_TEXTS:
-        found.append(f"Fine-tune a pretrained encoder: --model_name_or_path FOLDER, {EXAMPLE}.")
-    return " ".join([*found, f"Label more texts than these {texts:,}."])
-
-
-def _longer(training: Any, steps: int) -> str:
-    if training.max_steps > 0:
-        return f"--max_steps {ENOUGH_STEPS}"
-    return f"--num_train_epochs {ceil(training.num_train_epochs * ENOUGH_STEPS / max(1, steps))}"
+    """Write the report, with the stages. predicted: the outputs for the evaluated split."""
+    stages = list(map(asdict, training.stages))
+    if stages:
+        stages.append(asdict(fine_tuning_stage(trainer, predicted.metrics, training.run.resumed_at)))
+    return training.baselines.report(trainer, predicted, training.weights, stages)

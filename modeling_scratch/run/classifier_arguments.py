@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from .. import presets
-from ..report.saved_baseline import SAVE_LINEAR_MODEL
 from ..utils.errors import DataError
 from ..utils.options import option
 from .arguments import EncoderTrainingArguments
@@ -57,8 +56,11 @@ class ClassifierTrainingArguments(EncoderTrainingArguments):
     )
     class_weights: Literal["balanced"] | None = option(None, CLASS_WEIGHTS)
     calibrate: bool = option(True, "Divide the logits by a temperature, which is fitted on validation at the end.")
-    save_linear_model: bool | None = option(None, SAVE_LINEAR_MODEL)
-    evaluate_train: bool = option(False, "Also score the training texts, in a table of the scores of each split.")
+    save_linear_model: bool | None = option(
+        None,
+        "Save the linear model that the report compares with, in the folder linear. By default if it is significantly "
+        "better.",
+    )
     search_trials: int = option(0, "The number of trials of a hyperparameter search on validation; 0: train once.")
     search_over: list[str] = option(list(TRIED), f"The arguments to search over: {', '.join(TRIED)}.")
 

@@ -14,12 +14,14 @@ from .layout import RECORD
 from .resuming import rows_a_step
 
 # They determine the state of the optimizer.
-OPTIMIZER = ("layer_decay", "optim", "optim_args", "optim_target_modules")
+OPTIMIZER = (
+    *("layer_decay", "optim", "optim_args", "optim_target_modules", "learning_rate", "lr_scheduler_type"),
+    *("weight_decay", "adam_beta1", "adam_beta2", "adam_epsilon"),
+)
 # They determine which rows a step reads, and thus where a run continues, which is counted in steps.
 ORDER = ("seed", "data_seed", "train_sampling_strategy", "dataloader_drop_last")
 MICRO_BATCH = ("per_device_train_batch_size", "gradient_accumulation_steps")
 ROWS_A_STEP = "rows_a_step"  # in the record of a run
-ADAPTIVE = {"reduce_lr_on_plateau", "greedy"}  # schedules whose state is the rate itself
 
 
 def check_arguments(folder: Path, groups: Mapping[str, Any], has_checkpoint: bool) -> None:
@@ -30,7 +32,10 @@ def check_arguments(folder: Path, groups: Mapping[str, Any], has_checkpoint: boo
     training: TrainingArguments = groups["training"]
     if not has_checkpoint:
         return check_unchanged(folder, groups, ())
-    check_unchanged(folder, groups, OPTIMIZER + ORDER + MICRO_BATCH * training.dataloader_drop_last)
+    fixed = [*OPTIMIZER, *ORDER, *MICRO_BATCH * training.dataloader_drop_last]
+    if not training.learning_rate:  # that of the run, which a paper's rule gives
+        fixed.remove("learning_rate")
+    check_unchanged(folder, groups, fixed)
     record, now = read_run(folder), rows_a_step(training)
     first, second = (record.get("training", {}).get(name, getattr(training, name)) for name in MICRO_BATCH)
     of_earlier_versions = first * second * max(1, training.n_gpu) * training.world_size
@@ -59,13 +64,6 @@ def check_unchanged(folder: Path, groups: Mapping[str, Any], fixed: Collection[s
             f"cannot continue the run in {folder}: {'; '.join(changes)}; restore these arguments, "
             "or choose another --output_dir for a new run"
         )
-
-
-def check_schedule(folder: Path, training: TrainingArguments) -> None:
-    """Raise `DataError` if a resumed run changes the learning rate or the type of a schedule that cannot follow it."""
-    before = read_run(folder).get("training", {}).get("lr_scheduler_type")
-    if ADAPTIVE & {before, training.lr_scheduler_type}:
-        check_unchanged(folder, {"training": training}, ("lr_scheduler_type", "learning_rate"))
 
 
 def check_same_data(folder: Path, digests: Mapping[str, str | None]) -> None:

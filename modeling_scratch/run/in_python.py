@@ -8,11 +8,10 @@ report.scores["accuracy"]
 report.predict(["gripping from start to finish"])
 """
 
-import tempfile
-from collections import Counter
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from signal import SIGINT
@@ -25,8 +24,7 @@ import transformers
 
 from ..data.columns import is_missing
 from ..data.containers import as_table, is_splits, texts_in
-from ..data.splits import SPLIT_NAMES
-from ..data.tables import IN_MEMORY
+from ..data.splits import SPLIT_NAMES, DatasetSource
 from ..data.text_pairs import TEXT_FIELDS, of_parts, pair_columns, trained_columns
 from ..inference.answers import PLAIN, gives_numbers, ranked
 from ..inference.arguments import PredictArguments
@@ -36,11 +34,12 @@ from ..utils.command_line import check_reporters
 from ..utils.errors import DataError, one_line, panics_as_errors
 from ..utils.files import read_json
 from ..utils.python_options import built, check_names
-from . import classifier
 from .layout import EVALUATION, RESULTS
+from .train import train
 
 TASK = named(CLASSIFY)
-OPTIONS = {each.name for group in TASK.arguments for each in fields(group)}
+IN_MEMORY = "tables-in-memory"  # in the record of a run
+OPTION = re.compile(r"(`[^`]*`)|(?<![^\s(])--(?=[a-z])")  # or a command, which keeps its hyphens
 
 
 @dataclass(frozen=True)
@@ -118,23 +117,19 @@ def train_classifier(data: Any = None, output_dir: str | Path = "runs/demo", **o
     Raises `DataError` for invalid data and options. An interruption saves a checkpoint, and raises KeyboardInterrupt.
     The only progress bar is that of training.
     """
-    _check_options(options)
-    with tempfile.TemporaryDirectory() as temporary, quiet_saving(), panics_as_errors():
-        folder = Path(temporary) / IN_MEMORY
+    with quiet_saving(), panics_as_errors():
         try:
-            groups = built(TASK.arguments, {"output_dir": output_dir, **options, **_source(data, folder)})
+            _check_options(options)
+            groups = built(TASK.arguments, {"output_dir": output_dir, **options, **_source(data)})
+            groups[1].tables = None if data is None or isinstance(data, str | Path) else tables_of(data)
             check_reporters(groups)
-            classifier.train_classifier(TASK, *groups)
+            train(TASK, *groups)
         except DataError as error:
-            raise DataError(_in_python(str(error), folder, data)) from None
+            raise DataError(OPTION.sub(lambda found: found[1] or "", str(error))) from None
         except SystemExit as error:
             raise KeyboardInterrupt if error.code == 128 + SIGINT else error from None
     folder = Path(output_dir)
     return Report(folder, read_json(folder / EVALUATION), (folder / RESULTS).read_text(encoding="utf-8"))
-
-
-def _has_splits(data: Any) -> bool:
-    return isinstance(data, Mapping) and is_splits(data, SPLIT_NAMES)
 
 
 def _check_options(options: Mapping[str, Any]) -> None:
@@ -145,54 +140,50 @@ def _check_options(options: Mapping[str, Any]) -> None:
         )
 
 
-def _in_python(message: str, folder: Path, data: Any) -> str:
-    """Return a message with the names of arguments, without hyphens, and of tables in place of temporary files."""
-    for path in folder.glob("*.parquet"):
-        message = message.replace(str(path), f"data[{path.stem!r}]" if _has_splits(data) else "data")
-    message = message.replace(f"--data_dir {folder}", "data").replace(str(folder), "data")
-    for name in OPTIONS:
-        message = message.replace(f"--{name}", name)
-    return message
-
-
 @contextmanager
 def quiet_saving() -> Iterator[None]:
-    """Disable the progress bars of libraries, which show each file that they write; Trainer's own stays."""
-    bars = (
-        (transformers.logging.is_progress_bar_enabled, transformers.logging.enable_progress_bar),
-        (lambda: not datasets.utils.are_progress_bars_disabled(), datasets.enable_progress_bars),
-    )
-    shown = [enable for is_enabled, enable in bars if is_enabled()]
+    """Disable the progress bar of the files of a saved model; Trainer's own stays."""
+    is_shown = transformers.logging.is_progress_bar_enabled()
     transformers.logging.disable_progress_bar()
-    datasets.disable_progress_bars()
     try:
         yield
     finally:
-        for enable in shown:
-            enable()
+        if is_shown:
+            transformers.logging.enable_progress_bar()
 
 
-def _source(data: Any, folder: Path) -> dict[str, Any]:
-    """Return the option that names the data. Tables are written to the folder first."""
+def _source(data: Any) -> dict[str, Any]:
+    """Return the option that names the data. Runs record that of tables, which no file has."""
     if data is None:
         return {}
     if isinstance(data, str | Path):
         return {"data_dir" if Path(data).is_dir() else "train_file": data}
-    tables = data if _has_splits(data) else {"train": data}
-    if unknown := [name for name in tables if name not in SPLIT_NAMES]:
-        raise DataError(f"data: no split is named {unknown[0]!r}; use {', '.join(SPLIT_NAMES)}")
-    if twice := [name for name, count in Counter(SPLIT_NAMES[name] for name in tables).items() if count > 1]:
-        raise DataError(f"data: two tables are the {twice[0]} split; keep one")
-    folder.mkdir()
-    for name, table in tables.items():
-        where = f"data[{name!r}]" if _has_splits(data) else "data"
-        table = as_table(table, where)
-        if len(table) == 0:
-            raise DataError(f"{where} has no rows")
-        try:
-            if isinstance(table, pd.DataFrame):
-                table = datasets.Dataset.from_pandas(table, preserve_index=False)
-            table.to_parquet(str(folder / f"{name}.parquet"))
-        except pa.ArrowException as error:
-            raise DataError(f"{where}: a column has values of several types: {one_line(error)}") from error
-    return {"data_dir": folder}
+    return {"data_dir": IN_MEMORY}
+
+
+def tables_of(data: Any) -> dict[str, DatasetSource]:
+    """Return the rows of each split. Raises `DataError` for what is no table, and for splits that are not known."""
+    has_splits = isinstance(data, Mapping) and is_splits(data, SPLIT_NAMES)
+    found: dict[str, DatasetSource] = {}
+    for name, table in data.items() if has_splits else [("train", data)]:
+        where = f"data[{name!r}]" if has_splits else "data"
+        if (split := SPLIT_NAMES.get(name)) is None:
+            raise DataError(f"data: no split is named {name!r}; use {', '.join(SPLIT_NAMES)}")
+        if split in found:
+            raise DataError(f"data: two tables are the {split} split; keep one")
+        found[split] = DatasetSource(where, _dataset(table, where))
+    if "train" not in found:
+        raise DataError("data: no table is the train split; name one 'train'")
+    return found
+
+
+def _dataset(data: Any, where: str) -> datasets.Dataset:
+    table = as_table(data, where)
+    if len(table) == 0:
+        raise DataError(f"{where} has no rows")
+    if isinstance(table, datasets.Dataset):
+        return table.with_format(None)
+    try:
+        return datasets.Dataset.from_pandas(table, preserve_index=False)
+    except pa.ArrowException as error:
+        raise DataError(f"{where}: a column has values of several types: {one_line(error)}") from error

@@ -26,17 +26,13 @@ MANIFEST, AVERAGE = "manifest.json", "weight_average.safetensors"
 
 
 class Entry(NamedTuple):
-    """A file or folder. name: or a pattern. written, read: by which modules or programs.
+    """A file or folder."""
 
-    what: in the summary of a run; "" for those that it leaves out. is_shared: whether a push takes it: it has no texts
-    of the data, nor digests of them, which tell who has them.
-    """
-
-    name: str
-    written: str
+    name: str  # or a pattern
+    written: str  # by which module or program
     read: str = "people"
-    what: str = ""
-    is_shared: bool = False
+    what: str = ""  # in the summary of a run, if that has it
+    is_shared: bool = False  # whether a push takes it: without texts of the data, and digests, which tell who has them
 
 
 BEFORE = "earlier versions"
@@ -47,7 +43,7 @@ ENTRIES = (
     Entry(PREDICTIONS, "report/predictions", "compare", "predictions"),
     Entry(MISCLASSIFIED, "report/quoted_texts", "compare", "wrong answers"),
     Entry("class_words.csv", BEFORE, what="words of classes, by version 0.1.0"),
-    Entry(LINEAR, "report/saved_baseline", "predict", "the linear model"),
+    Entry(LINEAR, "report/classification_report", "predict", "the linear model"),
     Entry(TRANSLATIONS.format("*"), "tasks/translate", what="translations"),
     Entry(RECORD, "sharing/run_record", "run/run_folder, sharing", "arguments", is_shared=True),
     Entry(EXAMPLES, "report/report_files", "sharing/card_summary"),

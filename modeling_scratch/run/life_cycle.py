@@ -15,7 +15,7 @@ from ..sharing.run_record import DIGESTS, write_run
 from ..utils.errors import DataError, duration, times
 from .arguments import checking_arguments
 from .checkpoints import checkpoint_to_resume, has_checkpoint, step_of
-from .continued import ROWS_A_STEP, check_arguments, check_same_data, check_schedule
+from .continued import ROWS_A_STEP, check_arguments, check_same_data
 from .distributed import whole_model
 from .layout import ENTRIES, RECORD
 from .resuming import rows_a_step
@@ -95,8 +95,6 @@ class Run:
 
     def start(self, trainer: Trainer, notes: Sequence[str], **record: Any) -> None:
         """Check that the trainer can train with its arguments, then `record` the run. Raises `DataError` if not."""
-        if self.checkpoint:
-            check_schedule(self.folder, self.groups["training"])
         rehearse(trainer)
         self.record(notes, **record)
 
@@ -162,8 +160,3 @@ def summary(trainer: Any, checkpoint: str | None) -> str:
         f"{times(state.epoch or 0, 'epoch')}, {weights:,} parameters\n"
         f"saved in {output}: the model and its tokenizer, {', '.join(files)}"
     )
-
-
-def pipeline_call(arguments: str) -> str:
-    """Return the line of Python that makes a pipeline with these arguments."""
-    return f"import modeling_scratch, transformers; transformers.pipeline({arguments})"

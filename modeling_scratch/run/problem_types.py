@@ -8,13 +8,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
-from transformers import EvalPrediction
 
 from ..data.collators import FlatBatches
 from ..data.labelled_texts import ReviewData
-from ..report.metrics import METRICS, NUMBER, ONE_CLASS, SEVERAL, ClassificationMetrics, macro_f1_decides
+from ..report.metrics import METRICS, NUMBER, ONE_CLASS, SEVERAL, ClassificationMetrics, Metrics, macro_f1_decides
 from ..utils.errors import DataError
 from .captured_trainer import PACKED_MODEL_TYPES
 from .encoder_models import ModelArguments
@@ -23,16 +21,12 @@ from .optimizers import predicts_numbers, scale_last_linear, start_at_mean
 
 
 class Problem(NamedTuple):
-    """What a problem type needs in training.
+    """What a problem type needs in training."""
 
-    best_by: the score that chooses the epoch, and whether a greater one is better. loss, changes: of the data and the
-    arguments, for `RunTrainer`.
-    """
-
-    best_by: tuple[str, bool]
-    metrics: Callable[[Sequence[str]], Callable[..., dict[str, float]]]
-    loss: Callable[[ReviewData, Any], Any] = lambda data, arguments: None
-    changes: Callable[[ReviewData], list[Any]] = lambda data: []
+    best_by: tuple[str, bool]  # the score that chooses the epoch, and whether a greater one is better
+    metrics: Callable[[Sequence[str]], Metrics]
+    loss: Callable[[ReviewData, Any], Any] = lambda data, arguments: None  # of the data and the arguments
+    changes: Callable[[ReviewData], list[Any]] = lambda data: []  # to the optimizer
 
 
 def unit_of(data: ReviewData) -> float:
@@ -66,16 +60,10 @@ OF_ONE_CLASS = "label_smoothing_factor", "search_trials", "class_weights"
 
 
 def check_options(data: ReviewData, arguments: Any) -> None:
-    """Raise `DataError` for options that only concern texts with one class each, and for scores that there are not."""
+    """Raise `DataError` for options that only concern texts with one class each."""
     for name in OF_ONE_CLASS if data.problem_type != ONE_CLASS else ():
         if getattr(arguments, name):
             raise DataError(f"--{name} requires one class per text, and the task is {data.problem_type}: remove it")
-    if arguments.names_best_metric:
-        labels, name = data.labels("validation"), arguments.metric_for_best_model
-        logits = np.eye(len(data.label_names))[labels] if data.problem_type == ONE_CLASS else labels
-        scores = PROBLEMS[data.problem_type].metrics(data.label_names)(EvalPrediction(logits, labels))
-        if name.removeprefix("eval_") not in (found := ["loss", *scores]):
-            raise DataError(f"--metric_for_best_model {name}: the choices are {', '.join(found)}")
 
 
 def best_score(data: ReviewData, arguments: Any) -> tuple[str, bool]:

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""What the trainer needs to be stopped, killed and resumed: signals, a NaN guard, hyperparameters, orders of rows."""
+"""What the trainer needs to be stopped, killed and resumed: signals, a NaN guard, orders of rows."""
 
 import os
 import signal
@@ -11,7 +11,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.optim.lr_scheduler import LambdaLR
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 from transformers.trainer_pt_utils import LengthGroupedSampler
 
@@ -106,7 +105,6 @@ class BetweenSteps(TrainerCallback):
         self.trainer = trainer
 
     def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
-        self.trainer.apply_arguments()
         if state.best_global_step and (best := checkpoint_at(args, state.best_global_step)).is_dir():
             state.best_model_checkpoint = str(best)  # where the run's folder is now
 
@@ -121,29 +119,6 @@ class BetweenSteps(TrainerCallback):
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, metrics: Any = None, **_: Any
     ) -> None:
         self.trainer.compare_with_best(metrics)
-
-
-HYPERPARAMETERS = ("initial_lr", "weight_decay", "betas", "eps")  # those that TrainingArguments names
-
-
-def hyperparameters(optimizer: Any) -> list[dict[str, Any]]:
-    """Return those of each parameter group. initial_lr is the peak of the schedule."""
-    groups = optimizer.param_groups if optimizer is not None else []
-    return [{name: group[name] for name in HYPERPARAMETERS if name in group} for group in groups]
-
-
-def apply_hyperparameters(given: list[dict[str, Any]], optimizer: Any, scheduler: Any) -> None:
-    """Replace those of a loaded optimizer that differ from the given ones. The schedule goes on with the new peak."""
-    if given == hyperparameters(optimizer):
-        return
-    for group, changed in zip(optimizer.param_groups, given):
-        group.update(changed)
-    if isinstance(scheduler, LambdaLR) and all("initial_lr" in group for group in given):
-        peaks = [group["initial_lr"] for group in given]
-        rates = [peak * factor(scheduler.last_epoch) for peak, factor in zip(peaks, scheduler.lr_lambdas)]
-        scheduler.load_state_dict({**scheduler.state_dict(), "base_lrs": peaks, "_last_lr": rates})
-        for group, rate in zip(optimizer.param_groups, rates):
-            group["lr"] = rate
 
 
 def rows_a_step(training: TrainingArguments) -> int:

@@ -24,19 +24,19 @@ from transformers import PreTrainedTokenizerBase, TrainerCallback, TrainingArgum
 
 from ..bridges.model_sources import WITHOUT_WEIGHTS, override_parts, with_override
 from ..data.unlabelled import Corpus, load_corpus
-from ..report.run_tables import Stage, pretraining_stage
+from ..report.stages import Stage, pretraining_stage
 from ..sharing.run_record import SELF_PRETRAINING, read_run
 from ..tasks import PRETRAIN, named
 from ..utils.errors import DataError, counted, duration
 from ..utils.options import option
-from .arguments import inputs_of
+from .arguments import choose_epoch, inputs_of
 from .checkpoints import has_checkpoint
 from .continued import check_unchanged
 from .encoder_models import ModelArguments, build_tokenizer, preset_of
 from .layout import PRETRAINING
 from .life_cycle import Run
 from .run_folder import has_pretraining
-from .train import carry_out, choose_epoch, make_trainer, prepared
+from .train import carry_out, make_trainer, prepared
 
 ROW_TOKENS, ROWS = 256, 32  # of a step
 MASKED = 0.25  # of the tokens: a small model learns faster from more of them (Wettig et al. 2023)
@@ -82,7 +82,7 @@ class SelfPretrainingArguments:
         return not self.is_asked_for and 0 in (self.pretrain_minutes, self.pretrain_epochs)
 
 
-def check_combination(options: SelfPretrainingArguments, model: ModelArguments, data: Any, training: Any) -> None:
+def check_combination(model: ModelArguments, data: Any, options: SelfPretrainingArguments, training: Any) -> None:
     """Raise `DataError` for arguments that exclude self-pretraining."""
     if options.is_declined and options.unlabelled_file:
         raise DataError("--unlabelled_file: there is no pretraining to read these texts; give --pretrain_minutes")
@@ -219,7 +219,7 @@ def _run_stage(run: Run, documents: Any, steps: int, tokenizer: PreTrainedTokeni
     texts = list(documents.train)
     if tokenizer is None or stage.checkpoint:
         tokenizer = build_tokenizer(run.groups["model"], texts, stage.checkpoint)
-    choose_epoch(task, stage, documents)
+    choose_epoch(task, arguments, documents)
     carry_out(task, stage, documents, tokenizer)
     return pretraining_stage(run.folder / PRETRAINING, counted(len(texts), "text"), stage.resumed_at)
 

@@ -5,65 +5,62 @@ import shlex
 from collections.abc import Callable, Sequence, Sized
 from dataclasses import replace
 from functools import partial
+from html import unescape
 from pathlib import Path
 from typing import Any
 
-from transformers import DataCollatorWithPadding, pipeline, set_seed
+from transformers import DataCollatorWithPadding, set_seed
 
 from ..data.text_pairs import parts_of
 from ..report.report_files import evaluated_split, predict_split, write_report
-from ..report.run_tables import score_splits
 from ..tasks import named
 from ..tasks.base import Task, Training
 from ..utils.command_line import run_program
-from ..utils.errors import DataError
-from ..utils.markdown import as_python, excerpt
 from ..utils.terminal import told
-from .arguments import checking_arguments, choose_epoch_on_validation, inputs_of
-from .life_cycle import Run, pipeline_call, summary
+from .arguments import check_score, checking_arguments, choose_epoch, inputs_of
+from .life_cycle import Run, summary
 from .pushing import share
 from .run_folder import alone, delete_set_aside
 from .search import of_trial, search, with_dropout
 from .trainer import RunTrainer
 
-SAMPLES = 3  # texts that a saved model answers at the end
-LONGEST_TEXT = 80  # characters of a text that is answered at the end
 
-
-def program(name: str, description: str | None, run: Any = None) -> Callable[..., None]:
-    """Return the main function of the program that trains a task. run: `train`, or another function in its place."""
+def program(name: str, description: str | None) -> Callable[..., None]:
+    """Return the main function of the program that trains a task."""
 
     def main(arguments: Sequence[str] | None = None) -> None:
         task = named(name)
-        run_program(partial(run or train, task), task.arguments, description, arguments)
+        run_program(partial(train, task), task.arguments, description, arguments)
 
     return main
 
 
 @alone
 def train(task: Task, *options: Any) -> None:
-    """Run a training. Input errors are raised before it starts. options: those of `task.arguments`."""
-    model, data_arguments, arguments = options
+    """Run a training, or a search for its arguments. Input errors are raised before it starts.
+
+    options: those of `task.arguments`.
+    """
     task.check(*options)
-    check_score(task, arguments)
-    inputs = inputs_of(model, data_arguments)
-    run = Run.open(f"scripts/{task.program}.py", model, data_arguments, arguments, inputs)
+    check_score(task.scores, options[-1])
+    run = task.open(*options) or open_run(task, *options)
     data = read(task, run)
-    choose_epoch(task, run, data)
-    carry_out(task, run, data, tokenizer_of(task, run, data))
-
-
-def tokenizer_of(task: Task, run: Run, data: Any) -> Any:
-    """Build the tokenizer of a run."""
+    task.complete(run, data)
+    arguments = run.groups["training"]
+    if getattr(arguments, "search_trials", 0):
+        print(search_arguments(task, run, data))
+        return
+    choose_epoch(task, arguments, data)
+    baselines = task.train_baselines(run, data)
+    stages = [stage() for stage in run.stages]
+    set_seed(arguments.seed)  # a run that resumes between the stages starts here
     with told("building the tokenizer"):
-        return task.build_tokenizer(run.options, data, run.checkpoint)
+        tokenizer = task.build_tokenizer(run.options, data, run.checkpoint)
+    carry_out(task, run, data, tokenizer, baselines, stages)
 
 
-def check_score(task: Task, arguments: Any) -> None:
-    """Raise `DataError` for a score to choose by that no evaluation of the task has."""
-    name = arguments.metric_for_best_model if arguments.names_best_metric and task.scores else None
-    if name and name.removeprefix("eval_") not in ("loss", *task.scores):
-        raise DataError(f"--metric_for_best_model {name}: the choices are loss, {', '.join(task.scores)}")
+def open_run(task: Task, model: Any, data: Any, arguments: Any) -> Run:
+    return Run.open(f"scripts/{task.program}.py", model, data, arguments, inputs_of(model, data))
 
 
 def carry_out(
@@ -83,13 +80,6 @@ def read(task: Task, run: Run) -> Any:
         described = data.describe()
     print(described)
     return data
-
-
-def choose_epoch(task: Task, run: Run, data: Any) -> None:
-    """Decide by which score of validation the epoch is chosen, if it is. Raises `DataError` if it cannot be."""
-    arguments = run.groups["training"]
-    if best_by := task.best(data, arguments):
-        choose_epoch_on_validation(arguments, data, best_by)
 
 
 def prepared(task: Task, options: Any, arguments: Any, data: Any, tokenizer: Any) -> Training:
@@ -116,7 +106,7 @@ def start(task: Task, run: Run, data: Any, tokenizer: Any) -> tuple[Training, Ru
 
 def fit(task: Task, run: Run, data: Any, tokenizer: Any) -> Any:
     """Train and save the model of a run, without its report, and return the trainer."""
-    choose_epoch(task, run, data)
+    choose_epoch(task, run.groups["training"], data)
     _, trainer = start(task, run, data, tokenizer)
     run.train(trainer)
     return trainer
@@ -157,7 +147,7 @@ def search_arguments(task: Task, run: Run, data: Any) -> str:
         return trainer.evaluate()
 
     run.start(trainer_of({}), data.notes, labels=data.label_names)
-    metric, _ = task.best(data, arguments) or ("loss", False)
+    metric, _ = task.best(data, arguments)
     report = search(arguments, options.config_overrides, metric, attempt)
     delete_set_aside(run.folder)
     return report
@@ -171,35 +161,15 @@ def finish(task: Task, training: Training, trainer: RunTrainer) -> None:
     if task.predicts:
         trainer.compute_metrics = task.metrics(training, split)
         predicted = predict_split(trainer, training.encoded[split].rows, split)
-    if getattr(training.arguments, "evaluate_train", False):
-        training.split_scores = score_splits(trainer, {name: each.rows for name, each in training.encoded.items()})
     if run.is_main:
         with told("writing the report: baselines, intervals and plots"):
             report = task.report(training, trainer, split, predicted)
-        if report.evaluation is not None:  # else, the task has written it
-            write_report(trainer, report.text, report.evaluation, task.curve)
-        print(f"\n{report.text}")
+            write_report(trainer, report, report.curve or task.curve)
+        print(f"\n{unescape(report.text)}", unescape(report.quoting), sep="\n")
     share(trainer, data.texts(split))
     if run.is_main:
-        if task.answering and task.answering.sample:
-            print(answered(task, run.folder, data.texts(split)[:SAMPLES], run.options.trust_remote_code))
         commands = next_commands(run.folder, data.texts("train")[0]) if task.answering else []
         print(f"\n{summary(trainer, run.checkpoint)}", *commands, sep="\n")
-
-
-def answered(task: Task, folder: Path, texts: list[str], trust_remote_code: bool) -> str:
-    """Return the answers to some texts of a pipeline that is loaded from the saved folder, and how to call it."""
-    name: Any = task.card.use.pipeline
-    pipe: Any = pipeline(name, model=str(folder), trust_remote_code=trust_remote_code)
-    assert task.answering
-    settings = task.answering.settings(pipe.model.config)
-    pipe = partial(pipe, **settings)
-    given = "".join(f", {name}={as_python(value)}" for name, value in settings.items())
-    rows = []
-    for parts in map(parts_of, texts):
-        shown = " | ".join(excerpt(part, LONGEST_TEXT) for part in parts)
-        rows.append(f"{shown}\n    {excerpt(task.answering.sample(pipe, *parts))}")
-    return "\n".join(["", pipeline_call(f'"{name}", model={str(folder)!r}{given}'), *rows])
 
 
 def next_commands(folder: Path, text: str) -> list[str]:

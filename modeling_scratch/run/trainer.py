@@ -53,13 +53,11 @@ from .resuming import (
     LengthGroups,
     NanGuard,
     StopSignals,
-    apply_hyperparameters,
-    hyperparameters,
     is_synchronous,
     rows_a_step,
 )
 
-WHAT_TO_TRY = "try a lower --learning_rate, more --warmup_steps, --max_grad_norm 1, or neither --fp16 nor --bf16"
+WHAT_TO_TRY = "restart with a lower --learning_rate, more --warmup_steps, --max_grad_norm 1, or no --fp16 and --bf16"
 DDP = "scripts/accelerate/ddp.yaml"
 DATA_SHARE = "train_data_share"  # of the time of a training, in which it waited for batches
 Change = Callable[[optim.Optimizer, nn.Module], None]  # of a fresh optimizer
@@ -71,11 +69,6 @@ class RunTrainer(Sharing, CapturedTrainer):
     It stops on a non-finite loss and never saves non-finite weights. On an accelerator, the loss is checked when it is
     logged and before evaluation and saving, to avoid synchronising at each step. Signals are handled in
     single-process runs; a launcher handles those of distributed runs.
-
-    train_collator, train_sampler: of training, where they are not those of evaluation. smooths_in_model: the model's
-    `forward` takes the label smoothing, so that it computes no logits for padding. changes: to the groups of the
-    optimizer. target_tokenizer: saved beside the other. keeps_checkpoints: False for trials, which nobody resumes.
-    whole_for: what requires whole weights everywhere.
     """
 
     skips_padding = True  # compute_loss calls the losses of the model, and functions that are told of padding
@@ -83,13 +76,13 @@ class RunTrainer(Sharing, CapturedTrainer):
     def __init__(
         self,
         *args: Any,
-        train_collator: Callable[[Any], Any] | None = None,
+        train_collator: Callable[[Any], Any] | None = None,  # where it is not that of evaluation
         train_sampler: Sampler | None = None,
-        smooths_in_model: bool = False,
+        smooths_in_model: bool = False,  # `forward` takes the label smoothing, and computes no logits for padding
         changes: Sequence[Change] = (),
-        target_tokenizer: PreTrainedTokenizerBase | None = None,
-        keeps_checkpoints: bool = True,
-        whole_for: str = "",
+        target_tokenizer: PreTrainedTokenizerBase | None = None,  # saved beside the other
+        keeps_checkpoints: bool = True,  # False for trials, which nobody resumes
+        whole_for: str = "",  # what requires whole weights everywhere
         captured: bool | None = False,
         **kwargs: Any,
     ) -> None:
@@ -174,15 +167,6 @@ class RunTrainer(Sharing, CapturedTrainer):
         for change in self.changes if is_new else ():
             change(optimizer, self.model if model is None else model)
         return optimizer
-
-    def create_scheduler(self, *args: Any, **kwargs: Any) -> Any:
-        scheduler = super().create_scheduler(*args, **kwargs)
-        self.given = hyperparameters(self.optimizer)
-        return scheduler
-
-    def apply_arguments(self) -> None:
-        """Give a loaded optimizer the rates of this run's arguments, in place of those of the checkpoint."""
-        apply_hyperparameters(self.given, self.optimizer, self.lr_scheduler)
 
     def create_accelerator_and_postprocess(self) -> None:
         super().create_accelerator_and_postprocess()

@@ -113,7 +113,6 @@ class QuestionAnswering(Task):
         unit="questions",
         scores={"exact_match": "exact match, as of SQuAD", "f1": "F1 of words, as of SQuAD"},
     )  # fmt: skip
-    keys = rb'"(qas|paragraphs|answers)"\s*:'
     arguments = ReaderModelArguments, QuestionDataArguments, ReaderTrainingArguments
     scores = "exact_match", "f1"
     curve = Curve("loss (nats per start or end)", "eval_f1", "F1 of answers, validation")
@@ -147,12 +146,14 @@ class QuestionAnswering(Task):
         return AnswerMetrics(training.answerer, training.data.splits[split], training.encoded[split].parts)
 
     def evaluate(self, training: Training, split: str, predicted: Any) -> dict[str, Any]:
-        from ..report.answer_scores import save_answers
+        from ..report.predictions import ANSWERS, Predictions
 
         data, found = training.data, self.metrics(training, split).answers(predicted.predictions)
         evaluation = evaluate_answers(data, split, found)
         digest, right = str(data.digests()[split]), [question.right for question in data.splits[split]]
-        save_answers(Path(training.arguments.output_dir), split, digest, data.texts(split), right, found)
+        given = [[text] if text else [] for text in found]
+        kept = Predictions.of_lists(ANSWERS, split, digest, [], data.texts(split), right, given)
+        kept.save(Path(training.arguments.output_dir))
         if lost := training.encoded[split].lost:
             evaluation["notes"] = [f"{lost:,} answers are in no window (--max_length), and so cannot be found."]
         return evaluation

@@ -23,29 +23,22 @@ class Answerer(ABC):
     """texts -> jobs -> answers, each equal to `pipeline(text, truncation=True)`.
 
     A text without a visible character has an empty answer, as from `modeling-scratch predict` and `generate`.
-
-    name: the route, and summary: what it does. unit: what predict counts. fields: the names of the texts that a model
-    reads at a time; of two, a request has what it `asks`, such as the example. column: of the answers in predict's
-    output. sample: returns what a pipeline answers to the texts behind it, as one line; None: a run shows none. limits:
-    the maxima of options of requests. defaults: arguments of the model that requests do not override. batch_size: of
-    `answer`, which counts the texts that are empty or cut, and tells `progress` how many are answered.
     """
 
-    name: ClassVar[str]
-    summary: ClassVar[str]
-    unit: ClassVar[str] = "texts"
-    fields: ClassVar[tuple[str, ...]] = ("text",)
-    asks: ClassVar[str] = "A pair of texts, or a list of these."
-    example: ClassVar[tuple[str, str]] = "Loved it.", "It was good."
-    column = "answer"
-    sample: ClassVar[Callable[..., str] | None] = None
+    name: ClassVar[str]  # the route
+    summary: ClassVar[str]  # what it does
+    unit: ClassVar[str] = "texts"  # what predict counts
+    fields: ClassVar[tuple[str, ...]] = ("text",)  # the names of the texts that a model reads at a time
+    asks: ClassVar[str] = "A pair of texts, or a list of these."  # of two texts, what a request has
+    example: ClassVar[tuple[str, str]] = "Loved it.", "It was good."  # of two texts
+    column = "answer"  # of predict's output
     pipe: Any
-    limits: dict[str, int] = field(default_factory=dict)
-    defaults: dict[str, int] = field(default_factory=dict)
-    batch_size: int = field(default=32, kw_only=True)
-    empty: int = field(default=0, init=False)
+    limits: dict[str, int] = field(default_factory=dict)  # the maxima of options of requests
+    defaults: dict[str, int] = field(default_factory=dict)  # arguments of the model that requests do not override
+    batch_size: int = field(default=32, kw_only=True)  # of `answer`
+    empty: int = field(default=0, init=False)  # texts of files
     cut: int = field(default=0, init=False)
-    progress: Callable[[int], object] = field(default_factory=lambda: uncounted, init=False)
+    progress: Callable[[int], object] = field(default_factory=lambda: uncounted, init=False)  # told how many are done
 
     @classmethod
     @abstractmethod
@@ -73,7 +66,7 @@ class Answerer(ABC):
         """The form of the texts in a request."""
         if len(self.fields) == 1:
             return Inputs(max_texts, max_characters)
-        return Pairs(max_texts, max_characters, self.fields, self.asks, self.example)
+        return Pairs(max_texts, max_characters, self.asks, self.fields, self.example)
 
     def warming(self) -> Iterator[list[Job]]:
         """Yield batches that warm up the model, before a request comes."""

@@ -15,39 +15,29 @@ from .page import Page
 
 
 class Encoded(NamedTuple):
-    """A split as the model reads it.
+    """A split as the model reads it."""
 
-    rows: a data set of token ids and labels. parts: what the scores need of each text. lost: the number of labels that
-    no row has. notes: for people.
-    """
-
-    rows: Any
-    parts: list[Any]
-    lost: int = 0
-    notes: Sequence[str] = ()
+    rows: Any  # a data set of token ids and labels
+    parts: list[Any]  # what the scores need of each text
+    lost: int = 0  # labels that no row has
+    notes: Sequence[str] = ()  # for people
 
 
 @dataclass
 class Training:
-    """The parts of one training. options: of the model; arguments: of Trainer; encoded: by split.
+    """The parts of one training."""
 
-    answerer: what evaluations ask, where Trainer's predictions are not yet answers. weights: what `settle` did to them.
-    run: its `Run`. baselines: trained before it. stages: rows of the report on what came before. split_scores: those
-    of each split, if they are asked for.
-    """
-
-    options: Any
-    arguments: Any
+    options: Any  # of the model
+    arguments: Any  # of Trainer
     data: Any
     tokenizer: Any
     model: Any
-    answerer: Any = None
-    encoded: dict[str, Encoded] = field(default_factory=dict)
-    weights: Any = ""
-    run: Any = None
-    baselines: Any = None
-    stages: Sequence[Any] = ()
-    split_scores: Mapping[str, Any] | None = None
+    answerer: Any = None  # what evaluations ask, where Trainer's predictions are not yet answers
+    encoded: dict[str, Encoded] = field(default_factory=dict)  # by split
+    weights: Any = ""  # what `settle` did to them
+    run: Any = None  # its `Run`
+    baselines: Any = None  # trained before it
+    stages: Sequence[Any] = ()  # rows of the report on what came before
 
     @property
     def source_tokenizer(self) -> Any:
@@ -65,59 +55,46 @@ class Curve(NamedTuple):
 
 
 class Report(NamedTuple):
-    """The results of a run: results.md as Markdown, and evaluation.json; None if the task has written all itself."""
+    """The results of a run."""
 
-    text: str
-    evaluation: dict[str, Any] | None = None
+    text: str  # of results.md
+    evaluation: dict[str, Any]  # evaluation.json
+    quoting: str = ""  # what is printed behind the text, and in results.md only where it may quote texts
+    curve: Curve | None = None  # None: that of the task
 
 
 class Comparison(NamedTuple):
-    """How the lab compares variants of a model: the presets, the score that decides, others, and fixed options.
-
-    arguments: those of the task, without defaults that depend on the data.
-    """
+    """How the lab compares variants of a model."""
 
     presets: Mapping[str, Callable[..., Any]]
-    score: str
+    score: str  # that decides
     others: tuple[str, ...]
-    options: str
-    arguments: tuple[type, ...] = ()
+    options: str  # that are fixed
+    arguments: tuple[type, ...] = ()  # those of the task, without defaults that depend on the data
 
 
 class Task:
-    """A task. The methods are its training in the order in which `run.train` asks them; all else are tables.
+    """A task: tables on its models, and then its training, in the order in which `run.train` asks the methods.
 
     A task whose models come from pretraining alone has no training, and pretraining has no answers of its own.
-
-    name: that of its module. card: what is said of its models. answering: what predict and the server ask; None if a
-    model gives no answers to files. page: of the demo and of a Space. refusal: what its models do, where they are
-    asked for something else. not_generated: why `generate` refuses them, if it does. explained: what explanations call
-    the task. files, keys: formats of training files that are no tables, and a pattern at the start of others, such as
-    JSON.
-
-    arguments: dataclasses of options for the model and the data, and last Trainer's. scores: those of an evaluation,
-    if they are always the same. best_by: the one that chooses the epoch, and whether greater is better; None if the
-    options choose. predicts: whether the report reads Trainer's predictions. evaluates: where a run that reports one
-    of these splits is scored on validation at its end. curve: of the report. lab: None if the lab does not train it.
     """
 
-    name: ClassVar[str]
-    card: ClassVar[Card]
-    answering: ClassVar[type[Answerer] | None] = None
-    page: ClassVar[type[Page]] = Page
-    refusal: ClassVar[str] = "the model does not classify"
-    not_generated: ClassVar[str | None] = "use modeling-scratch predict"
-    explained: ClassVar[str] = ""
-    files: ClassVar[frozenset[str]] = frozenset()
-    keys: ClassVar[bytes] = rb"(?!)"
+    name: ClassVar[str]  # that of its module
+    card: ClassVar[Card]  # what is said of its models
+    answering: ClassVar[type[Answerer] | None] = None  # what predict and the server ask; None: no answers to files
+    page: ClassVar[type[Page]] = Page  # of the demo and of a Space
+    refusal: ClassVar[str] = "the model does not classify"  # what its models do, where they are asked for other things
+    not_generated: ClassVar[str | None] = "use modeling-scratch predict"  # why `generate` refuses them, if it does
+    explained: ClassVar[str] = ""  # what explanations call the task
 
-    arguments: ClassVar[tuple[type, ...]]
-    scores: ClassVar[tuple[str, ...]] = ()
-    best_by: ClassVar[tuple[str, bool] | None] = ("f1", True)
-    predicts: ClassVar[bool] = True
-    evaluates: ClassVar[tuple[str, ...]] = ("test",)
-    curve: ClassVar[Curve] = Curve("loss (nats)", "eval_loss", "loss")
-    lab: ClassVar[Comparison | None] = None
+    arguments: ClassVar[tuple[type, ...]]  # dataclasses of options, for the model and the data, and last Trainer's
+    scores: ClassVar[tuple[str, ...]] = ()  # of an evaluation, if they are always the same
+    best_by: ClassVar[tuple[str, bool]] = ("f1", True)  # a score, and whether greater is better
+    keeps_best: ClassVar[bool] = True  # whether the weights that are best by it are kept by default
+    predicts: ClassVar[bool] = True  # whether the report reads Trainer's predictions
+    evaluates: ClassVar[tuple[str, ...]] = ("test",)  # where one is reported, validation is scored, too
+    curve: ClassVar[Curve] = Curve("loss (nats)", "eval_loss", "loss")  # of the report
+    lab: ClassVar[Comparison | None] = None  # None: the lab does not train it
 
     @property
     def program(self) -> str:
@@ -127,9 +104,26 @@ class Task:
     def check(self, *options: Any) -> None:
         """Raise `DataError` for options of several groups that exclude each other, before anything is read."""
 
+    def open(self, *options: Any) -> Any:
+        """Return the `Run` of the options; None: it needs no more than they say."""
+
     def read(self, arguments: Any) -> Any:
         """Return the data: an object with `splits`, `notes`, `digests()`, `describe()` and `texts(split)`."""
         raise NotImplementedError
+
+    def complete(self, run: Any, data: Any) -> None:
+        """Complete the arguments of a run by its data, and add stages that come before its training."""
+
+    def score_names(self, data: Any) -> Sequence[str]:
+        """Return `scores`, which can depend on the data."""
+        return self.scores
+
+    def best(self, data: Any, arguments: Any) -> tuple[str, bool]:
+        """Return `best_by`, which can depend on the data."""
+        return self.best_by
+
+    def train_baselines(self, run: Any, data: Any) -> Any:
+        """Return baselines that are trained before the model, so that what they refuse costs no training."""
 
     def build_tokenizer(self, options: Any, data: Any, checkpoint: str | None) -> Any:
         """Return the tokenizer, or those of source and target. checkpoint: the one that the run resumes from."""
@@ -146,10 +140,6 @@ class Task:
     def encode(self, training: Training, split: str) -> Encoded:
         """Return a split as token ids and labels."""
         raise NotImplementedError
-
-    def best(self, data: Any, arguments: Any) -> tuple[str, bool] | None:
-        """Return `best_by`, which can depend on the data."""
-        return self.best_by
 
     def trainer(self, training: Training) -> dict[str, Any]:
         """Return further arguments of `RunTrainer`, such as a collator or a loss, and complete those of the user."""
@@ -173,7 +163,7 @@ class Task:
     def evaluate(self, training: Training, split: str, predicted: Any) -> dict[str, Any]:
         """Return evaluation.json: split, headline, scores, those of baselines with their names, notes and examples."""
         scores = {**self.metrics(training, split)(predicted), "baselines": self.baselines(training, split)}
-        decisive, _ = self.best(training.data, training.arguments) or ("loss", False)
+        decisive, _ = self.best(training.data, training.arguments)
         about = {"split": split, self.card.unit: len(training.data.splits[split])}
         return {**about, "headline": headline(scores, decisive, decisive), **scores, "notes": [], "examples": []}
 

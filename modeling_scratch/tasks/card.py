@@ -2,6 +2,7 @@
 """What the card of a model says: what it is for, how a program asks it, its scores beside those of baselines."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import reduce
 from operator import getitem
 from typing import Any, NamedTuple
@@ -13,20 +14,16 @@ EXAMPLES = 5  # of a split that a card quotes
 
 
 class Use(NamedTuple):
-    """The use of a model: the Hub's tag, pipeline, Auto class and an expression for its answer.
+    """The use of a model."""
 
-    options: further arguments of the pipeline. fields: of a pair, in the pipeline's input. given: the expression for
-    the input, of the text and the tokenizer. is_prompt: whether one word of a text is enough.
-    """
-
-    tag: str | None
+    tag: str | None  # of the Hub
     pipeline: str
     auto_class: str
-    answer: str
-    options: Mapping[str, Any] = {}
-    fields: tuple[str, str] = ("text", "text_pair")
-    given: str = "{text}"
-    is_prompt: bool = False
+    answer: str  # an expression
+    options: Mapping[str, Any] = {}  # further arguments of the pipeline
+    fields: tuple[str, str] = ("text", "text_pair")  # of a pair, in the pipeline's input
+    given: str = "{text}"  # the expression for the input, of the text and the tokenizer
+    is_prompt: bool = False  # whether one word of a text is enough
 
 
 class Metric(NamedTuple):
@@ -104,24 +101,16 @@ def metrics_of(evaluation: Mapping[str, Any], definitions: Mapping[str, str]) ->
 # Cards
 
 
+@dataclass(frozen=True)
 class Card:
-    """What the card says of a model, and what its report shows of evaluation.json.
+    """What the card says of a model, and what its report shows of evaluation.json."""
 
-    purpose: a format of the entries of a run's record. limits: of its answers. reads: what it says of long texts; None:
-    the limit. unit: of what is evaluated. scores: those that the Hub gets, with their names.
-    """
-
-    def __init__(
-        self,
-        purpose: str,
-        use: Use,
-        limits: Sequence[str] = (),
-        reads: str | None = None,
-        unit: str = "texts",
-        scores: Mapping[str, str] | None = None,
-    ) -> None:
-        self.purpose, self.use, self.limits, self.reads = purpose, use, limits, reads
-        self.unit, self.scores = unit, scores or {}
+    purpose: str  # a format of the entries of a run's record
+    use: Use
+    limits: Sequence[str] = ()  # of its answers
+    reads: str | None = None  # what it says of long texts; None: the limit
+    unit: str = "texts"  # of what is evaluated
+    scores: Mapping[str, str] = field(default_factory=dict)  # those that the Hub gets, with their names
 
     def of(self, record: Mapping[str, Any]) -> "Card":
         """Return the card for the model of a run."""

@@ -44,34 +44,24 @@ def first_of(words: Counter[str]) -> str:
 
 @dataclass
 class Classification(Answerer):
-    """Labels with their probabilities, or numbers.
-
-    pipe: a `Classifier`. choice: what answers to rows of files have. explains: the contributions of words, too.
-    unsure, long, unknown: the texts without a label, those with more words than explained, and those mostly of unknown
-    tokens. unseen: the texts with each word that the model has not seen.
-    """
+    """Labels with their probabilities, or numbers. pipe: a `Classifier`."""
 
     name: ClassVar[str] = "classify"
     summary: ClassVar[str] = (
         "Classify texts. The response to a text has the labels with their probabilities, most likely first."
     )
-    choice: Choice = PLAIN
-    explains: bool = False
-    unsure: int = 0
-    long: int = 0
-    unknown: int = 0
-    unseen: Counter[str] = field(default_factory=Counter)
+    choice: Choice = PLAIN  # what answers to rows of files have
+    explains: bool = False  # the contributions of words, too
+    unsure: int = 0  # texts without a label
+    long: int = 0  # texts with more words than explained
+    unknown: int = 0  # texts mostly of unknown tokens
+    unseen: Counter[str] = field(default_factory=Counter)  # texts with each word that the model has not seen
 
     @classmethod
     def load(cls, arguments: PredictArguments, limits: Mapping[str, int] | None = None) -> "Classification":
         """Load a classifier, of pairs if the arguments name two columns; or the linear model of a folder."""
         of_these = PairClassification if arguments.has_pairs else cls
         return of_these(load_any(arguments), {"top_k": MORE_THAN_ANY}, {}, arguments.choice, arguments.explain)
-
-    @staticmethod
-    def sample(pipe: Any, *texts: str) -> str:
-        [answer] = pipe([as_fields(of_parts(texts))], truncation=True)
-        return f"{answer['label']} {answer['score']:.3f}"
 
     @property
     def config(self) -> Any:

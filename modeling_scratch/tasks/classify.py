@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Give texts, or pairs of texts, one of several labels, any number of them, or a number."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any
 
@@ -13,11 +13,11 @@ from ..data.encoded_texts import encode_texts
 from ..data.labelled_texts import ReviewData, load_splits
 from ..data.splits import DataArguments
 from ..data.text_pairs import text_lists, texts_of
-from ..run.classifier import load_demo, report_classifier
+from ..run.classifier import baselines_of, complete_by_texts, load_demo, open_classifier, report_classifier
 from ..run.classifier_arguments import ClassifierModelArguments, ClassifierTrainingArguments
 from ..run.encoder_models import ModelArguments, build_model, build_tokenizer
 from ..run.problem_types import PROBLEMS, best_score, start_head, trainer_options, weights_of
-from ..run.self_pretraining import SelfPretrainingArguments
+from ..run.self_pretraining import SelfPretrainingArguments, check_combination
 from ..run.temperature import calibrate
 from ..utils.errors import DataError, counted, one_line
 from .base import Comparison, Encoded, Report, Task, Training
@@ -37,6 +37,9 @@ class Classifying(Task):
         presets.ENCODERS, "accuracy", ("loss",), "--ema_decay 0 --no_calibrate --num_train_epochs 1",
         (ModelArguments, DataArguments, ClassifierTrainingArguments),
     )  # fmt: skip
+    open, train_baselines = open_classifier, baselines_of  # which take the task first
+    check = staticmethod(check_combination)
+    complete = staticmethod(complete_by_texts)
     best = staticmethod(best_score)
 
     def read(self, arguments: DataArguments) -> ReviewData:
@@ -63,6 +66,9 @@ class Classifying(Task):
             raise DataError(f"{split}: the tokenizer cannot read the texts: {one_line(error)}") from error
         notes = [f"{split}: truncated {counted(cut, 'text')} to {limit} tokens (--max_length)"] if cut else []
         return Encoded(columns.add_column("label", rows["label"][:]), [], notes=notes)
+
+    def score_names(self, data: ReviewData) -> Sequence[str]:
+        return PROBLEMS[data.problem_type].metrics(data.label_names).names
 
     def trainer(self, training: Training) -> dict[str, Any]:
         options = trainer_options(training.data, training.arguments, training.model)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from ..inference.arguments import PredictArguments
 from ..inference.generation import SearchArguments, load_generator
 from ..inference.text_generators import TextGenerator
+from ..pipelines import DEFAULT_NEW_TOKENS
 from ..utils.errors import DataError
 from .requests import Inputs
 
@@ -21,41 +22,33 @@ CUT = "Only the first {limit:,} tokens were read."
 
 
 class Later(NamedTuple):
-    """What a page asks for once the answer is there, with the same texts. name: of its route."""
+    """What a page asks for once the answer is there, with the same texts."""
 
-    name: str
+    name: str  # of its route
     answer: Callable[..., Any]
     output: Component
 
 
 class Space(NamedTuple):
-    """The app of a Space: its pipeline, with the arguments `options`, and its answer, as Python code.
+    """The app of a Space."""
 
-    fields, output: the names of the texts, and the first of the outputs of the page. settings: components by argument.
-    """
-
-    task: str
-    answer: str
-    settings: Mapping[str, Component] = {}
-    fields: tuple[str, ...] = ("text",)
-    output: Component = ("JSON", {"label": "Answer"})
-    options: str = ""
+    task: str  # of its pipeline
+    answer: str  # as Python code
+    settings: Mapping[str, Component] = {}  # by argument
+    fields: tuple[str, ...] = ("text",)  # the names of the texts
+    output: Component = ("JSON", {"label": "Answer"})  # the first of the outputs of the page
+    options: str = ""  # arguments of its pipeline
 
 
 class Page:
-    """A model on a page. The base class shows what the answerer of a task answers.
+    """A model on a page. The base class shows what the answerer of a task answers."""
 
-    action: a verb. fields: the names of the texts. settings, outputs: the components beside them. hint: Markdown above
-    the button. grows: whether `answer` yields a growing answer. space: of a Space, where its fields and its output are
-    those of the page.
-    """
-
-    fields: tuple[str, ...] = ("text",)
+    fields: tuple[str, ...] = ("text",)  # the names of the texts
     outputs: Sequence[Component] = (("JSON", {"label": "Answer"}),)
-    settings: Sequence[Component] = ()
+    settings: Sequence[Component] = ()  # beside the texts
     space: Space
-    hint: str = ""
-    grows: bool = False
+    hint: str = ""  # Markdown above the button
+    grows: bool = False  # whether `answer` yields a growing answer
     later: Later | None = None
 
     def __init__(self, task: Any, arguments: PredictArguments) -> None:
@@ -142,5 +135,5 @@ def slider(label: str, low: float, high: float, value: float, step: float) -> Co
     return "Slider", {"label": label, "minimum": low, "maximum": high, "value": value, "step": step}
 
 
-def length_slider(tokens: int) -> Component:
+def length_slider(tokens: int = DEFAULT_NEW_TOKENS) -> Component:
     return slider("At most so many new tokens", 1, max(MOST_TOKENS, tokens), tokens, 1)

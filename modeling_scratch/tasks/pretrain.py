@@ -9,7 +9,6 @@ from typing import Any
 
 from torch.utils.data import Sampler
 from transformers import PreTrainedModel, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
-from transformers.trainer_utils import IntervalStrategy, SaveStrategy
 
 from .. import presets
 from ..data.documents import DocumentArguments, Documents, load_documents
@@ -31,7 +30,7 @@ from ..utils.errors import DataError
 from ..utils.markdown import escaped, table
 from ..utils.options import option
 from . import fill, write
-from .base import Comparison, Encoded, Report, Task, Training
+from .base import Comparison, Curve, Encoded, Report, Task, Training
 from .card import Card, Metric, Results, Use
 
 REWRITTEN = write.CONTINUED.replace("text, ", "text, truncation=True, ")
@@ -60,33 +59,13 @@ class PretrainingArguments(RunArguments, TrainingArguments):
     save_total_limit: int | None = option(1, "The number of checkpoints to keep.")
     logging_steps: float = option(0.02, "Steps between log entries; below 1, a fraction of all steps.")
     ema_decay: float = option(0.0, "Decay of the moving average of weights used at the end; 0: no averaging.")
-    early_stopping_patience: int = option(
-        0,
-        "Stop after this many evaluations without improvement and keep the best weights; 0: never. "
-        "Each evaluation then saves a checkpoint.",
-    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.early_stopping_patience:
-            self._choose_on_validation()
-        elif self.load_best_model_at_end and self.ema_decay:
-            raise DataError("--load_best_model_at_end keeps the weights of one evaluation, and requires --ema_decay 0")
-        self.load_best_model_at_end = bool(self.load_best_model_at_end)
         if self.label_smoothing_factor:
             raise DataError("--label_smoothing_factor is not supported: the perplexity is computed from the loss")
         if self.prediction_loss_only:
             raise DataError("--prediction_loss_only is not supported: the evaluation loss is that of the predictions")
-
-    def _choose_on_validation(self) -> None:
-        if self.ema_decay or self.eval_strategy == IntervalStrategy.NO or self.load_best_model_at_end is False:
-            raise DataError(
-                "--early_stopping_patience requires --ema_decay 0, as it keeps the weights of one evaluation, and "
-                "evaluations (--eval_strategy); it excludes --load_best_model_at_end False"
-            )
-        self.save_strategy = SaveStrategy(IntervalStrategy(self.eval_strategy).value)
-        self.save_steps = self.eval_steps or self.save_steps
-        self.load_best_model_at_end, self.metric_for_best_model, self.greater_is_better = True, "loss", False
 
 
 class CountEpochs(TrainerCallback):
@@ -127,8 +106,9 @@ class Pretraining(Task):
     name = PRETRAIN
     card = PretrainingCard(DENOISED, Use(None, "seq2seq-generation", "AutoModelForSeq2SeqLM", REWRITTEN))
     arguments = PretrainingModelArguments, DocumentArguments, PretrainingArguments
-    scores = "perplexity", "bits_per_character", "bits_per_byte"
-    best_by, predicts, evaluates = None, False, ("validation",)
+    scores = ("perplexity",)
+    best_by, keeps_best, predicts, evaluates = ("loss", False), False, False, ("validation",)
+    curve = Curve("loss (nats per predicted token)", "eval_perplexity", "perplexity", "{:.4g}", False)
     lab = Comparison(presets.DECODERS, "loss", ("perplexity",), "--objective clm --validation_fraction 0.05")
     read = staticmethod(load_documents)
 
@@ -168,12 +148,13 @@ class Pretraining(Task):
 
     def report(self, training: Training, trainer: Any, split: str, predicted: Any) -> Report:
         data: PretrainingData = training.answerer
-        text = report_pretraining(trainer, data, training.data.validation[0], training.run.resumed_at)
+        history, example = trainer.state.log_history, training.data.validation[0]
+        report = report_pretraining(history, data, example, training.run.resumed_at)
         if training.options.objective != "clm":
-            return Report(text)
+            return Report(*report)
         prompt = first_words(data.validation[0]["input_ids"], training.tokenizer)
         sample = write_sample(whole_model(trainer), training.tokenizer, prompt, data.longest)
-        return Report(f"{text}\n\na sample:\n{sample}")
+        return Report(*report, f"a sample:\n{sample}")
 
 
 TASK = Pretraining()

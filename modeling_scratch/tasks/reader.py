@@ -86,10 +86,6 @@ class Reader(Answerer):
         valid = {name: found[name] for name, kind in SETTINGS.items() if type(found.get(name)) is kind}
         return {name: value for name, value in valid.items() if name != "max_answer_len" or value > 0}
 
-    @staticmethod
-    def sample(pipe: Any, *texts: str) -> str:
-        return pipe(**dict(zip(FIELDS, texts)))["answer"] or SILENT
-
     def windows(self, question: str, context: str) -> list[Window]:
         """Return the windows of a context, each after the question. Raises ValueError for a question too long."""
         return list(self.pipe.preprocess({"question": question, "context": context}, **self.length))

@@ -58,6 +58,7 @@ class Inputs:
 
     max_texts: int
     max_characters: int
+    told: str = "A text, or a list of texts."
 
     def fault(self, inputs: object) -> str | None:
         """Return what is wrong with the texts, or None."""
@@ -77,10 +78,13 @@ class Inputs:
             return "contains an unpaired surrogate"
         return None
 
-    def schema(self) -> dict[str, Any]:
-        text = {"type": "string", "maxLength": self.max_characters}
-        texts = {**array(text), "minItems": 1, "maxItems": self.max_texts}
-        return {"anyOf": [text, texts], "description": "A text, or a list of texts."}
+    def one(self) -> Schema:
+        """Return the schema of a text."""
+        return {"type": "string", "maxLength": self.max_characters}
+
+    def schema(self) -> Schema:
+        several = {**array(self.one()), "minItems": 1, "maxItems": self.max_texts}
+        return {"anyOf": [self.one(), several], "description": self.told}
 
     def examples(self) -> list[Any]:
         texts = [text[: self.max_characters] for text in EXAMPLES[: self.max_texts]]
@@ -89,11 +93,10 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Pairs(Inputs):
-    """The pairs of texts in a request, objects with these names: one, or a list. told: what they are."""
+    """The pairs of texts in a request, objects with these names: one, or a list."""
 
-    names: Sequence[str]
-    told: str
-    texts: Sequence[str]  # of the example
+    names: Sequence[str] = ()
+    texts: Sequence[str] = ()  # of the example
 
     def fault_of(self, text: object) -> str | None:
         if not isinstance(text, dict) or text.keys() != set(self.names):
@@ -101,11 +104,9 @@ class Pairs(Inputs):
         faults = ((name, super(Pairs, self).fault_of(text[name])) for name in self.names)
         return next((f"{name}: {fault}" for name, fault in faults if fault), None)
 
-    def schema(self) -> Schema:
-        text = {"type": "string", "maxLength": self.max_characters}
-        pair = {**record(dict.fromkeys(self.names, text)), "additionalProperties": False}
-        pairs = {**array(pair), "minItems": 1, "maxItems": self.max_texts}
-        return {"anyOf": [pair, pairs], "description": self.told}
+    def one(self) -> Schema:
+        pair = record(dict.fromkeys(self.names, super().one()))
+        return {**pair, "additionalProperties": False}
 
     def examples(self) -> list[Any]:
         pair = {name: text[: self.max_characters] for name, text in zip(self.names, self.texts)}

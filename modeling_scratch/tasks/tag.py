@@ -17,7 +17,6 @@ from transformers import (
 )
 
 from ..data.tagged_sentences import (
-    CONLL,
     OUTSIDE,
     Sentence,
     TaggedData,
@@ -263,8 +262,6 @@ class Tagging(Task):
         ),
         unit="sentences",
     )  # fmt: skip
-    files = frozenset(CONLL) - {".txt", ".tsv"}  # formats of no table
-    keys = rb'"(tokens|words)"\s*:\s*\['
     arguments = TaggerModelArguments, TaggedDataArguments, TaggerTrainingArguments
     scores = "accuracy", "precision", "recall", "f1"
     curve = Curve("loss (nats per labelled token)", "eval_f1", "F1 on validation")

@@ -79,11 +79,6 @@ class Tagger(Answerer):
         recorded = recorded_settings(config, PIPELINE).get("aggregation_strategy")
         return {"aggregation_strategy": "first" if recorded == "first" else "simple"}
 
-    @staticmethod
-    def sample(pipe: Any, *texts: str) -> str:
-        found = [f"{texts[0][one['start'] : one['end']]} ({one['entity_group']})" for one in pipe(texts[0])]
-        return ", ".join(found) or "(nothing)"
-
     @cached_property
     def counter(self) -> Any:
         """A copy of the tokenizer, as the pipeline changes how its own truncates while the model runs."""

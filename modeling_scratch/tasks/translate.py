@@ -32,7 +32,8 @@ def choose_weights(trainer: Any, translator: Translator, data: TranslationData) 
 
     arguments, model = trainer.args, translator.model
     best = trainer.state.best_model_checkpoint
-    name = f"{Path(best).name}, the best by greedy validation BLEU" if best else "last weights"
+    score = str(arguments.metric_for_best_model).removeprefix("eval_").replace("bleu", "BLEU")
+    name = f"{Path(best).name}, the best by greedy validation {score}" if best else "last weights"
     checkpoints = last_checkpoints(Path(arguments.output_dir or ""), getattr(arguments, "average_checkpoints", 1))
     if len(checkpoints) < 2:
         return name
@@ -98,7 +99,8 @@ class Translating(Task):
         ),
     )  # fmt: skip
     arguments = TranslationModelArguments, TranslationDataArguments, TranslationTrainingArguments
-    best_by, predicts, evaluates = None, False, ()
+    scores = "bleu", "chrf", "perplexity"
+    best_by, predicts, evaluates = ("bleu", True), False, ()
     curve = Curve(
         "loss (nats per token; training: with smoothed labels)", "eval_bleu", "BLEU, validation, greedy", "{:.2f}"
     )

@@ -25,7 +25,7 @@ from ..bridges.model_sources import (
 from ..data.translation_pairs import TranslationData
 from ..inference.generation import SearchArguments
 from ..modeling_seq2seq import ScratchSeq2SeqForConditionalGeneration
-from ..run.arguments import RunArguments, save_where_evaluated
+from ..run.arguments import RunArguments
 from ..run.encoder_models import new_tokenizer
 from ..utils.errors import DataError
 from ..utils.options import option
@@ -104,18 +104,6 @@ class TranslationTrainingArguments(RunArguments, Seq2SeqTrainingArguments):
         if self.average_checkpoints < 1 or self.num_beams < 1:
             raise DataError("--average_checkpoints and --num_beams must be at least 1")
         SearchArguments(num_beams=self.num_beams)  # applies the same checks
-        self.load_best_model_at_end = (
-            self.eval_strategy == self.save_strategy != "no" and self.load_best_model_at_end is not False
-        )
-        if self.load_best_model_at_end:
-            save_where_evaluated(self)
-            if self.names_best_metric and self.metric_for_best_model not in ("bleu", "eval_bleu"):
-                raise DataError(f"--metric_for_best_model {self.metric_for_best_model}: must be bleu")
-            self.metric_for_best_model, self.greater_is_better = "bleu", True
-        if self.early_stopping_patience and not self.load_best_model_at_end:
-            raise DataError(
-                "--early_stopping_patience requires an evaluation with each checkpoint (--eval_strategy), one to keep"
-            )
         self.save_total_limit = self.save_total_limit or self.average_checkpoints + 1  # the best may be an older one
 
     def paper_rate(self, hidden_size: int, pairs: int) -> float:

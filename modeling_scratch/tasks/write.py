@@ -75,7 +75,7 @@ class WriterPage(GeneratorPage):
 
     fields = ("prompt",)
     outputs = (("Textbox", {"label": "Answer", "lines": 12, "buttons": ["copy"]}),)
-    space = Space("text-generation", WRITTEN, {"max_new_tokens": length_slider(128), **sampling(neutral)})
+    space = Space("text-generation", WRITTEN, {"max_new_tokens": length_slider(), **sampling(neutral)})
     grows = True
 
     @property

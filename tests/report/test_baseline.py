@@ -10,6 +10,7 @@ from scipy.special import expit
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
+from modeling_scratch.report import baselines
 from modeling_scratch.report.baselines import BASELINES, LARGE_CORPUS, one_versus_rest, ridge, run_baselines
 
 WORDS = [["awful", "dull", "bleak"], ["fine", "bright", "warm"], ["odd", "weird", "strange"]]
@@ -105,6 +106,14 @@ def test_evaluation_texts_change_nothing_but_their_own_prediction():
         assert few.settings["C"] == min(c for c, score in held_out.items() if score == few.held_out_score)
         assert np.array_equal(few.predictions, everything.predictions[:7])
         assert np.array_equal(again.probabilities, everything.probabilities)
+
+
+def test_of_more_texts_than_there_is_time_for_a_sample_is_fitted(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts, labels = corpus(2, 200, seed=0)
+    monkeypatch.setattr(baselines, "MOST_CHARACTERS", sum(map(len, texts)))  # one of two logits
+    for result in run_baselines(texts, labels, texts):
+        assert result.settings["texts"] == 100
+        assert np.mean(result.predictions == labels) > 0.95
 
 
 def test_terms_of_a_single_text_are_dropped_from_a_large_corpus_only():

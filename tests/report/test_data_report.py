@@ -178,15 +178,10 @@ def test_a_doubted_label_is_one_that_confident_learning_doubts(classes: int) -> 
 
 def test_what_cannot_be_reported_is_refused(tickets: Path, tmp_path: Path, capfd) -> None:
     (tmp_path / "doubts.csv").write_text("precious")
-    words = write(tmp_path / "words.jsonl", {"tokens": [["Anna", "sleeps"]] * 9, "ner_tags": [["B-PER", "O"]] * 9})
-    examples = Path(__file__).resolve().parents[2] / "docs" / "examples"
     for arguments, *pieces in (
         ([], "modeling-scratch data my_reviews"),
         ([tmp_path / "none.csv"], "none.csv", "file not found"),
         ([tmp_path], "no train file"),
-        ([examples / "questions.json"], "modeling-scratch train-answers --train_file"),
-        ([examples / "names.conll"], "modeling-scratch train-tokens --train_file"),
-        ([words], "modeling-scratch train-tokens --train_file"),
         ([tickets, "--check_labels", tmp_path / "doubts.pdf"], "doubts.pdf", ".csv"),
         ([tickets, "--check_labels", tmp_path / "doubts.csv"], "--overwrite"),
         ([tickets, "--output", "report.html"], "--output is retired: write what is printed into a file"),

@@ -60,7 +60,7 @@ CASES = {
         "--source_column en --target_column de --average_checkpoints 2 --num_beams 1 --max_length 12",
         ("--max_length 11", "--max_length was 12 and is 11"),
         {
-            "--metric_for_best_model loss": "--metric_for_best_model loss",
+            "--metric_for_best_model f1": "the choices are loss, bleu, chrf, perplexity",
             "--bpe_dropout 0.1": "--bpe_dropout is retired",
             "--r_drop 1": "--r_drop is retired",
             "--max_length 4 --tokenizer_kind byte_bpe --vocab_size 259": "exceed 4 tokens",

@@ -62,7 +62,7 @@ def sets(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def numbers(folder: Path) -> Path:
-    return train(folder, "numbers", "--save_total_limit 9 --evaluate_train True")
+    return train(folder, "numbers", "--save_total_limit 9")
 
 
 def content(run: Path, name: str) -> dict:
@@ -116,12 +116,6 @@ def test_numbers_are_learned_in_their_own_unit(numbers: Path) -> None:
     assert evaluation["scores"]["rmse"]["value"] < 8
     assert evaluation["scores"]["pearson"]["value"] > 0.9
     assert evaluation["baselines"][0]["scores"]["pearson"]["value"] > 0.8
-    splits, results = evaluation["split_scores"], content(numbers, "all_results.json")
-    assert splits.keys() == {"train", "validation", "test"}
-    assert splits["test"]["rmse"] == pytest.approx(results["test_rmse"])
-    assert splits["validation"]["mae"] == pytest.approx(results["eval_mae"])
-    assert 0 < splits["train"]["rmse"] < 8
-    assert "The scores of each split:" in (numbers / "README.md").read_text()
     [answer] = pipeline("text-classification", model=str(numbers))("great warm film")
     assert answer["label"] == "stars"
     assert 60 < answer["score"] < 80

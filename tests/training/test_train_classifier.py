@@ -5,8 +5,6 @@ import json
 import random
 import shutil
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 import torch
@@ -19,7 +17,7 @@ from modeling_scratch import export_config, presets
 from modeling_scratch.bridges.configs import FAMILIES
 from modeling_scratch.bridges.model_sources import load_model, preset_config
 from modeling_scratch.data.labelled_texts import ReviewData
-from modeling_scratch.run.arguments import choose_epoch_on_validation
+from modeling_scratch.run.arguments import choose_epoch
 from modeling_scratch.run.checkpoints import checkpoints_in, step_of
 from modeling_scratch.run.classifier_arguments import ClassifierTrainingArguments
 from modeling_scratch.tasks.classify import TASK
@@ -213,15 +211,16 @@ STEPS = "--eval_strategy steps --save_strategy steps --eval_steps 7"
     ids=["by default", "with a checkpoint for each evaluation", "the last, if that is asked for"],
 )
 def test_the_epoch_is_chosen_on_validation(options: str, is_chosen: bool, saved_every: int, tmp_path: Path) -> None:
-    data: Any = SimpleNamespace(splits=("train", "validation", "test"), problem_type="single_label_classification")
+    splits = {split: [("film", 0), ("song", 1)] for split in ("train", "validation", "test")}
+    data = ReviewData.from_pairs(splits, ["no", "yes"], [], [])
     given = ["--output_dir", str(tmp_path), "--ema_decay", "0", "--use_cpu", *options.split()]
     (arguments,) = parsed([ClassifierTrainingArguments], given)
-    choose_epoch_on_validation(arguments, data, ("accuracy", True))
+    choose_epoch(TASK, arguments, data)
     assert (arguments.load_best_model_at_end, arguments.save_steps) == (is_chosen, saved_every)
     if not is_chosen:
         (arguments,) = parsed([ClassifierTrainingArguments], [*given, "--early_stopping_patience", "2"])
         with pytest.raises(DataError, match="requires no --load_best_model_at_end False"):
-            choose_epoch_on_validation(arguments, data, ("accuracy", True))
+            choose_epoch(TASK, arguments, data)
 
 
 def test_a_run_that_cannot_start_overwrites_nothing(run: Path, reviews: Path, tmp_path: Path, capsys) -> None:

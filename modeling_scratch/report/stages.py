@@ -1,12 +1,11 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Tables that a run adds to its report: the stages of pretraining and fine-tuning, and the scores of every split."""
+"""The stages of a run, pretraining and fine-tuning, as a table of its report."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import datasets
 from transformers import Trainer, TrainerState
 
 from ..run.layout import HISTORY
@@ -14,20 +13,18 @@ from ..utils.markdown import percent, table
 
 SHOWN = ("accuracy", "f1_micro", "rmse")  # the score of each problem type
 HEADS = ("stage", "read", "steps", "minutes", "result")
-OF_TIME = ("runtime", "samples_per_second", "steps_per_second", "model_preparation_time")
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage: what it read, how long it took, and what it reached. since: the step that it was resumed at, which its
-    minutes are counted from."""
+    """A stage of a run."""
 
     name: str
     read: str
     steps: int
     minutes: float
     result: str
-    since: int = 0
+    since: int = 0  # the step that it was resumed at, which its minutes are counted from
 
 
 def pretraining_stage(folder: Path, read: str, since: int = 0) -> Stage:
@@ -63,24 +60,3 @@ def stage_table(rows: Sequence[Mapping[str, Any]]) -> str:
 def _minutes(row: Mapping[str, Any]) -> str:
     since = f" since step {row['since']:,}" if row["since"] else ""
     return f"{row['minutes']:.1f}{since}"
-
-
-def score_splits(trainer: Trainer, splits: Mapping[str, datasets.Dataset]) -> dict[str, dict[str, float]]:
-    """Return the scores of each split, the training texts included: how far a model is better on what it has seen.
-
-    Every process of a distributed run has to call this.
-    """
-    return {split: _scores(trainer, rows, split) for split, rows in splits.items()}
-
-
-def _scores(trainer: Trainer, rows: datasets.Dataset, split: str) -> dict[str, float]:
-    metrics = trainer.predict(rows, metric_key_prefix=split).metrics or {}
-    named = {name.removeprefix(f"{split}_"): value for name, value in metrics.items()}
-    return {name: value for name, value in named.items() if name not in OF_TIME}
-
-
-def split_table(scores: Mapping[str, Mapping[str, float]]) -> str:
-    """Return the table of the scores that evaluation.json records."""
-    names = list(next(iter(scores.values())))
-    rows = [[split, *(f"{found[name]:.4f}" for name in names)] for split, found in scores.items()]
-    return table(["split", *(name.replace("_", " ") for name in names)], rows)
