@@ -4,13 +4,12 @@
     hf auth login                                                        # once, or set HF_TOKEN
     modeling-scratch push --folder runs/mine --repo_id user/name --dry_run     # check and list only
     modeling-scratch push --folder runs/mine --repo_id user/name --private
-    modeling-scratch push --folder runs/mine --space user/name                 # a Space that shows the model
 
 The files are first loaded in isolation, then uploaded in one commit, so that the repository always holds a whole model.
 Repeating the command after an interruption uploads only the missing files. Files that no run wrote and that verify.json
 does not record are not uploaded. Links out of the folder and secrets in its texts are errors. The commit deletes and
 lists files of other models in the repository (weights, code, tokenizers). The model card, unless edited, then names the
-repository. The app of a Space loads the model from --repo_id, in this very commit, or from a copy in the Space.
+repository.
 """
 
 import sys

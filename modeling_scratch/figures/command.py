@@ -14,9 +14,8 @@ from ..inspection.program import load_textbook, tokenizers_of
 from ..utils.errors import DataError
 from ..utils.options import option
 from ..utils.retired_options import retired
-from .architecture import architecture
 from .attention_maps import KINDS, Attention, attention_maps, attention_of
-from .learning import Log, learning_curves, learning_rates, read_logs
+from .learning_rates import learning_rates
 from .look import write_figure
 from .masks import attention_masks
 from .models import DEFAULT, PRESETS, SMALL, full_size, small_model
@@ -29,7 +28,7 @@ TEXT, TARGET = "The acting is gripping, but this film bores.", "Sie spielen pack
 
 @dataclass
 class FiguresArguments:
-    """What to draw, of which model and runs, and where to."""
+    """What to draw, of which model, and where to."""
 
     names: list[str] | None = option(None, "The figures; by default all that the options permit.")
     model: str | None = option(
@@ -37,10 +36,9 @@ class FiguresArguments:
     )
     preset: list[str] | None = option(
         None,
-        "Presets. parameters and architecture show all of them in full size, the others the first in "
-        f"small size. By default {', '.join(DEFAULT)}.",
+        "Presets. parameters shows all of them in full size, the others the first in small size. "
+        f"By default {', '.join(DEFAULT)}.",
     )
-    runs: list[str] | None = option(None, "The folders of runs whose learning curves are drawn.")
     history: str | None = option(None, "The file that benchmark --history has written, for speed-history.")
     text: str = option(TEXT, "The text that the model reads.")
     target: str | None = option(
@@ -52,6 +50,9 @@ class FiguresArguments:
 
     RETIRED = {
         "--words": "the figure of embeddings is retired",
+        "--runs": "train with --report_to tensorboard, which draws the curves of several runs",
+        "architecture": "the page of `modeling-scratch explain` shows the parts of a model, and block.svg four of them",
+        "learning-curves": "train with --report_to tensorboard, which draws the curves of several runs",
         "embeddings": "draw two principal components (scikit-learn's PCA) of model.get_input_embeddings().weight",
         "position-products": "multiply what modeling_scratch.positions.sinusoidal returns by its transpose",
         "rope": "plot what modeling_scratch.rope_scaling computes",
@@ -75,7 +76,7 @@ class FiguresArguments:
 
 
 class Subject:
-    """What the figures show: runs, and the model of a folder, or a small one of a preset. name: for captions."""
+    """What the figures show: the model of a folder, or a small one of a preset. name: for captions."""
 
     model: Any
     name: str
@@ -83,7 +84,6 @@ class Subject:
     def __init__(self, arguments: FiguresArguments) -> None:
         self.arguments = arguments
         self.presets = arguments.preset or list(DEFAULT)
-        self.runs: dict[str, Log] = read_logs(arguments.runs or [])
         if arguments.model is None:
             texts = [arguments.text, arguments.target or TARGET]
             self.model, self.tokenizers = small_model(self.presets[0], texts)
@@ -115,12 +115,6 @@ def attention(subject: Subject, kind: str) -> Any:
     return attention_maps(subject.attention[kind], options.layers, options.heads, caption)
 
 
-def curves(subject: Subject) -> Any:
-    if not subject.runs:
-        raise DataError("name the folders of runs with --runs")
-    return learning_curves(subject.runs)
-
-
 def speed(subject: Subject) -> Any:
     if subject.arguments.history is None:
         raise DataError("name the file of benchmark --history with --history")
@@ -150,12 +144,8 @@ FIGURES: dict[str, Callable[[Subject], Any]] = {
     "learning-rates": lambda _: learning_rates(
         "Each curve is the schedule that Trainer builds from the arguments of the program."
     ),
-    "learning-curves": curves,
     "speed-history": speed,
     "parameters": parameters,
-    "architecture": lambda subject: architecture(
-        None if subject.arguments.model is None else subject.model, subject.name, subject.presets
-    ),
 }
 
 

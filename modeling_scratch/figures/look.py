@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..report.plots import BLUE, GREEN, VERMILION, new_figure
-from ..utils.files import replacing, write_text
+from ..utils.files import replacing
 
 if TYPE_CHECKING:  # imported lazily: matplotlib takes a second to import
     from matplotlib.axes import Axes
@@ -68,17 +68,11 @@ def draw_cells(axes: "Axes", values: np.ndarray, **style: Any) -> Any:
     return cells
 
 
-def write_figure(figure: "Figure | str", folder: Path, name: str) -> list[Path]:
-    """Write `name`.png and `name`.svg, without dates and versions, the text of the SVG as text. Return the paths.
-
-    What is an SVG already has no PNG.
-    """
+def write_figure(figure: "Figure", folder: Path, name: str) -> list[Path]:
+    """Write `name`.png and `name`.svg, without dates and versions, the text of the SVG as text. Return the paths."""
     from matplotlib import rc_context
 
     png_path, svg_path = (folder / f"{name}.{kind}" for kind in ("png", "svg"))
-    if isinstance(figure, str):
-        write_text(svg_path, figure)
-        return [svg_path]
     options: Any = {"svg.fonttype": "none", "svg.hashsalt": name}
     with rc_context(options), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing")  # the SVG still has the character

@@ -90,7 +90,7 @@ class Task:
     A task whose models come from pretraining alone has no training, and pretraining has no answers of its own.
 
     name: that of its module. card: what is said of its models. answering: what predict and the server ask; None if a
-    model gives no answers to files. page: of the demo and of a Space. refusal: what its models do, where they are
+    model gives no answers to files. page: of the demo. refusal: what its models do, where they are
     asked for something else. not_generated: why `generate` refuses them, if it does. explained: what explanations call
     the task. files, keys: formats of training files that are no tables, and a pattern at the start of others, such as
     JSON.

@@ -1,8 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""A model on a page, of the demo or of a Space: its texts, its settings, and what the page shows of its answers."""
+"""A model on the page of the demo: its texts, its settings, and what the page shows of its answers."""
 
 import copy
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -28,32 +27,16 @@ class Later(NamedTuple):
     output: Component
 
 
-class Space(NamedTuple):
-    """The app of a Space: its pipeline, with the arguments `options`, and its answer, as Python code.
-
-    fields, output: the names of the texts, and the first of the outputs of the page. settings: components by argument.
-    """
-
-    task: str
-    answer: str
-    settings: Mapping[str, Component] = {}
-    fields: tuple[str, ...] = ("text",)
-    output: Component = ("JSON", {"label": "Answer"})
-    options: str = ""
-
-
 class Page:
     """A model on a page. The base class shows what the answerer of a task answers.
 
     action: a verb. fields: the names of the texts. settings, outputs: the components beside them. hint: Markdown above
-    the button. grows: whether `answer` yields a growing answer. space: of a Space, where its fields and its output are
-    those of the page.
+    the button. grows: whether `answer` yields a growing answer.
     """
 
     fields: tuple[str, ...] = ("text",)
     outputs: Sequence[Component] = (("JSON", {"label": "Answer"}),)
     settings: Sequence[Component] = ()
-    space: Space
     hint: str = ""
     grows: bool = False
     later: Later | None = None
@@ -62,13 +45,6 @@ class Page:
         """Load the model."""
         self.action, self.answerer = task.name, task.answering.load(arguments)
         self.fields = task.answering.fields
-
-    @classmethod
-    def space_of(cls, task: Any, config: Any, has_pairs: bool) -> Space:
-        """Return the app for a model. has_pairs: it reads pairs of texts."""
-        settings = task.answering.settings(config) if task.answering else {}
-        options = [f", {name}={json.dumps(value)}" for name, value in settings.items()]
-        return cls.space._replace(fields=cls.fields, output=cls.outputs[0], options="".join(options))
 
     @property
     def parts(self) -> tuple[Any, Any]:
@@ -123,7 +99,8 @@ class GeneratorPage(Page):
 
     @property
     def length_slider(self) -> Component:
-        return length_slider(self.generator.max_new_tokens)
+        tokens = self.generator.max_new_tokens
+        return slider("At most so many new tokens", 1, max(MOST_TOKENS, tokens), tokens, 1)
 
 
 def label_of(name: str) -> str:
@@ -140,7 +117,3 @@ def boxes_of(fields: Sequence[str]) -> list[Component]:
 
 def slider(label: str, low: float, high: float, value: float, step: float) -> Component:
     return "Slider", {"label": label, "minimum": low, "maximum": high, "value": value, "step": step}
-
-
-def length_slider(tokens: int) -> Component:
-    return slider("At most so many new tokens", 1, max(MOST_TOKENS, tokens), tokens, 1)

@@ -1,7 +1,6 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Figures show what the code computes, and their files are the same whenever the same is drawn."""
 
-import json
 import math
 from pathlib import Path
 from xml.etree import ElementTree
@@ -19,12 +18,10 @@ from modeling_scratch import (
     ScratchDecoderModel,
     ScratchEncoderConfig,
     ScratchEncoderForSequenceClassification,
-    ScratchSeq2SeqForConditionalGeneration,
     presets,
 )
-from modeling_scratch.figures.architecture import architecture
 from modeling_scratch.figures.attention_maps import attention_maps, attention_of
-from modeling_scratch.figures.learning import learning_curves, read_logs, schedule
+from modeling_scratch.figures.learning_rates import schedule
 from modeling_scratch.figures.masks import Mask, masks
 from modeling_scratch.figures.models import HEADS, PRESETS, SMALL, small_model
 from modeling_scratch.figures.parameters import count_parameters, short
@@ -36,12 +33,6 @@ from modeling_scratch.utils.errors import DataError
 SVG_TEXT = "{http://www.w3.org/2000/svg}text"
 MASKS = masks()
 SLOPES = {6: [2, 4, 6, 8, 1, 3], 8: [1, 2, 3, 4, 5, 6, 7, 8]}  # of ALiBi, 2^-n
-HISTORY = [
-    {"step": 1, "loss": 2.0},
-    {"step": 2, "eval_loss": 1.5, "eval_runtime": 1.0, "eval_accuracy": 0.5},
-    {"step": 3, "loss": 1.0},
-    {"step": 4, "eval_loss": 1.2, "eval_runtime": 1.0, "eval_accuracy": 0.75},
-]
 
 
 def read(mask: Mask, embeddings: Tensor, encoder_states: Tensor) -> Tensor:
@@ -157,40 +148,6 @@ def test_the_paper_schedule_is_equation_3() -> None:
         assert math.isclose(rates[step], expected, rel_tol=1e-6)
 
 
-def write_state(folder: Path, history: list) -> Path:
-    folder.mkdir(parents=True)
-    (folder / "trainer_state.json").write_text(json.dumps({"log_history": history}))
-    return folder
-
-
-def test_curves_are_those_of_the_logs(tmp_path: Path) -> None:
-    finished = write_state(tmp_path / "$finished", HISTORY)
-    write_state(tmp_path / "unfinished" / "checkpoint-4", HISTORY[:2])
-    write_state(tmp_path / "unfinished" / "checkpoint-12", HISTORY[:3])
-    logs = read_logs([str(finished), str(tmp_path / "unfinished")])
-    losses, accuracies = learning_curves(logs).axes
-    assert [text.get_text() for text in losses.get_legend().texts] == ["$finished", "unfinished"]
-    lines = [(line.get_xdata().tolist(), line.get_ydata().tolist()) for line in losses.lines if len(line.get_xdata())]
-    assert lines == [([1, 3], [2, 1]), ([2, 4], [1.5, 1.2]), ([1, 3], [2, 1]), ([2], [1.5])]
-    assert [line.get_ydata().tolist() for line in accuracies.lines] == [[0.5, 0.75], [0.5]]
-
-
-def words_of(picture: str) -> list[str | None]:
-    return [element.text for element in ElementTree.fromstring(picture).iter(SVG_TEXT)]
-
-
-def test_an_architecture_is_read_off_the_modules() -> None:
-    config = presets.captions(hidden_act="swiglu", norm_type="rms_norm", norm_position="output")
-    drawn = words_of(architecture(ScratchSeq2SeqForConditionalGeneration(config), "mine"))
-    words = {"mine, encoder", "mine, decoder", "OutputNorm", "x + norm(f(x))", "gate_proj", "RMSNorm"}
-    assert words | {"encoder_hidden_states", "cross_attention_residual"} <= set(drawn)
-    config = presets.bert(**SMALL, num_labels=3, classifier_norm=True, classifier_pooling="max")
-    drawn = words_of(architecture(ScratchEncoderForSequenceClassification(config), "mine"))
-    head = ["pooled", "max", "one vector a text", "classifier.norm", "LayerNorm", "classifier_norm=True"]
-    assert "\n".join(head) in "\n".join(map(str, drawn))
-    assert drawn[drawn.index("classifier.out_proj") :][:4] == ["classifier.out_proj", "64 → 3", "logits", "(B, 3)"]
-
-
 def files(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
@@ -206,23 +163,13 @@ def test_the_command_writes_the_same_bytes_again(tmp_path: Path, capsys: pytest.
     with Image.open(tmp_path / "first" / "cross-attention.png") as image:
         image.load()
         assert image.width == 1_200
-    words = words_of(first["cross-attention.svg"].decode())
+    words = [text.text for text in ElementTree.fromstring(first["cross-attention.svg"]).iter(SVG_TEXT)]
     assert "langweilt" in words
     assert any("random weights" in str(line) for line in words)
 
 
-def test_the_pictures_of_the_documentation_are_what_the_code_says(tmp_path: Path) -> None:
-    shipped = Path(presets.__file__).with_name("block.svg")
-    pictures = Path(__file__).parents[2] / "docs/pictures"
-    for options, picture in ([], shipped), (["--preset", "llama"], pictures / "figures-architecture.svg"):
-        figures.main(["architecture", *options, "--output_dir", str(tmp_path)])
-        assert files(tmp_path) == {"architecture.svg": picture.read_bytes()}
-    absent = {"cross_attention = None", "positions = None", "token_types = None", "stack.norm = Identity"}
-    assert absent <= set(words_of(shipped.read_text(encoding="utf-8")))
-
-
 def test_errors_name_what_is_wrong(tmp_path: Path, capfd: pytest.CaptureFixture) -> None:
-    empty, silent = tmp_path / "empty", write_state(tmp_path / "silent", [{"step": 1, "learning_rate": 1.0}])
+    empty = tmp_path / "empty"
     empty.mkdir()
     MambaConfig(architectures=["MambaModel"]).save_pretrained(tmp_path / "mamba")
     (tmp_path / "file").write_text("")
@@ -235,14 +182,11 @@ def test_errors_name_what_is_wrong(tmp_path: Path, capfd: pytest.CaptureFixture)
     fails(["masks", "--model", empty], "empty cannot be loaded")
     fails(["masks", "--model", tmp_path / "mamba"], "MambaModel is no model of this package")
     fails(["masks", "--preset", "berd"], "--preset berd: the choices are")
-    fails(["learning-curves"], "--runs")
-    fails(["learning-curves", "--runs", empty], "no trainer_state.json")
-    fails(["learning-curves", "--runs", silent], "no finite losses")
-    damaged = write_state(tmp_path / "damaged", [{"step": 1, "loss": "high"}])
-    fails(["learning-curves", "--runs", damaged], "trainer_state.json: damaged")
     fails(["cross-attention"], "no cross-attention")
     fails(["self-attention", "--text", "word " * 40], "--text: 42 tokens")
     fails(["embeddings"], "embeddings is retired: draw two principal components")
+    fails(["architecture"], "architecture is retired: the page of")
+    fails(["learning-curves"], "learning-curves is retired: train with --report_to tensorboard")
     fails(["masks", "--words", "film"], "--words is retired")
     assert not list(tmp_path.glob("figures/*"))
     refused(capfd, figures.main, ["masks", "--output_dir", tmp_path / "file"], "not a folder")
