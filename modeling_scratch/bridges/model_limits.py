@@ -6,7 +6,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
-from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ from ..utils.errors import DataError, quoted
 from ..utils.files import check_regular
 
 MOST_LAYERS = 1_000
-MOST_GROWTH = 1_000  # of a text in the normalizer; beyond, a text of a few kilobytes exhausts memory
 MOST_PENALTY = 10  # of a length in beam search: the power must stay within float32
 MOST_WEIGHTS = 100  # per byte of the weight files; quantised and shared weights need a few
 WEIGHT_FILES = ("*.safetensors", "pytorch_model*.bin")
@@ -140,25 +138,7 @@ def _check_tokenizer(path: Path, changed: int, size: int) -> None:
     content = _read(path, TOKENIZER_BYTES)
     if "model" not in content or "added_tokens" not in content:
         raise DataError(f"{path}: not a tokenizer: lacks model or added_tokens, or is damaged")
-    for name in ("normalizer", "decoder"):
-        if (growth := _growth(content.get(name))) > MOST_GROWTH:
-            raise DataError(f"{path}: the {name} multiplies texts by up to {growth:.3g}; use another tokenizer")
     model = content.get("model")
     vocabulary = model.get("vocab") if isinstance(model, dict) and model.get("type") in NEEDS_UNKNOWN else None
     if isinstance(vocabulary, dict) and str(unknown := model.get("unk_token")) not in vocabulary:
         raise DataError(f"{path}: the vocabulary lacks the unknown token, {ascii(unknown)[:40]}; restore the file")
-
-
-def _growth(part: Any) -> float:
-    """Return a bound on how many times longer a text becomes in a normalizer or decoder, in characters."""
-    if isinstance(part, list):
-        return prod(map(_growth, part))
-    if not isinstance(part, dict):
-        return 1.0
-    if part.get("type") == "Prepend":
-        return 1.0 + len(str(part.get("prepend")))
-    if part.get("type") == "Replace":
-        pattern, added = part.get("pattern"), len(str(part.get("content")))
-        literal = pattern.get("String") if isinstance(pattern, dict) else None
-        return max(1.0, added / len(literal)) if literal else 1.0 + added  # an expression can match between characters
-    return prod(_growth(value) for value in part.values() if isinstance(value, list))

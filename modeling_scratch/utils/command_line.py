@@ -19,7 +19,7 @@ from transformers.integrations import get_reporting_integration_callbacks
 
 from .errors import DataError, panics_as_errors
 from .retired_options import retired
-from .terminal import flush_output, protect_terminal
+from .terminal import escape_missing_letters, flush_output
 
 # Inherited arguments that the short help includes.
 SHOWN = {"num_train_epochs", "max_steps", "seed", "bf16", "push_to_hub", "hub_model_id"}
@@ -149,7 +149,7 @@ def run_program(
     Invalid arguments and `expected` errors are user errors: they print one line and exit with code 2.
     Any other error is a bug and keeps its traceback.
     """
-    protect_terminal()
+    escape_missing_letters()
     hide_progress_bars()
     parser = OneLineParser(dataclass_types, description=(description or "").partition("\n")[0])
     given = list(sys.argv[1:] if arguments is None else arguments)

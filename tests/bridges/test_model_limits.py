@@ -60,16 +60,6 @@ def lead_outside(folder: Path) -> None:
     change(folder / "model.safetensors.index.json", metadata={}, weight_map=shards)
 
 
-def multiply_texts(folder: Path) -> None:
-    step = {"type": "Replace", "pattern": {"String": "w"}, "content": "w" * 100}
-    change(folder / "tokenizer.json", normalizer={"type": "Sequence", "normalizers": [step] * 9})
-
-
-def multiply_answers(folder: Path) -> None:
-    step = {"type": "Replace", "pattern": {"Regex": "."}, "content": "w" * 100}
-    change(folder / "tokenizer.json", decoder={"type": "Sequence", "decoders": [step] * 9})
-
-
 def store_as(kind: torch.dtype) -> Callable[[Path], None]:
     def store(folder: Path) -> None:
         weights = load_file(folder / "model.safetensors")
@@ -119,8 +109,6 @@ ATTACKS: dict[str, tuple[Callable[[Path], None], str]] = {
     "list of weights": (index_of(["a"]), "index.json: weight_map must give the file of each weight"),
     "numbers of files": (index_of({"a": 1}), "index.json: weight_map must give the file of each weight"),
     "empty tokenizer": (lambda folder: (folder / "tokenizer.json").write_text("{}") and None, "tokenizer.json: not a"),
-    "normalizer": (multiply_texts, "tokenizer.json: the normalizer multiplies texts"),
-    "decoder": (multiply_answers, "tokenizer.json: the decoder multiplies texts"),
     "unknown token": (lose_the_unknown_token, "tokenizer.json: the vocabulary lacks the unknown token, '[UNK]'"),
     "index": (lead_outside, "'../other.safetensors', which is not a file of its folder"),
     "penalty": (penalty(1e300), "generation_config.json: length_penalty must be a number from -10 to 10, not 1e+300"),
