@@ -1,8 +1,8 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Draw the figures of tutorials from the code and from models: positions, masks, attention and others.
+"""Draw the figures of tutorials from the code and from models: positions, masks, parameters and others.
 
     modeling-scratch figures masks learning-rates
-    modeling-scratch figures self-attention parameters --model runs/demo --text "The acting is gripping."
+    modeling-scratch figures positions parameters --model runs/demo
 
 Each figure is written as NAME.png and NAME.svg. The names may also be given by --names.
 """

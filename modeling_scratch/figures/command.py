@@ -5,16 +5,13 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ..bridges.model_sources import Tokenizers
-from ..inspection.program import load_textbook, tokenizers_of
+from ..inspection.program import load_textbook
 from ..utils.errors import DataError
 from ..utils.options import option
 from ..utils.retired_options import retired
-from .attention_maps import KINDS, Attention, attention_maps, attention_of
 from .learning_rates import learning_rates
 from .look import write_figure
 from .masks import attention_masks
@@ -23,7 +20,8 @@ from .parameters import count_parameters, parameter_counts
 from .positions import position_biases, position_encodings
 from .speed_history import lines_of, speed_history
 
-TEXT, TARGET = "The acting is gripping, but this film bores.", "Sie spielen packend, aber der Film langweilt."
+ATTENTION = "self-attention", "causal-attention", "cross-attention"
+EXPLAIN = "the page of `modeling-scratch explain` shows the attention of every head"
 
 
 @dataclass
@@ -40,16 +38,11 @@ class FiguresArguments:
         f"By default {', '.join(DEFAULT)}.",
     )
     history: str | None = option(None, "The file that benchmark --history has written, for speed-history.")
-    text: str = option(TEXT, "The text that the model reads.")
-    target: str | None = option(
-        None, "What the decoder of an encoder-decoder reads; by default, what the model generates."
-    )
-    layers: list[int] | None = option(None, "The layers of attention maps, from 1; by default up to four.")
-    heads: list[int] | None = option(None, "The heads of attention maps, from 1; by default up to four.")
     output_dir: str = option("figures", "The folder for NAME.png and NAME.svg, which are replaced.")
 
     RETIRED = {
         "--words": "the figure of embeddings is retired",
+        **dict.fromkeys(("--text", "--target", "--layers", "--heads", *ATTENTION), EXPLAIN),
         "--runs": "train with --report_to tensorboard, which draws the curves of several runs",
         "architecture": "the page of `modeling-scratch explain` shows the parts of a model, and block.svg four of them",
         "learning-curves": "train with --report_to tensorboard, which draws the curves of several runs",
@@ -78,41 +71,16 @@ class FiguresArguments:
 class Subject:
     """What the figures show: the model of a folder, or a small one of a preset. name: for captions."""
 
-    model: Any
-    name: str
-
     def __init__(self, arguments: FiguresArguments) -> None:
         self.arguments = arguments
         self.presets = arguments.preset or list(DEFAULT)
         if arguments.model is None:
-            texts = [arguments.text, arguments.target or TARGET]
-            self.model, self.tokenizers = small_model(self.presets[0], texts)
+            self.model = small_model(self.presets[0])
             sizes = f"{SMALL['num_hidden_layers']} layers of width {SMALL['hidden_size']}"
             self.name = f"a small one of the preset {self.presets[0]} ({sizes}) with random weights"
         else:
             self.model, path = load_textbook(arguments.model), Path(arguments.model).resolve()
-            self.model.set_attn_implementation("eager")  # fused kernels never form the weights
             self.name = path.name if not path.name.startswith("checkpoint-") else f"{path.parent.name}/{path.name}"
-
-    @cached_property
-    def tokenizers(self) -> Tokenizers:
-        """Of a folder, loaded when the first figure needs them."""
-        return tokenizers_of(str(self.arguments.model))
-
-    @cached_property
-    def attention(self) -> dict[str, Attention]:
-        target = self.arguments.target or (TARGET if self.arguments.model is None else None)
-        found = attention_of(self.model, self.tokenizers, self.arguments.text, target)
-        return {each.kind: each for each in found}
-
-
-def attention(subject: Subject, kind: str) -> Any:
-    if kind not in subject.attention:
-        has = ", ".join(KINDS[each].lower() for each in subject.attention)
-        raise DataError(f"{subject.name}: no {KINDS[kind].lower()}; it has {has}")
-    options = subject.arguments
-    caption = f"Model: {subject.name}. Each row sums to 1."
-    return attention_maps(subject.attention[kind], options.layers, options.heads, caption)
 
 
 def speed(subject: Subject) -> Any:
@@ -138,9 +106,6 @@ FIGURES: dict[str, Callable[[Subject], Any]] = {
         "Blue: visible. A hidden key gets the most negative score, so its softmax weight is 0. What rows of padding "
         "compute is never read."
     ),
-    "self-attention": lambda subject: attention(subject, "self"),
-    "causal-attention": lambda subject: attention(subject, "causal"),
-    "cross-attention": lambda subject: attention(subject, "cross"),
     "learning-rates": lambda _: learning_rates(
         "Each curve is the schedule that Trainer builds from the arguments of the program."
     ),

@@ -12,7 +12,7 @@ from typing import Any
 
 from modeling_scratch.utils.browser import chromium
 
-PARTS = "tokens", "pass", "attention", "lens", "answer", "contributions", "words", "change", "backward", "pairs"
+PARTS = "pass", "attention", "words", "change"  # of which docs/explain.md has pictures
 SIZE = {"width": 1000, "height": 700}  # of the window
 
 
