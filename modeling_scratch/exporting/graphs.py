@@ -109,12 +109,16 @@ def _tidy(graph: Any, name: str) -> None:
 
 def _axis_names(inputs: Any, name: str) -> dict[str, str]:
     """Return the symbols of the axes of a graph's inputs with their names, as in AXES."""
-    has_cache = any(CACHE in each.name for each in inputs)
-    read = "encoder_sequence" if name == "decode" else f"past_sequence + {SEQUENCE}" if has_cache else SEQUENCE
+    masked = SEQUENCE  # by the mask
+    if name == "decode":
+        masked = "encoder_sequence"
+    elif any(CACHE in each.name for each in inputs):
+        masked = f"past_sequence + {SEQUENCE}"
+    known = {"attention_mask": ("batch", masked), **AXES}
     names: dict[str, str] = {}
     for each in inputs:
-        known = (axes for part, axes in {"attention_mask": ("batch", read), **AXES}.items() if part in each.name)
-        names |= {str(axis): axis_name for axis, axis_name in zip(each.shape, next(known)) if axis_name}
+        axes = next(axes for part, axes in known.items() if part in each.name)
+        names |= {str(symbol): axis for symbol, axis in zip(each.shape, axes) if axis}
     return names
 
 
