@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Upload a model to the Hub in one commit, after checking that it loads and contains no secrets."""
+"""Upload a model to the Hub in one commit, after checking that it loads and contains no token."""
 
 import ast
 import sys
