@@ -38,7 +38,7 @@ class PushArguments:
 
     RETIRED: ClassVar[Mapping[str, str]] = {
         "--texts_in_card": "train with it; results of earlier versions stay here",
-        "--space": "the app.py of a Space is `gradio.Interface.from_pipeline(pipeline(...)).launch()`",
+        "--space": "docs/serving.md has the app.py of a Space",
     }
 
     def __post_init__(self) -> None:

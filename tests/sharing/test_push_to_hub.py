@@ -342,6 +342,7 @@ def test_arguments_that_cannot_work(hub, folder, capfd):
         (["--commit_message", TOKEN], "do not pass an access token"),
         (["--repo_id", "user/x/y"], "user/x/y"),
         (["--commit_message", " "], "--commit_message must not be empty"),
+        (["--space", "user/x"], "--space is retired: docs/serving.md has the app.py of a Space"),
         (["--folder", "nowhere"], "--folder nowhere: folder not found"),
     ):
         not_pushed(capfd, options(folder, "user/x", *arguments), part)
