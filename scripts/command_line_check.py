@@ -31,15 +31,21 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         unknown = message.partition("unrecognized arguments: ")[2].split()
         names = [each.partition("=")[0] for each in unknown if each.startswith("--")]
-        names += ["--" + each[2:].replace("-", "_") for each in names]
-        if value := re.search(r"argument (--\w+).*: invalid choice: '(\w+)'", message):
-            names.append(f"{value[1]} {value[2]}")
-        retired = [self.retired[name] for name in names if name in self.retired]
+        value = re.search(r"argument (--\w+).*: invalid choice: '(\w+)'", message)
+        retired = self.retired.get(f"{value[1]} {value[2]}") if value else None
         likely = get_close_matches(names[0], self._option_string_actions, 1) if unknown and names else []
         if self.first and message.endswith(f"required: {self.first}"):
             message = f"{self.first}: required; its values may also come first, before other options"
         hint = f" (did you mean {likely[0]}?)" if likely else ""
-        self.exit(2, f"{self.prog}: error: {retired[0] if retired else f'{message}{hint}'}\n")
+        self.exit(2, f"{self.prog}: error: {retired or f'{message}{hint}'}\n")
+
+    def refuse_retired(self, arguments: Sequence[str]) -> None:
+        """Answer a retired option by what replaces it, whatever else is wrong."""
+        for each in arguments:
+            name = each.partition("=")[0]
+            is_option = name.startswith("--") and name not in self._option_string_actions
+            if is_option and (line := self.retired.get("--" + name[2:].replace("-", "_"))):
+                self.exit(2, f"{self.prog}: error: {line}\n")
 
 
 def check_command_line(name: str, arguments: Sequence[str]) -> None:
@@ -60,8 +66,9 @@ def check_command_line(name: str, arguments: Sequence[str]) -> None:
             option["type"] = TYPES[option["type"]]
         parser.add_argument(*names, **option)
     parser.first = known["first"].get(name)
+    parser.refuse_retired(arguments)
     found, unknown = parser.parse_known_args(_with_first(parser.first, arguments))
-    if unknown and (is_same or parser.retired.keys() & set(unknown)):
+    if unknown and is_same:
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     given = vars(found)
     for option in (FILES | ({"input"} if name in READ_INPUT else set())) & given.keys():

@@ -1,8 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Write a model for another runtime, ONNX, OpenVINO, ExecuTorch or llama.cpp (GGUF), and compare it with PyTorch there.
+"""Write a model for another runtime, ONNX, OpenVINO or ExecuTorch, and compare it with PyTorch there.
 
     modeling-scratch export --format onnx --model runs/demo --output_dir runs/demo-onnx
-    modeling-scratch export --format gguf --model runs/plays --output_dir runs/plays-gguf
 
 The folder appears only if the file computes in its runtime what the model computes in PyTorch. It holds the tokenizer,
 the config and a README with the names of all tensors and a program that runs. Of a classifier, the folder for ONNX also

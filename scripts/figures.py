@@ -1,9 +1,8 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Draw the figures of tutorials from the code, models and runs: positions, masks, attention, curves and others.
+"""Draw the figures of tutorials from the code and from models: positions, masks, parameters and others.
 
     modeling-scratch figures masks learning-rates
-    modeling-scratch figures self-attention parameters --model runs/demo --text "The acting is gripping."
-    modeling-scratch figures learning-curves --runs runs/a runs/b --output_dir pictures
+    modeling-scratch figures positions parameters --model runs/demo
 
 Each figure is written as NAME.png and NAME.svg. The names may also be given by --names.
 """

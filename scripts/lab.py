@@ -5,8 +5,8 @@
     modeling-scratch lab --task plays --data_dir input.txt --vary hidden_act=swiglu,gelu \
         --vary norm_type=rms_norm,layer_norm --seeds 3 --output_dir runs/lab-plays
 
-The first value of each --vary is the base. The output folder holds each run, learning curves, report.md, report.html
-and lab.json. Repeating the command continues a lab that was stopped.
+The first value of each --vary is the base. The output folder holds each run, learning curves, report.md and
+lab.json. Repeating the command continues a lab that was stopped.
 """
 
 from collections.abc import Sequence

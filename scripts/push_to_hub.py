@@ -4,26 +4,25 @@
     hf auth login                                                        # once, or set HF_TOKEN
     modeling-scratch push --folder runs/mine --repo_id user/name --dry_run     # check and list only
     modeling-scratch push --folder runs/mine --repo_id user/name --private
-    modeling-scratch push --folder runs/mine --space user/name                 # a Space that shows the model
 
 The files are first loaded in isolation, then uploaded in one commit, so that the repository always holds a whole model.
 Repeating the command after an interruption uploads only the missing files. Files that no run wrote and that verify.json
-does not record are not uploaded. Links out of the folder and secrets in its texts are errors. The commit deletes and
-lists files of other models in the repository (weights, code, tokenizers). The model card, unless edited, then names the
-repository. The app of a Space loads the model from --repo_id, in this very commit, or from a copy in the Space.
+does not record are not uploaded. Links out of the folder and access tokens in its texts are errors. The commit deletes
+and lists files of other models in the repository (weights, code, tokenizers). The model card, unless edited, then names
+the repository.
 """
 
 import sys
 from collections.abc import Sequence
 
 from modeling_scratch.sharing.hub import LOG_IN
-from modeling_scratch.sharing.leaks import secret_in
+from modeling_scratch.sharing.leaks import has_token
 from modeling_scratch.sharing.push import PushArguments, push
 from modeling_scratch.utils.command_line import quiet_libraries, run_program
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    if any(map(secret_in, arguments or sys.argv[1:])):
+    if any(map(has_token, arguments or sys.argv[1:])):
         fault = "do not pass an access token on the command line, as the shell history keeps it"
         print(f"modeling-scratch push: error: {fault}: {LOG_IN}", file=sys.stderr)
         sys.exit(2)

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""A Hub on the loopback interface, of models and Spaces in memory: as much of its HTTP interface as a push and a load
+"""A Hub on the loopback interface, of models in memory: as much of its HTTP interface as a push and a load
 need, with uploads that can be cut off and answers that refuse. Large files come by LFS: clients need
 HF_HUB_DISABLE_XET=1."""
 
@@ -309,18 +309,17 @@ class Handler(BaseHTTPRequestHandler):
 
 
 NAME = "([^/]+/[^/]+)"
-KIND = "(?:models|spaces)"
 ROUTES: list[tuple[str, str, Callable[..., Any]]] = [
     ("POST", "/api/repos/create", Handler.create),
     ("POST", "/api/validate-yaml", Handler.validate_card),
-    ("POST", f"/api/{KIND}/{NAME}/branch/([^/]+)", Handler.branch),
-    ("POST", f"/api/{KIND}/{NAME}/preupload/([^/]+)", Handler.preupload),
-    ("POST", f"/api/{KIND}/{NAME}/commit/([^/]+)", Handler.receive_commit),
-    ("POST", f"/(?:spaces/)?{NAME}[.]git/info/lfs/objects/batch", Handler.lfs_batch),
+    ("POST", f"/api/models/{NAME}/branch/([^/]+)", Handler.branch),
+    ("POST", f"/api/models/{NAME}/preupload/([^/]+)", Handler.preupload),
+    ("POST", f"/api/models/{NAME}/commit/([^/]+)", Handler.receive_commit),
+    ("POST", f"/{NAME}[.]git/info/lfs/objects/batch", Handler.lfs_batch),
     ("PUT", "/storage/([0-9a-f]{64})", Handler.store),
-    ("GET", f"/api/{KIND}/{NAME}", Handler.info),
-    ("GET", f"/api/{KIND}/{NAME}/revision/([^/]+)", Handler.info),
-    ("GET", f"/api/{KIND}/{NAME}/tree/([^/]+)(?:/(.+))?", Handler.tree),
-    ("HEAD", f"/(?:spaces/)?{NAME}/resolve/([^/]+)/(.+)", Handler.resolve),
-    ("GET", f"/(?:spaces/)?{NAME}/resolve/([^/]+)/(.+)", Handler.resolve),
+    ("GET", f"/api/models/{NAME}", Handler.info),
+    ("GET", f"/api/models/{NAME}/revision/([^/]+)", Handler.info),
+    ("GET", f"/api/models/{NAME}/tree/([^/]+)(?:/(.+))?", Handler.tree),
+    ("HEAD", f"/{NAME}/resolve/([^/]+)/(.+)", Handler.resolve),
+    ("GET", f"/{NAME}/resolve/([^/]+)/(.+)", Handler.resolve),
 ]

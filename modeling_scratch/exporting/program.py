@@ -1,12 +1,16 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The program `modeling-scratch export`: write a model for another runtime, and compare it with PyTorch there."""
 
+import platform
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
+import transformers
+from packaging.version import Version
 from transformers.utils import CONFIG_NAME
 
 from ..bridges.model_sources import Tokenizers, read_special_tokens
@@ -16,14 +20,14 @@ from ..pipelines import TARGET_FOLDER
 from ..utils.errors import DataError
 from ..utils.files import complete_folder, read_json, write_json
 from ..utils.options import REQUIRED, option
-from .gguf_files import export_gguf
 from .graphs import export_graphs
 
+OLDEST_LIBRARY, OLDEST_PYTHON = Version("5.23"), Version("3.11")  # with exporters that open what they write
+LLAMA_CPP = "use `modeling-scratch convert --model_type llama` (or gpt2), then llama.cpp's convert_hf_to_gguf.py"
 NEEDED = {  # by the extra of the same name as the format
     "onnx": ("onnx", "onnxscript", "onnxruntime"),
     "openvino": ("openvino",),
     "executorch": ("executorch", "torchao"),
-    "gguf": ("gguf", "xllamacpp"),
 }
 
 
@@ -31,11 +35,13 @@ NEEDED = {  # by the extra of the same name as the format
 class ExportArguments:
     """The model, the format and the folder."""
 
-    format: Literal["onnx", "openvino", "executorch", "gguf"] = option(REQUIRED, "The runtime's format.")
+    format: Literal["onnx", "openvino", "executorch"] = option(REQUIRED, "The runtime's format.")
     model: str = option(
         REQUIRED, "A scratch model or a native checkpoint, with its tokenizer: a folder or a name on the Hub."
     )
     output_dir: str = option(REQUIRED, "The output folder, which must not exist or be empty.")
+
+    RETIRED: ClassVar[Mapping[str, str]] = {"--format gguf": LLAMA_CPP}
 
 
 def export(arguments: ExportArguments) -> None:
@@ -46,15 +52,12 @@ def export(arguments: ExportArguments) -> None:
         raise DataError(f"--output_dir {output}: exists already; choose another name or delete it first")
     model, (source, target) = load_to_export(arguments.model)
     with complete_folder(output) as folder:
-        if name == "gguf":
-            lines = export_gguf(model, source, folder)
-        else:
-            lines = export_graphs(model, name, folder)
-            describe(model, folder / CONFIG_NAME)
-            source.save_pretrained(folder)
-            if target is not source:
-                target.save_pretrained(folder / TARGET_FOLDER)
-            add_older_names(folder)
+        lines = export_graphs(model, name, folder)
+        describe(model, folder / CONFIG_NAME)
+        source.save_pretrained(folder)
+        if target is not source:
+            target.save_pretrained(folder / TARGET_FOLDER)
+        add_older_names(folder)
     print("\n".join([*lines, f"saved {output}"]))
 
 
@@ -68,11 +71,17 @@ def describe(model: Any, path: Path) -> None:
 
 
 def check_installed(name: str) -> None:
-    """Raise `DataError` that names the extra of a format whose packages are missing."""
+    """Raise `DataError` that names the extra of a format whose packages are missing, or the versions that it needs."""
+    check_versions(name, transformers.__version__, platform.python_version())
     if missing := [module for module in NEEDED[name] if find_spec(module) is None]:
         raise DataError(f"--format {name}: it needs {', '.join(missing)}: pip install 'modeling-scratch[{name}]'")
-    if name != "gguf" and find_spec("transformers.exporters.runners") is None:
-        raise DataError(f"--format {name}: it needs Transformers 5.23 or later, and Python 3.11 or later")
+
+
+def check_versions(name: str, library: str, python: str) -> None:
+    """Raise `DataError` for versions of Transformers or of Python that the exporters of Transformers do not run in."""
+    if Version(library) < OLDEST_LIBRARY or Version(python) < OLDEST_PYTHON:
+        needs = f"Transformers {OLDEST_LIBRARY} or later, and Python {OLDEST_PYTHON} or later"
+        raise DataError(f"--format {name}: it needs {needs}; here are {library} and {python}")
 
 
 def load_to_export(name: str) -> tuple[Any, Tokenizers]:

@@ -5,18 +5,15 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ..bridges.model_sources import Tokenizers
-from ..inspection.program import load_textbook, tokenizers_of
+from ..inspection.program import load_textbook
 from ..utils.errors import DataError
 from ..utils.options import option
 from ..utils.retired_options import retired
 from .architecture import architecture
-from .attention_maps import KINDS, Attention, attention_maps, attention_of
-from .learning import Log, learning_curves, learning_rates, read_logs
+from .learning_rates import learning_rates
 from .look import write_figure
 from .masks import attention_masks
 from .models import DEFAULT, PRESETS, SMALL, full_size, small_model
@@ -24,12 +21,13 @@ from .parameters import count_parameters, parameter_counts
 from .positions import position_biases, position_encodings
 from .speed_history import lines_of, speed_history
 
-TEXT, TARGET = "The acting is gripping, but this film bores.", "Sie spielen packend, aber der Film langweilt."
+ATTENTION = "self-attention", "causal-attention", "cross-attention"
+EXPLAIN = "the page of `modeling-scratch explain` shows the attention of every head"
 
 
 @dataclass
 class FiguresArguments:
-    """What to draw, of which model and runs, and where to."""
+    """What to draw, of which model, and where to."""
 
     names: list[str] | None = option(None, "The figures; by default all that the options permit.")
     model: str | None = option(
@@ -40,18 +38,14 @@ class FiguresArguments:
         "Presets. parameters and architecture show all of them in full size, the others the first in "
         f"small size. By default {', '.join(DEFAULT)}.",
     )
-    runs: list[str] | None = option(None, "The folders of runs whose learning curves are drawn.")
     history: str | None = option(None, "The file that benchmark --history has written, for speed-history.")
-    text: str = option(TEXT, "The text that the model reads.")
-    target: str | None = option(
-        None, "What the decoder of an encoder-decoder reads; by default, what the model generates."
-    )
-    layers: list[int] | None = option(None, "The layers of attention maps, from 1; by default up to four.")
-    heads: list[int] | None = option(None, "The heads of attention maps, from 1; by default up to four.")
     output_dir: str = option("figures", "The folder for NAME.png and NAME.svg, which are replaced.")
 
     RETIRED = {
         "--words": "the figure of embeddings is retired",
+        **dict.fromkeys(("--text", "--target", "--layers", "--heads", *ATTENTION), EXPLAIN),
+        "--runs": "train with --report_to tensorboard, which draws the curves of several runs",
+        "learning-curves": "train with --report_to tensorboard, which draws the curves of several runs",
         "embeddings": "draw two principal components (scikit-learn's PCA) of model.get_input_embeddings().weight",
         "position-products": "multiply what modeling_scratch.positions.sinusoidal returns by its transpose",
         "rope": "plot what modeling_scratch.rope_scaling computes",
@@ -75,50 +69,18 @@ class FiguresArguments:
 
 
 class Subject:
-    """What the figures show: runs, and the model of a folder, or a small one of a preset. name: for captions."""
-
-    model: Any
-    name: str
+    """What the figures show: the model of a folder, or a small one of a preset. name: for captions."""
 
     def __init__(self, arguments: FiguresArguments) -> None:
         self.arguments = arguments
         self.presets = arguments.preset or list(DEFAULT)
-        self.runs: dict[str, Log] = read_logs(arguments.runs or [])
         if arguments.model is None:
-            texts = [arguments.text, arguments.target or TARGET]
-            self.model, self.tokenizers = small_model(self.presets[0], texts)
+            self.model = small_model(self.presets[0])
             sizes = f"{SMALL['num_hidden_layers']} layers of width {SMALL['hidden_size']}"
             self.name = f"a small one of the preset {self.presets[0]} ({sizes}) with random weights"
         else:
             self.model, path = load_textbook(arguments.model), Path(arguments.model).resolve()
-            self.model.set_attn_implementation("eager")  # fused kernels never form the weights
             self.name = path.name if not path.name.startswith("checkpoint-") else f"{path.parent.name}/{path.name}"
-
-    @cached_property
-    def tokenizers(self) -> Tokenizers:
-        """Of a folder, loaded when the first figure needs them."""
-        return tokenizers_of(str(self.arguments.model))
-
-    @cached_property
-    def attention(self) -> dict[str, Attention]:
-        target = self.arguments.target or (TARGET if self.arguments.model is None else None)
-        found = attention_of(self.model, self.tokenizers, self.arguments.text, target)
-        return {each.kind: each for each in found}
-
-
-def attention(subject: Subject, kind: str) -> Any:
-    if kind not in subject.attention:
-        has = ", ".join(KINDS[each].lower() for each in subject.attention)
-        raise DataError(f"{subject.name}: no {KINDS[kind].lower()}; it has {has}")
-    options = subject.arguments
-    caption = f"Model: {subject.name}. Each row sums to 1."
-    return attention_maps(subject.attention[kind], options.layers, options.heads, caption)
-
-
-def curves(subject: Subject) -> Any:
-    if not subject.runs:
-        raise DataError("name the folders of runs with --runs")
-    return learning_curves(subject.runs)
 
 
 def speed(subject: Subject) -> Any:
@@ -144,13 +106,9 @@ FIGURES: dict[str, Callable[[Subject], Any]] = {
         "Blue: visible. A hidden key gets the most negative score, so its softmax weight is 0. What rows of padding "
         "compute is never read."
     ),
-    "self-attention": lambda subject: attention(subject, "self"),
-    "causal-attention": lambda subject: attention(subject, "causal"),
-    "cross-attention": lambda subject: attention(subject, "cross"),
     "learning-rates": lambda _: learning_rates(
         "Each curve is the schedule that Trainer builds from the arguments of the program."
     ),
-    "learning-curves": curves,
     "speed-history": speed,
     "parameters": parameters,
     "architecture": lambda subject: architecture(

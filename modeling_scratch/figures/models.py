@@ -6,10 +6,7 @@ from typing import Any
 
 import torch
 
-from tokenization import special_token_ids, train_wordlevel_tokenizer
-
 from .. import presets
-from ..bridges.model_sources import Tokenizers
 from ..modeling_base import ScratchPreTrainedModel
 from ..modeling_decoder import ScratchDecoderForCausalLM
 from ..modeling_encoder import ScratchEncoderForMaskedLM
@@ -28,21 +25,16 @@ HEADS: dict[str, Any] = {
     "scratch_seq2seq": ScratchSeq2SeqForConditionalGeneration,
 }
 SMALL = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 128}
-SPREAD = 0.15  # of the random weights; with the usual 0.02, every token would attend to all others equally
+SPREAD = 0.15  # of the random weights, so that a table of positions shows
 POSITIONS = 256
-STYLES = {"scratch_encoder": "bert", "scratch_decoder": "gpt", "scratch_seq2seq": "marian"}  # of tokenizers
 
 
-def small_model(preset: str, texts: list[str]) -> tuple[ScratchPreTrainedModel, Tokenizers]:
-    """Return a small model of a preset with random weights, always the same, and a tokenizer of the words of texts."""
-    style = STYLES[PRESETS[preset]().model_type]
-    tokenizer = train_wordlevel_tokenizer(texts, vocab_size=1_000, style=style, show_progress=False)
-    ids = {**special_token_ids(tokenizer), "vocab_size": len(tokenizer), "max_position_embeddings": POSITIONS}
-    options = {**SMALL, **ids, "initializer_range": SPREAD, "attn_implementation": "eager"}
-    config = PRESETS[preset](**options)
+def small_model(preset: str) -> ScratchPreTrainedModel:
+    """Return a small model of a preset with random weights, always the same."""
+    config = PRESETS[preset](**SMALL, max_position_embeddings=POSITIONS, initializer_range=SPREAD)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        return HEADS[config.model_type](config).eval(), (tokenizer, tokenizer)
+        return HEADS[config.model_type](config).eval()
 
 
 def full_size(preset: str) -> ScratchPreTrainedModel:

@@ -18,7 +18,7 @@ from ..utils.files import remove, write_json
 from ..utils.options import option
 from .breaks import BREAKS
 from .digits import chosen, run_breaks
-from .report import CURVES, MARKDOWN, PAGE, RECORD, Results, shown, size_note, write_report
+from .report import CURVES, RECORD, REPORT, Results, shown, size_note, write_report
 from .runs import in_process, plan, read_part, train
 from .tasks import EVALUATIONS, NEEDED, TASKS, Experiment, find_task
 from .variants import BASE, Variant, check_variants, parse_factors, plan_variants
@@ -119,7 +119,7 @@ def run_lab(arguments: LabArguments) -> None:
         results = Results(factors, variants, runs, next(name for name in scores if name in known))
         more = [task.comparison.score, *task.comparison.others]
         others = [name for name in more if name != results.score and name in known]
-        print("", write_report(folder, results, others, record), f"report: {folder / PAGE}", sep="\n")
+        print("", write_report(folder, results, others, record), f"report: {folder / REPORT}", sep="\n")
 
 
 def preset_of(options: Sequence[str]) -> str:
@@ -157,7 +157,7 @@ def open_lab(folder: Path, arguments: LabArguments) -> dict[str, Any] | None:
 def delete_lab(folder: Path, record: Mapping[str, Any]) -> None:
     """Delete what a lab has written, its record last."""
     names = [Variant(**variant).name for variant in record["variants"]]
-    files = [MARKDOWN, PAGE, *(CURVES.format(name) for name in record["factors"]), RECORD]
+    files = [REPORT, "report.html", *(CURVES.format(name) for name in record["factors"]), RECORD]
     for name in (*names, *files):
         if Path(name).name == name:  # a record that somebody changed deletes nothing elsewhere
             remove(folder / name)

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The report of a lab: a table and a plot of learning curves for each factor, as Markdown and as one HTML page."""
+"""The report of a lab: a table and a plot of learning curves for each factor, in Markdown."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -13,14 +13,13 @@ from ..report.plots import name_steps, percent_formatter, write_png
 from ..utils.errors import counted
 from ..utils.files import write_json, write_text
 from ..utils.markdown import percent, points, table
-from .sections import Section, as_page
 from .statistics import CONFIDENCE, Difference, Scores, adjusted, paired_difference, spread
 from .variants import Factors, Variant
 
 SHARES = {"accuracy", "f1", "f1_macro", "f1_micro"}
 LOWER_IS_BETTER = {"loss", "perplexity", "rmse", "mae", "hamming_loss"}
 SIGNIFICANCE = 1 - CONFIDENCE  # the largest corrected p of a difference
-RECORD, MARKDOWN, PAGE, CURVES = "lab.json", "report.md", "report.html", "curves-{}.png"
+RECORD, REPORT, CURVES = "lab.json", "report.md", "curves-{}.png"
 Runs = Mapping[tuple[str, int], Mapping[str, Any]]  # the result of each variant and seed
 
 
@@ -209,33 +208,24 @@ def _at_steps(results: Results, variant: Variant) -> dict[int, dict[int, float]]
 
 
 def write_report(folder: Path, results: Results, others: Sequence[str], facts: Mapping[str, Any]) -> str:
-    """Write lab.json, the plots, report.md and report.html, and return the report as Markdown.
+    """Write lab.json, the plots and report.md, and return the report.
 
     facts: of lab.json, with the lines of the section on conditions under "conditions".
     """
-    sections = []
+    parts = [f"# Lab: {facts['command']['task']}"]
     for name in results.factors:
-        plot = folder / CURVES.format(name)
-        write_png(curves(results, name), plot)
-        rows = factor_table(results, name, others)
-        sections.append(Section(name, sentences(results, name), rows, plot=plot.read_bytes()))
-    sections.append(Section("Conditions", [results.tokens(), *facts["conditions"]], command=facts["repeat"]))
-    title = f"Lab: {facts['command']['task']}"
+        plot = CURVES.format(name)
+        write_png(curves(results, name), folder / plot)
+        head, *rows = factor_table(results, name, others)
+        parts += [f"## {name}", _listed(sentences(results, name)), table(head, rows), f"![{name}]({plot})"]
+    parts += ["## Conditions", _listed([results.tokens(), *facts["conditions"]]), f"```sh\n{facts['repeat']}\n```"]
     runs = [{"variant": name, "seed": seed, **run} for (name, seed), run in results.runs.items()]
     found = {"tokens": results.tokens(), "comparisons": results.comparisons(), "runs": runs}
     write_json(folder / RECORD, {**facts, **found})
-    write_text(folder / PAGE, as_page(sections, title))
-    text = "\n\n".join([f"# {title}", *map(as_markdown, sections)]) + "\n"
-    write_text(folder / MARKDOWN, text)
+    text = "\n\n".join(parts) + "\n"
+    write_text(folder / REPORT, text)
     return text
 
 
-def as_markdown(section: Section) -> str:
-    parts = [f"## {section.title}", "\n".join(f"- {line}" for line in section.lines)]
-    if section.table:
-        parts.append(table(section.table[0], section.table[1:]))
-    if section.plot:
-        parts.append(f"![{section.title}]({CURVES.format(section.title)})")
-    if section.command:
-        parts.append(f"```sh\n{section.command}\n```")
-    return "\n\n".join(filter(None, parts))
+def _listed(lines: Sequence[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines)

@@ -60,7 +60,7 @@ class Sharing(Trainer):
     ) -> Any:
         """Save and push the model. Return the commit; if not blocking, a Future, which prints why it has failed.
 
-        Raises `DataError` if a file is a link out of the folder, or contains a secret, and for what the Hub refuses.
+        Raises `DataError` if a file is a link out of the folder, or contains a token, and for what the Hub refuses.
         """
         self.callback_handler.on_push_begin(self.args, self.state, self.control)
         if self.hub_model_id is None:

@@ -22,38 +22,35 @@ REPEAT = "repeat the command to retry"
 
 @dataclass(frozen=True)
 class Repository:
-    """A repository on the Hub, which is created if needed. kind: "model" or "space". revision: None for main."""
+    """A repository on the Hub, which is created if needed. revision: None for main."""
 
     name: str
     token: str
     private: bool = False
     revision: str | None = None
-    kind: str = "model"
 
     def commit(self, upload: Upload, message: str) -> CommitInfo:
         """Upload the files, and delete those of an earlier upload. Raises `DataError`, in one line without secrets."""
-        option = "--space" if self.kind == "space" else "--repo_id"
         with clean_logs(self.token):
             try:
                 return self._commit(upload, message)
             except DataError:
                 raise
             except KeyboardInterrupt:
-                raise DataError(f"{option} {self.name}: interrupted; {REPEAT}") from None
+                raise DataError(f"--repo_id {self.name}: interrupted; {REPEAT}") from None
             except Exception as error:  # network, client, server: many types
-                raise DataError(f"{option} {self.name}: {without_secrets(_reason(error), self.token)}") from error
+                raise DataError(f"--repo_id {self.name}: {without_secrets(_reason(error), self.token)}") from error
 
     def _commit(self, upload: Upload, message: str) -> CommitInfo:
-        hub, sdk = HfApi(token=self.token or None), "gradio" if self.kind == "space" else None
-        kind: dict[str, Any] = {"repo_type": self.kind}
-        url = hub.create_repo(self.name, private=self.private or None, exist_ok=True, space_sdk=sdk, **kind)
-        if self.private and not hub.repo_info(url.repo_id, **kind).private:
+        hub = HfApi(token=self.token or None)
+        url = hub.create_repo(self.name, private=self.private or None, exist_ok=True)
+        if self.private and not hub.repo_info(url.repo_id).private:
             raise DataError(
                 f"{url} already exists and is public; nothing was uploaded; make it private in its settings"
             )
-        where = {"repo_id": url.repo_id, "revision": self.revision, **kind}
+        where: dict[str, Any] = {"repo_id": url.repo_id, "revision": self.revision}
         if self.revision is not None and not self.revision.startswith("refs/"):  # a pull request exists
-            hub.create_branch(url.repo_id, branch=self.revision, exist_ok=True, **kind)
+            hub.create_branch(url.repo_id, branch=self.revision, exist_ok=True)
         there = set(hub.list_repo_files(**where))
         stale = sorted(name for name in there - upload.files.keys() if upload.is_stale(name))
         operations: list[Any] = [CommitOperationAdd(name, path) for name, path in upload.files.items()]

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The files of a folder that leave it with a push: of a model, or of a checkpoint, checked for secrets and links."""
+"""The files of a folder that leave it with a push: of a model, or of a checkpoint, checked for tokens and links."""
 
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
@@ -31,7 +31,7 @@ class Upload(NamedTuple):
 
 
 def upload_of_model(folder: Path, token: str) -> Upload:
-    """Return the files of a model. Raises `DataError` if one is a link out of the folder, or contains a secret."""
+    """Return the files of a model. Raises `DataError` if one is a link out of the folder, or contains a token."""
     names = files_to_upload(folder)
     check_contents(folder, names, token)
     quoting = () if may_quote(read_run(folder)) else QUOTING  # those that an earlier push has left

@@ -82,7 +82,7 @@ class Task:
     name: ClassVar[str]  # that of its module
     card: ClassVar[Card]  # what is said of its models
     answering: ClassVar[type[Answerer] | None] = None  # what predict and the server ask; None: no answers to files
-    page: ClassVar[type[Page]] = Page  # of the demo and of a Space
+    page: ClassVar[type[Page]] = Page  # of the demo
     refusal: ClassVar[str] = "the model does not classify"  # what its models do, where they are asked for other things
     not_generated: ClassVar[str | None] = "use modeling-scratch predict"  # why `generate` refuses them, if it does
     explained: ClassVar[str] = ""  # what explanations call the task

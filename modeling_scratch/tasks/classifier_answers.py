@@ -22,13 +22,9 @@ from ..report.metrics import NUMBER, ONE_CLASS, SEVERAL
 from ..utils.errors import DataError, panics_as_errors
 from .answerer import MORE_THAN_ANY, Answer, Answerer, FileRow, response
 from .card import Card, Results, Use
-from .page import CUT, Component, Later, Page, Space
+from .page import CUT, Component, Later, Page
 from .requests import Option, Schema, array, one_or_several, record
 
-LABELS = """{
-        each["label"]: each["score"] for each in pipe(%s, truncation=True, top_k=None)
-    }"""
-PAIR = '{"text": text, "text_pair": text_pair}'
 RATE = "rate"  # what a classifier of numbers does on a page
 MOST_LABELS = 10  # that a page shows
 MOST_WORDS_NAMED = 10  # of those that the model has not seen
@@ -182,7 +178,6 @@ class ClassifierPage(Page):
     """Texts or pairs of texts -> the probabilities of labels, with the contributions of words, or numbers."""
 
     outputs: Sequence[Component] = (("Label", {"label": "Answer", "num_top_classes": MOST_LABELS}),)
-    space = Space("text-classification", LABELS % "text")
 
     def __init__(self, task: Any, arguments: PredictArguments) -> None:
         super().__init__(task, arguments)
@@ -195,15 +190,6 @@ class ClassifierPage(Page):
             self.action, self.outputs = RATE, (*numbers, ("Markdown", {}))
         elif len(self.fields) == 1 and not is_multi_label(self.answerer.config):  # the words contribute to one answer
             self.later = Later("words", self.words, ("HighlightedText", {"label": WORDS, "show_legend": True}))
-
-    @classmethod
-    def space_of(cls, task: Any, config: Any, has_pairs: bool) -> Space:
-        space = super().space_of(task, config, has_pairs)
-        if has_pairs:
-            space = space._replace(answer=LABELS % PAIR, fields=TEXT_FIELDS)
-        if gives_numbers(config):
-            space = space._replace(output=("JSON", {"label": "Answer"}), options=', function_to_apply="none"')
-        return space
 
     @property
     def parts(self) -> tuple[Any, Any]:

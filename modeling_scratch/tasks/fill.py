@@ -13,7 +13,7 @@ from ..inference.loading import load_head
 from ..utils.errors import DataError
 from .base import Task
 from .card import Card, Use
-from .page import Page, Space
+from .page import Page
 
 MOST_ANSWERS = 5
 
@@ -32,7 +32,6 @@ class MaskPage(Page):
     """Texts with a mask -> the most likely tokens."""
 
     outputs = (("Label", {"label": "Answer"}),)
-    space = Space("fill-mask", '{each["token_str"]: each["score"] for each in reversed(pipe(text))}')
 
     def __init__(self, task: Task, arguments: PredictArguments) -> None:
         self.action = task.name

@@ -1,15 +1,13 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""A model on a page, of the demo or of a Space: its texts, its settings, and what the page shows of its answers."""
+"""A model on the page of the demo: its texts, its settings, and what the page shows of its answers."""
 
 import copy
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..inference.arguments import PredictArguments
 from ..inference.generation import SearchArguments, load_generator
 from ..inference.text_generators import TextGenerator
-from ..pipelines import DEFAULT_NEW_TOKENS
 from ..utils.errors import DataError
 from .requests import Inputs
 
@@ -29,24 +27,12 @@ class Later(NamedTuple):
     output: Component
 
 
-class Space(NamedTuple):
-    """The app of a Space."""
-
-    task: str  # of its pipeline
-    answer: str  # as Python code
-    settings: Mapping[str, Component] = {}  # by argument
-    fields: tuple[str, ...] = ("text",)  # the names of the texts
-    output: Component = ("JSON", {"label": "Answer"})  # the first of the outputs of the page
-    options: str = ""  # arguments of its pipeline
-
-
 class Page:
     """A model on a page. The base class shows what the answerer of a task answers."""
 
     fields: tuple[str, ...] = ("text",)  # the names of the texts
     outputs: Sequence[Component] = (("JSON", {"label": "Answer"}),)
     settings: Sequence[Component] = ()  # beside the texts
-    space: Space
     hint: str = ""  # Markdown above the button
     grows: bool = False  # whether `answer` yields a growing answer
     later: Later | None = None
@@ -55,13 +41,6 @@ class Page:
         """Load the model."""
         self.action, self.answerer = task.name, task.answering.load(arguments)
         self.fields = task.answering.fields
-
-    @classmethod
-    def space_of(cls, task: Any, config: Any, has_pairs: bool) -> Space:
-        """Return the app for a model. has_pairs: it reads pairs of texts."""
-        settings = task.answering.settings(config) if task.answering else {}
-        options = [f", {name}={json.dumps(value)}" for name, value in settings.items()]
-        return cls.space._replace(fields=cls.fields, output=cls.outputs[0], options="".join(options))
 
     @property
     def parts(self) -> tuple[Any, Any]:
@@ -116,7 +95,8 @@ class GeneratorPage(Page):
 
     @property
     def length_slider(self) -> Component:
-        return length_slider(self.generator.max_new_tokens)
+        tokens = self.generator.max_new_tokens
+        return slider("At most so many new tokens", 1, max(MOST_TOKENS, tokens), tokens, 1)
 
 
 def label_of(name: str) -> str:
@@ -133,7 +113,3 @@ def boxes_of(fields: Sequence[str]) -> list[Component]:
 
 def slider(label: str, low: float, high: float, value: float, step: float) -> Component:
     return "Slider", {"label": label, "minimum": low, "maximum": high, "value": value, "step": step}
-
-
-def length_slider(tokens: int = DEFAULT_NEW_TOKENS) -> Component:
-    return slider("At most so many new tokens", 1, max(MOST_TOKENS, tokens), tokens, 1)

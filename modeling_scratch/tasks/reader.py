@@ -21,7 +21,7 @@ from ..inference.loading import load_head
 from ..question_answering import QuestionAnsweringPipeline
 from ..utils.errors import DataError
 from .answerer import MORE_THAN_ANY, Answerer, FileRow, recorded_settings, response
-from .page import Page, Space
+from .page import Page
 from .requests import Option, Schema, array, record
 
 PIPELINE = "extractive-question-answering"
@@ -29,9 +29,6 @@ SETTINGS = {"max_answer_len": int, "handle_impossible_answer": bool}  # of the p
 FIELDS = "question", "context"
 PARTS = "answer", "score", "start", "end"  # of an answer
 SILENT = "(no answer)"
-ANSWERED = """{
-        each["answer"]: each["score"] for each in [pipe(question=question, context=context)]
-    }"""
 Window = dict[str, Any]  # what the pipeline's preprocess yields, or its forward returns
 Found = dict[str, Any]  # an answer of the pipeline
 
@@ -214,7 +211,6 @@ class Reader(Answerer):
 class ReaderPage(Page):
     fields = FIELDS
     outputs = ("Label", {"label": "Answer"}), ("HighlightedText", {"label": "Context"})
-    space = Space(PIPELINE, ANSWERED)
 
     def shown(self, answer: Any, *texts: str) -> list[Any]:
         best = answer[0]

@@ -20,7 +20,7 @@ from ..inference.loading import load_head
 from ..inference.pieces import entities_of, words_of
 from ..utils.errors import DataError, counted
 from .answerer import Answer, Answerer, FileRow, recorded_settings, response
-from .page import Page, Space
+from .page import Page
 from .requests import Schema, array, one_or_several, record
 
 PIPELINE = "token-classification"
@@ -151,7 +151,6 @@ class Tagger(Answerer):
 
 class TaggerPage(Page):
     outputs = (("HighlightedText", {"label": "Answer", "show_legend": True}),)
-    space = Space(PIPELINE, '{"text": text, "entities": pipe(text)}')
 
     def shown(self, answer: Any, *texts: str) -> list[Any]:
         labelled = [{**each, "entity": each["label"]} for each in answer if each["label"] is not None]

@@ -13,7 +13,7 @@ from ..inference.batches import Job
 from ..inference.loading import load_generating, move
 from ..pipelines import DEFAULT_NEW_TOKENS, TranslationPipeline
 from .answerer import Answer, Answerer, FileRow, response
-from .page import CUT, Component, GeneratorPage, Space, slider
+from .page import CUT, Component, GeneratorPage, slider
 from .requests import Option, Schema, array, record
 
 WARMING = 7, 8  # tokens of the translations that warm up a model
@@ -120,7 +120,6 @@ class TranslatorPage(GeneratorPage):
     """Texts -> their translations."""
 
     outputs = ("Textbox", {"label": "Answer", "lines": 5, "buttons": ["copy"]}), ("Markdown", {})
-    space = Space("seq2seq-translation", 'pipe(text, truncation=True)[0]["translation_text"]')
 
     @property
     def settings(self) -> list[Component]:  # type: ignore[override]

@@ -10,17 +10,14 @@ from typing import Any
 
 import transformers
 
+from ..inference.generation import SAMPLING
 from ..inference.text_generators import Generated, TextGenerator
 from ..utils.errors import DataError
 from .base import Task
 from .card import Card, Use
-from .page import Component, GeneratorPage, Space, length_slider, slider
+from .page import Component, GeneratorPage, slider
 
 CONTINUED = 'tokenizer.decode(model.generate(**tokenizer(text, return_tensors="pt"))[0], skip_special_tokens=True)'
-WRITTEN = """pipe(
-        prompt, do_sample=True, max_new_tokens=max_new_tokens, temperature=temperature, top_k=top_k, top_p=top_p
-    )[0]["generated_text"]"""
-
 
 CARD = Card(
     "A decoder pretrained on causal language modelling: it continues texts and does not follow instructions.",
@@ -57,25 +54,11 @@ def _write(generator: TextGenerator, prompt: str, seed: int | None, write: Calla
     return generator.stream(prompt, write)
 
 
-def sampling(setting: Callable[[str, Any], Any]) -> dict[str, Component]:
-    """Return the components of how tokens are drawn. setting: returns a value by its name and its default."""
-    return {
-        "temperature": slider("Temperature", 0.05, 2, setting("temperature", 1.0), 0.05),
-        "top_k": slider("Top-k (0: all tokens)", 0, 200, setting("top_k", 50), 1),
-        "top_p": slider("Top-p", 0.05, 1, setting("top_p", 1.0), 0.05),
-    }
-
-
-def neutral(name: str, default: Any) -> Any:
-    return default
-
-
 class WriterPage(GeneratorPage):
     """Prompts -> texts that continue them."""
 
     fields = ("prompt",)
     outputs = (("Textbox", {"label": "Answer", "lines": 12, "buttons": ["copy"]}),)
-    space = Space("text-generation", WRITTEN, {"max_new_tokens": length_slider(), **sampling(neutral)})
     grows = True
 
     @property
@@ -86,7 +69,9 @@ class WriterPage(GeneratorPage):
             self.length_slider,
             ("Number", {"value": 0, "label": "Seed", "precision": 0}),
             ("Checkbox", samples),
-            *sampling(setting).values(),
+            slider("Temperature", 0.05, 2, setting("temperature", 1.0), 0.05),
+            slider("Top-k (0: all tokens)", 0, 200, setting("top_k", 50), 1),
+            slider("Top-p", 0.05, 1, setting("top_p", 1.0), 0.05),
         ]
 
     def check(self, most: int, *texts: str) -> None:
@@ -98,7 +83,7 @@ class WriterPage(GeneratorPage):
     def answer(self, *values: Any) -> Iterator[str]:
         """Yield the growing text, prompt included."""
         prompt, longest, seed, is_sampled, *drawn = values
-        chosen = dict(zip(sampling(neutral), drawn)) if is_sampled else {}
+        chosen = dict(zip(SAMPLING, drawn)) if is_sampled else {}
         generator = self.with_settings(max_new_tokens=longest, num_beams=1, do_sample=is_sampled, **chosen)
         text = prompt
         for piece in pieces(partial(_write, generator, prompt, seed)):

@@ -19,7 +19,7 @@ from transformers.integrations import get_reporting_integration_callbacks
 
 from .errors import DataError, panics_as_errors
 from .retired_options import retired
-from .terminal import flush_output, protect_terminal
+from .terminal import escape_missing_letters, flush_output
 
 # Inherited arguments that the short help includes.
 SHOWN = {"num_train_epochs", "max_steps", "seed", "bf16", "push_to_hub", "hub_model_id"}
@@ -63,6 +63,11 @@ class OneLineParser(HfArgumentParser):
 
     def dataclasses(self, arguments: Sequence[str] | None) -> tuple[Any, ...]:
         """Return the dataclasses of a command line (sys.argv if None)."""
+        for each in sys.argv[1:] if arguments is None else arguments:
+            name = each.partition("=")[0]
+            is_option = name.startswith("--") and name not in self._option_string_actions
+            if is_option and (line := retired(name, self.retired_options)):
+                self.error(line)
         try:
             return self.parse_dict(vars(self.parse_args(arguments)))
         except (ValueError, OSError) as error:
@@ -81,11 +86,9 @@ class OneLineParser(HfArgumentParser):
         return " ".join(message.split())
 
     def _retired(self, message: str) -> str | None:
-        """Return the line that answers a retired option, or value of one, in an error."""
-        names = re.findall(r"(?<!\S)--[^ =]+", message.partition("unrecognized arguments:")[2])
-        if value := re.search(r"argument (--\w+).*: invalid choice: '(\w+)'", message):
-            names.append(f"{value[1]} {value[2]}")
-        return next(filter(None, (retired(name, self.retired_options) for name in names)), None)
+        """Return the line that answers a retired value of an option, in an error."""
+        value = re.search(r"argument (--\w+).*: invalid choice: '(\w+)'", message)
+        return retired(f"{value[1]} {value[2]}", self.retired_options) if value else None
 
     @property
     def retired_options(self) -> Mapping[str, str]:
@@ -149,7 +152,7 @@ def run_program(
     Invalid arguments and `expected` errors are user errors: they print one line and exit with code 2.
     Any other error is a bug and keeps its traceback.
     """
-    protect_terminal()
+    escape_missing_letters()
     hide_progress_bars()
     parser = OneLineParser(dataclass_types, description=(description or "").partition("\n")[0])
     given = list(sys.argv[1:] if arguments is None else arguments)

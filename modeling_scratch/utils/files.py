@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from .errors import DataError, one_line
-from .terminal import plain
 
 
 def check_output(option: str, name: str, source: str | None, overwrite: bool) -> None:
@@ -80,7 +79,7 @@ def open_output(name: str) -> Iterator[TextIO]:
     if name == "-":
         try:
             with open(sys.stdout.fileno(), "w", encoding="utf-8", newline="", closefd=False) as handle:
-                yield plain(handle)
+                yield handle
         except BrokenPipeError:
             sys.exit()  # the reader, such as head, has closed the pipe
         return

@@ -8,10 +8,8 @@ The environment variable NOTEBOOK_STEPS replaces the number of training steps of
 """
 
 import os
-import re
 from argparse import ArgumentParser
 from collections.abc import Sequence
-from configparser import ConfigParser
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -23,8 +21,6 @@ from modeling_scratch.utils.files import write_text
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docs" / "notebooks"
-COLAB = "https://colab.research.google.com"
-BADGE = re.compile(rf"^\[!\[.*\]\({re.escape(COLAB)}.*\)$", re.MULTILINE)
 KEPT = {"jupyter", "tags"}  # metadata of a cell that its author has set
 SECONDS_PER_CELL = 900
 # No progress bars, and no warning of tqdm where ipywidgets is not installed.
@@ -33,17 +29,6 @@ QUIET = {"TQDM_DISABLE": "1", "PYTHONWARNINGS": "ignore:IProgress not found"}
 
 def notebooks() -> dict[str, Path]:
     return {path.stem: path for path in sorted(FOLDER.glob("*.ipynb"))}
-
-
-def badge(name: str) -> str:
-    """The Colab badge of a notebook in the repository that setup.cfg names; "" if it names none."""
-    setup = ConfigParser()
-    setup.read(ROOT / "setup.cfg", encoding="utf-8")
-    repository = re.fullmatch(r"https://github\.com/([\w.-]+/[\w.-]+)/?", setup.get("metadata", "url", fallback=""))
-    if repository is None:
-        return ""
-    place = f"/github/{repository[1]}/blob/main/docs/notebooks/{name}.ipynb"
-    return f"[![Open in Colab]({COLAB}/assets/colab-badge.svg)]({COLAB}{place})"
 
 
 def executed(path: Path, folder: Path) -> NotebookNode:
@@ -55,11 +40,11 @@ def executed(path: Path, folder: Path) -> NotebookNode:
     )
     with TemporaryDirectory() as settings:
         client.execute(env={**os.environ, **QUIET, "HF_HUB_OFFLINE": "1", "IPYTHONDIR": settings})
-    return cleaned(notebook, path.stem)
+    return cleaned(notebook)
 
 
-def cleaned(notebook: NotebookNode, name: str) -> NotebookNode:
-    """The notebook without what changes from run to run, and with the badge of this repository."""
+def cleaned(notebook: NotebookNode) -> NotebookNode:
+    """The notebook without what changes from run to run."""
     notebook.metadata = {
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
         "language_info": {"name": "python"},
@@ -68,9 +53,6 @@ def cleaned(notebook: NotebookNode, name: str) -> NotebookNode:
         cell.metadata = {key: value for key, value in cell.metadata.items() if key in KEPT}
         if cell.cell_type == "code":
             cell.outputs = [output for output in cell.outputs if not is_progress(output)]
-    title = notebook.cells[0]
-    heading, _, text = BADGE.sub("", title.source).partition("\n")
-    title.source = "\n\n".join(filter(None, [heading, badge(name), text.strip()]))
     return notebook
 
 

@@ -10,7 +10,7 @@ import export as program
 import pytest
 import torch
 import writers
-from conftest import redraw, refused
+from conftest import refused
 from demos import SAVE, save_encoder
 from model_cases import (
     CASES,
@@ -32,9 +32,8 @@ from transformers.modeling_outputs import BaseModelOutput
 
 import modeling_scratch as scratch
 from modeling_scratch.exporting.graphs import COMPARED, EXACT, export_graphs, largest_difference
-from modeling_scratch.exporting.program import NEEDED, ExportArguments, export
+from modeling_scratch.exporting.program import NEEDED, ExportArguments, check_versions, export
 from modeling_scratch.utils.errors import DataError
-from tokenization import special_token_ids, train_bpe_tokenizer
 
 TEXT = "a slow and bad film by Anna Berg"
 SENTENCE = "word3 word5 word8 word1"
@@ -71,6 +70,14 @@ def empty(config: Any, batch: int = 1) -> DynamicCache:
     return DynamicCache([(states, states)] * config.num_hidden_layers)
 
 
+def axes(path: Path) -> set[str]:
+    """The names of the axes that an ONNX file reads, where their sizes are free."""
+    import onnx
+
+    inputs = onnx.load(path, load_external_data=False).graph.input
+    return {axis.dim_param for each in inputs for axis in each.type.tensor_type.shape.dim if axis.dim_param}
+
+
 @runtimes("onnx", "openvino")
 def test_a_decoder_writes_greedily_as_ours(kind: str, tmp_path: Path) -> None:
     tokenizer = writers.characters()
@@ -79,6 +86,9 @@ def test_a_decoder_writes_greedily_as_ours(kind: str, tmp_path: Path) -> None:
     run = exported(kind, writers.save(tmp_path / "model", ours, tokenizer), tmp_path / "out")
     text = new = tokenizer("abc", return_tensors="pt")["input_ids"]
     expected = ours.generate(text, max_new_tokens=20, min_new_tokens=20, do_sample=False)
+    if kind == "onnx":
+        summed = "past_sequence + sequence"  # of what was read before and is read now
+        assert axes(tmp_path / "out" / "model.onnx") == {"batch", "sequence", "past_sequence", summed}
     cache = empty(ours.config)
     for _ in range(20):
         found = run(input_ids=new, attention_mask=torch.ones_like(text), past_key_values=cache)
@@ -98,6 +108,8 @@ def test_a_translator_writes_greedily_as_ours(kind: str, tmp_path: Path) -> None
     inputs = source(SENTENCE, return_tensors="pt")
     expected = ours.generate(**inputs, max_new_tokens=20, do_sample=False, num_beams=1)[0].tolist()
     run = exported(kind, model, tmp_path / "out").runners
+    assert axes(tmp_path / "out" / "prefill.onnx") == {"batch", "sequence"}
+    assert axes(tmp_path / "out" / "decode.onnx") == {"batch", "encoder_sequence", "hidden_size", "past_sequence"}
     written = torch.tensor([[ours.config.decoder_start_token_id]])
     found = run["prefill"](
         input_ids=inputs["input_ids"], attention_mask=inputs["attention_mask"], decoder_input_ids=written
@@ -196,6 +208,7 @@ def test_what_cannot_be_exported_is_refused(tmp_path: Path, capfd: pytest.Captur
         if any(find_spec(name) is None for name in modules):
             fails("it needs", f"pip install 'modeling-scratch[{kind}]'", format=kind)
     fails("invalid choice", format="coreml")
+    fails("--format gguf is retired: use `modeling-scratch convert --model_type llama`", format="gguf")
     if all(map(find_spec, NEEDED["onnx"])):
         fails("exists already", output_dir=model)
         fails("folder not found", model=tmp_path / "none")
@@ -203,22 +216,10 @@ def test_what_cannot_be_exported_is_refused(tmp_path: Path, capfd: pytest.Captur
         fails("only for encoders", "use onnx", format="executorch", model=SAVE["translator"](tmp_path / "translator"))
     if all(map(find_spec, NEEDED["openvino"])):
         fails("not for encoder-decoders", format="openvino", model=SAVE["translator"](tmp_path / "translator-2"))
-    if all(map(find_spec, NEEDED["gguf"])):
-        fails("only for decoders", format="gguf")
-        fails("no pre-tokenizer for this tokenizer", format="gguf", model=SAVE["writer"](tmp_path / "writer"))
 
 
-@runtimes("gguf")
-@pytest.mark.parametrize(("preset", "settings"), [("llama", {"num_key_value_heads": 2}), ("gpt2", {})])
-def test_llama_cpp_writes_as_ours(kind: str, preset: str, settings: dict[str, int], tmp_path: Path) -> None:
-    """The export compares greedy tokens, their probabilities and the tokens of texts in llama.cpp."""
-    texts = ["the king came home with 12 men", "where is it, he said"] * 50
-    tokenizer = train_bpe_tokenizer(texts, 330, style="gpt", show_progress=False)
-    sizes = {
-        "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 96,
-        "max_position_embeddings": 64, "vocab_size": len(tokenizer),
-    }  # fmt: skip
-    config = getattr(scratch.presets, preset)(**sizes, **settings, **special_token_ids(tokenizer))
-    model = writers.save(tmp_path / "model", redraw(scratch.ScratchDecoderForCausalLM(config), std=0.2), tokenizer)
-    export(ExportArguments(kind, str(model), str(tmp_path / "out")))
-    assert (tmp_path / "out" / "model.gguf").read_bytes()[:4] == b"GGUF"
+@pytest.mark.parametrize(("library", "python"), [("5.22.1", "3.12.1"), ("5.23.0", "3.10.14")])
+def test_versions_without_exporters_are_refused(library: str, python: str) -> None:
+    check_versions("onnx", "5.23.0", "3.11.0")
+    with pytest.raises(DataError, match=rf"Transformers 5.23 or later, and Python 3.11 .* are {library} and {python}"):
+        check_versions("onnx", library, python)

@@ -1,7 +1,6 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Figures show what the code computes, and their files are the same whenever the same is drawn."""
 
-import json
 import math
 from pathlib import Path
 from xml.etree import ElementTree
@@ -23,25 +22,17 @@ from modeling_scratch import (
     presets,
 )
 from modeling_scratch.figures.architecture import architecture
-from modeling_scratch.figures.attention_maps import attention_maps, attention_of
-from modeling_scratch.figures.learning import learning_curves, read_logs, schedule
+from modeling_scratch.figures.learning_rates import schedule
 from modeling_scratch.figures.masks import Mask, masks
 from modeling_scratch.figures.models import HEADS, PRESETS, SMALL, small_model
 from modeling_scratch.figures.parameters import count_parameters, short
 from modeling_scratch.figures.positions import learned_positions, position_biases, rotary_angles
 from modeling_scratch.stack import ScratchEncoderModel
 from modeling_scratch.tasks.translation_model import TranslationTrainingArguments
-from modeling_scratch.utils.errors import DataError
 
 SVG_TEXT = "{http://www.w3.org/2000/svg}text"
 MASKS = masks()
 SLOPES = {6: [2, 4, 6, 8, 1, 3], 8: [1, 2, 3, 4, 5, 6, 7, 8]}  # of ALiBi, 2^-n
-HISTORY = [
-    {"step": 1, "loss": 2.0},
-    {"step": 2, "eval_loss": 1.5, "eval_runtime": 1.0, "eval_accuracy": 0.5},
-    {"step": 3, "loss": 1.0},
-    {"step": 4, "eval_loss": 1.2, "eval_runtime": 1.0, "eval_accuracy": 0.75},
-]
 
 
 def read(mask: Mask, embeddings: Tensor, encoder_states: Tensor) -> Tensor:
@@ -96,41 +87,14 @@ def test_counts_are_rounded_to_three_digits() -> None:
     assert [*map(short, counts)] == ["999", "1 k", "999 k", "1 M", "1 M", "1.23 M", "7 G"]
 
 
-def test_attention_is_that_of_the_kind() -> None:
-    model, tokenizers = small_model("bart", ["one two three", "eins zwei"])
-    source, target, cross = attention_of(model, tokenizers, "one two three", "eins zwei")
-    assert [each.kind for each in (source, target, cross)] == ["self", "causal", "cross"]
-    assert source.keys == cross.keys == ["one", "two", "three", "</s>"]
-    assert target.queries == cross.queries == ["<pad>", "eins", "zwei"]
-    assert not target.weights.triu(1).any()
-    for each in (source, target, cross):
-        assert each.weights.shape == (2, 4, len(each.queries), len(each.keys))
-        torch.testing.assert_close(each.weights.sum(-1), torch.ones(each.weights.shape[:-1]))
-    generated = attention_of(model, tokenizers, "one two three")[1]
-    assert generated.queries[0] == "<pad>"
-    figure = attention_maps(cross, layers=[2], heads=[1, 4])
-    assert [axes.get_title() for axes in figure.axes[:2]] == ["layer 2, head 1", "layer 2, head 4"]
-    shown = figure.axes[1].collections[0].get_array()
-    torch.testing.assert_close(torch.tensor(shown.data), cross.weights[1, 3])
-    with pytest.raises(DataError, match=r"--layers 3: the model has 1 to 2"):
-        attention_maps(cross, layers=[3])
-
-
-def test_a_model_without_layers_has_no_attention() -> None:
-    _, tokenizers = small_model("bert", ["one two"])
-    model = ScratchEncoderForSequenceClassification(presets.bert(**{**SMALL, "num_hidden_layers": 0}))
-    with pytest.raises(DataError, match="no attention weights"):
-        attention_of(model, tokenizers, "one two")
-
-
 def test_angles_and_tables_are_those_of_the_papers() -> None:
-    angles, theta = rotary_angles(small_model("bert", ["one two"])[0], torch.arange(2))
+    angles, theta = rotary_angles(small_model("bert"), torch.arange(2))
     torch.testing.assert_close(angles[1], 10_000.0 ** (-torch.arange(32) / 32))
     assert theta == 10_000
-    llama, _ = small_model("llama", ["one two"])
+    llama = small_model("llama")
     assert rotary_angles(llama, torch.arange(3))[0].shape == (3, llama.config.head_dim // 2)
     assert learned_positions(llama) is None
-    roberta, _ = small_model("roberta", ["one two"])
+    roberta = small_model("roberta")
     assert torch.equal(
         learned_positions(roberta), roberta.model.embeddings.positions.weight[roberta.config.position_offset :]
     )
@@ -157,24 +121,6 @@ def test_the_paper_schedule_is_equation_3() -> None:
         assert math.isclose(rates[step], expected, rel_tol=1e-6)
 
 
-def write_state(folder: Path, history: list) -> Path:
-    folder.mkdir(parents=True)
-    (folder / "trainer_state.json").write_text(json.dumps({"log_history": history}))
-    return folder
-
-
-def test_curves_are_those_of_the_logs(tmp_path: Path) -> None:
-    finished = write_state(tmp_path / "$finished", HISTORY)
-    write_state(tmp_path / "unfinished" / "checkpoint-4", HISTORY[:2])
-    write_state(tmp_path / "unfinished" / "checkpoint-12", HISTORY[:3])
-    logs = read_logs([str(finished), str(tmp_path / "unfinished")])
-    losses, accuracies = learning_curves(logs).axes
-    assert [text.get_text() for text in losses.get_legend().texts] == ["$finished", "unfinished"]
-    lines = [(line.get_xdata().tolist(), line.get_ydata().tolist()) for line in losses.lines if len(line.get_xdata())]
-    assert lines == [([1, 3], [2, 1]), ([2, 4], [1.5, 1.2]), ([1, 3], [2, 1]), ([2], [1.5])]
-    assert [line.get_ydata().tolist() for line in accuracies.lines] == [[0.5, 0.75], [0.5]]
-
-
 def words_of(picture: str) -> list[str | None]:
     return [element.text for element in ElementTree.fromstring(picture).iter(SVG_TEXT)]
 
@@ -197,17 +143,15 @@ def files(folder: Path) -> dict[str, bytes]:
 
 def test_the_command_writes_the_same_bytes_again(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     for folder in ("first", "second"):
-        options = f"--preset bart --layers 1 --heads 1 2 --output_dir {tmp_path / folder}"
-        figures.main(["cross-attention", *options.split()])
+        figures.main(["positions", "--preset", "bart", "--output_dir", str(tmp_path / folder)])
     assert len(capsys.readouterr().out.splitlines()) == 2
     first = files(tmp_path / "first")
     assert first == files(tmp_path / "second")
-    assert set(first) == {"cross-attention.png", "cross-attention.svg"}
-    with Image.open(tmp_path / "first" / "cross-attention.png") as image:
+    assert set(first) == {"positions.png", "positions.svg"}
+    with Image.open(tmp_path / "first" / "positions.png") as image:
         image.load()
         assert image.width == 1_200
-    words = words_of(first["cross-attention.svg"].decode())
-    assert "langweilt" in words
+    words = words_of(first["positions.svg"].decode())
     assert any("random weights" in str(line) for line in words)
 
 
@@ -222,7 +166,7 @@ def test_the_pictures_of_the_documentation_are_what_the_code_says(tmp_path: Path
 
 
 def test_errors_name_what_is_wrong(tmp_path: Path, capfd: pytest.CaptureFixture) -> None:
-    empty, silent = tmp_path / "empty", write_state(tmp_path / "silent", [{"step": 1, "learning_rate": 1.0}])
+    empty = tmp_path / "empty"
     empty.mkdir()
     MambaConfig(architectures=["MambaModel"]).save_pretrained(tmp_path / "mamba")
     (tmp_path / "file").write_text("")
@@ -235,14 +179,10 @@ def test_errors_name_what_is_wrong(tmp_path: Path, capfd: pytest.CaptureFixture)
     fails(["masks", "--model", empty], "empty cannot be loaded")
     fails(["masks", "--model", tmp_path / "mamba"], "MambaModel is no model of this package")
     fails(["masks", "--preset", "berd"], "--preset berd: the choices are")
-    fails(["learning-curves"], "--runs")
-    fails(["learning-curves", "--runs", empty], "no trainer_state.json")
-    fails(["learning-curves", "--runs", silent], "no finite losses")
-    damaged = write_state(tmp_path / "damaged", [{"step": 1, "loss": "high"}])
-    fails(["learning-curves", "--runs", damaged], "trainer_state.json: damaged")
-    fails(["cross-attention"], "no cross-attention")
-    fails(["self-attention", "--text", "word " * 40], "--text: 42 tokens")
+    fails(["cross-attention"], "cross-attention is retired: the page of")
+    fails(["masks", "--text", "word"], "--text is retired: the page of")
     fails(["embeddings"], "embeddings is retired: draw two principal components")
+    fails(["learning-curves"], "learning-curves is retired: train with --report_to tensorboard")
     fails(["masks", "--words", "film"], "--words is retired")
     assert not list(tmp_path.glob("figures/*"))
     refused(capfd, figures.main, ["masks", "--output_dir", tmp_path / "file"], "not a folder")

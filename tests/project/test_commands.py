@@ -88,6 +88,7 @@ WRONG = {
     "retired option": ("train-classifier --recipe sst2", "--recipe is retired: the number of texts chooses"),
     "retired by one program": ("compare a b --label_map c=d", "--label_map is retired: train both runs with the same"),
     "retired option with hyphens": ("train-classifier --pretraining-minutes 3", "--pretraining_minutes is retired"),
+    "retired, and another one missing": ("push --folder x --space u/n", "--space is retired: docs/serving.md has"),
     "retired value": ("pretrain --objective context", "--objective context is retired: use --objective mlm"),
     "retired program": ("load-test --model runs/demo", "it is retired: start `modeling-scratch serve`"),
     "required option": ("compare", "--runs: required; its values may also come first, before other options"),

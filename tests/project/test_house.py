@@ -8,7 +8,7 @@ from functools import cache
 from itertools import chain
 from pathlib import Path
 
-from modeling_scratch.sharing.shipped import CONFIG_CLASSES, shipped_files
+from shipped import CONFIG_CLASSES, shipped_files
 
 ROOT = Path(__file__).resolve().parents[2]
 COPYRIGHT = "# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0."

@@ -8,7 +8,7 @@ from pathlib import Path
 import nbformat
 import pytest
 from nbformat import NotebookNode
-from run_notebooks import ROOT, badge, cleaned, executed, notebooks
+from run_notebooks import ROOT, cleaned, executed, notebooks
 
 LARGEST_FILE = 500_000  # bytes
 OF_A_USER = re.compile(r"/home/|/Users/|/root/|/tmp/|/var/|/work/|[A-Z]:\\|site-packages|\.py:\d+: ")
@@ -58,13 +58,12 @@ def test_committed_outputs_are_those_of_one_clean_run(path: Path) -> None:
     assert all(picture.startswith(PNG) for picture in pictures(notebook))
     assert len(pictures(notebook)) >= 2 or path.stem == MEASURES
     assert path.stat().st_size < LARGEST_FILE
-    assert notebook == cleaned(nbformat.read(path, as_version=4), path.stem)
+    assert notebook == cleaned(nbformat.read(path, as_version=4))
 
 
 @each_notebook
 def test_each_notebook_starts_alike_and_is_linked(path: Path) -> None:
     notebook = nbformat.read(path, as_version=4)
-    assert badge(path.stem) in notebook.cells[0].source
     first = code_cells(notebook)[0].source
     others = (code_cells(nbformat.read(other, as_version=4))[0].source for other in notebooks().values())
     assert "%pip install" in first

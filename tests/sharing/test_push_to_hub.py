@@ -320,7 +320,6 @@ FAULTS: dict[str, tuple[str, Callable[[Path], object], str]] = {
     "another's model": ("config.json", write(OTHERS_CONFIG), "a model class that is not known here"),
     "code that is none": ("stack.py", write("def"), "do not load: "),
     "the token in a card": ("README.md", write(f"Use {TOKEN}."), "README.md: contains an access token"),
-    "another token": ("evaluation.json", write("ghp_" + "a1B2" * 9), "an access token of GitHub in line 1"),
     "a pipe": ("README.md", os.mkfifo, "README.md: not a regular file"),
     "a link": ("README.md", link_out, OUT),
     "a link to code": ("custom_generate/generate.py", link_out, OUT),
@@ -343,6 +342,7 @@ def test_arguments_that_cannot_work(hub, folder, capfd):
         (["--commit_message", TOKEN], "do not pass an access token"),
         (["--repo_id", "user/x/y"], "user/x/y"),
         (["--commit_message", " "], "--commit_message must not be empty"),
+        (["--space", "user/x"], "--space is retired: docs/serving.md has the app.py of a Space"),
         (["--folder", "nowhere"], "--folder nowhere: folder not found"),
     ):
         not_pushed(capfd, options(folder, "user/x", *arguments), part)

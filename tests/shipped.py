@@ -1,20 +1,19 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""List the code that a saved folder ships: `python -m modeling_scratch.sharing.shipped`.
+"""The code that a saved folder ships: its files for each family, and the private names that they may use.
 
-For each family: the files that save_pretrained copies beside the weights, and their statements. The code is parsed, not
-run. Exit status 1: a limit is exceeded, or a file uses a private name of a library without a row in LIBRARY_ATTRIBUTES.
+The code is parsed, not run.
 """
 
 import ast
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from ..configuration_scratch import ScratchConfig, ScratchDecoderConfig, ScratchEncoderConfig, ScratchSeq2SeqConfig
+import modeling_scratch
+from modeling_scratch import ScratchDecoderConfig, ScratchEncoderConfig, ScratchSeq2SeqConfig
+from modeling_scratch.configuration_scratch import ScratchConfig
 
-FOLDER = Path(__file__).parents[1]
+FOLDER = Path(modeling_scratch.__file__).parent
 CONFIG_CLASSES: tuple[type[ScratchConfig], ...] = (ScratchEncoderConfig, ScratchDecoderConfig, ScratchSeq2SeqConfig)
-MOST_FILES, MOST_STATEMENTS = 12, 1_200
 PIPELINES = {"pipelines.py", "question_answering.py"}  # shipped with the heads that need them, and not counted
 
 # Private attributes of the libraries' objects that the code reads, sets or overrides: the page of
@@ -45,10 +44,6 @@ LIBRARY_ATTRIBUTES = {
 READERS = "getattr", "hasattr", "setattr"
 
 
-def family_of(config_class: type[ScratchConfig]) -> str:
-    return config_class.model_type.removeprefix("scratch_")
-
-
 def shipped_files(config_class: type[ScratchConfig]) -> list[Path]:
     """The files that save_pretrained copies: those of config_class.auto_classes, and what they import from here."""
     waiting = sorted({reference.partition(".")[0] for reference in config_class.auto_classes.values()})
@@ -62,11 +57,6 @@ def shipped_files(config_class: type[ScratchConfig]) -> list[Path]:
 
 def counted(files: Iterable[Path]) -> list[Path]:
     return [path for path in files if path.name not in PIPELINES]
-
-
-def line_count(path: Path) -> int:
-    """Return the number of lines, as `wc -l`."""
-    return read(path).count("\n")
 
 
 def statement_count(path: Path) -> int:
@@ -126,44 +116,3 @@ def problems(sources: Mapping[str, str]) -> list[str]:
         unlisted = {name: line for line, name in private_attributes(source) if name not in {*LIBRARY_ATTRIBUTES, *ours}}
         found += [f"{file}:{n}: {name} is not listed in shipped.LIBRARY_ATTRIBUTES" for name, n in unlisted.items()]
     return found
-
-
-def limits_exceeded(config_class: type[ScratchConfig]) -> list[str]:
-    files = counted(shipped_files(config_class))
-    sizes = (len(files), MOST_FILES, "files"), (sum(map(statement_count, files)), MOST_STATEMENTS, "statements")
-    return [f"{family_of(config_class)}: {n} {what}, at most {most}" for n, most, what in sizes if n > most]
-
-
-def all_sources() -> dict[str, str]:
-    """Return the files that any family ships."""
-    files = {path for config_class in CONFIG_CLASSES for path in shipped_files(config_class)}
-    return {path.name: read(path) for path in sorted(files)}
-
-
-def files_table() -> Iterator[str]:
-    """Yield the table of statements: a column per family, a row per file."""
-    shipped = {family_of(config_class): shipped_files(config_class) for config_class in CONFIG_CLASSES}
-    yield f"{'statements of a folder':28}" + "".join(f"{family:>10}" for family in shipped)
-    every = sorted({path for files in shipped.values() for path in files}, key=lambda path: path.name)
-    for path in sorted(every, key=lambda path: path.name in PIPELINES):
-        cells = (statement_count(path) if path in files else "-" for files in shipped.values())
-        note = "   pipelines, not counted" if path.name in PIPELINES else ""
-        yield f"  {path.name:26}" + "".join(f"{cell:>10}" for cell in cells) + note
-    totals = {family: counted(files) for family, files in shipped.items()}
-    yield f"{'files':28}" + "".join(f"{len(files):10}" for files in totals.values()) + f"   at most {MOST_FILES}"
-    sums = "".join(f"{sum(map(statement_count, files)):10,}" for files in totals.values())
-    yield f"{'statements':28}{sums}   at most {MOST_STATEMENTS:,}"
-    lines = "".join(f"{sum(map(line_count, files)):10,}" for files in totals.values())
-    yield f"{'lines':28}{lines}"
-
-
-def main() -> int:
-    print("\n".join(files_table()))
-    wrong = [each for config_class in CONFIG_CLASSES for each in limits_exceeded(config_class)]
-    wrong += problems(all_sources())
-    print("\n" + "\n".join(["Wrong:", *(f"  {each}" for each in wrong)] if wrong else ["Nothing is wrong."]))
-    return 1 if wrong else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
