@@ -14,7 +14,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # of processes that tests start: 
 
 import pytest
 import torch
-from browser import browser, page  # noqa: F401, fixtures
+from browser import browser, page, tab  # noqa: F401, fixtures
 from hub_server import hub  # noqa: F401, a fixture
 from own_process import fork_before_tests
 from processes import refusal
