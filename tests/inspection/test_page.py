@@ -8,7 +8,7 @@ import draw_explain
 import pytest
 import torch
 from browser import violations
-from conftest import lively
+from shared import lively
 from toy_text import toy_tokenizer
 
 from modeling_scratch import (

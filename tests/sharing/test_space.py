@@ -9,11 +9,11 @@ from pathlib import Path
 
 import push_to_hub
 import pytest
-from conftest import refused
 from demos import SAVE
 from fresh_process import run_fresh
 from hub_server import TOKEN, HubServer
 from huggingface_hub import RepoCard
+from shared import refused
 from transformers import pipeline
 
 TEXT, PAIR = "a slow and bad film by Anna Berg", ("a good film", "not good at all")
