@@ -18,6 +18,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    if config.getoption("dist") != "load":  # another way was asked for
+        return None
     from xdist.scheduler import LoadFileScheduling
 
     @cache
