@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import writers
-from conftest import redraw
+from shared import redraw
 from toy_text import toy_tokenizer
 
 import modeling_scratch as scratch

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 import transformers
-from conftest import redraw
+from shared import redraw
 from torch import Tensor
 from transformers import PreTrainedModel
 

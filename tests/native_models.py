@@ -8,7 +8,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 import transformers
-from conftest import redraw
+from shared import redraw
 from torch import Tensor
 from transformers import PreTrainedModel
 

@@ -15,7 +15,7 @@ import httpx
 import serve
 import uvicorn
 import writers
-from conftest import redraw
+from shared import redraw
 
 from modeling_scratch import ScratchEncoderForSequenceClassification, presets
 from modeling_scratch.serving import server as serve_room

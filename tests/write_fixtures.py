@@ -24,9 +24,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
-from conftest import lively
 from model_cases import CASES, DECODER_TEXTS, SEQ2SEQ_LM, TEXTS
 from safetensors.torch import load_file, save_file
+from shared import lively
 from torch import Tensor
 from transformers import AutoConfig, PreTrainedModel
 

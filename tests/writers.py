@@ -4,7 +4,7 @@
 from pathlib import Path
 from typing import Any
 
-import conftest
+import shared
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from modeling_scratch import (
@@ -44,7 +44,7 @@ def lively(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Any:
     """Without these settings it would say nothing, or one thing only."""
     suppressed = [token for token in tokenizer.all_special_ids if token != tokenizer.eos_token_id]
     model.generation_config.update(no_repeat_ngram_size=2, suppress_tokens=suppressed)
-    return conftest.lively(model, std=0.7, seed=1)
+    return shared.lively(model, std=0.7, seed=1)
 
 
 def decoder(tokenizer: PreTrainedTokenizerBase, **settings: Any) -> Any:

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 import torch
-from conftest import redraw
 from native_models import Native
 from safetensors.torch import load_file, save_file
+from shared import redraw
 from transformers import Gemma2Config, ModernBertForSequenceClassification, ModernBertForTokenClassification, OPTConfig
 
 from modeling_scratch import (

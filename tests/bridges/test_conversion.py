@@ -13,10 +13,10 @@ import pytest
 import torch
 import torch.nn.functional as F
 import transformers
-from conftest import redraw
 from huggingface_hub.errors import StrictDataclassError
 from native_models import GENERATORS, LIMIT, NATIVES, PAD, VOCAB, Native, converted, pair
 from safetensors.torch import load_file
+from shared import redraw
 from torch import Tensor
 from transformers import AutoConfig, AutoTokenizer, PreTrainedConfig
 

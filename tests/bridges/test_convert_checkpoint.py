@@ -6,8 +6,8 @@ from pathlib import Path
 import convert_checkpoint
 import pytest
 import torch
-from conftest import redraw, refused
 from native_models import Native
+from shared import redraw, refused
 from toy_text import toy_tokenizer
 from transformers import AutoTokenizer, BertForSequenceClassification, PreTrainedModel
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 import torch
-from conftest import lively
 from native_models import PAD, VOCAB, Native, converted
+from shared import lively
 from tokenizers import Tokenizer, models
 from torch import Tensor
 from transformers import CompileConfig, GenerationConfig, PreTrainedTokenizerFast

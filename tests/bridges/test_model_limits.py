@@ -16,11 +16,11 @@ import serve
 import torch
 import train_classifier
 import writers
-from conftest import refused
 from records import findings
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from serving import save_classifier
+from shared import refused
 from text_samples import fault
 
 from modeling_scratch import ScratchEncoderForSequenceClassification

@@ -10,8 +10,8 @@ import lesson
 import nbformat
 import pytest
 from browser import violations
-from conftest import refused
 from run_notebooks import ROOT, executed
+from shared import refused
 
 from modeling_scratch.course.building import Cell, notebook, notebooks, read_lesson, sources
 from modeling_scratch.course.slides import slides, write_pdf

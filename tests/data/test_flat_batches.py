@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from conftest import redraw
+from shared import redraw
 from torch import nn
 from transformers import BertConfig, BertForSequenceClassification, DataCollatorWithPadding
 

@@ -27,9 +27,7 @@ from modeling_scratch.utils.errors import DataError
 # ruff: noqa: F401, F811  (the fixtures come from small_runs)
 
 MEGABYTE = 1 << 20
-BOUNDED = settings(
-    max_examples=100, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+BOUNDED = settings(derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def pickle_that_runs(command: str) -> bytes:

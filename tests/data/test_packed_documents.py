@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from conftest import redraw
 from hypothesis import given
 from hypothesis import strategies as st
+from shared import redraw
 from text_samples import fault
 from torch.utils.data import DataLoader, default_collate
 

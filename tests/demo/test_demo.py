@@ -13,8 +13,8 @@ import gradio_client
 import httpx
 import pytest
 import torch
-from conftest import refused
 from demos import SAVE, demo_of
+from shared import refused
 from transformers import pipeline, set_seed
 
 from modeling_scratch import ScratchEncoderModel

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 import torch
-from conftest import lively
 from model_cases import CAUSAL_LM, SEQ2SEQ_LM, Case, draw_ids, parametrize_cases
+from shared import lively
 from transformers import StoppingCriteriaList
 
 from modeling_scratch import fast

@@ -28,7 +28,7 @@ def sentences(seed: int) -> list[int]:
 
 
 @pytest.mark.parametrize("make", [arrange, equal_rows])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(LENGTHS)
 def test_every_text_stands_whole_in_one_row(make: Callable[[list[int]], list[Rows]], lengths: list[int]) -> None:
     arrangement = make(lengths)

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from conftest import lively
 from model_cases import (
     CASES,
     CAUSAL_LM,
@@ -30,6 +29,7 @@ from model_cases import (
     parametrize_cases,
     restarting,
 )
+from shared import lively
 from torch import Tensor, nn
 from transformers import BertModel, GenerationMixin, PreTrainedModel
 from transformers.pipelines import PIPELINE_REGISTRY

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 import torch
 import torch.distributed as dist
-from conftest import lively
 from model_cases import (
     CAUSAL_LM,
     DECODER,
@@ -25,6 +24,7 @@ from model_cases import (
     parametrize_cases,
 )
 from peft import LoraConfig, PrefixTuningConfig, get_peft_model
+from shared import lively
 from torch import Tensor, nn
 from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import CheckpointImpl, checkpoint_wrapper
 from torch.distributed.fsdp import fully_shard

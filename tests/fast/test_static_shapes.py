@@ -52,7 +52,7 @@ def loss_and_gradients(model: nn.Module, batch: dict[str, Any], call: Any = None
     return {"loss": loss.detach(), **gradients}
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(LENGTHS, st.booleans())
 def test_a_filled_batch_has_the_size_and_keeps_each_text(lengths: list[int], types: bool) -> None:
     plain = flat(lengths, types=types)
@@ -120,7 +120,7 @@ def test_the_sizes_have_the_least_padding() -> None:
     assert filled([size.tokens for size in sizes]) <= 1.01 * least  # which these other batches have
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.integers(1, 512), min_size=1, max_size=40), st.integers(1, 32), st.integers(1, MOST_SIZES))
 def test_sizes_hold_nearly_all_random_batches(lengths: list[int], batch_size: int, count: int) -> None:
     sizes = choose_sizes(lengths, batch_size, count)

@@ -8,9 +8,9 @@ from xml.etree import ElementTree
 import figures
 import pytest
 import torch
-from conftest import refused
 from model_cases import CAUSAL_LM
 from PIL import Image
+from shared import refused
 from torch import Tensor
 from transformers import MambaConfig
 

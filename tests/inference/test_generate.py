@@ -15,7 +15,7 @@ import generate
 import pytest
 import transformers
 import writers
-from conftest import refused
+from shared import refused
 from text_samples import write
 from writers import POSITIONS, text_of
 

@@ -17,9 +17,9 @@ import predict
 import pytest
 import torch
 import transformers
-from conftest import refused
 from processes import in_child, refusal
 from serving import save_classifier
+from shared import refused
 from text_samples import read, write
 from writers import POSITIONS, text_of
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import redraw
+from shared import redraw
 from test_explanation import OTHER, POOLED, SUMS, TEXT, TOKENIZER, model_of, without_blocks
 from test_forward_js import PAGE, node
 

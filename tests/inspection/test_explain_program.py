@@ -7,9 +7,9 @@ import re
 from pathlib import Path
 
 import pytest
-from conftest import redraw, refused
 from explain import main
 from model_cases import CAUSAL_LM, TEXTS
+from shared import redraw, refused
 from toy_text import toy_tokenizer
 from transformers import BertConfig, BertForMaskedLM, DistilBertConfig, DistilBertModel
 

@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from conftest import lively, redraw
 from model_cases import NO_SEQ2SEQ, SWITCHES, TINY
+from shared import lively, redraw
 from text_samples import fault
 from toy_text import toy_tokenizer
 

@@ -15,8 +15,8 @@ import model_cases
 import numpy as np
 import pytest
 import torch
-from conftest import redraw
 from model_cases import CASES, POSITIONS, SWITCHES, Case
+from shared import redraw
 from torch import Tensor
 from transformers import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 import torch
-from conftest import redraw, refused
 from lab import main
 from model_cases import CAUSAL_LM, MASK, SEQ2SEQ_LM, SWITCHES, TEXTS, TINY, Case, draw_ids
+from shared import redraw, refused
 from torch import Tensor, nn
 
 from modeling_scratch import ScratchDecoderConfig, ScratchDecoderModel, ScratchEncoderConfig, ScratchEncoderModel, fast

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 import torch
-from conftest import watch
 from model_cases import (
     CAUSAL_LM,
     CLASSES,
@@ -19,6 +18,7 @@ from model_cases import (
     packed,
     parametrize_cases,
 )
+from shared import watch
 from torch import Tensor, nn
 
 from modeling_scratch.benchmark.data import on_device as moved

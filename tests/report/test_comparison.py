@@ -10,8 +10,8 @@ from typing import Any
 import compare
 import numpy as np
 import pytest
-from conftest import refused
 from scipy.stats import binomtest
+from shared import refused
 from sklearn.metrics import accuracy_score, f1_score, log_loss, root_mean_squared_error
 
 from modeling_scratch.report.answer_scores import score_answers, summarise

@@ -12,9 +12,9 @@ import numpy as np
 import predict
 import pytest
 import train_classifier
-from conftest import refused
 from messy_tickets import WORDS, write_tickets
 from records import is_as_recorded
+from shared import refused
 from text_samples import reviews, write
 
 from modeling_scratch.report.doubtful_labels import in_doubt

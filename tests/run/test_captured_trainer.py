@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 import torch
-from conftest import redraw
 from model_cases import CLASSES, TINY
+from shared import redraw
 from torch import nn
 from torch.utils.data import IterableDataset
 from transformers import DataCollatorWithPadding, PreTrainedTokenizerBase, Trainer, TrainerCallback, TrainingArguments

@@ -18,10 +18,10 @@ import pytest
 import serve
 import torch
 import writers
-from conftest import redraw, refused
 from fastapi.openapi.models import OpenAPI
 from jsonschema import Draft202012Validator
 from serving import PATIENCE, holding, metric, save_classifier, served, server_process, wait_until
+from shared import redraw, refused
 from transformers import ByT5Tokenizer, T5Config, T5ForConditionalGeneration, pipeline
 
 from modeling_scratch.serving.answerers import load_answerer

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import push_to_hub
 import pytest
-from conftest import refused
 from datasets import Dataset
 from hub_server import SIGNATURE, File, HubServer, hub_of_this_process
 from huggingface_hub import constants
 from model_cases import SEQ2SEQ_LM, TEXTS, TINY
 from processes import in_child
 from records import findings, is_as_recorded
+from shared import refused
 from toy_text import toy_tokenizer
 from transformers import TrainingArguments
 

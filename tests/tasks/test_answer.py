@@ -32,7 +32,6 @@ FAST = (
     "--per_device_train_batch_size 8 --eval_delay 8 --num_train_epochs 10"
 )
 SETTINGS = {"max_answer_len": 30, "handle_impossible_answer": True}
-WINDOWED = "--max_length 32 --max_steps 3"  # contexts of the example have up to 50 tokens
 
 
 def train(output: Path, options: str = FAST, source: str = f"--train_file {EXAMPLE}") -> None:

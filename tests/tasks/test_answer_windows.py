@@ -60,7 +60,7 @@ def labelled(encoded: Any) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("kind", READERS)
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(max_examples=25, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(words=TEXTS, data=st.data())
 def test_labels_cover_the_answer_in_any_text(kind: str, words: list[str], data: Any) -> None:
     """In each window with a label, the tokens cover the answer, and no further token; elsewhere, it is no answer."""

@@ -10,9 +10,9 @@ import predict
 import pytest
 import torch
 import train_translation
-from conftest import redraw
 from model_cases import TINY
 from safetensors.torch import load_file
+from shared import redraw
 from text_samples import fault
 from torch.nn.functional import cross_entropy
 from transformers import AutoModelForSeq2SeqLM, MBartTokenizer

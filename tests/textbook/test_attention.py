@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 import torch
-from conftest import redraw
 from model_cases import MASK, TINY, assert_close, backends, tiny
+from shared import redraw
 from torch import Tensor
 from transformers.masking_utils import create_bidirectional_mask
 

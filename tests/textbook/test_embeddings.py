@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 import torch
-from conftest import redraw
 from model_cases import ENCODER, TINY, assert_close, tiny
+from shared import redraw
 
 from modeling_scratch.embeddings import Embeddings
 from modeling_scratch.positions import sinusoidal, sinusoidal_halves

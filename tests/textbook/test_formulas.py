@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 import torch
-from conftest import lively
 from model_cases import CAUSAL_LM, SEQ2SEQ_LM, TEXTS, Case, parametrize_cases
+from shared import lively
 from torch import nn
 
 from modeling_scratch import attention, fast, textbook

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 import torch
-from conftest import lively
 from model_cases import CAUSAL_LM, MASK, SEQ2SEQ_LM, Case, draw_ids, in_turn, padded, parametrize_cases
+from shared import lively
 from torch import Tensor, nn
 from transformers import CompileConfig
 

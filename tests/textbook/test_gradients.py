@@ -4,8 +4,8 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from conftest import watch
 from model_cases import CAUSAL_LM, HEADS, MASK, SEQ2SEQ_LM, TEXTS, Case, engines, in_turn
+from shared import watch
 from torch import Tensor
 from transformers import PreTrainedModel
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import torch
 import torch.nn.functional as F
-from conftest import redraw
 from model_cases import CAUSAL_LM, HEADS, MASK, MASKED_LM, TINY, Case, assert_close, tiny
 from native_models import Native
+from shared import redraw
 from torch import Tensor
 
 from modeling_scratch import ScratchEncoderForSequenceClassification, load_pretrained

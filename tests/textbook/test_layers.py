@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from conftest import redraw
 from model_cases import TINY, assert_close, tiny
+from shared import redraw
 from torch import Tensor
 
 from modeling_scratch.layers import NORM_POSITIONS, FeedForward, RMSNorm

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 import torch
-from conftest import lively
 from model_cases import DECODER, ENCODER, SEQ2SEQ
+from shared import lively
 from torch import Tensor
 from transformers import AttentionInterface
 

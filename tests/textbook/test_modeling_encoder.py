@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from conftest import watch
 from model_cases import (
     DECODERS,
     ENCODERS,
@@ -23,6 +22,7 @@ from model_cases import (
     padded,
     texts,
 )
+from shared import watch
 
 
 @engines

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 import torch
-from conftest import lively
 from model_cases import (
     CAUSAL_LM,
     ENCODER,
@@ -22,6 +21,7 @@ from model_cases import (
     assert_same_answers,
     library_messages,
 )
+from shared import lively
 from toy_text import REVIEWS, toy_tokenizer
 from transformers import Pipeline, PreTrainedTokenizerFast, TextIteratorStreamer, pipeline
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 import torch
-from conftest import lively
 from model_cases import SEQ2SEQ_LM, library_messages
+from shared import lively
 from transformers import (
     BartConfig,
     BartForConditionalGeneration,

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 import torch
-from conftest import redraw
 from model_cases import SPANS
+from shared import redraw
 from tokenizers import normalizers, pre_tokenizers
 from transformers import ByT5Tokenizer, PreTrainedTokenizerFast, pipeline
 

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from conftest import lively, redraw
 from model_cases import (
     CAUSAL_LM,
     DECODER,
@@ -28,6 +27,7 @@ from model_cases import (
     parametrize_cases,
     tiny,
 )
+from shared import lively, redraw
 from torch import Tensor, nn
 
 from modeling_scratch import ScratchSeq2SeqConfig, fast

@@ -27,7 +27,6 @@ from modeling_scratch.serving.answerers import load_answerer
 COLUMNS = "--text_column premise hypothesis"
 FAST = "--learning_rate 1e-2 --per_device_train_batch_size 16 --report_to none --use_cpu --disable_tqdm True --seed 0"
 SMALL = f"{FAST} --ema_decay 0 --config_overrides hidden_size=16,intermediate_size=32,num_hidden_layers=1"
-TEAMS = ["home", "away", "red", "blue"]
 COLOURS = {"red": "blood", "green": "grass", "blue": "sky", "white": "snow"}
 
 

@@ -14,9 +14,9 @@ import pretrain
 import pytest
 import torch
 import train_classifier
-from conftest import redraw
 from processes import refusal
 from safetensors.torch import load_file
+from shared import redraw
 from text_samples import write
 from transformers import (
     DefaultDataCollator,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from conftest import redraw
+from shared import redraw
 from transformers import TrainerCallback
 
 from modeling_scratch import ScratchEncoderForSequenceClassification, presets
