@@ -4,6 +4,7 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from itertools import groupby
@@ -42,6 +43,17 @@ def only_if(applies: object, reason: str) -> None:
     """Raises `DoesNotApply`, with the reason, unless the condition holds."""
     if not applies:
         raise DoesNotApply(reason)
+
+
+@contextmanager
+def tried(what: str) -> Iterator[None]:
+    """Name what was tried in the finding of an error."""
+    try:
+        yield
+    except FallsShort:
+        raise
+    except Exception as error:  # of the model or the library: any
+        raise FallsShort(f"{what} fails: {told(error)}") from error
 
 
 def told(error: BaseException) -> str:

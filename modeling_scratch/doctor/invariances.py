@@ -55,7 +55,7 @@ def padding_right(subject: Subject) -> None:
     require(not fault, fault)
 
 
-@check(POSITIONS, link="29419")
+@check(f"{POSITIONS} Fill masks with torch.finfo(dtype).min, and not with -inf.", link="29419")
 def padding_left(subject: Subject) -> None:
     """Padding on the left changes nothing.
 
@@ -74,6 +74,8 @@ def _fault_of_padding(subject: Subject, side: str) -> str:
     batch = subject.padded_batch(side)
     if (apart := padding_changes(subject, batch, {})) < TOLERANCE:
         return ""
+    if not subject.answers(batch)[subject.real(batch)].isfinite().all():
+        return f"Padding on the {side} makes answers NaN: a query that sees no token gets scores of -inf alone."
     what = f"Padding on the {side} changes the answers by {apart:.2g}."
     if side == "left" and subject.reads("position_ids") and not subject.is_seq2seq:
         positions = (batch["attention_mask"].cumsum(-1) - 1).clamp(min=0)
@@ -179,4 +181,8 @@ def hidden_states(subject: Subject) -> None:
     first, second = (run(subject.redrawn, subject.batch([each]), output_hidden_states=True)[name][0] for each in texts)
     what = f"{name}[0] is not that of the embeddings: at the first token, other tokens change it by {{}}."
     require_close(second[:, 0], first[:, 0], what)
+    if not subject.is_seq2seq:
+        base = run(subject.redrawn.base_model, subject.batch([text]), output_hidden_states=True)
+        last = base.get("last_hidden_state", base[name][-1])
+        require_close(base[name][-1], last, f"{name}[-1] is {{}} away from last_hidden_state.")
     require(len(shapes) == 1, f"{name} has tensors of different batches or lengths: {sorted(shapes)}.")

@@ -21,6 +21,7 @@ ANSWERS = (
 # A check: those that can follow from it. Of several that explain one, the first counts; none explains an earlier one.
 ROOTS = {
     "config_fields": f"{LOADED} {ANSWERS} device every_gradient resized_embeddings",
+    "base_weights": "ties resized_embeddings embeddings_as_inputs frozen_parts generation",
     "registered": f"{LOADED} {HALF} device every_gradient {TRAINED}",
     "recorded_files": "recorded_answers",
     "own_weights": f"{LOADED} attention_weights hidden_states every_gradient",
@@ -54,7 +55,7 @@ ROOTS = {
     "labels_alone": "loss",
     "loss": LABELLED,
     "problem_types": "accumulation",
-    "resized_head": "accumulation",
+    "resized_head": "accumulation problem_types",
     "training_mode": "gradient_checkpointing right_gradients",
     "every_gradient": "right_gradients frozen_parts",
     "bfloat16": "float16 autocast",

@@ -301,6 +301,14 @@ def encoded(model: Any, batch: Batch) -> dict[str, Any]:
     return given | {"encoder_outputs": model.get_encoder()(batch["input_ids"], return_dict=True, **mask)}
 
 
+@torch.no_grad()
+def embedded(subject: Subject, batch: Batch, side: str = "") -> Batch:
+    """Return a batch with the embeddings of its ids in their place."""
+    table: Any = subject.redrawn.get_input_embeddings()
+    others = {name: value for name, value in batch.items() if name != f"{side}input_ids"}
+    return {**others, f"{side}inputs_embeds": table(batch[f"{side}input_ids"])}
+
+
 def values(outputs: Any) -> Tensor:
     """Return what a model answers with: logits, or those of starts and ends (B, T, 2), or hidden states."""
     if "start_logits" in outputs:

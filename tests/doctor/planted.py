@@ -25,6 +25,7 @@ from transformers import (
     ModernBertForMaskedLM,
     ModernBertForTokenClassification,
     PreTrainedModel,
+    StaticCache,
     T5Config,
     T5ForConditionalGeneration,
 )
@@ -112,6 +113,7 @@ CONFIGS: dict[Any, Callable[..., Any]] = {
 Llama, ModernBert = LlamaForCausalLM, ModernBertForMaskedLM
 # Sound classes, of which Trainer expects no more than they do.
 COUNTLESS = subclass("CountlessForCausalLM", Llama, accepts_loss_kwargs=False)
+EAGER = made("EagerForCausalLM", Llama, lambda self: self.set_attn_implementation("eager"))
 READER = subclass("CountlessForSequenceClassification", LlamaForSequenceClassification, accepts_loss_kwargs=False)
 TAGGER = subclass("CountlessForTokenClassification", ModernBertForTokenClassification, accepts_loss_kwargs=False)
 T5 = subclass("SoundT5ForConditionalGeneration", T5ForConditionalGeneration, accepts_loss_kwargs=False)
@@ -179,6 +181,14 @@ def first_places(mask: Tensor) -> Tensor:
     return (torch.arange(mask.shape[1]) < mask.sum(1, keepdim=True)).long()
 
 
+def infinite(self: Any, kwargs: dict[str, Any]) -> None:
+    """Scores of -inf, which are NaN where a token sees nothing."""
+    mask = kwargs.get("attention_mask")
+    if mask is not None and mask.ndim == 2 and not past(kwargs):
+        seen = torch.ones(mask.shape[1], mask.shape[1]).tril().bool() & mask[:, None].bool()
+        kwargs["attention_mask"] = torch.zeros(seen.shape, dtype=self.dtype).masked_fill(~seen, -torch.inf)[:, None]
+
+
 def by_ids(self: Any, kwargs: dict[str, Any]) -> None:
     """Tokens are padding by their id, whatever the mask says."""
     ids, mask = kwargs.get("input_ids"), kwargs.get("attention_mask")
@@ -239,6 +249,12 @@ def labels_are_written(self: Any, kwargs: dict[str, Any]) -> None:
         kwargs["labels"][:, 2] = -100
 
 
+def ignored_become_padding(self: Any, kwargs: dict[str, Any]) -> None:
+    """The caller's own labels become what the decoder reads."""
+    if (labels := kwargs.get("labels")) is not None and kwargs.get("decoder_input_ids") is None:
+        labels.masked_fill_(labels == -100, self.config.pad_token_id)
+
+
 def kept(name: str) -> Change:
     """What an earlier call gave of this shape is taken again."""
 
@@ -250,6 +266,28 @@ def kept(name: str) -> Change:
             kwargs[name] = self.kept
 
     return before
+
+
+def counts_by_two(self: Any, kwargs: dict[str, Any]) -> None:
+    """Positions are wrong where blocks are checkpointed and a cache is kept."""
+    if is_checkpointed(self, kwargs) and kwargs.get("use_cache"):
+        kwargs["position_ids"] = 2 * torch.arange(kwargs["input_ids"].shape[1])[None]
+
+
+def needs_names(self: Any, kwargs: dict[str, Any]) -> None:
+    """What an encoder returned is read by its name, which a tuple has not."""
+    if kwargs.get("encoder_outputs") is not None:
+        kwargs["encoder_outputs"].last_hidden_state  # noqa: B018
+
+
+def labels_before_embeddings(self: Any, kwargs: dict[str, Any]) -> None:
+    if kwargs.get("labels") is not None:
+        kwargs.pop("decoder_inputs_embeds", None)
+
+
+def refuses_static_caches(self: Any, kwargs: dict[str, Any]) -> None:
+    if isinstance(kwargs.get("past_key_values"), StaticCache):
+        raise TypeError("of no fixed size")
 
 
 def is_encoded(self: Any, kwargs: dict[str, Any]) -> bool:
@@ -331,6 +369,10 @@ def mean_of_means(logits: Tensor, labels: Tensor) -> Tensor:
 
 def rolled(logits: Tensor, labels: Tensor) -> Tensor:
     return F.cross_entropy(logits.flatten(0, 1), labels.roll(-1, 1).flatten())
+
+
+def broadcast_alone(logits: Tensor, labels: Tensor) -> Tensor:
+    return broadcast(logits, labels) if logits.shape[-1] == 1 else weighted(logits, labels)
 
 
 def broadcast(logits: Tensor, labels: Tensor) -> Tensor:
@@ -510,13 +552,20 @@ def detach_blocks(self: Any, *args: Any, **kwargs: Any) -> None:
         layer.mlp.register_forward_hook(lambda _, inputs, output: output.detach())
 
 
-def prompted_without_mask(base: Any) -> dict[str, Any]:
-    """Generation reads the prompt without what padding hides."""
+def prompted_without(base: Any, name: str = "attention_mask") -> dict[str, Any]:
+    """Generation reads the prompt without this argument, such as what padding hides."""
 
-    def prepare(self: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        return {**base.prepare_inputs_for_generation(self, *args, **kwargs), "attention_mask": None}
+    @wraps(base.prepare_inputs_for_generation)
+    def prepare(self: Any, ids: Tensor, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        kwargs = {**kwargs, name: None}
+        return {**base.prepare_inputs_for_generation(self, ids, *args, **kwargs), name: None}
 
     return {"prepare_inputs_for_generation": prepare}
+
+
+def resized_untied(self: Any, *args: Any, **kwargs: Any) -> Any:
+    Llama.resize_token_embeddings(self, *args, **kwargs)
+    self.lm_head.weight = nn.Parameter(self.lm_head.weight.detach().clone())
 
 
 class Swallowing(LlamaConfig):
@@ -529,6 +578,17 @@ class Swallowing(LlamaConfig):
         self.width = extra_width
 
 
+class Sharing(LlamaConfig):
+    """Its configs share the list that is the default of an argument."""
+
+    model_type = "sharing"
+
+    def __init__(self, hidden_act: str = "silu", widths: Any = [], **kwargs: Any) -> None:  # noqa: B006  # the fault
+        super().__init__(**kwargs)
+        self.widths = widths
+
+
+CONFIGS[Sharing] = partial(Sharing, **SIZES, num_key_value_heads=2)
 CONFIGS[Swallowing] = partial(Swallowing, **SIZES, num_key_value_heads=2)
 
 
@@ -694,10 +754,10 @@ PLANTED = (
     Toy(changed("StaleVocabularyForCausalLM", SIZED, after=loss_of_size), "resized_embeddings"),
     Toy(subclass("SavesHalfForCausalLM", Llama, save_pretrained=saves_half), "round_trip"),
     Toy(
-        subclass("GeneratesUnmaskedForConditionalGeneration", T5, **prompted_without_mask(T5)),
+        subclass("GeneratesUnmaskedForConditionalGeneration", T5, **prompted_without(T5)),
         "generation_is_forward",
     ),
-    Toy(subclass("PromptsUnmaskedForCausalLM", Llama, **prompted_without_mask(Llama)), "generation_padded"),
+    Toy(subclass("PromptsUnmaskedForCausalLM", Llama, **prompted_without(Llama)), "generation_padded"),
     Toy(changed("ChangesConfigForMaskedLM", ModernBert, changes_config), "stateless"),
     Toy(made("SwallowsForCausalLM", Llama, wide, config_class=Swallowing), "config_fields", {"extra_width": 12}),
     Toy(subclass("SaysThatItIsTiedForCausalLM", Llama, _tied_weights_keys={}), "ties", {"tie_word_embeddings": True}),
@@ -738,6 +798,39 @@ PLANTED = (
         {"num_labels": 1},
         "(B, B)",
     ),
+    Toy(
+        changed("BroadcastsOneForSequenceClassification", BERT, after=with_loss(broadcast_alone)),
+        "problem_types",
+        says="num_labels=1",
+    ),
+    Toy(changed("InfiniteForCausalLM", EAGER, infinite), "padding_left", says="of -inf alone"),
+    Toy(
+        changed("OverwritesForConditionalGeneration", T5, ignored_become_padding),
+        "leaves_inputs",
+        says="With labels alone",
+    ),
+    Toy(subclass("SharesForCausalLM", Llama, config_class=Sharing), "config_fields", says="share one widths"),
+    Toy(subclass("NamesNoBaseForMaskedLM", ModernBert, base_model_prefix="encoder"), "base_weights"),
+    Toy(
+        changed("ChecksACacheForCausalLM", Llama, counts_by_two),
+        "gradient_checkpointing",
+        says="and a cache",
+    ),
+    Toy(
+        subclass("PromptsByIdsForCausalLM", Llama, **prompted_without(Llama, "inputs_embeds")), "generation", says="em"
+    ),
+    Toy(changed("NeedsNamesForConditionalGeneration", T5, needs_names), "encoder_outputs", says="as a tuple"),
+    Toy(
+        changed("LabelsFirstForConditionalGeneration", T5, labels_before_embeddings),
+        "embeddings_as_inputs",
+        says="With labels, decoder_",
+    ),
+    Toy(
+        subclass("ResizedUntiedForCausalLM", Llama, resize_token_embeddings=resized_untied),
+        "resized_embeddings",
+        {"tie_word_embeddings": True},
+        "tied",
+    ),
 )
 
 
@@ -750,6 +843,10 @@ def weighted(logits: Tensor, labels: Tensor) -> Tensor:
     return F.cross_entropy(logits, labels, weight=torch.linspace(0.5, 2, logits.shape[-1]))
 
 
+def dropped_in_training(module: Any, output: Tensor) -> Tensor:
+    return F.dropout(output, 0.3, module.training)
+
+
 def balanced(self: Any, outputs: Any, kwargs: dict[str, Any]) -> Any:
     """A term that does not know the labels, such as that of a router."""
     if kwargs.get("labels") is not None:
@@ -760,6 +857,8 @@ def balanced(self: Any, outputs: Any, kwargs: dict[str, Any]) -> Any:
 MEANT = (
     Toy(changed("ClassWeightsForSequenceClassification", BERT, after=with_loss(weighted)), ""),
     Toy(changed("BalancesForCausalLM", Llama, after=balanced), ""),
+    Toy(changed("RefusesStaticForCausalLM", Llama, refuses_static_caches, _can_compile_fullgraph=False), ""),
+    Toy(hooked("DropsByFunctionForMaskedLM", ModernBert, dropped_in_training), ""),
 )
 # A class of another name than those of the library is unknown to Trainer, until it is added here.
 MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.update(
