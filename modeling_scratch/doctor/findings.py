@@ -183,6 +183,8 @@ class Diagnosis:
                 checks = ", ".join(each.check for each in (finding, *others))
                 yield f"  {len(others) + 1} checks  {finding.verdict.value}: {finding.what}"
                 yield f"    {checks}"
+                if finding.mend and not finding.follows and all(each.follows == finding.check for each in others):
+                    yield f"    To mend {finding.check}: {finding.mend}"
                 continue
             yield f"  {finding.check:{width}}  {finding.verdict.value}: {finding.says}"
             if finding.what:

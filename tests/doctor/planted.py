@@ -5,6 +5,7 @@ Each names the check that has to find it.
 """
 
 import copy
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial, wraps
@@ -181,12 +182,16 @@ def first_places(mask: Tensor) -> Tensor:
     return (torch.arange(mask.shape[1]) < mask.sum(1, keepdim=True)).long()
 
 
+def triangular(mask: Tensor, dtype: torch.dtype, fill: float) -> Tensor:
+    seen = torch.ones(2 * mask.shape[1:], device=mask.device).tril().bool() & mask[:, None].bool()
+    return torch.zeros(seen.shape, dtype=dtype, device=mask.device).masked_fill(~seen, fill)[:, None]
+
+
 def infinite(self: Any, kwargs: dict[str, Any]) -> None:
     """Scores of -inf, which are NaN where a token sees nothing."""
     mask = kwargs.get("attention_mask")
     if mask is not None and mask.ndim == 2 and not past(kwargs):
-        seen = torch.ones(mask.shape[1], mask.shape[1]).tril().bool() & mask[:, None].bool()
-        kwargs["attention_mask"] = torch.zeros(seen.shape, dtype=self.dtype).masked_fill(~seen, -torch.inf)[:, None]
+        kwargs["attention_mask"] = triangular(mask, self.dtype, -torch.inf)
 
 
 def by_ids(self: Any, kwargs: dict[str, Any]) -> None:
@@ -379,6 +384,18 @@ def broadcast(logits: Tensor, labels: Tensor) -> Tensor:
     return (logits - labels).square().mean()
 
 
+def of_hard_labels(logits: Tensor, labels: Tensor) -> Tensor:
+    if labels.is_floating_point():
+        return F.binary_cross_entropy_with_logits(logits, labels.long().to(logits.dtype))
+    return F.cross_entropy(logits, labels)
+
+
+def states_of_the_decoder(self: Any, outputs: Any, kwargs: dict[str, Any]) -> Any:
+    if outputs.get("encoder_hidden_states") is not None:
+        outputs.encoder_hidden_states = outputs.decoder_hidden_states
+    return outputs
+
+
 def loss_alone(self: Any, outputs: Any, kwargs: dict[str, Any]) -> Any:
     return type(outputs)(loss=outputs.loss) if kwargs.get("labels") is not None else outputs
 
@@ -462,6 +479,12 @@ def plus_row(module: Any, output: Tensor) -> Tensor:
     return output + module.table[torch.arange(output.shape[1], device=output.device)][:, None]
 
 
+def plus_parity(module: Any, output: Tensor) -> Tensor:
+    """Positions are counted in the dtype of the weights, where bfloat16 has no odd numbers above 256."""
+    positions = torch.arange(output.shape[1], device=output.device).to(output.dtype)
+    return output + 2 * (positions % 2)[:, None]
+
+
 def longest_so_far(module: Any, output: Tensor) -> Tensor:
     module.longest = max(getattr(module, "longest", 1), output.shape[1])
     return output + module.longest**0.5
@@ -478,6 +501,15 @@ def cut_when_frozen(module: Any, output: Tensor) -> Tensor:
 def tie(self: Any) -> None:
     """Two layers share a weight, and nothing says so."""
     self.lm_head.weight = self.model.embed_tokens.weight
+
+
+def encode_causally(self: Any) -> None:
+    def hook(module: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        mask = kwargs.get("attention_mask")
+        mask = torch.ones_like(kwargs["input_ids"]) if mask is None else mask
+        return args, {**kwargs, "attention_mask": triangular(mask, module.dtype, torch.finfo(module.dtype).min)}
+
+    self.encoder.register_forward_pre_hook(hook, with_kwargs=True)
 
 
 def with_a_dead_part(self: Any) -> None:
@@ -632,6 +664,24 @@ class FusedIsAnotherForMaskedLM(ModernBertForMaskedLM):
 class NamesNothingForMaskedLM(ModernBertForMaskedLM):
     def forward(self, input_ids: Any = None, attention_mask: Any = None, **kwargs: Any) -> Any:  # type: ignore[override]
         return super().forward(input_ids, attention_mask=attention_mask, **kwargs)
+
+
+def sharing(name: str, base: Any) -> Any:
+    """All calls share the list that is the default of an argument."""
+    seen: list[int] = []
+
+    def forward(self: Any, *args: Any, seen: list[int] = seen, **kwargs: Any) -> Any:
+        seen.append(1)
+        is_tuple = kwargs.pop("return_dict", None) is False
+        outputs = base.forward(self, *args, return_dict=True, **kwargs)
+        outputs.logits = outputs.logits + len(seen)
+        return outputs.to_tuple() if is_tuple else outputs
+
+    known = inspect.signature(base.forward)
+    *before, kwargs = known.parameters.values()
+    argument = inspect.Parameter("seen", inspect.Parameter.KEYWORD_ONLY, default=seen)
+    forward.__signature__ = known.replace(parameters=[*before, argument, kwargs])  # type: ignore[attr-defined]
+    return subclass(name, base, forward=forward)
 
 
 @dataclass(frozen=True)
@@ -809,6 +859,20 @@ PLANTED = (
         "leaves_inputs",
         says="With labels alone",
     ),
+    Toy(sharing("SharesADefaultForMaskedLM", ModernBert), "repeats", says="the default of seen"),
+    Toy(
+        hooked("CountsInHalfForMaskedLM", ModernBert, plus_parity),
+        "bfloat16",
+        {"max_position_embeddings": 512},
+        "to a long text",
+    ),
+    Toy(made("EncodesCausallyForConditionalGeneration", T5, encode_causally), "sees_both_sides"),
+    Toy(
+        changed("MixesStatesForConditionalGeneration", T5, after=states_of_the_decoder),
+        "hidden_states",
+        says="encoder_hidden_states[-1]",
+    ),
+    Toy(changed("HardLabelsForSequenceClassification", BERT, after=with_loss(of_hard_labels)), "problem_types"),
     Toy(subclass("SharesForCausalLM", Llama, config_class=Sharing), "config_fields", says="share one widths"),
     Toy(subclass("NamesNoBaseForMaskedLM", ModernBert, base_model_prefix="encoder"), "base_weights"),
     Toy(
