@@ -1,6 +1,8 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Checks of the forward pass: what must change nothing, and what a token may see."""
 
+from typing import Any, cast
+
 import torch
 from torch import Tensor
 
@@ -194,8 +196,8 @@ def hidden_states(subject: Subject) -> None:
     first, second = (run(subject.redrawn, subject.batch([each]), output_hidden_states=True)[name][0] for each in texts)
     what = f"{name}[0] is not that of the embeddings: at the first token, other tokens change it by {{}}."
     require_close(second[:, 0], first[:, 0], what)
-    side, base = ("encoder_", outputs) if subject.is_seq2seq else ("", None)
-    base = base or run(subject.redrawn.base_model, subject.batch(), output_hidden_states=True)
+    side, model = ("encoder_", subject.redrawn) if subject.is_seq2seq else ("", cast(Any, subject.redrawn.base_model))
+    base = run(model, subject.batch(), output_hidden_states=True)
     last, name = base.get(f"{side}last_hidden_state"), f"{side}hidden_states"
     require(base.get(name), f"output_hidden_states=True returns no {name}.")
     if last is not None:

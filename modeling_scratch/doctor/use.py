@@ -29,7 +29,8 @@ def generation(subject: Subject) -> None:
     ways: dict[str, dict[str, Any]] = {"With a cache": {"use_cache": True}}
     if subject.model._can_compile_fullgraph:
         ways["With a static cache"] = {"cache_implementation": "static"}
-    if "inputs_embeds" in inspect.signature(subject.model.prepare_inputs_for_generation).parameters:
+    model: Any = subject.model
+    if "inputs_embeds" in inspect.signature(model.prepare_inputs_for_generation).parameters:
         ways["From inputs_embeds"] = embedded(subject, _prompts(subject, None)) | {"use_cache": True, "input_ids": None}
     for way, options in ways.items():
         with tried(f"{way}, greedy search"):
