@@ -4,6 +4,7 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from itertools import groupby
@@ -42,6 +43,17 @@ def only_if(applies: object, reason: str) -> None:
     """Raises `DoesNotApply`, with the reason, unless the condition holds."""
     if not applies:
         raise DoesNotApply(reason)
+
+
+@contextmanager
+def tried(what: str) -> Iterator[None]:
+    """Name what was tried in the finding of an error."""
+    try:
+        yield
+    except FallsShort:
+        raise
+    except Exception as error:  # of the model or the library: any
+        raise FallsShort(f"{what} fails: {told(error)}") from error
 
 
 def told(error: BaseException) -> str:
@@ -171,6 +183,8 @@ class Diagnosis:
                 checks = ", ".join(each.check for each in (finding, *others))
                 yield f"  {len(others) + 1} checks  {finding.verdict.value}: {finding.what}"
                 yield f"    {checks}"
+                if finding.mend and not finding.follows and all(each.follows == finding.check for each in others):
+                    yield f"    To mend {finding.check}: {finding.mend}"
                 continue
             yield f"  {finding.check:{width}}  {finding.verdict.value}: {finding.says}"
             if finding.what:

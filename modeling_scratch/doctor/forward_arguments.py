@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .findings import Need, check, only_if, require
+from .findings import Need, check, only_if, require, tried
 from .invariances import backends
 from .subject import (
     MASKED,
@@ -17,6 +17,7 @@ from .subject import (
     Subject,
     attention,
     distance,
+    embedded,
     encoded,
     reads,
     require_close,
@@ -55,10 +56,8 @@ def mask_dtypes(subject: Subject) -> None:
 
 
 def _check_answers(subject: Subject, batch: Batch, wanted: Tensor, what: str) -> None:
-    try:
+    with tried(f"{what.partition(' change')[0]}: `forward`"):
         found = subject.answers(batch)
-    except Exception as error:
-        raise type(error)(what.partition(" change")[0] + f" cannot be read: {error}") from error
     real = subject.real(batch)
     require_close(found[real], wanted[real], what)
 
@@ -104,13 +103,12 @@ def padding_as_text(subject: Subject) -> None:
 def embeddings_as_inputs(subject: Subject) -> None:
     """inputs_embeds answers as its ids."""
     batch = subject.batch()
-    table: Any = subject.redrawn.get_input_embeddings()
-    with torch.no_grad():
-        embedded = table(batch["input_ids"])
-    given = {name: value for name, value in batch.items() if name != "input_ids"} | {"inputs_embeds": embedded}
-    require_close(
-        subject.answers(given), subject.answers(batch), "inputs_embeds of the ids answers {} away from the ids."
-    )
+    for side in ("", "decoder_"):
+        if subject.reads(f"{side}inputs_embeds"):
+            given, wanted = embedded(subject, batch, side), subject.answers(batch)
+            what = f"{side}inputs_embeds of the ids answers {{}} away from the ids."
+            require_close(subject.answers(given), wanted, what)
+            require_close(subject.answers(given | subject.labels(batch)), wanted, f"With labels, {what}")
 
 
 @check("Hand attention_mask to cross-attention, whether the encoder runs or not.", SEQ2SEQ, reads("encoder_outputs"))
@@ -118,7 +116,10 @@ def encoder_outputs(subject: Subject) -> None:
     """encoder_outputs answers as its text."""
     batch = subject.padded_batch()
     what = "encoder_outputs, which generation computes once, answers {} away from the text that they are of."
-    require_close(subject.answers(encoded(subject.redrawn, batch)), subject.answers(batch), what)
+    given, wanted = encoded(subject.redrawn, batch), subject.answers(batch)
+    require_close(subject.answers(given), wanted, what)
+    given["encoder_outputs"] = given["encoder_outputs"].to_tuple()
+    _check_answers(subject, given, wanted, "encoder_outputs as a tuple changes the answers by {}.")
 
 
 @check("Hand position_ids to what reads them.", reads("position_ids"), DECODER)

@@ -1,10 +1,12 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Checks of the forward pass: what must change nothing, and what a token may see."""
 
+from typing import Any, cast
+
 import torch
 from torch import Tensor
 
-from .findings import check, only_if, require
+from .findings import check, listed, only_if, require
 from .subject import (
     CAUSAL,
     OF_TOKENS,
@@ -13,6 +15,7 @@ from .subject import (
     Subject,
     attention,
     distance,
+    encoded,
     require_close,
     run,
     values,
@@ -27,9 +30,12 @@ def backends(subject: Subject) -> list[str]:
     return [name for name in BACKENDS if name == "eager" or getattr(subject.model, f"_supports_{name}", False)]
 
 
-@check("Draw random numbers in training mode only (`if self.training`).")
+@check("Draw random numbers in training mode only (`if self.training`), and let None be the default of an object.")
 def repeats(subject: Subject) -> None:
     """Evaluation repeats."""
+    plain = bool, int, float, str, tuple, type, type(None)  # a parameter without a default has a type
+    shared = [name for name, each in subject.parameters.items() if not isinstance(each.default, plain)]
+    require(not shared, f"All calls share one object, which is the default of {listed(shared)}.")
     model, batch = subject.redrawn, subject.batch()
     apart = distance(values(run(model, batch)), values(run(model, batch)))
     require(apart == 0, f"Two passes in evaluation mode differ by {apart:.2g}.")
@@ -55,7 +61,7 @@ def padding_right(subject: Subject) -> None:
     require(not fault, fault)
 
 
-@check(POSITIONS, link="29419")
+@check(f"{POSITIONS} Fill masks with torch.finfo(dtype).min, and not with -inf.", link="29419")
 def padding_left(subject: Subject) -> None:
     """Padding on the left changes nothing.
 
@@ -74,6 +80,8 @@ def _fault_of_padding(subject: Subject, side: str) -> str:
     batch = subject.padded_batch(side)
     if (apart := padding_changes(subject, batch, {})) < TOLERANCE:
         return ""
+    if not subject.answers(batch)[subject.real(batch)].isfinite().all():
+        return f"Padding on the {side} makes answers NaN: a query that sees no token gets scores of -inf alone."
     what = f"Padding on the {side} changes the answers by {apart:.2g}."
     if side == "left" and subject.reads("position_ids") and not subject.is_seq2seq:
         positions = (batch["attention_mask"].cumsum(-1) - 1).clamp(min=0)
@@ -127,11 +135,14 @@ def _check_length(subject: Subject) -> None:
 @check("Make the mask by `transformers.masking_utils.create_bidirectional_mask`.", OF_TOKENS)
 def sees_both_sides(subject: Subject) -> None:
     """A token sees those after it."""
-    only_if(not subject.is_causal, "The model reads from left to right.")
-    batch = subject.batch()
+    only_if(not subject.is_causal or subject.is_seq2seq, "The model reads from left to right.")
+    batch, model = subject.batch(), subject.redrawn
     ids = batch["input_ids"].clone()
     ids[:, -1] = subject.others(ids[:, -1])
-    before, after = (subject.answers({**batch, "input_ids": each}) for each in (batch["input_ids"], ids))
+    before, after = (
+        encoded(model, each)["encoder_outputs"][0] if subject.is_seq2seq else subject.answers(each)
+        for each in (batch, {**batch, "input_ids": ids})
+    )
     require(distance(after[:, 0], before[:, 0]) > 0, "The last token does not change the answer at the first one.")
 
 
@@ -153,14 +164,20 @@ def attention_backends(subject: Subject) -> None:
 def attention_weights(subject: Subject) -> None:
     """Attention weights can be had."""
     only_if(getattr(subject.config.get_text_config(), "num_attention_heads", 0), "The model has no attention.")
+    batch = subject.batch()
     with attention(subject, "eager"):
-        outputs = run(subject.redrawn, subject.batch(), output_attentions=True)
-    name = f"{subject.prefix}attentions"
-    weights = outputs.get(name)
-    require(weights is not None and len(weights) > 0, f"output_attentions=True returns no {name}.")
-    require(all(each is not None for each in weights), f"output_attentions=True returns None in {name}.")
-    sums = torch.stack([each.float().sum(-1) for each in weights])
-    require_close(sums, torch.ones_like(sums), "The weights of a query do not sum to 1: they are off by {}.")
+        outputs = run(subject.redrawn, batch, output_attentions=True)
+    keys = {f"{subject.prefix}attentions": batch[f"{subject.prefix}input_ids"]}
+    if subject.is_seq2seq:
+        keys |= {"encoder_attentions": batch["input_ids"], "cross_attentions": batch["input_ids"]}
+    for name, ids in keys.items():
+        weights = outputs.get(name)
+        require(weights is not None and len(weights) > 0, f"output_attentions=True returns no {name}.")
+        require(all(each is not None for each in weights), f"output_attentions=True returns None in {name}.")
+        sums = torch.stack([each.float().sum(-1) for each in weights])
+        require_close(sums, torch.ones_like(sums), f"{name}: the weights of a query are {{}} away from a sum of 1.")
+        width = weights[0].shape[-1]
+        require(width == ids.shape[1], f"{name} has weights of {width} tokens; {ids.shape[1]} were read.")
 
 
 @check("Declare `_can_record_outputs`.")
@@ -179,4 +196,10 @@ def hidden_states(subject: Subject) -> None:
     first, second = (run(subject.redrawn, subject.batch([each]), output_hidden_states=True)[name][0] for each in texts)
     what = f"{name}[0] is not that of the embeddings: at the first token, other tokens change it by {{}}."
     require_close(second[:, 0], first[:, 0], what)
+    side, model = ("encoder_", subject.redrawn) if subject.is_seq2seq else ("", cast(Any, subject.redrawn.base_model))
+    base = run(model, subject.batch(), output_hidden_states=True)
+    last, name = base.get(f"{side}last_hidden_state"), f"{side}hidden_states"
+    require(base.get(name), f"output_hidden_states=True returns no {name}.")
+    if last is not None:
+        require_close(base[name][-1], last, f"{name}[-1] is {{}} away from {side}last_hidden_state.")
     require(len(shapes) == 1, f"{name} has tensors of different batches or lengths: {sorted(shapes)}.")

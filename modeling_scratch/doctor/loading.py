@@ -21,9 +21,9 @@ from torch import nn
 from transformers import PreTrainedModel
 
 from ..tasks import FILL, TRANSLATE, WRITE
-from .findings import FallsShort, check, listed, only_if, require, told
+from .findings import FallsShort, check, listed, only_if, require, tried
 from .fresh_process import digests, tensors
-from .subject import CLASSIFIES, Subject, distance, run, values
+from .subject import CLASSIFIES, Subject, distance, require_close, run, values
 
 MOST_KEYS = 40  # that are dropped in turn
 FRESH = Path(__file__).with_name("fresh_process.py")
@@ -53,6 +53,20 @@ def round_trip(subject: Subject) -> None:
         require(not differing, f"Saving changes {len(differing)} tensors of the model: {listed(differing)}.")
         differing = _differing(digests(loaded), before)
         require(not differing, f"{len(differing)} tensors are not as they were saved: {listed(differing)}.")
+
+
+@check("Set base_model_prefix to the name of the attribute that holds the base model.")
+def base_weights(subject: Subject) -> None:
+    """A head loads the file of its base."""
+    parts = [(name, part) for name, part in subject.redrawn.named_children() if isinstance(part, PreTrainedModel)]
+    only_if(len(parts) == 1, "The model has no part that is a base model.")
+    ((name, base),) = parts
+    with saved(base) as folder:
+        _, report = load(subject, folder)
+    lost = [key for key in report["missing keys"] if key.startswith(f"{name}.")]
+    what = f"From the file of {type(base).__name__}, {len(lost)} of its weights are not read"
+    prefix = subject.model.base_model_prefix
+    require(not lost, f"{what}: base_model_prefix is {prefix!r}, and the base is self.{name}.")
 
 
 @check("Register the class, and compute buffers that are not saved in `forward`.", link="24737")
@@ -134,10 +148,8 @@ def auto_classes(subject: Subject) -> None:
         require(auto_map or is_known, "No Auto class loads it: its config is not registered, and it has no auto_map.")
         named = {name for name in auto_map if hasattr(transformers, name)} - {"AutoTokenizer"}
         for name in sorted({"AutoConfig", "AutoModel"} | named):
-            try:
+            with tried(f"{name}.from_pretrained"):
                 getattr(transformers, name).from_pretrained(folder, trust_remote_code=subject.trusts_code)
-            except Exception as error:  # whatever the class or the library raises
-                raise FallsShort(f"{name}.from_pretrained fails: {told(error)}") from error
 
 
 @check("Declare `_tied_weights_keys = {tied: source}`.", link="41038")
@@ -208,15 +220,19 @@ def resized_embeddings(subject: Subject) -> None:
     rows, size = len(table.weight), len(table.weight) + 3
     what = f"get_input_embeddings returns a table of {rows} rows; the vocabulary has {subject.vocab_size} tokens."
     require(rows >= subject.vocab_size, what)
+    tied = _shared_names(model)
     model.resize_token_embeddings(size, mean_resizing=False)
     found = model.config.get_text_config().vocab_size
     after = f"After resize_token_embeddings({size})"
     require(found == size, f"{after}, config.vocab_size is {found}.")
-    batch = subject.batch()
+    require(_shared_names(model) == tied, f"{after}, weights that were tied are two, or two are one.")
+    batch, width = subject.batch(), subject.answers(subject.batch()).shape[-1]
+    found = values(run(model, {**batch, **subject.labels(batch)}))
+    is_wider = subject.head in (FILL, WRITE, TRANSLATE)
+    require(not is_wider or found.shape[-1] == size, f"{after}, there are {found.shape[-1]} logits.")
+    require_close(found[..., :width], subject.answers(batch), f"{after}, the answers to earlier tokens differ by {{}}.")
     batch["input_ids"][0, 1] = size - 1
-    outputs = run(model, {**batch, **subject.labels(batch)})
-    width = values(outputs).shape[-1]
-    require(width == size or subject.head not in (FILL, WRITE, TRANSLATE), f"{after}, there are {width} logits.")
+    run(model, {**batch, **subject.labels(batch)})
 
 
 @check("Read config.num_labels where the head is made, and initialise it in `_init_weights`.", CLASSIFIES)

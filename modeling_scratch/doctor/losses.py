@@ -3,18 +3,21 @@
 
 import copy
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import PreTrainedModel
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 from transformers.trainer_pt_utils import LabelSmoother
 
 from ..tasks import ANSWER, WRITE
-from .findings import FallsShort, check, listed, only_if, require
+from .findings import check, listed, only_if, require, tried
 from .references import is_loss_of, loss_of, mistake, other_labels, reference, shifted_loss, text_loss, with_loss
-from .subject import BASE, CLASSIFIES_TEXTS, LOSS, Batch, Subject, require_close, run, takes_any
+from .subject import BASE, CLASSIFIES_TEXTS, LOSS, Batch, Subject, embedded, require_close, run, takes_any
 
 DISTRIBUTED = "https://github.com/pytorch/pytorch/issues/43259"
 
@@ -62,32 +65,55 @@ def labelled(subject: Subject) -> Batch:
     return {**batch, **subject.labels(batch)}
 
 
+def ways(subject: Subject) -> dict[str, Batch]:
+    """Return the labelled batch in each way in which callers give it."""
+    batch = labelled(subject)
+    found = {"": batch}
+    if subject.reads("inputs_embeds"):
+        found["With inputs_embeds: "] = embedded(subject, batch)
+    if subject.is_seq2seq:
+        found["With labels alone: "] = {name: value for name, value in batch.items() if name != "decoder_input_ids"}
+    return found
+
+
 @check("Causal models shift labels by one; encoder-decoders do not; -100 is ignored.", LOSS, link="17960")
 def loss(subject: Subject) -> None:
     """The loss is that of its logits and labels."""
-    batch = labelled(subject)
-    if is_loss_of(subject, batch):
-        return
-    outputs = with_loss(run(subject.redrawn, batch))
-    found, wanted = outputs["loss"], reference(subject, outputs, batch)
-    what = f"The loss is {float(found):.4g}; that of its logits and labels is {float(wanted):.4g}."
-    raise FallsShort(what + mistake(subject, outputs, batch))
+    for way, batch in ways(subject).items():
+        outputs = with_loss(run(subject.redrawn, batch))
+        found, wanted = outputs["loss"], reference(subject, outputs, batch)
+        what = f"{way}The loss is {float(found):.4g}; that of its logits and labels is {float(wanted):.4g}."
+        require(is_loss_of(subject, batch), what + mistake(subject, outputs, batch))
 
 
 @check("Use squared error, cross-entropy and binary cross-entropy for the three types.", CLASSIFIES_TEXTS)
 def problem_types(subject: Subject) -> None:
     """config.problem_type chooses the loss."""
-    batch = subject.batch()
+    batch, classes = subject.batch(), subject.config.num_labels
+    _check_types(replace(subject), batch)
+    with suppress(RuntimeError, ValueError):  # a head that refuses another number of labels is no fault
+        _check_types(_with_labels(subject, 3 if classes == 1 else 1), batch)
+
+
+def _check_types(subject: Subject, batch: Batch) -> None:
+    classes = subject.config.num_labels
     of_classes = ["multi_label_classification", "single_label_classification"]
-    kinds: list[Any] = of_classes if subject.config.num_labels > 1 else ["regression"]
+    kinds: list[Any] = of_classes if classes > 1 else ["regression", None]
     for kind in kinds:
-        model = copy.deepcopy(subject.redrawn)
-        model.config.problem_type = kind
-        labels = subject.text_labels(len(batch["input_ids"]), kind)
-        outputs = run(model, {**batch, "labels": labels})
-        wanted = text_loss(outputs["logits"], labels)
-        what = f"problem_type={kind!r}: the loss is {float(outputs['loss']):.4g}, not {float(wanted):.4g}."
-        require(is_loss_of(subject, {**batch, "labels": labels}, model=model), what)
+        subject.redrawn.config.problem_type = kind
+        target = {**batch, "labels": subject.text_labels(len(batch["input_ids"]), kind)}
+        outputs = with_loss(run(subject.redrawn, target))
+        wanted = text_loss(outputs["logits"], target["labels"])
+        what = f"problem_type={kind!r}, num_labels={classes}: the loss is {float(outputs['loss']):.4g}"
+        is_right = is_loss_of(subject, target)
+        require(is_right, f"{what}, not {float(wanted):.4g}.{mistake(subject, outputs, target)}")
+
+
+def _with_labels(subject: Subject, number: int) -> Subject:
+    """Return a new model of the class, with this number of labels."""
+    config = copy.deepcopy(subject.model.config)
+    config.num_labels = number
+    return Subject(type(subject.model)(config), subject.tokenizer, subject.folder, subject.is_trusted)
 
 
 @check(
@@ -158,28 +184,34 @@ def label_smoothing(subject: Subject) -> None:
 @check("Derive the blocks from GradientCheckpointingLayer, or set supports_gradient_checkpointing = False.", LOSS)
 def gradient_checkpointing(subject: Subject) -> None:
     """Gradient checkpointing changes no gradient."""
-    batch = labelled(subject)
     only_if(subject.model.supports_gradient_checkpointing, "The model says that it has none.")
     model = copy.deepcopy(subject.redrawn)
-    wanted = gradients(model, loss_of(model, batch, **uncached(subject)))
     enable = getattr(model, "activation_checkpointing_enable", model.gradient_checkpointing_enable)  # its newer name
     enable({"use_reentrant": False})
-    train_without_dropout(model)
-    found = gradients(model, loss_of(model, batch, **uncached(subject)))
-    require_same_gradients(found, wanted, "With gradient checkpointing")
+    check_training(subject, model, "With gradient checkpointing")
 
 
-def train_without_dropout(model: PreTrainedModel) -> None:
-    """Turn on training mode, in which blocks are checkpointed, with dropout of probability 0."""
-    for part in (*model.train().modules(), model.config):
-        for name, value in vars(part).items():
-            is_rate = "drop" in name or "jitter" in name or (name == "p" and isinstance(part, torch.nn.Dropout))
-            if is_rate and isinstance(value, float):
-                setattr(part, name, 0.0)
+def check_training(subject: Subject, model: PreTrainedModel, when: str) -> None:
+    """Check that training without dropout has the gradients of evaluation, whether a cache is kept or not."""
+    evaluated, batch = copy.deepcopy(subject.redrawn), labelled(subject)
+    wanted = gradients(evaluated, loss_of(evaluated, batch))
+    states = {when: {"use_cache": False}, f"{when} and a cache": {"use_cache": True}}
+    for state, options in states.items() if subject.reads("use_cache") else [(when, {})]:
+        with tried(state), ExpectedDraws():
+            found = gradients(model.train(), loss_of(model, batch, **options))
+        require_same_gradients(found, wanted, state)
 
 
-def uncached(subject: Subject) -> dict[str, Any]:
-    return {"use_cache": False} if subject.reads("use_cache") else {}
+class ExpectedDraws(TorchDispatchMode):
+    """Meanwhile each random number is its expected value, with which dropout of any rate changes nothing."""
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        drawn, name = function(*args, **(kwargs or {})), function.overloadpacket.__name__
+        if name == "bernoulli_":
+            return drawn.fill_(args[1] if len(args) > 1 else 0.5)
+        if name == "uniform_":
+            return drawn.fill_(sum(args[1:3]) / 2 if len(args) > 2 else 0.5)
+        return drawn.fill_(0.5) if name in ("rand", "rand_like") else drawn
 
 
 @check("Name the other outputs in config.keys_to_ignore_at_inference.", LOSS, link="8476")

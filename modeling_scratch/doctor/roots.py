@@ -20,7 +20,10 @@ ANSWERS = (
 )
 # A check: those that can follow from it. Of several that explain one, the first counts; none explains an earlier one.
 ROOTS = {
+    "repeats": f"{ANSWERS} loss meta_device one_token longest_text attention_weights no_cache logits_are_scores "
+    f"every_gradient evaluation_outputs {LABELLED} resized_embeddings",
     "config_fields": f"{LOADED} {ANSWERS} device every_gradient resized_embeddings",
+    "base_weights": "ties resized_embeddings embeddings_as_inputs frozen_parts generation leaves_inputs loss",
     "registered": f"{LOADED} {HALF} device every_gradient {TRAINED}",
     "recorded_files": "recorded_answers",
     "own_weights": f"{LOADED} attention_weights hidden_states every_gradient",
@@ -29,7 +32,6 @@ ROOTS = {
     "ties": f"{LOADED} resized_embeddings",
     "round_trip": f"{LOADED} {HALF}",
     "missing_keys": "meta_device resized_head",
-    "repeats": f"{ANSWERS} loss meta_device",
     "one_token": "batch_equals_single padding_right padding_left tuples accumulation",
     "stateless": f"{ANSWERS} {TRAINED} loss problem_types",
     "longest_text": "one_token",
@@ -49,12 +51,13 @@ ROOTS = {
     "cache_padded": STEPS,
     "generation_is_forward": "generation_padded generation beam_search",
     "labels_change_nothing": f"{LABELLED} tuples resized_embeddings",
-    "resized_embeddings": "embeddings_as_inputs",
+    "resized_embeddings": "embeddings_as_inputs generation leaves_inputs loss",
+    "embeddings_as_inputs": "generation leaves_inputs loss",
     "leaves_inputs": f"{LABELLED} {TRAINED} {TRACED}",
     "labels_alone": "loss",
     "loss": LABELLED,
     "problem_types": "accumulation",
-    "resized_head": "accumulation",
+    "resized_head": "accumulation problem_types",
     "training_mode": "gradient_checkpointing right_gradients",
     "every_gradient": "right_gradients frozen_parts",
     "bfloat16": "float16 autocast",

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from .findings import check, listed, only_if, require
-from .losses import gradients, labelled, require_same_gradients, train_without_dropout, uncached
+from .losses import ExpectedDraws, check_training, gradients, labelled, require_same_gradients, ways
 from .references import loss_of
-from .subject import LOSS, Subject, distance, encoded, redraw, require_close, run, values
+from .subject import BASE, LOSS, Subject, distance, encoded, redraw, require_close, run, values
 
 STEP = 2e-3  # of finite differences, in float32
 
@@ -49,22 +49,24 @@ def _calls(subject: Subject, model: Any) -> list[Any]:
 @check("Clone what the caller gave before it is changed (`labels = labels.clone()`).")
 def leaves_inputs(subject: Subject) -> None:
     """`forward` leaves its inputs as they are."""
-    batch = labelled(subject)
-    given = {name: value.clone() for name, value in batch.items()}
-    with torch.no_grad():
-        subject.redrawn(**batch, return_dict=True)
-    changed = [name for name, value in batch.items() if not value.equal(given[name])]
-    require(not changed, f"`forward` changes the caller's {listed(changed)}.")
+    for way, batch in ways(subject).items():
+        given = {name: value.clone() for name, value in batch.items()}
+        with torch.no_grad():
+            subject.redrawn(**batch, return_dict=True)
+        changed = [name for name, value in batch.items() if not value.equal(given[name])]
+        require(not changed, f"{way}`forward` changes the caller's {listed(changed)}.")
 
 
 @check("Let `self.training` decide about dropout alone.")
 def training_mode(subject: Subject) -> None:
     """Without dropout, training computes what evaluation does."""
     model, batch = copy.deepcopy(subject.redrawn), subject.padded_batch()
-    train_without_dropout(model)
-    found, wanted = values(run(model, batch, **uncached(subject))), subject.answers(batch)
+    with ExpectedDraws():
+        found, wanted = values(run(model.train(), batch)), subject.answers(batch)
     real = subject.real(batch)
     require_close(found[real], wanted[real], "In training mode without dropout, the answers differ by {}.", 1e-3)
+    if subject.head != BASE:
+        check_training(subject, model, "With training mode and no dropout")
 
 
 @check("Detach nothing that the loss depends on, and compute gradients by autograd.", LOSS)
@@ -130,11 +132,12 @@ def float16(subject: Subject) -> None:
 def _check_half(subject: Subject, dtype: torch.dtype) -> None:
     half: Any = copy.deepcopy(subject.redrawn)
     half.to(dtype)
-    batch, name = subject.padded_batch(), str(dtype).removeprefix("torch.")
-    found, real = values(run(half, batch)), subject.real(batch)
-    require(found[real].isfinite().all(), f"Answers in {name} are not finite.")
-    what = f"Answers in {name} are {{}} of the largest one away from those in float32."
-    require_close(found[real], subject.answers(batch)[real], what, 0.25)
+    name = str(dtype).removeprefix("torch.")
+    for when, batch in (("", subject.padded_batch()), (" to a long text", subject.longest_batch())):
+        found, real = values(run(half, batch)), subject.real(batch)
+        require(found[real].isfinite().all(), f"Answers{when} in {name} are not finite.")
+        what = f"Answers{when} in {name} are {{}} of the largest one away from those in float32."
+        require_close(found[real], subject.answers(batch)[real], what, 0.2)
 
 
 @check("Cast to the dtype of what is written to: under autocast, layers return bfloat16.", LOSS)

@@ -28,12 +28,23 @@ def config_fields(subject: Subject) -> None:
     with tempfile.TemporaryDirectory() as folder:
         config.save_pretrained(folder)
         after = _fields(type(config).from_pretrained(folder))
+    _check_defaults(type(config))
     lost = _changes(before, after)
     require(not lost, f"{len(lost)} fields of config.json differ after loading: {'; '.join(lost[:3])}.")
     with contextlib.suppress(Exception), torch.device("meta"):  # if it cannot be made, `meta_device` tells
         type(subject.model)(config)
     changed = _changes(before, _fields(config))
     require(not changed, f"Making the model changes its config, at each loading anew: {'; '.join(changed[:3])}.")
+
+
+def _check_defaults(config_class: Any) -> None:
+    """Check that new configs own what can be changed."""
+    try:
+        first, second = (vars(config_class()) for _ in range(2))
+    except Exception:  # it has fields that are required
+        return
+    shared = [name for name, each in first.items() if isinstance(each, list | dict) and each is second.get(name)]
+    require(not shared, f"All new configs share one {listed(shared)}: a change of one changes the others.")
 
 
 def _changes(before: dict[str, Any], after: dict[str, Any]) -> list[str]:

@@ -230,7 +230,7 @@ class Subject:
         """One label per text, of this problem_type; None: of the one that the number of labels stands for."""
         classes = self.config.num_labels
         if kind == "multi_label_classification":
-            return ((torch.arange(texts)[:, None] + torch.arange(classes)) % 2).float()
+            return 0.1 + 0.8 * ((torch.arange(texts)[:, None] + torch.arange(classes)) % 2)  # soft labels
         if kind == "regression" or (kind is None and classes == 1):
             values = torch.arange(texts).float() / 2 - 0.3
             return values if classes == 1 else values[:, None].expand(texts, classes)
@@ -299,6 +299,14 @@ def encoded(model: Any, batch: Batch) -> dict[str, Any]:
     mask = {name: value.clone() for name, value in batch.items() if name == "attention_mask"}
     given = {name: value for name, value in batch.items() if name != "input_ids"}
     return given | {"encoder_outputs": model.get_encoder()(batch["input_ids"], return_dict=True, **mask)}
+
+
+@torch.no_grad()
+def embedded(subject: Subject, batch: Batch, side: str = "") -> Batch:
+    """Return a batch with the embeddings of its ids in their place."""
+    table: Any = subject.redrawn.get_input_embeddings()
+    others = {name: value for name, value in batch.items() if name != f"{side}input_ids"}
+    return {**others, f"{side}inputs_embeds": table(batch[f"{side}input_ids"])}
 
 
 def values(outputs: Any) -> Tensor:

@@ -5,6 +5,7 @@ Each names the check that has to find it.
 """
 
 import copy
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial, wraps
@@ -25,6 +26,7 @@ from transformers import (
     ModernBertForMaskedLM,
     ModernBertForTokenClassification,
     PreTrainedModel,
+    StaticCache,
     T5Config,
     T5ForConditionalGeneration,
 )
@@ -112,6 +114,7 @@ CONFIGS: dict[Any, Callable[..., Any]] = {
 Llama, ModernBert = LlamaForCausalLM, ModernBertForMaskedLM
 # Sound classes, of which Trainer expects no more than they do.
 COUNTLESS = subclass("CountlessForCausalLM", Llama, accepts_loss_kwargs=False)
+EAGER = made("EagerForCausalLM", Llama, lambda self: self.set_attn_implementation("eager"))
 READER = subclass("CountlessForSequenceClassification", LlamaForSequenceClassification, accepts_loss_kwargs=False)
 TAGGER = subclass("CountlessForTokenClassification", ModernBertForTokenClassification, accepts_loss_kwargs=False)
 T5 = subclass("SoundT5ForConditionalGeneration", T5ForConditionalGeneration, accepts_loss_kwargs=False)
@@ -179,6 +182,18 @@ def first_places(mask: Tensor) -> Tensor:
     return (torch.arange(mask.shape[1]) < mask.sum(1, keepdim=True)).long()
 
 
+def triangular(mask: Tensor, dtype: torch.dtype, fill: float) -> Tensor:
+    seen = torch.ones(2 * mask.shape[1:], device=mask.device).tril().bool() & mask[:, None].bool()
+    return torch.zeros(seen.shape, dtype=dtype, device=mask.device).masked_fill(~seen, fill)[:, None]
+
+
+def infinite(self: Any, kwargs: dict[str, Any]) -> None:
+    """Scores of -inf, which are NaN where a token sees nothing."""
+    mask = kwargs.get("attention_mask")
+    if mask is not None and mask.ndim == 2 and not past(kwargs):
+        kwargs["attention_mask"] = triangular(mask, self.dtype, -torch.inf)
+
+
 def by_ids(self: Any, kwargs: dict[str, Any]) -> None:
     """Tokens are padding by their id, whatever the mask says."""
     ids, mask = kwargs.get("input_ids"), kwargs.get("attention_mask")
@@ -239,6 +254,12 @@ def labels_are_written(self: Any, kwargs: dict[str, Any]) -> None:
         kwargs["labels"][:, 2] = -100
 
 
+def ignored_become_padding(self: Any, kwargs: dict[str, Any]) -> None:
+    """The caller's own labels become what the decoder reads."""
+    if (labels := kwargs.get("labels")) is not None and kwargs.get("decoder_input_ids") is None:
+        labels.masked_fill_(labels == -100, self.config.pad_token_id)
+
+
 def kept(name: str) -> Change:
     """What an earlier call gave of this shape is taken again."""
 
@@ -250,6 +271,28 @@ def kept(name: str) -> Change:
             kwargs[name] = self.kept
 
     return before
+
+
+def counts_by_two(self: Any, kwargs: dict[str, Any]) -> None:
+    """Positions are wrong where blocks are checkpointed and a cache is kept."""
+    if is_checkpointed(self, kwargs) and kwargs.get("use_cache"):
+        kwargs["position_ids"] = 2 * torch.arange(kwargs["input_ids"].shape[1])[None]
+
+
+def needs_names(self: Any, kwargs: dict[str, Any]) -> None:
+    """What an encoder returned is read by its name, which a tuple has not."""
+    if kwargs.get("encoder_outputs") is not None:
+        kwargs["encoder_outputs"].last_hidden_state  # noqa: B018
+
+
+def labels_before_embeddings(self: Any, kwargs: dict[str, Any]) -> None:
+    if kwargs.get("labels") is not None:
+        kwargs.pop("decoder_inputs_embeds", None)
+
+
+def refuses_static_caches(self: Any, kwargs: dict[str, Any]) -> None:
+    if isinstance(kwargs.get("past_key_values"), StaticCache):
+        raise TypeError("of no fixed size")
 
 
 def is_encoded(self: Any, kwargs: dict[str, Any]) -> bool:
@@ -333,8 +376,24 @@ def rolled(logits: Tensor, labels: Tensor) -> Tensor:
     return F.cross_entropy(logits.flatten(0, 1), labels.roll(-1, 1).flatten())
 
 
+def broadcast_alone(logits: Tensor, labels: Tensor) -> Tensor:
+    return broadcast(logits, labels) if logits.shape[-1] == 1 else weighted(logits, labels)
+
+
 def broadcast(logits: Tensor, labels: Tensor) -> Tensor:
     return (logits - labels).square().mean()
+
+
+def of_hard_labels(logits: Tensor, labels: Tensor) -> Tensor:
+    if labels.is_floating_point():
+        return F.binary_cross_entropy_with_logits(logits, labels.long().to(logits.dtype))
+    return F.cross_entropy(logits, labels)
+
+
+def states_of_the_decoder(self: Any, outputs: Any, kwargs: dict[str, Any]) -> Any:
+    if outputs.get("encoder_hidden_states") is not None:
+        outputs.encoder_hidden_states = outputs.decoder_hidden_states
+    return outputs
 
 
 def loss_alone(self: Any, outputs: Any, kwargs: dict[str, Any]) -> Any:
@@ -420,6 +479,12 @@ def plus_row(module: Any, output: Tensor) -> Tensor:
     return output + module.table[torch.arange(output.shape[1], device=output.device)][:, None]
 
 
+def plus_parity(module: Any, output: Tensor) -> Tensor:
+    """Positions are counted in the dtype of the weights, where bfloat16 has no odd numbers above 256."""
+    positions = torch.arange(output.shape[1], device=output.device).to(output.dtype)
+    return output + 2 * (positions % 2)[:, None]
+
+
 def longest_so_far(module: Any, output: Tensor) -> Tensor:
     module.longest = max(getattr(module, "longest", 1), output.shape[1])
     return output + module.longest**0.5
@@ -436,6 +501,15 @@ def cut_when_frozen(module: Any, output: Tensor) -> Tensor:
 def tie(self: Any) -> None:
     """Two layers share a weight, and nothing says so."""
     self.lm_head.weight = self.model.embed_tokens.weight
+
+
+def encode_causally(self: Any) -> None:
+    def hook(module: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        mask = kwargs.get("attention_mask")
+        mask = torch.ones_like(kwargs["input_ids"]) if mask is None else mask
+        return args, {**kwargs, "attention_mask": triangular(mask, module.dtype, torch.finfo(module.dtype).min)}
+
+    self.encoder.register_forward_pre_hook(hook, with_kwargs=True)
 
 
 def with_a_dead_part(self: Any) -> None:
@@ -510,13 +584,20 @@ def detach_blocks(self: Any, *args: Any, **kwargs: Any) -> None:
         layer.mlp.register_forward_hook(lambda _, inputs, output: output.detach())
 
 
-def prompted_without_mask(base: Any) -> dict[str, Any]:
-    """Generation reads the prompt without what padding hides."""
+def prompted_without(base: Any, name: str = "attention_mask") -> dict[str, Any]:
+    """Generation reads the prompt without this argument, such as what padding hides."""
 
-    def prepare(self: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        return {**base.prepare_inputs_for_generation(self, *args, **kwargs), "attention_mask": None}
+    @wraps(base.prepare_inputs_for_generation)
+    def prepare(self: Any, ids: Tensor, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        kwargs = {**kwargs, name: None}
+        return {**base.prepare_inputs_for_generation(self, ids, *args, **kwargs), name: None}
 
     return {"prepare_inputs_for_generation": prepare}
+
+
+def resized_untied(self: Any, *args: Any, **kwargs: Any) -> Any:
+    Llama.resize_token_embeddings(self, *args, **kwargs)
+    self.lm_head.weight = nn.Parameter(self.lm_head.weight.detach().clone())
 
 
 class Swallowing(LlamaConfig):
@@ -529,6 +610,17 @@ class Swallowing(LlamaConfig):
         self.width = extra_width
 
 
+class Sharing(LlamaConfig):
+    """Its configs share the list that is the default of an argument."""
+
+    model_type = "sharing"
+
+    def __init__(self, hidden_act: str = "silu", widths: Any = [], **kwargs: Any) -> None:  # noqa: B006  # the fault
+        super().__init__(**kwargs)
+        self.widths = widths
+
+
+CONFIGS[Sharing] = partial(Sharing, **SIZES, num_key_value_heads=2)
 CONFIGS[Swallowing] = partial(Swallowing, **SIZES, num_key_value_heads=2)
 
 
@@ -572,6 +664,24 @@ class FusedIsAnotherForMaskedLM(ModernBertForMaskedLM):
 class NamesNothingForMaskedLM(ModernBertForMaskedLM):
     def forward(self, input_ids: Any = None, attention_mask: Any = None, **kwargs: Any) -> Any:  # type: ignore[override]
         return super().forward(input_ids, attention_mask=attention_mask, **kwargs)
+
+
+def sharing(name: str, base: Any) -> Any:
+    """All calls share the list that is the default of an argument."""
+    seen: list[int] = []
+
+    def forward(self: Any, *args: Any, seen: list[int] = seen, **kwargs: Any) -> Any:
+        seen.append(1)
+        is_tuple = kwargs.pop("return_dict", None) is False
+        outputs = base.forward(self, *args, return_dict=True, **kwargs)
+        outputs.logits = outputs.logits + len(seen)
+        return outputs.to_tuple() if is_tuple else outputs
+
+    known = inspect.signature(base.forward)
+    *before, kwargs = known.parameters.values()
+    argument = inspect.Parameter("seen", inspect.Parameter.KEYWORD_ONLY, default=seen)
+    forward.__signature__ = known.replace(parameters=[*before, argument, kwargs])  # type: ignore[attr-defined]
+    return subclass(name, base, forward=forward)
 
 
 @dataclass(frozen=True)
@@ -694,10 +804,10 @@ PLANTED = (
     Toy(changed("StaleVocabularyForCausalLM", SIZED, after=loss_of_size), "resized_embeddings"),
     Toy(subclass("SavesHalfForCausalLM", Llama, save_pretrained=saves_half), "round_trip"),
     Toy(
-        subclass("GeneratesUnmaskedForConditionalGeneration", T5, **prompted_without_mask(T5)),
+        subclass("GeneratesUnmaskedForConditionalGeneration", T5, **prompted_without(T5)),
         "generation_is_forward",
     ),
-    Toy(subclass("PromptsUnmaskedForCausalLM", Llama, **prompted_without_mask(Llama)), "generation_padded"),
+    Toy(subclass("PromptsUnmaskedForCausalLM", Llama, **prompted_without(Llama)), "generation_padded"),
     Toy(changed("ChangesConfigForMaskedLM", ModernBert, changes_config), "stateless"),
     Toy(made("SwallowsForCausalLM", Llama, wide, config_class=Swallowing), "config_fields", {"extra_width": 12}),
     Toy(subclass("SaysThatItIsTiedForCausalLM", Llama, _tied_weights_keys={}), "ties", {"tie_word_embeddings": True}),
@@ -738,6 +848,53 @@ PLANTED = (
         {"num_labels": 1},
         "(B, B)",
     ),
+    Toy(
+        changed("BroadcastsOneForSequenceClassification", BERT, after=with_loss(broadcast_alone)),
+        "problem_types",
+        says="num_labels=1",
+    ),
+    Toy(changed("InfiniteForCausalLM", EAGER, infinite), "padding_left", says="of -inf alone"),
+    Toy(
+        changed("OverwritesForConditionalGeneration", T5, ignored_become_padding),
+        "leaves_inputs",
+        says="With labels alone",
+    ),
+    Toy(sharing("SharesADefaultForMaskedLM", ModernBert), "repeats", says="the default of seen"),
+    Toy(
+        hooked("CountsInHalfForMaskedLM", ModernBert, plus_parity),
+        "bfloat16",
+        {"max_position_embeddings": 512},
+        "to a long text",
+    ),
+    Toy(made("EncodesCausallyForConditionalGeneration", T5, encode_causally), "sees_both_sides"),
+    Toy(
+        changed("MixesStatesForConditionalGeneration", T5, after=states_of_the_decoder),
+        "hidden_states",
+        says="encoder_hidden_states[-1]",
+    ),
+    Toy(changed("HardLabelsForSequenceClassification", BERT, after=with_loss(of_hard_labels)), "problem_types"),
+    Toy(subclass("SharesForCausalLM", Llama, config_class=Sharing), "config_fields", says="share one widths"),
+    Toy(subclass("NamesNoBaseForMaskedLM", ModernBert, base_model_prefix="encoder"), "base_weights"),
+    Toy(
+        changed("ChecksACacheForCausalLM", Llama, counts_by_two),
+        "gradient_checkpointing",
+        says="and a cache",
+    ),
+    Toy(
+        subclass("PromptsByIdsForCausalLM", Llama, **prompted_without(Llama, "inputs_embeds")), "generation", says="em"
+    ),
+    Toy(changed("NeedsNamesForConditionalGeneration", T5, needs_names), "encoder_outputs", says="as a tuple"),
+    Toy(
+        changed("LabelsFirstForConditionalGeneration", T5, labels_before_embeddings),
+        "embeddings_as_inputs",
+        says="With labels, decoder_",
+    ),
+    Toy(
+        subclass("ResizedUntiedForCausalLM", Llama, resize_token_embeddings=resized_untied),
+        "resized_embeddings",
+        {"tie_word_embeddings": True},
+        "tied",
+    ),
 )
 
 
@@ -750,6 +907,10 @@ def weighted(logits: Tensor, labels: Tensor) -> Tensor:
     return F.cross_entropy(logits, labels, weight=torch.linspace(0.5, 2, logits.shape[-1]))
 
 
+def dropped_in_training(module: Any, output: Tensor) -> Tensor:
+    return F.dropout(output, 0.3, module.training)
+
+
 def balanced(self: Any, outputs: Any, kwargs: dict[str, Any]) -> Any:
     """A term that does not know the labels, such as that of a router."""
     if kwargs.get("labels") is not None:
@@ -760,6 +921,8 @@ def balanced(self: Any, outputs: Any, kwargs: dict[str, Any]) -> Any:
 MEANT = (
     Toy(changed("ClassWeightsForSequenceClassification", BERT, after=with_loss(weighted)), ""),
     Toy(changed("BalancesForCausalLM", Llama, after=balanced), ""),
+    Toy(changed("RefusesStaticForCausalLM", Llama, refuses_static_caches, _can_compile_fullgraph=False), ""),
+    Toy(hooked("DropsByFunctionForMaskedLM", ModernBert, dropped_in_training), ""),
 )
 # A class of another name than those of the library is unknown to Trainer, until it is added here.
 MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.update(

@@ -65,8 +65,10 @@ def test_each_trap_by_its_own_check(toy: Toy) -> None:
 
 
 @pytest.mark.parametrize("toy", MEANT, ids=lambda toy: toy.name)
-def test_a_loss_with_weights_or_a_term_more_is_no_fault(toy: Toy) -> None:
-    only = ["loss", "problem_types", "accumulation", "padding_as_label", "right_gradients"]
+def test_what_is_meant_so_is_no_fault(toy: Toy) -> None:
+    """Weights of classes and a term more of the loss, rates of dropout under any name, and no static cache."""
+    only = ["loss", "problem_types", "accumulation", "padding_as_label", "right_gradients", "training_mode"]
+    only += ["gradient_checkpointing", "generation"]
     diagnosis = doctor.check(toy.model_class, toy.config(), only=only)
     assert diagnosis.is_sound, str(diagnosis)
     assert diagnosis["loss"].verdict is Verdict.HOLDS
