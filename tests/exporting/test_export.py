@@ -10,10 +10,6 @@ import export as program
 import pytest
 import torch
 import writers
-<<<<<<< HEAD
-from conftest import refused
-=======
->>>>>>> tests
 from demos import SAVE, save_encoder
 from model_cases import (
     CASES,
@@ -29,7 +25,7 @@ from model_cases import (
     assert_close,
     draw_ids,
 )
-from shared import redraw, refused
+from shared import refused
 from torch import Tensor
 from transformers import AutoTokenizer, DynamicCache, pipeline
 from transformers.modeling_outputs import BaseModelOutput
