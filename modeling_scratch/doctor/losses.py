@@ -71,7 +71,7 @@ def ways(subject: Subject) -> dict[str, Batch]:
     found = {"": batch}
     if subject.reads("inputs_embeds"):
         found["With inputs_embeds: "] = embedded(subject, batch)
-    if subject.is_seq2seq:
+    if subject.is_seq2seq and "labels" in batch:
         found["With labels alone: "] = {name: value for name, value in batch.items() if name != "decoder_input_ids"}
     return found
 

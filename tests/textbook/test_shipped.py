@@ -16,6 +16,10 @@ FOLDER = shipped.FOLDER
 README = (FOLDER / "README.md").read_text(encoding="utf-8")
 
 
+# Documented in PyTorch's notes, "Extending PyTorch", by this name.
+DOCUMENTED = {"torch.utils._python_dispatch.TorchDispatchMode"}
+
+
 def all_files() -> dict[str, str]:
     return {str(path.relative_to(FOLDER)): shipped.read(path) for path in sorted(FOLDER.rglob("*.py"))}
 
@@ -42,7 +46,7 @@ def private_names_of_torch(source: str) -> set[str]:
 
 def test_private_names_of_torch_stay_in_the_engine_with_their_reason() -> None:
     for file, source in all_files().items():
-        if private_names_of_torch(source):
+        if private_names_of_torch(source) - DOCUMENTED:
             assert Path(file).parts[0] == "fast", file
             assert re.search(r"private name|no public|not public", source), f"{file}: say why, beside the name"
 
