@@ -96,19 +96,9 @@ def _presence() -> Binarizer:
     return Binarizer()
 
 
-class Logistic(LogisticRegression):
-    """A logistic regression, by L-BFGS for two classes, and by Newton's method for more.
-
-    With more classes, the vectors that L-BFGS keeps cost more than the texts.
-    """
-
-    def fit(self, features: csr_matrix, labels: np.ndarray, sample_weight: Any = None) -> "Logistic":
-        self.solver = "lbfgs" if len(np.unique(labels)) == 2 else "newton-cg"
-        return super().fit(features, labels, sample_weight)
-
-
-def _logistic_regression(class_weight: str | None = None) -> Logistic:
-    return Logistic(class_weight=class_weight, tol=1e-5, max_iter=1_000)
+def _logistic_regression(class_weight: str | None = None) -> LogisticRegression:
+    # With many classes and n-grams, the vectors that L-BFGS keeps cost more than the texts. With two, both take as long.
+    return LogisticRegression(class_weight=class_weight, solver="newton-cg", tol=1e-5)
 
 
 def _of_log_count_ratios(class_weight: str | None) -> OneVsRestClassifier:
