@@ -97,7 +97,7 @@ def _presence() -> Binarizer:
 
 
 def _logistic_regression(class_weight: str | None = None) -> LogisticRegression:
-    # With many classes and n-grams, the vectors that L-BFGS keeps cost more than the texts. With two, both take as long.
+    # With many classes and n-grams, the vectors that L-BFGS keeps cost more than the texts. With two, it is no faster.
     return LogisticRegression(class_weight=class_weight, solver="newton-cg", tol=1e-5)
 
 
