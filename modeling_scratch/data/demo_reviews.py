@@ -25,7 +25,7 @@ Review = tuple[str, int]
 
 LABEL_NAMES = ("NEGATIVE", "POSITIVE")
 MOST_WORDS = 40
-TRAIN_SIZE = 40_000
+TRAIN_SIZE = 60_000
 
 
 def read_patterns(path: Path) -> dict[str, list[str]]:
@@ -39,11 +39,11 @@ def read_patterns(path: Path) -> dict[str, list[str]]:
 
 
 def read_pairs(path: Path) -> dict[str, list[tuple[str, str]]]:
-    """Read the opinion words: lines such as `adj bad/good`, with _ for a blank within a word."""
+    """Read the opinion words: lines such as `adj bad/good`, with _ for a blank within a word, also around its own /."""
     pairs: dict[str, list[tuple[str, str]]] = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         kind, pair = line.split()
-        negative, positive = pair.replace("_", " ").split("/")
+        negative, positive = (word.replace("_", " ") for word in re.split("(?<!_)/", pair))
         pairs.setdefault(kind, []).append((negative, positive))
     return pairs
 
@@ -62,7 +62,7 @@ SMALLEST_DIVIDED = 30
 
 # The commonest words of a kind fill this share of its slots. The structure is learned from them, and the rarer words
 # from the structure: where all words are equally rare, training stays at chance for long.
-COMMON_SHARE = 0.7
+COMMON_SHARE = 0.6
 DRAFTS, CANDIDATES = 4, 8  # to choose from, for balance
 
 

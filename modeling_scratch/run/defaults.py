@@ -78,7 +78,7 @@ CHECKPOINT: Values = {
 DEMO: Values = {
     "model": {**CHECKPOINT["model"], "preset": "demo"},
     "training": {
-        "learning_rate": 2e-3, "num_train_epochs": 9.0, "per_device_train_batch_size": 64, "ema_decay": 0.0,
+        "learning_rate": 2e-3, "num_train_epochs": 8.0, "per_device_train_batch_size": 64, "ema_decay": 0.0,
         "texts_in_card": True,
     },
 }  # fmt: skip
