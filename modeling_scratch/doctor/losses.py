@@ -198,20 +198,38 @@ def check_training(subject: Subject, model: PreTrainedModel, when: str) -> None:
     states = {when: {"use_cache": False}, f"{when} and a cache": {"use_cache": True}}
     for state, options in states.items() if subject.reads("use_cache") else [(when, {})]:
         with tried(state), ExpectedDraws():
-            found = gradients(model.train(), loss_of(model, batch, **options))
+            found = gradients(without_dropout(model), loss_of(model, batch, **options))
         require_same_gradients(found, wanted, state)
 
 
 class ExpectedDraws(TorchDispatchMode):
-    """Meanwhile each random number is its expected value, with which dropout of any rate changes nothing."""
+    """Meanwhile each random number is its expected value, with which dropout under any name changes nothing."""
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         drawn, name = function(*args, **(kwargs or {})), function.overloadpacket.__name__
+        given = args[1] if len(args) > 1 else None
+        if name == "bernoulli":  # of a tensor of probabilities
+            return drawn.copy_(args[0] if given is None else torch.full_like(drawn, given))
         if name == "bernoulli_":
-            return drawn.fill_(args[1] if len(args) > 1 else 0.5)
+            return drawn.copy_(given) if isinstance(given, Tensor) else drawn.fill_(0.5 if given is None else given)
         if name == "uniform_":
             return drawn.fill_(sum(args[1:3]) / 2 if len(args) > 2 else 0.5)
+        if name in ("normal_", "randn", "randn_like"):
+            return drawn.fill_(given if isinstance(given, float) else 0.0)
         return drawn.fill_(0.5) if name in ("rand", "rand_like") else drawn
+
+
+def without_dropout(model: PreTrainedModel) -> PreTrainedModel:
+    """Turn on training mode, with rates of dropout that are 0 where their names tell. `ExpectedDraws` are for others.
+
+    Stochastic depth, floor(1 - rate + a random number) / (1 - rate), has no expected value at that of the number.
+    """
+    for part in (*model.train().modules(), model.config):
+        for name, value in vars(part).items():
+            is_rate = "drop" in name or "jitter" in name or (name == "p" and isinstance(part, torch.nn.Dropout))
+            if is_rate and isinstance(value, float):
+                setattr(part, name, 0.0)
+    return model
 
 
 @check("Name the other outputs in config.keys_to_ignore_at_inference.", LOSS, link="8476")

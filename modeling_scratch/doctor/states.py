@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from .findings import check, listed, only_if, require
-from .losses import ExpectedDraws, check_training, gradients, labelled, require_same_gradients, ways
+from .losses import ExpectedDraws, check_training, gradients, labelled, require_same_gradients, ways, without_dropout
 from .references import loss_of
 from .subject import BASE, LOSS, Subject, distance, encoded, redraw, require_close, run, values
 
@@ -62,7 +62,7 @@ def training_mode(subject: Subject) -> None:
     """Without dropout, training computes what evaluation does."""
     model, batch = copy.deepcopy(subject.redrawn), subject.padded_batch()
     with ExpectedDraws():
-        found, wanted = values(run(model.train(), batch)), subject.answers(batch)
+        found, wanted = values(run(without_dropout(model), batch)), subject.answers(batch)
     real = subject.real(batch)
     require_close(found[real], wanted[real], "In training mode without dropout, the answers differ by {}.", 1e-3)
     if subject.head != BASE:

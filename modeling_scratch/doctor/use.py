@@ -30,7 +30,8 @@ def generation(subject: Subject) -> None:
     if subject.model._can_compile_fullgraph:
         ways["With a static cache"] = {"cache_implementation": "static"}
     model: Any = subject.model
-    if "inputs_embeds" in inspect.signature(model.prepare_inputs_for_generation).parameters:
+    prepares = inspect.signature(model.prepare_inputs_for_generation).parameters
+    if subject.reads("inputs_embeds") and "inputs_embeds" in prepares:
         ways["From inputs_embeds"] = embedded(subject, _prompts(subject, None)) | {"use_cache": True, "input_ids": None}
     for way, options in ways.items():
         with tried(f"{way}, greedy search"):

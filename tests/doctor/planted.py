@@ -911,6 +911,28 @@ def dropped_in_training(module: Any, output: Tensor) -> Tensor:
     return F.dropout(output, 0.3, module.training)
 
 
+class DropPath(torch.nn.Module):
+    """Stochastic depth, as the library's models of images have it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.drop_prob = 0.1
+
+    def forward(self, output: Tensor) -> Tensor:
+        if not self.training or self.drop_prob == 0.0:
+            return output
+        kept = 1 - self.drop_prob
+        return output / kept * (kept + torch.rand(len(output), 1, 1)).floor()
+
+
+def start_drop_path(module: Any, config: Any) -> None:
+    module.drop_path = DropPath()
+
+
+def path_dropped(module: Any, output: Tensor) -> Tensor:
+    return module.drop_path(output)
+
+
 def balanced(self: Any, outputs: Any, kwargs: dict[str, Any]) -> Any:
     """A term that does not know the labels, such as that of a router."""
     if kwargs.get("labels") is not None:
@@ -923,6 +945,7 @@ MEANT = (
     Toy(changed("BalancesForCausalLM", Llama, after=balanced), ""),
     Toy(changed("RefusesStaticForCausalLM", Llama, refuses_static_caches, _can_compile_fullgraph=False), ""),
     Toy(hooked("DropsByFunctionForMaskedLM", ModernBert, dropped_in_training), ""),
+    Toy(hooked("DropsPathsForMaskedLM", ModernBert, path_dropped, start_drop_path), ""),
 )
 # A class of another name than those of the library is unknown to Trainer, until it is added here.
 MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.update(
