@@ -302,11 +302,16 @@ def _train_one(
 
 
 def _sampled(texts: Sequence[str], labels: np.ndarray, logits: int, seed: int) -> tuple[Sequence[str], np.ndarray]:
-    """Return the texts to fit, with their labels: a random part of them where all would take too long."""
+    """Return the texts to fit, with their labels: a random part, with all classes, where all would take too long."""
     share = MOST_CHARACTERS / max(1, logits * sum(map(len, texts)))
     if share >= 1:
         return texts, labels
-    rows = np.sort(np.random.default_rng(seed).permutation(len(texts))[: int(share * len(texts))])
+    rows, place = np.random.default_rng(seed).permutation(len(texts)), np.zeros(len(texts))
+    if labels.ndim == 1 and logits > 1:  # of classes: the first two texts of each one, and then the others
+        order = rows[np.argsort(labels[rows], kind="stable")]
+        is_first = np.diff(labels[order], prepend=-1) != 0
+        place[order] = ~(is_first | np.roll(is_first, 1))
+    rows = np.sort(rows[np.argsort(place[rows], kind="stable")][: max(int(share * len(texts)), 2 * logits)])
     return [texts[row] for row in rows], labels[rows]
 
 

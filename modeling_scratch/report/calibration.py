@@ -16,6 +16,7 @@ from ..utils.markdown import percent, table
 
 LOWEST, HIGHEST = 0.05, 20.0  # temperatures
 LEAST_ROWS = 100  # fewer validation texts do not determine a temperature
+LEAST_WRONG = 5  # nor do fewer wrong answers: T follows each of them, and of none it would be 0
 BINS = 15
 OVERFLOW = 1e30  # in place of infinite logits, in scores
 THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
@@ -88,8 +89,8 @@ def calibration_of(logits: np.ndarray, labels: np.ndarray) -> Calibration:
         obstacle = "some logits of the validation split are not finite"
     elif len(np.unique(labels)) < 2:
         obstacle = "all texts of the validation split are of one class"
-    elif np.all(np.argmax(logits, -1) == labels):  # the best T would be 0
-        obstacle = "the answers to all texts of the validation split are right"
+    elif (wrong := int(np.sum(np.argmax(logits, -1) != labels))) < LEAST_WRONG:
+        obstacle = f"{wrong} answers to the validation split are wrong, fewer than {LEAST_WRONG}"
     return Calibration(1.0 if obstacle else fit_temperature(logits, labels), len(labels), obstacle)
 
 

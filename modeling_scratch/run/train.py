@@ -162,7 +162,7 @@ def finish(task: Task, training: Training, trainer: RunTrainer) -> None:
         trainer.compute_metrics = task.metrics(training, split)
         predicted = predict_split(trainer, training.encoded[split].rows, split)
     if run.is_main:
-        with told("writing the report: baselines, intervals and plots"):
+        with told("writing the report"):
             report = task.report(training, trainer, split, predicted)
             write_report(trainer, report, report.curve or task.curve)
         print(f"\n{unescape(report.text)}", unescape(report.quoting), sep="\n")

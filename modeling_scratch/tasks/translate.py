@@ -32,8 +32,9 @@ def choose_weights(trainer: Any, translator: Translator, data: TranslationData) 
 
     arguments, model = trainer.args, translator.model
     best = trainer.state.best_model_checkpoint
-    score = str(arguments.metric_for_best_model).removeprefix("eval_").replace("bleu", "BLEU")
-    name = f"{Path(best).name}, the best by greedy validation {score}" if best else "last weights"
+    metric = str(arguments.metric_for_best_model).removeprefix("eval_")
+    score = {"bleu": "BLEU of greedy search", "chrf": "chrF of greedy search"}.get(metric, metric)
+    name = f"{Path(best).name}, the best by validation {score}" if best else "last weights"
     checkpoints = last_checkpoints(Path(arguments.output_dir or ""), getattr(arguments, "average_checkpoints", 1))
     if len(checkpoints) < 2:
         return name
@@ -45,8 +46,12 @@ def choose_weights(trainer: Any, translator: Translator, data: TranslationData) 
     for candidate, weights in candidates.items():
         load_weights(model, weights)
         translations = [translation.text for translation in translator.translate(data.sources("validation"))]
-        scores[candidate] = score_translations(translations, data.targets("validation"), data.are_tokens)[0].value
-        print(f"validation BLEU {scores[candidate]:.2f}, beam {translator.generation['num_beams']}: {candidate}")
+        bleu, chrf = score_translations(translations, data.targets("validation"), data.are_tokens)
+        chosen_by = chrf if metric == "chrf" else bleu
+        scores[candidate] = chosen_by.value
+        print(
+            f"validation {chosen_by.name} {chosen_by.value:.2f}, beam {translator.generation['num_beams']}: {candidate}"
+        )
     chosen = max(scores, key=scores.__getitem__)
     load_weights(model, candidates[chosen])
     return chosen
