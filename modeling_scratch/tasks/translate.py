@@ -46,8 +46,8 @@ def choose_weights(trainer: Any, translator: Translator, data: TranslationData) 
     for candidate, weights in candidates.items():
         load_weights(model, weights)
         translations = [translation.text for translation in translator.translate(data.sources("validation"))]
-        bleu, chrf = score_translations(translations, data.targets("validation"), data.are_tokens)
-        chosen_by = chrf if metric == "chrf" else bleu
+        bleu, *others = score_translations(translations, data.targets("validation"), data.are_tokens)
+        chosen_by = next((other for other in others if other.name.lower() == metric), bleu)
         scores[candidate] = chosen_by.value
         print(
             f"validation {chosen_by.name} {chosen_by.value:.2f}, beam {translator.generation['num_beams']}: {candidate}"
