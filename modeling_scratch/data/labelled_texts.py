@@ -254,7 +254,8 @@ class _Reader:
     ) -> tuple[dict[str, list[Example]], dict[Label, str]]:
         """Return the examples of each split that has labels, and the name of each class; none for numbers."""
         splits = {"train": self.examples("train", sources["train"], train)}
-        names = self.names(splits["train"], self.map.applied(sources["train"].class_names(self.columns[-1])))
+        declared = sources["train"].class_names(self.columns[-1]) or self.label_type.declared()
+        names = self.names(splits["train"], self.map.applied(declared))
         for split in SPLITS[1:]:
             if split in sources and (rows := self.evaluation(split, sources[split], names)):
                 splits[split] = rows
@@ -327,7 +328,7 @@ class _Reader:
             f"{', '.join(map(repr, names))}; {advice}, or add train rows with this label"
         )
 
-    def names(self, train: Sequence[Example], declared: Sequence[str] | None) -> dict[Label, str]:
+    def names(self, train: Sequence[Example], declared: Sequence[Label]) -> dict[Label, str]:
         """Return the name of each class, in the order of the class ids; none for numbers."""
         given = self.arguments.class_names
         if isinstance(self.label_type, Number):
@@ -339,7 +340,7 @@ class _Reader:
             )
         names = name_classes(labels, given, declared)
         if not isinstance(self.label_type, OneClass):
-            return names if given or declared else {label: str(label) for label in names}
+            return names if given else {label: str(label) for label in names}
         if list(names) == [0, 1] and not given:
             named = " and ".join(SENTIMENT_NAMES)
             self.notes.append(f"labels 0 and 1 are named {named}; set --class_names to change this")
