@@ -21,6 +21,10 @@ SEPARATOR_LINE = re.compile(r"\ufeff?\"?sep=(.)\"?\s*")  # of Excel, above the h
 
 
 def parsed(lines: Iterable[str], delimiter: str, style: Style = STYLES[0]) -> Any:
+    if style == STYLES[-1]:  # whose field \N is a gap, as MySQL writes it
+        no_end = rf"[^{re.escape(delimiter)}\r\n]"
+        gap = re.compile(rf"(?<!{no_end})\\N(?!{no_end})")
+        lines = (gap.sub("", line) for line in lines)
     csv.field_size_limit(MAX_FIELD_CHARACTERS)
     return csv.reader(lines, delimiter=delimiter, strict=True, **style)
 

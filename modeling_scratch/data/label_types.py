@@ -29,6 +29,7 @@ SHOWN_CLASSES = 10
 COMMON_SET = 10  # rows with the same set of labels that are a stratum of their own
 QUANTILES = 10  # strata of a number
 LIST = re.compile(r"\[.*\]", re.DOTALL)
+SEVERAL = re.compile(r""",|[\[\s]['"]|\[\s*\]|[0-9.]\s+[0-9]""")  # what a list has, and a name in brackets has not
 ITEM = re.compile(r"'([^']*)'|\"([^\"]*)\"|([^\s,\[\]]+)")
 ON, OFF = (1, "1", "1.0"), (0, "0", "0.0")  # True is 1
 DECIMAL_COMMA = re.compile(r"([+-]?[0-9]+),([0-9]{1,2}|[0-9]{4,})")  # three digits could follow thousands
@@ -69,6 +70,10 @@ class LabelType(ABC):
     def array(self, column: Sequence[Any]) -> np.ndarray:
         """Return the stored labels as an array: (N,) of class indices or numbers, or (N, C) of 0.0 and 1.0."""
         return np.asarray(column, dtype=self.dtype)
+
+    def declared(self) -> Sequence[Label]:
+        """Return the classes in their order, where a label tells those that it has not."""
+        return ()
 
     @abstractmethod
     def parse(self, value: object, where: str) -> Any:
@@ -119,20 +124,26 @@ class OneClass(LabelType):
 class ClassSet(LabelType):
     """Each text has any number of classes, none included. They are stored as C floats, 1 for a class that it has.
 
-    separator: that of the classes in a cell of text; None: cells are lists. is_multi_hot: of 0 and 1 for each class.
+    separator: that of the classes in a cell of text; None: cells are lists. length: of lists of 0 and 1, one for each
+    class; 0: lists have the classes themselves.
     """
 
     separator: str | None = None
-    is_multi_hot: bool = False
+    length: int = 0
     problem_type: ClassVar[ProblemType] = "multi_label_classification"
     dtype: ClassVar[str] = "float32"
+
+    def declared(self) -> Sequence[Label]:
+        return range(self.length)
 
     def parse(self, value: object, where: str) -> Any:
         """Return the classes, each once. An empty list or cell has no class; a null or a gap is a missing label."""
         if isinstance(value, str) and self.separator:
             value = [part.strip() for part in value.split(self.separator) if not is_missing(part)]
         value = _listed(value)
-        if self.is_multi_hot and isinstance(value, list | tuple):
+        if self.length and isinstance(value, list | tuple):
+            if len(value) != self.length or not _is_multi_hot(value):
+                raise DataError(f"{where}: {value!r:.40} is not a list of {self.length} times 0 or 1; correct it")
             return tuple(number for number, has in enumerate(value) if has in ON)
         if not isinstance(value, list | tuple):
             if is_missing(value):
@@ -246,7 +257,7 @@ def choose_label_type(
         has_fractions and (problem_type is not None or of_sheet)
     )
     one_class = OneClass(keeps_text=are_texts and bool(texts))
-    sets = ClassSet(separator, is_multi_hot=not separator and _are_multi_hot(present))
+    sets = ClassSet(separator, 0 if separator else _multi_hot_length(present))
     if problem_type is not None:
         types: dict[str, LabelType] = {each.problem_type: each for each in (one_class, sets, Number())}
         return types[problem_type]
@@ -269,9 +280,11 @@ def _why_sets(cells: Sequence[object], sets: ClassSet) -> str:
     """Return why cells are sets of classes, or nothing if they are not."""
     if sets.separator:
         return f"--label_separator {sets.separator!r} is given"
-    if sets.is_multi_hot:
+    if sets.length:
         return "the labels are lists of 0 and 1, for each class whether a text has it"
-    are_lists = any(isinstance(cell, list | tuple) for cell in cells) or (cells and all(map(_spells_list, cells)))
+    are_lists = any(isinstance(cell, list | tuple) for cell in cells) or (
+        all(map(_spells_list, cells)) and any(SEVERAL.search(str(cell)) for cell in cells)
+    )
     return "the labels are lists" if are_lists else ""
 
 
@@ -288,15 +301,14 @@ def _listed(cell: Any) -> Any:
     return ["".join(item) for item in ITEM.findall(cell.strip()[1:-1])]
 
 
-def _are_multi_hot(cells: Sequence[object]) -> bool:
-    """Return whether the cells are lists of equally many 0 and 1, at least two."""
-    first = _listed(cells[0]) if cells else None
-    is_list = isinstance(first, list | tuple) and len(first) > 1
-    lists = map(_listed, cells) if is_list else ()
-    return is_list and all(
-        isinstance(each, list | tuple) and len(each) == len(first) and all(item in ON or item in OFF for item in each)
-        for each in lists
-    )
+def _multi_hot_length(cells: Sequence[object]) -> int:
+    """Return the length of the cells if they are lists of equally many 0 and 1, at least two; 0 otherwise."""
+    lengths = {len(items) if _is_multi_hot(items) else 0 for items in map(_listed, cells)}
+    return max(lengths) if len(lengths) == 1 and lengths != {1} else 0
+
+
+def _is_multi_hot(items: Any) -> bool:
+    return isinstance(items, list | tuple) and all(item in ON or item in OFF for item in items)
 
 
 def _decimal_commas(cells: Sequence[object]) -> str:
@@ -325,7 +337,7 @@ def check_numbers(numbers: Sequence[float], names: Sequence[str] | None) -> None
 
 
 def name_classes(
-    labels: Collection[Label], given: Sequence[str] | None = None, declared: Sequence[str] | None = None
+    labels: Collection[Label], given: Sequence[str] | None = None, declared: Sequence[Label] = ()
 ) -> dict[Label, str]:
     """Return the name of each class, in the order of the class ids: from `given`, or else the class itself.
 
@@ -346,7 +358,7 @@ def name_classes(
             "choose the label column with --label_column. A class needs several rows, and a classifier at most "
             f"{MAX_CLASSES:,} classes: join them by --label_map, or leave some out by --drop_labels"
         )
-    order: list[Label] = [*declared] if declared else sorted(distinct, key=_numbers_first)
+    order = [*declared] or sorted(distinct, key=_numbers_first)
     if given is None:
         return dict(zip(order, SENTIMENT_NAMES if order == [0, 1] else map(str, order)))
     label_of = {label_key(str(label)): label for label in order}

@@ -42,11 +42,11 @@ from .labels import (
     type_warnings,
 )
 from .splits import SPLITS, DataArguments, FileSource, PartSource, Source, open_splits, split_named
-from .tables import Values
+from .tables import Row
 from .text_pairs import TEXT_FIELDS, column_names, parts_of, text_lists, texts_of
 
 ONE_CLASS = OneClass()
-SPLIT_COLUMNS = ("split", "set", "subset", "partition")  # in which a name of no split is told
+SPLIT_COLUMNS = ("split", "set", "subset", "partition", "fold")  # others that name splits are features
 MOST_PROPOSED = 20  # unknown labels for which an error proposes others
 HIDDEN_LABEL = (-1,)  # the value of a withheld label in `datasets.ClassLabel`, as in GLUE's test splits
 
@@ -57,8 +57,8 @@ class ReviewData:
 
     places: the file and the row of each text of a split, if it was read from files. conflicts: of each text that occurs
     with different labels, the place of each label. proposed: labels and those that they probably stand for.
-    text_columns: where the texts were read from. held_out: the texts of validation and test, those beyond
-    --max_eval_samples, too.
+    text_columns: where the texts were read from. sources: the rows of each split, those that are left out, too.
+    held_out: the texts of validation and test, those beyond --max_eval_samples, too.
     """
 
     splits: datasets.DatasetDict
@@ -70,6 +70,7 @@ class ReviewData:
     conflicts: Sequence[Mapping[Any, str]] = ()
     proposed: Mapping[Label, Label] = field(default_factory=dict)
     text_columns: Sequence[str] = ()
+    sources: Mapping[str, Source | PartSource] = field(default_factory=dict)
     held_out: Sequence[str] = ()
 
     @classmethod
@@ -181,7 +182,7 @@ def load_splits(arguments: DataArguments) -> ReviewData:
     data = ReviewData.from_pairs(pairs, label_names, notes, warnings, label_type)
     places = {split: [row.where for row in rows] for split, rows in splits.items()}
     data = replace(data, places=places, conflicts=conflicts, proposed=proposed)
-    return replace(data, text_columns=columns[:-1], held_out=held_out)
+    return replace(data, text_columns=columns[:-1], sources=sources, held_out=held_out)
 
 
 def examples_in(source: Source | PartSource, columns: Sequence[str]) -> Iterator[Example]:
@@ -193,7 +194,7 @@ def examples_in(source: Source | PartSource, columns: Sequence[str]) -> Iterator
 
 def _opened(arguments: DataArguments) -> tuple[Mapping[str, Source | PartSource], tuple[str, ...], list[str]]:
     """Return the source of each split, the columns of texts and labels, and notes on both."""
-    opened, notes = open_splits(arguments)
+    opened, notes = (arguments.tables, []) if arguments.tables else open_splits(arguments)
     sources: dict[str, Source | PartSource] = {**opened}
     train = opened["train"]
     try:
@@ -208,23 +209,28 @@ def _opened(arguments: DataArguments) -> tuple[Mapping[str, Source | PartSource]
             form = replace(arguments.form, no_header=True)
             files = [(split, source.paths) for split, source in opened.items() if isinstance(source, FileSource)]
             sources = {split: FileSource(paths, form) for split, paths in files}
-    if len(sources) == 1 and (column := _split_column(sample, columns, notes)):
-        parts = {split: PartSource(train, column, split) for split in SPLITS}
-        sources = {split: part for split, part in parts.items() if next(part.rows([]), None)}
-        notes.append(f"column {column!r} divides the rows into {', '.join(sources)}; rename it if it should not")
+    if len(sources) == 1:
+        others = [name for name in sample[0] if name.lower() in SPLIT_COLUMNS and name not in columns]
+        sources.update(_parts(train, others, notes))
     return sources, columns, [*notes, _columns_note(columns)]
 
 
-def _split_column(sample: Sequence[Values], columns: Sequence[str], notes: list[str]) -> str | None:
-    """Return the column other than the text and the label that has the name of a split in each row of a sample."""
-    for name in sample[0]:
-        others = [values.get(name) for values in sample if split_named(values.get(name)) is None]
-        splits = {split_named(values.get(name)) for values in sample} - {None}
-        if others and "train" in splits and name.lower() in SPLIT_COLUMNS:
-            notes.append(f"column {name!r} divides no rows, as {others[0]!r} is not the name of a split")
-        if not others and "train" in splits and len(splits) > 1 and name not in columns:
-            return name
-    return None
+def _parts(table: Source, columns: Sequence[str], notes: list[str]) -> dict[str, PartSource]:
+    """Return the splits into which one of the columns divides a table: by all of its rows, train and another one."""
+    for column in columns:
+        first: dict[str | None, Row] = {}  # of each split, and of cells that name none
+        for row in table.rows():  # of JSON, some may lack the column
+            first.setdefault(split_named(row.values.get(column)), row)
+        if "train" in first and (other := first.pop(None, None)):
+            cell = other.values.get(column)
+            what = "is empty" if is_missing(cell) else f"has {cell!r}, which is not the name of a split"
+            advice = "correct it, or rename the column if it should not divide the rows"
+            notes.append(f"column {column!r} divides no rows, as {other.where} {what}; {advice}")
+        elif "train" in first and len(first) > 1:
+            parts = {split: PartSource(table, column, split) for split in SPLITS if split in first}
+            notes.append(f"column {column!r} divides the rows into {', '.join(parts)}; rename it if it should not")
+            return parts
+    return {}
 
 
 def _columns_note(columns: Sequence[str]) -> str:
@@ -254,7 +260,8 @@ class _Reader:
     ) -> tuple[dict[str, list[Example]], dict[Label, str]]:
         """Return the examples of each split that has labels, and the name of each class; none for numbers."""
         splits = {"train": self.examples("train", sources["train"], train)}
-        names = self.names(splits["train"], self.map.applied(sources["train"].class_names(self.columns[-1])))
+        declared = sources["train"].class_names(self.columns[-1]) or self.label_type.declared()
+        names = self.names(splits["train"], self.map.applied(declared))
         for split in SPLITS[1:]:
             if split in sources and (rows := self.evaluation(split, sources[split], names)):
                 splits[split] = rows
@@ -327,7 +334,7 @@ class _Reader:
             f"{', '.join(map(repr, names))}; {advice}, or add train rows with this label"
         )
 
-    def names(self, train: Sequence[Example], declared: Sequence[str] | None) -> dict[Label, str]:
+    def names(self, train: Sequence[Example], declared: Sequence[Label]) -> dict[Label, str]:
         """Return the name of each class, in the order of the class ids; none for numbers."""
         given = self.arguments.class_names
         if isinstance(self.label_type, Number):
@@ -339,7 +346,7 @@ class _Reader:
             )
         names = name_classes(labels, given, declared)
         if not isinstance(self.label_type, OneClass):
-            return names if given or declared else {label: str(label) for label in names}
+            return names if given else {label: str(label) for label in names}
         if list(names) == [0, 1] and not given:
             named = " and ".join(SENTIMENT_NAMES)
             self.notes.append(f"labels 0 and 1 are named {named}; set --class_names to change this")

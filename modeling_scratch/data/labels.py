@@ -110,12 +110,10 @@ class LabelMap:
         target = self.targets.get(label_key(label), label)
         return label_key(label) in self.dropped or label_key(target) in self.dropped
 
-    def applied(self, declared: Sequence[str] | None) -> list[str] | None:
-        """Return the declared class names without those that are dropped, or read as another one."""
-        if declared is None:
-            return None
+    def applied(self, declared: Sequence[Label]) -> list[Label]:
+        """Return the declared classes without those that are dropped, or read as another one."""
         kept = (name for name in declared if not self.is_dropped(name))
-        return list(dict.fromkeys(str(self.targets.get(label_key(name), name)) for name in kept))
+        return list(dict.fromkeys(self.targets.get(label_key(name), name) for name in kept))
 
     def check_used(self) -> None:
         """Raise `DataError` if `--label_map` or `--drop_labels` names a label that no split has."""

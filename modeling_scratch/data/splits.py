@@ -203,6 +203,7 @@ class DataArguments(TableArguments, SplitArguments):
     )
 
     def __post_init__(self) -> None:
+        self.tables: Mapping[str, DatasetSource] | None = None  # of a call from Python; no option names them
         self.text_column = as_recorded(self.text_column)
         if self.label_separator is not None and self.problem_type not in (None, "multi_label_classification"):
             raise DataError(f"--label_separator: {self.problem_type} has one label per text; remove one of the two")
@@ -296,7 +297,7 @@ Source = FileSource | DatasetSource
 
 @dataclass(frozen=True)
 class PartSource:
-    """The rows of a table that a column assigns to a split. names: of the splits in that column."""
+    """The rows of a table that belong to a split. column: that which has the name of a split in each row."""
 
     whole: Source
     column: str
@@ -306,13 +307,8 @@ class PartSource:
         return str(self.whole)
 
     def rows(self, columns: Sequence[str] | None = None) -> Iterator[Row]:
-        """Stream the rows. Raises `DataError` for one of no split."""
         for row in self.whole.rows(None if columns is None else [*columns, self.column]):
-            split = split_named(row.values[self.column])
-            if split is None:
-                what = f"{row.values[self.column]!r} is no split, as other rows have it ({', '.join(SPLIT_NAMES)})"
-                raise DataError(f"{row.where}, column {self.column!r}: {what}")
-            if split == self.split:
+            if split_named(row.values[self.column]) == self.split:
                 yield row
 
     def class_names(self, column: str) -> list[str] | None:
@@ -404,8 +400,6 @@ def open_splits(
 
     suffixes: of the formats. opened: the splits to return; files of others are not opened.
     """
-    if tables := getattr(arguments, "tables", None):  # of a call from Python
-        return tables, []
     if arguments.dataset_name:
         return open_hub(arguments.dataset_name, arguments.dataset_config_name, streaming)
     files, notes = arguments.files, list[str]()

@@ -15,7 +15,7 @@ from ..utils.files import check_inputs
 from .columns import normalised
 from .documents import DocumentArguments, Documents, hold_out, read_documents
 from .labelled_texts import ReviewData
-from .splits import DataArguments, FileSource, open_splits, unlabelled_files
+from .splits import DataArguments, FileSource, unlabelled_files
 from .text_pairs import column_names, parts_of
 
 HELD_OUT_FRACTION, MOST_HELD_OUT = 0.1, 200  # of the documents, for the loss of the masked tokens
@@ -44,7 +44,7 @@ def load_corpus(data: ReviewData, arguments: DataArguments, files: Sequence[str]
     sources = {"the train split": list(data.splits["train"]["text"])}
     for path in paths:
         sources[str(path)] = read_unlabelled(path, arguments)
-    evaluated = evaluation_texts(data, arguments)
+    evaluated = evaluation_texts(data)
     kept = {source: [text for text in texts if normalised(text) not in evaluated] for source, texts in sources.items()}
     notes = [
         f"pretraining on {counted(len(kept[source]), 'text')} of {source}; {len(texts) - len(kept[source]):,} were "
@@ -57,14 +57,13 @@ def load_corpus(data: ReviewData, arguments: DataArguments, files: Sequence[str]
     return Corpus(corpus, notes)
 
 
-def evaluation_texts(data: ReviewData, arguments: DataArguments) -> frozenset[str]:
+def evaluation_texts(data: ReviewData) -> frozenset[str]:
     """Return the normalised texts of validation and test: also of rows that have no label, or that are left out."""
     shown = (data.texts(split) for split in data.splits if split != "train")
     texts = chain(data.held_out, *shown)
     found = {normalised(part) for text in texts for part in parts_of(text)}
-    sources = open_splits(arguments)[0] if data.text_columns else {}
-    for split in sources.keys() - {"train"}:
-        for row in sources[split].rows():
+    for split in data.sources.keys() - {"train"}:
+        for row in data.sources[split].rows():
             cells = (row.values.get(column) for column in data.text_columns)
             found |= {normalised(str(cell)) for cell in cells if cell is not None}
     return frozenset(found)

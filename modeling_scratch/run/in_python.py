@@ -24,7 +24,7 @@ import transformers
 
 from ..data.columns import is_missing
 from ..data.containers import as_table, is_splits, texts_in
-from ..data.splits import SPLIT_NAMES, DatasetSource
+from ..data.splits import SPLIT_NAMES, DataArguments, DatasetSource
 from ..data.text_pairs import TEXT_FIELDS, of_parts, pair_columns, trained_columns
 from ..inference.answers import PLAIN, gives_numbers, ranked
 from ..inference.arguments import PredictArguments
@@ -121,7 +121,8 @@ def train_classifier(data: Any = None, output_dir: str | Path = "runs/demo", **o
         try:
             _check_options(options)
             groups = built(TASK.arguments, {"output_dir": output_dir, **options, **_source(data)})
-            groups[1].tables = None if data is None or isinstance(data, str | Path) else tables_of(data)
+            if data is not None and not isinstance(data, str | Path):
+                next(group for group in groups if isinstance(group, DataArguments)).tables = tables_of(data)
             check_reporters(groups)
             train(TASK, *groups)
         except DataError as error:

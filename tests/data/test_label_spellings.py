@@ -172,3 +172,5 @@ def test_a_label_that_means_none_is_left_out_of_sets_and_of_declared_classes(tmp
     data = load(folder, drop_labels=["none"], validation_fraction=0.2)
     assert data.label_names == ["a", "b"]
     assert sum(split.num_rows for split in data.splits.values()) == 20
+    data = load(folder, label_map=["a=0", "b=1", "none=1"], validation_fraction=0.2)
+    assert data.label_names == ["NEGATIVE", "POSITIVE"]

@@ -38,6 +38,9 @@ def file_of(folder: Path, suffix: str, labels: list) -> None:
         (".csv", ["a|b", "c"] * 6, {}, "single_label_classification"),
         (".csv", [str(labels) for labels in SETS], {}, "multi_label_classification"),  # as pandas writes lists
         (".csv", ["[0 1]", "[1. 1.]"] * 6, {}, "multi_label_classification"),
+        (".csv", ["[POS]", "[don't know]"] * 6, {}, "single_label_classification"),  # no list
+        (".csv", ["[1]", "[2 1]"] * 6, {}, "multi_label_classification"),
+        (".csv", ["[a]", "[]", "[b]"] * 4, {}, "multi_label_classification"),
     ],
 )
 def test_the_labels_tell_the_problem_type(
@@ -86,6 +89,21 @@ def test_lists_of_a_data_set_with_declared_classes_have_their_names(tmp_path: Pa
     data = load(tmp_path)
     assert data.label_names == ["joy", "fear", "awe"]
     assert data.labels("train")[:3].tolist() == [[1, 1, 0], [0, 0, 0], [0, 1, 0]]
+
+
+@pytest.mark.parametrize("names", [None, ["joy", "fear", "awe"]])
+def test_lists_of_zeros_and_ones_have_a_class_for_each(tmp_path: Path, names: list[str] | None) -> None:
+    """A class may be unused in train. Other lists are refused."""
+    file_of(tmp_path, ".jsonl", [[1, 0, 0], [0, 0, 1]] * 6)
+    write(tmp_path / "test.jsonl", {"text": ["new"], "label": [[0, 1, 0]]})
+    data = load(tmp_path, class_names=names)
+    assert data.label_names == (names or ["0", "1", "2"])
+    assert data.labels("train")[:2].tolist() == [[1, 0, 0], [0, 0, 1]]
+    assert data.labels("test").tolist() == [[0, 1, 0]]
+    for wrong in (["joy"], [1, 0], [1, 0, 2]):
+        write(tmp_path / "test.jsonl", {"text": ["new"], "label": [wrong]})
+        with fault("test.jsonl, row 1, column 'label'", f"{wrong} is not a list of 3 times 0 or 1"):
+            load(tmp_path)
 
 
 def test_numbers_stay_numbers(tmp_path: Path) -> None:

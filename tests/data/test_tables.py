@@ -104,6 +104,12 @@ def test_what_pandas_writes_is_read(tmp_path: Path, name: str, save: Callable) -
     assert rows_of(tmp_path / name) == table.to_dict("records")
 
 
+def test_a_gap_of_mysql_is_an_empty_cell(tmp_path: Path) -> None:
+    lines = ["text,label", '"a \\"quote\\", one",\\N', "\\N,b", '"C:\\\\N","\\\\N"', "plain,N"]
+    rows = rows_of(write_text(tmp_path / "a.csv", "\r\n".join([*lines, ""])))
+    assert [[*row.values()] for row in rows] == [['a "quote", one', ""], ["", "b"], ["C:\\N", "\\N"], ["plain", "N"]]
+
+
 def test_quotes_of_a_tsv_are_literal_where_they_do_not_enclose_fields(tmp_path: Path) -> None:
     """GLUE's files have unbalanced quotes, with whole rows between two of them."""
     lines = ['"He said\ta', "she said\ta", 'they said"\ta', '"all"\tb']

@@ -78,10 +78,28 @@ def test_a_column_of_splits_divides_a_table(tmp_path: Path, suffix: str) -> None
     }  # fmt: skip
     assert data.places["test"][0] == f"all{suffix}, row 37"
     assert any("column 'fold' divides the rows into train, validation, test" in note for note in data.notes)
-    path = write(tmp_path / "some.csv", {**reviews(40), "split": ["train"] * 30 + ["unlabelled"] * 10})
-    assert (
-        "column 'split' divides no rows, as 'unlabelled'" in load_splits(DataArguments(train_file=str(path))).describe()
-    )
+
+
+@pytest.mark.parametrize(
+    ("column", "cells", "told"),
+    [
+        ("split", ["train"] * 1_500 + ["test"] * 300, "divides the rows into train, test"),
+        ("split", ["train"] * 30 + ["unlabelled"], "divides no rows, as all.csv, row 31 has 'unlabelled'"),
+        ("Set", ["train"] * 1_100 + ["test", ""], "divides no rows, as all.csv, row 1102 is empty; correct it"),
+        ("vehicle", ["train", "test"] * 20, ""),
+        ("fold", ["1", "2"] * 20, ""),
+    ],
+    ids=["sorted", "other", "gap", "feature", "numbers"],
+)
+def test_a_column_divides_a_table_by_its_name_and_all_of_its_rows(
+    tmp_path: Path, column: str, cells: list[str], told: str
+) -> None:
+    path = write(tmp_path / "all.csv", {**reviews(len(cells)), column: cells})
+    data = load_splits(DataArguments(train_file=str(path)))
+    assert [note for note in data.notes if "divides" in note and f"column {column!r} {told}" not in note] == []
+    assert any("divides" in note for note in data.notes) == bool(told)
+    held_out = {row for split in ("validation", "test") for row in data.places[split]}
+    assert cells.count("test") != 300 or {f"all.csv, row {row}" for row in range(1_501, 1_801)} <= held_out
 
 
 def test_files_can_be_named_one_by_one(tmp_path: Path) -> None:
