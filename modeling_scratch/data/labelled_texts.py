@@ -216,7 +216,10 @@ def _opened(arguments: DataArguments) -> tuple[Mapping[str, Source | PartSource]
 
 
 def _parts(table: Source, columns: Sequence[str], notes: list[str]) -> dict[str, PartSource]:
-    """Return the splits into which one of the columns divides a table: by all of its rows, train and another one."""
+    """Return the splits into which one of the columns divides a table: by all of its rows, train and another one.
+
+    Raises `DataError` where some rows name two splits, and another row names none: it would be trained on, or left out.
+    """
     for column in columns:
         first: dict[str | None, Row] = {}  # of each split, and of cells that name none
         for row in table.rows():  # of JSON, some may lack the column
@@ -225,6 +228,8 @@ def _parts(table: Source, columns: Sequence[str], notes: list[str]) -> dict[str,
             cell = other.values.get(column)
             what = "is empty" if is_missing(cell) else f"has {cell!r}, which is not the name of a split"
             advice = "correct it, or rename the column if it should not divide the rows"
+            if len(first) > 1:
+                raise DataError(f"{other.where}: column {column!r} {what}; {advice}")
             notes.append(f"column {column!r} divides no rows, as {other.where} {what}; {advice}")
         elif "train" in first and len(first) > 1:
             parts = {split: PartSource(table, column, split) for split in SPLITS if split in first}

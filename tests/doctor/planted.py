@@ -239,7 +239,8 @@ def looks_at_values(self: Any, kwargs: dict[str, Any]) -> None:
 
 def labels_are_read(self: Any, kwargs: dict[str, Any]) -> None:
     """The decoder reads what it has to write."""
-    if kwargs.get("labels") is not None and kwargs.get("decoder_input_ids") is None:
+    given = {"decoder_input_ids", "decoder_inputs_embeds"} & kwargs.keys()
+    if kwargs.get("labels") is not None and not given:
         kwargs["decoder_input_ids"] = kwargs["labels"].clamp(min=0)
 
 
@@ -318,8 +319,9 @@ def windowed(self: Any, kwargs: dict[str, Any]) -> None:
 
 
 def unchecked_places(self: Any, kwargs: dict[str, Any]) -> None:
-    start = kwargs.get("start_positions")
-    if start is not None and int(start.max()) >= kwargs["input_ids"].shape[1]:
+    start, embeds = kwargs.get("start_positions"), kwargs.get("inputs_embeds")
+    read = kwargs.get("input_ids") if embeds is None else embeds
+    if start is not None and int(start.max()) >= read.shape[1]:
         raise IndexError("Target out of bounds.")
 
 
@@ -460,7 +462,7 @@ def drawn_table(embeddings: Any, config: Any) -> None:
 
 def short_table(embeddings: Any, config: Any) -> None:
     """A table of positions has one row less than the config says."""
-    embeddings.register_buffer("table", torch.linspace(0, 1, config.max_position_embeddings - 1))
+    embeddings.register_buffer("table", torch.linspace(0, 1, config.max_position_embeddings - 1), persistent=False)
 
 
 def loose_table(embeddings: Any, config: Any) -> None:
