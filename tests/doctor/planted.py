@@ -462,7 +462,7 @@ def drawn_table(embeddings: Any, config: Any) -> None:
 
 def short_table(embeddings: Any, config: Any) -> None:
     """A table of positions has one row less than the config says."""
-    embeddings.register_buffer("table", torch.linspace(0, 1, config.max_position_embeddings - 1), persistent=False)
+    embeddings.table = torch.nn.Embedding(config.max_position_embeddings - 1, 1)
 
 
 def loose_table(embeddings: Any, config: Any) -> None:
@@ -478,7 +478,7 @@ def times_table(module: Any, output: Tensor) -> Tensor:
 
 
 def plus_row(module: Any, output: Tensor) -> Tensor:
-    return output + module.table[torch.arange(output.shape[1], device=output.device)][:, None]
+    return output + module.table.weight[torch.arange(output.shape[1], device=output.device)]
 
 
 def plus_parity(module: Any, output: Tensor) -> Tensor:
