@@ -67,6 +67,12 @@ DRAFTS, CANDIDATES = 4, 8  # to choose from, for balance
 
 
 @cache
+def parts_of(pattern: str) -> list[str]:
+    """Split a pattern at its slots: text, then the sign, the symbol and the text behind of each slot."""
+    return SLOT.split(pattern)
+
+
+@cache
 def patterns_with(kind: str) -> list[str]:
     """Return the patterns that hold a word of a kind."""
     return [pattern for pattern in dict.fromkeys(chain(*PATTERNS.values())) if re.search(rf"<.{kind}>", pattern)]
@@ -134,6 +140,7 @@ class Writer:
     def draft(self, sign: int) -> tuple[str, list[Choice]]:
         """Return a review and its opinion words. sign: +1 to praise, -1 to criticise."""
         self.sign, self.used, self.choices = sign, set[tuple[str, int]](), list[Choice]()
+        self.unused: dict[str, list[int]] = {}  # the patterns of each symbol that the draft has not had yet
         text = self.expand("review", sign)
         text = text.replace("this film", self.random.choice(("this ", "this ", "the ")) + self.expand("genre", sign))
         text = BEFORE_A_VOWEL.sub(r"\1n", text)
@@ -144,11 +151,15 @@ class Writer:
         if symbol in PAIRS:
             return self.opinion_word(symbol, sign, around)
         patterns = self.patterns[symbol]
-        numbers = [n for n in range(len(patterns)) if (symbol, n) not in self.used] or range(len(patterns))
-        number = self.random.choice(numbers)
-        self.used.add((symbol, number))
+        unused = self.unused.setdefault(symbol, [*range(len(patterns))])
+        number = self.random.choice(unused or range(len(patterns)))
+        if unused:
+            unused.remove(number)
         signs = {"+": sign, "-": -sign, "?": self.random.choice((-1, 1)), "": sign}
-        return SLOT.sub(lambda slot: self.expand(slot[2], signs[slot[1]], patterns[number]), patterns[number])
+        text, *slots = parts_of(patterns[number])
+        for which, inner, after in zip(slots[::3], slots[1::3], slots[2::3]):
+            text += self.expand(inner, signs[which], patterns[number]) + after
+        return text
 
     def opinion_word(self, kind: str, sign: int, around: str) -> str:
         choose = common_pairs_for if self.random.random() < self.common_share else pairs_for
