@@ -23,13 +23,13 @@ from transformers.utils import logging
 from .. import modeling_decoder, modeling_encoder, modeling_seq2seq
 from ..modeling_base import ScratchPreTrainedModel
 from ..registration.configs import check_kernels
-from ..utils.errors import CheckpointError
+from ..utils.errors import CheckpointError, some
 from ..utils.files import complete_folder
 from .checkpoints import WeightFiles
 from .configs import FAMILIES, check_head, convert_config, export_config, family_of, why_not
 from .older_names import add_older_names
 from .tables import Family
-from .weights import Slots, empty_model, freeze_zeros, map_weights, native_weights, renamed, some, zeros_of
+from .weights import Slots, empty_model, freeze_zeros, map_weights, native_weights, renamed, zeros_of
 
 logger = logging.get_logger(__name__)
 

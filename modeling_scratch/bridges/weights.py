@@ -2,7 +2,7 @@
 """Rename native weights to ours and back, accounting for every weight."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 import torch
@@ -10,10 +10,8 @@ import transformers
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from ..utils.errors import CheckpointError
+from ..utils.errors import CheckpointError, some
 from .tables import Family, WeightRow
-
-MANY = 5  # names in an error
 
 
 class Names:
@@ -179,12 +177,6 @@ def renamed(
         for ours, part in zip(names, _to_ours(row, rounded, len(names), native)):
             is_kept = not in_float32.get(wanted, set()).isdisjoint(ours.split("."))
             yield theirs, ours, part.to(torch.float32 if is_kept else wanted)
-
-
-def some(names: Sequence[str]) -> str:
-    """Format the first names of a list."""
-    more = f" and {len(names) - MANY} more" if len(names) > MANY else ""
-    return ", ".join(names[:MANY]) + more
 
 
 def native_weights(ours: dict[str, Tensor], family: Family, head: str, slots: Slots) -> Iterator[tuple[str, Tensor]]:

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Protocol
 
-from ..utils.errors import DataError
+from ..utils.errors import DataError, first_few
 from .dialects import NUMBER
 from .tables import FOUND, Row, TableForm, Values, missing_column, open_table, read_rows
 from .text_files import MAX_FIELD_CHARACTERS, text_lines
@@ -151,19 +151,16 @@ def _text_by_look(columns: Mapping[str, Sequence[object]], label_column: str | N
 def _only(candidates: Sequence[str], kind: str, columns: Mapping[str, Sequence[object]], where: str) -> str:
     if len(candidates) == 1:
         return candidates[0]
-    listed = [repr(name) for name in (candidates or columns)]
-    listed[MOST_NAMES:] = ["..."] if len(listed) > MOST_NAMES else []
+    listed = first_few([repr(name) for name in (candidates or columns)], MOST_NAMES, " or " if candidates else ", ")
     if candidates:
         pair = " (two names are a pair of texts)" if kind == "text" else ""
-        raise DataError(
-            f"{where}: candidate {kind} columns: {' or '.join(listed)}; choose one with --{kind}_column{pair}"
-        )
+        raise DataError(f"{where}: candidate {kind} columns: {listed}; choose one with --{kind}_column{pair}")
     nested = [name for name, values in columns.items() if any(isinstance(value, Mapping | list) for value in values)]
     hint = "the first line of a table must contain the column names"
     if nested:
         hint = f"{nested[0]!r} has objects or lists: make a table of what is in them, as pandas.json_normalize does"
     raise DataError(
-        f"{where}: none of the columns {', '.join(listed)} looks like the {kind}; choose with --{kind}_column ({hint})"
+        f"{where}: none of the columns {listed} looks like the {kind}; choose with --{kind}_column ({hint})"
     )
 
 

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..configuration_scratch import ProblemType
-from ..utils.errors import DataError
+from ..utils.errors import DataError, first_few
 from .columns import FRACTION, INTEGER, Label, is_missing, label_key
 from .dialects import NUMBER
 from .tables import SheetText
@@ -214,8 +214,7 @@ class Number(LabelType):
 
 
 def _counts(counts: Mapping[int, int], names: Sequence[str]) -> str:
-    shown = [f"{names[label]} {number:,}" for label, number in sorted(counts.items())[:SHOWN_CLASSES]]
-    return ", ".join([*shown, *(["..."] if len(counts) > len(shown) else [])])
+    return first_few([f"{names[label]} {number:,}" for label, number in sorted(counts.items())], SHOWN_CLASSES)
 
 
 def number_key(value: Any) -> Any:

@@ -16,7 +16,7 @@ import datasets
 import numpy as np
 
 from ..configuration_scratch import ProblemType
-from ..utils.errors import DataError, counted, quoted
+from ..utils.errors import DataError, counted, first_few, quoted
 from ..utils.files import rows_digest
 from .columns import SAMPLE_ROWS, Label, choose_columns, is_missing, label_key, normalised, parse_texts
 from .held_out import complete_splits, missing_splits, overlaps, sampled
@@ -405,6 +405,5 @@ def _conflict_warnings(conflicts: Sequence[Mapping[Any, str]]) -> list[str]:
     """Return a warning on texts that occur with different labels, with the first three of them."""
     if not conflicts:
         return []
-    first = ["; ".join(f"{where}: {quoted(label)}" for label, where in labels.items()) for labels in conflicts[:3]]
-    more = ["..."] if len(conflicts) > 3 else []
-    return [f"{counted(len(conflicts), 'text')} with different labels, all kept: {' | '.join([*first, *more])}"]
+    first = ["; ".join(f"{where}: {quoted(label)}" for label, where in labels.items()) for labels in conflicts]
+    return [f"{counted(len(conflicts), 'text')} with different labels, all kept: {first_few(first, 3, ' | ')}"]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..utils.errors import DataError, counted, quoted
+from ..utils.errors import DataError, counted, quoted, some
 from .columns import Label, is_missing, label_key, normalised
 from .label_types import MAX_CLASSES, parse_class
 from .tables import did_you_mean, read_rows
@@ -202,10 +202,7 @@ def label_warnings(counts: Mapping[Label, int], proposed: Mapping[Label, Label],
     if small := [
         f"{quoted(label)} ({count})" for label, count in sorted(joined.items(), key=str) if count < LEAST_ROWS
     ]:
-        listed = ", ".join(
-            [*small[:MOST_SHOWN], *([f"and {len(small) - MOST_SHOWN:,} more"] if small[MOST_SHOWN:] else [])]
-        )
-        yield f"classes with fewer than {LEAST_ROWS} rows can hardly be learned: {listed}"
+        yield f"classes with fewer than {LEAST_ROWS} rows can hardly be learned: {some(small, MOST_SHOWN)}"
     sizes = _learnable(joined)
     frequent, rare = max(sizes, key=sizes.__getitem__), min(sizes, key=sizes.__getitem__)
     if is_one_class and (ratio := sizes[frequent] / sizes[rare]) > IMBALANCE:

@@ -218,10 +218,15 @@ def _found(path: Path, form: TableForm, *state: int) -> Table:
     if format_of(path) not in HEADED:
         return Table(path, form)
     table = Table(path, form, header_line=form.header_row or 1)
-    table = _sheet(table) if format_of(path) == ".xlsx" else _delimited(table)
+    if format_of(path) == ".xlsx":
+        cells = _cells(table, SAMPLE_RECORDS)
+        table, records = replace(table, notes=_other_sheets(table, cells)), _sheet_records(table, cells)
+    else:
+        table = _delimited(table)
+        records = _text_records(table)
     if form.says_header:
         return replace(table, has_header=not form.no_header)
-    header, *sample = [record.fields for record in islice(_records(table, SAMPLE_RECORDS), SAMPLE_RECORDS + 1)] or [[]]
+    header, *sample = [record.fields for record in islice(records, SAMPLE_RECORDS + 1)] or [[]]
     return replace(table, has_header=not is_a_row([name.strip() for name in header], sample))
 
 
@@ -292,9 +297,9 @@ def _lines(table: Table) -> Generator[str, None, None]:
         yield from islice(lines, table.header_line - 1, None)
 
 
-def _records(table: Table, most: int | None = None) -> Iterator[Record]:
-    """Yield each record, starting with the header. most: rows to read of a sheet."""
-    return _sheet_records(table, _cells(table, most)) if format_of(table.path) == ".xlsx" else _text_records(table)
+def _records(table: Table) -> Iterator[Record]:
+    """Yield each record, starting with the header."""
+    return _sheet_records(table, _cells(table)) if format_of(table.path) == ".xlsx" else _text_records(table)
 
 
 def _text_records(table: Table) -> Iterator[Record]:
@@ -363,7 +368,7 @@ def _sheet_records(table: Table, cells: Any) -> Iterator[Record]:
         yield Record(f"(line {line} of the sheet)", fields if any(fields[:start]) else fields[start:])
 
 
-def _cells(table: Table, most: int | None) -> Any:
+def _cells(table: Table, most: int | None = None) -> Any:
     """Return the cells of a sheet as a table of pandas. most: rows to read."""
     path, sheet = table.path, table.form.sheet
     try:
@@ -388,12 +393,12 @@ def _cells(table: Table, most: int | None) -> Any:
         raise DataError(f"{path}: damaged or not an Excel workbook: {one_line(error)}; save it again") from error
 
 
-def _sheet(table: Table) -> Table:
-    """Return a workbook with a note on its other sheets."""
-    first, *others = _cells(table, most=1).attrs["sheets"]
+def _other_sheets(table: Table, cells: Any) -> tuple[str, ...]:
+    """Return a note on the other sheets of a workbook, if none was chosen."""
+    first, *others = cells.attrs["sheets"]
     listed = ", ".join(map(repr, others))
     note = f"{table.path.name}: the first sheet, {first!r}, is read; its other sheets are {listed} (--sheet)"
-    return replace(table, notes=(note,) if others and table.form.sheet is None else ())
+    return (note,) if others and table.form.sheet is None else ()
 
 
 class SheetText(str):

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from ..utils.errors import one_line
+from ..utils.errors import first_few, one_line
 from .roots import root_of
 
 SEVERAL = 3  # checks in a row that fall short for the same reason are told one by one
@@ -67,7 +67,7 @@ def _printable(line: str) -> str:
 
 def listed(names: Collection[str]) -> str:
     """Return the first three names, in alphabetical order."""
-    return ", ".join(sorted(names)[:3]) + (", ..." if len(names) > 3 else "")
+    return first_few(sorted(names), 3)
 
 
 class Need(NamedTuple):

@@ -22,7 +22,7 @@ from ..data.text_files import format_of, open_bytes
 from ..data.text_pairs import as_recorded, trained_columns
 from ..data.translation_pairs import NESTED, nested
 from ..pipelines import DEFAULT_NEW_TOKENS
-from ..utils.errors import DataError, quoted
+from ..utils.errors import DataError, first_few, quoted
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, check_inputs, check_output, open_output
 from ..utils.options import REQUIRED, option
 from .batches import failing_on
@@ -182,8 +182,7 @@ class GenerateArguments(TableArguments, GeneratorInput):
 
     def rows_text(self, rows: Sequence[int]) -> str:
         """Return "row 3" or "line 1, 2, 3, 4, 5, ..."."""
-        shown = ", ".join([*map(str, rows[:5]), *(["..."] if len(rows) > 5 else [])])
-        return f"{'row' if self.is_table else 'line'} {shown}"
+        return f"{'row' if self.is_table else 'line'} {first_few(list(map(str, rows)), 5)}"
 
     @property
     def is_jsonl(self) -> bool:

@@ -9,15 +9,15 @@ from statistics import fmean
 from typing import Any
 
 from ..figures.look import WIDTH, colors, plain_axes, titled
+from ..report.metrics import LOWER_IS_BETTER
 from ..report.plots import name_steps, percent_formatter, write_png
 from ..utils.errors import counted
 from ..utils.files import write_json, write_text
-from ..utils.markdown import percent, points, table
+from ..utils.markdown import bullets, percent, points, table
 from .statistics import CONFIDENCE, Difference, Scores, adjusted, paired_difference, spread
 from .variants import Factors, Variant
 
 SHARES = {"accuracy", "f1", "f1_macro", "f1_micro"}
-LOWER_IS_BETTER = {"loss", "perplexity", "rmse", "mae", "hamming_loss"}
 SIGNIFICANCE = 1 - CONFIDENCE  # the largest corrected p of a difference
 RECORD, REPORT, CURVES = "lab.json", "report.md", "curves-{}.png"
 Runs = Mapping[tuple[str, int], Mapping[str, Any]]  # the result of each variant and seed
@@ -217,15 +217,11 @@ def write_report(folder: Path, results: Results, others: Sequence[str], facts: M
         plot = CURVES.format(name)
         write_png(curves(results, name), folder / plot)
         head, *rows = factor_table(results, name, others)
-        parts += [f"## {name}", _listed(sentences(results, name)), table(head, rows), f"![{name}]({plot})"]
-    parts += ["## Conditions", _listed([results.tokens(), *facts["conditions"]]), f"```sh\n{facts['repeat']}\n```"]
+        parts += [f"## {name}", bullets(sentences(results, name)), table(head, rows), f"![{name}]({plot})"]
+    parts += ["## Conditions", bullets([results.tokens(), *facts["conditions"]]), f"```sh\n{facts['repeat']}\n```"]
     runs = [{"variant": name, "seed": seed, **run} for (name, seed), run in results.runs.items()]
     found = {"tokens": results.tokens(), "comparisons": results.comparisons(), "runs": runs}
     write_json(folder / RECORD, {**facts, **found})
     text = "\n\n".join(parts) + "\n"
     write_text(folder / REPORT, text)
     return text
-
-
-def _listed(lines: Sequence[str]) -> str:
-    return "\n".join(f"- {line}" for line in lines)

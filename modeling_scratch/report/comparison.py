@@ -15,7 +15,7 @@ from ..data.labels import is_imbalanced
 from ..data.text_files import MAX_FIELD_CHARACTERS
 from ..data.text_pairs import from_fields
 from ..run.layout import EVALUATION, MISCLASSIFIED, PREDICTIONS, RECORD
-from ..utils.errors import DataError, counted
+from ..utils.errors import DataError, counted, first_few
 from ..utils.files import check_output, read_json, write_json
 from ..utils.markdown import escaped, excerpt, table
 from ..utils.options import REQUIRED, option
@@ -151,10 +151,6 @@ def keys_of(run: Predictions) -> dict[Key, int]:
     return keys
 
 
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join([*names[:10], *(["..."] if len(names) > 10 else [])])
-
-
 def matched(
     runs: Mapping[str, Predictions], common: bool, labels_of: str | None = None, dropped: Sequence[str] = ()
 ) -> tuple[dict[str, Predictions], dict[str, list[str]]]:
@@ -198,14 +194,14 @@ def _check_kinds(runs: Mapping[str, Predictions], dropped: Sequence[str], labels
             types = f"{first.problem_type} and {run.problem_type}"
             raise DataError(f"the problem types of {first_name} and {name} differ: {types}; compare runs of one type")
         if classes != kept[0] and not labels_of:
-            listed = " and ".join(_listed(each.label_names) for each in (first, run))
-            alone = _listed(sorted(classes ^ kept[0]))
+            listed = " and ".join(first_few(each.label_names) for each in (first, run))
+            alone = first_few(sorted(classes ^ kept[0]))
             hint = f"give --labels_of, the run by whose labels to score, or leave out texts: --drop_labels {alone}"
             raise DataError(f"the classes of {first_name} and {name} differ: {listed}; {hint}")
     if dropped and first.problem_type != ONE_CLASS:
         raise DataError(f"--drop_labels: the runs are of {first.problem_type}, and not of one class a text")
     if unknown := [label for label in dropped if all(label not in run.label_names for run in runs.values())]:
-        raise DataError(f"--drop_labels {unknown[0]}: no run has this class; classes: {_listed(first.label_names)}")
+        raise DataError(f"--drop_labels {unknown[0]}: no run has this class; classes: {first_few(first.label_names)}")
 
 
 def _without(runs: Mapping[str, Predictions], dropped: Sequence[str], labels_of: str) -> dict[str, Predictions]:
@@ -227,7 +223,7 @@ def _other_labels(name: str, run: Predictions, first: str, references: np.ndarra
         for row in rows[:MOST_ROWS]
     ]
     return DataError(
-        f"{name}: {len(rows):,} texts have other true labels than in {first}: {_listed(shown)}"
+        f"{name}: {len(rows):,} texts have other true labels than in {first}: {first_few(shown)}"
         f"{', ...' if len(rows) > MOST_ROWS else ''}; give --labels_of, the run by whose labels to score"
     )
 

@@ -24,7 +24,7 @@ from ..data.splits import DataArguments
 from ..data.text_pairs import from_fields, parts_of, shortened
 from ..utils.errors import DataError, counted, quoted
 from ..utils.files import check_output
-from ..utils.markdown import excerpt, table
+from ..utils.markdown import bullets, excerpt, table
 from ..utils.options import option
 from ..utils.terminal import told
 from .doubtful_labels import HEADS, find_doubtful_labels, save_doubtful_labels
@@ -135,7 +135,7 @@ def plain_table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 
 def listed(lines: Sequence[str]) -> str:
-    return "\n".join(f"- {excerpt(line, LONGEST_LINE)}" for line in lines)
+    return bullets([excerpt(line, LONGEST_LINE) for line in lines])
 
 
 def sections_of(data: ReviewData, max_length: int) -> list[str]:

@@ -217,3 +217,7 @@ NUMBERS = ScoreMetrics(
     lambda logits: np.asarray(logits, dtype=np.float64).reshape(len(logits)),
 )
 METRICS = {SEVERAL: CLASS_SETS, NUMBER: NUMBERS}
+# Of all tasks.
+LOWER_IS_BETTER = {"loss", "perplexity"} | {
+    score.name for metrics in METRICS.values() for score in metrics.scores if not score.greater_is_better
+}

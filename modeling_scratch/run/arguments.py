@@ -33,7 +33,6 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "early_stopping_patience": (0, math.inf),
     "max_steps": (-1, math.inf),
 }
-ERRORS = "mae", "rmse", "hamming_loss", "perplexity"  # scores of which the least is best, as Trainer takes losses
 
 
 def check_numbers(arguments: Any) -> None:
@@ -107,8 +106,10 @@ class RunArguments:
             raise DataError("--use_liger_kernel requires another package: pip install liger-kernel")
         best_by = (self.metric_for_best_model or "").removeprefix("eval_")
         self.names_best_metric = bool(best_by)
-        if best_by in ERRORS and self.greater_is_better is None:
-            self.greater_is_better = False
+        if best_by and self.greater_is_better is None:
+            from ..report.metrics import LOWER_IS_BETTER  # which imports libraries of metrics
+
+            self.greater_is_better = False if best_by in LOWER_IS_BETTER else None  # None: as Trainer takes it
         if self.disable_tqdm is None:
             self.disable_tqdm = not (sys.stderr.isatty() or is_in_notebook()) or None
         with checking_arguments():

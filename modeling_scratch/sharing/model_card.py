@@ -15,7 +15,7 @@ from ..report.report_files import NO_BLOCKS
 from ..run.layout import CARD, CURVE, RECORD
 from ..utils.errors import duration
 from ..utils.files import text_digest, write_text
-from ..utils.markdown import escaped, folded, table
+from ..utils.markdown import bullets, escaped, folded, table
 from .card_programs import other_ways, use
 from .card_run import Run
 from .run_record import BEFORE, changed_settings
@@ -71,7 +71,7 @@ def data(run: Run) -> str:
         name = f"[{name}](https://huggingface.co/datasets/{run.dataset[0]})"
     rows = [[split, f"{count:,}"] for split, count in run.record.get("rows", {}).items()]
     sizes = [table(["split", "rows"], rows)] if rows else []
-    notes = "\n".join(f"- {escaped(note)}" for note in run.record["notes"])
+    notes = bullets([escaped(note) for note in run.record["notes"]])
     return "\n\n".join([f"Trained on {name}.", *sizes, *([folded("What the run noted", notes)] if notes else [])])
 
 
@@ -123,7 +123,7 @@ def limits(run: Run) -> str:
     elif (length := run.tokenizer.get("model_max_length", NO_LIMIT)) < NO_LIMIT:
         lines.append(f"It reads at most {length:,} tokens per text.")
     lines.append("It may reproduce errors and biases of its training texts.")
-    return "\n".join(f"- {line}" for line in lines)
+    return bullets(lines)
 
 
 MARK = "\n<!-- Made of the run by modeling-scratch; once you edit it, it stays as it is. "

@@ -19,7 +19,7 @@ from ..inference.explanations import MOST_WORDS, has_more_words
 from ..inference.linear_models import load_any
 from ..report.classification_card import classification
 from ..report.metrics import NUMBER, ONE_CLASS, SEVERAL
-from ..utils.errors import DataError, panics_as_errors
+from ..utils.errors import DataError, first_few, panics_as_errors
 from .answerer import MORE_THAN_ANY, Answer, Answerer, FileRow, response
 from .card import Card, Results, Use
 from .page import CUT, Component, Later, Page
@@ -34,8 +34,7 @@ MORE_WORDS = f" Only the contributions of the first {MOST_WORDS} words are compu
 
 def first_of(words: Counter[str]) -> str:
     """Return the most frequent words, and whether there are more."""
-    named = [word for word, _ in words.most_common(MOST_WORDS_NAMED)]
-    return ", ".join(named if len(named) == len(words) else [*named, "..."])
+    return first_few([word for word, _ in words.most_common()], MOST_WORDS_NAMED)
 
 
 @dataclass

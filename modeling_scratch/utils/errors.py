@@ -3,7 +3,7 @@
 
 import sys
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -39,6 +39,17 @@ def quoted(value: Any) -> str:
     """
     is_composed = not isinstance(value, str) or unicodedata.is_normalized("NFC", value)
     return repr(value) if is_composed else ascii(value)
+
+
+def some(names: Sequence[str], most: int = 5) -> str:
+    """Return "a, b and 3 more": the first names, and the number of the others."""
+    others = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + others
+
+
+def first_few(names: Sequence[str], most: int = 10, separator: str = ", ") -> str:
+    """Return "a, b, ...": the first names, and whether there are others."""
+    return separator.join([*names[:most], *(["..."] if len(names) > most else [])])
 
 
 def one_line(error: BaseException) -> str:

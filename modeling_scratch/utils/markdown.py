@@ -43,6 +43,10 @@ def quoted_rows(title: str, heads: Sequence[str], rows: Sequence[Sequence[object
     return [title, table(heads, rows)] if rows else []
 
 
+def bullets(lines: Sequence[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines)
+
+
 def points(difference: float) -> str:
     """Return a difference of shares in percentage points, with its sign; never -0.00."""
     return f"{round(100 * difference, 2) + 0.0:+.2f}"

@@ -109,11 +109,16 @@ def test_evaluation_texts_change_nothing_but_their_own_prediction():
 
 
 def test_of_more_texts_than_there_is_time_for_a_sample_is_fitted(monkeypatch: pytest.MonkeyPatch) -> None:
-    texts, labels = corpus(2, 200, seed=0)
-    monkeypatch.setattr(baselines, "MOST_CHARACTERS", sum(map(len, texts)))  # one of two logits
+    texts, labels = corpus(2, 198, seed=0)
+    texts, labels = [*texts, "a rare film", "a rare plot"], [*labels, 2, 2]
+    monkeypatch.setattr(
+        baselines, "MOST_CHARACTERS", 1.5 * sum(map(len, texts))
+    )  # of half the texts, with three logits
     for result in run_baselines(texts, labels, texts):
         assert result.settings["texts"] == 100
         assert np.mean(result.predictions == labels) > 0.95
+        assert result.classes is not None
+        assert result.classes.tolist() == [0, 1, 2], "the rare class, too"
 
 
 def test_terms_of_a_single_text_are_dropped_from_a_large_corpus_only():
