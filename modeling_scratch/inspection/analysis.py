@@ -48,7 +48,7 @@ def explain_text(subject: Subject, target_text: str | None = None, label: str | 
     recording = record(model, **subject.inputs)
     answer, target = answer_of(subject, recording.output)
     if target is None:
-        subject.note("no answer", type(model).__name__)
+        subject.notes.append(f"{type(model).__name__} has no single answer: no attributions and no training step")
     if (generated := cached_generation(subject)) is not None:
         answer["continuation"] = generated[1]
     steps = [] if target is None else training_steps(subject, target, recording.output, label)

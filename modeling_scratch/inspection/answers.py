@@ -14,7 +14,6 @@ import torch
 from torch import Tensor
 
 from ..inference.answers import names_of
-from .notes import note
 from .subjects import (
     CLASSIFICATION,
     EMBEDDING,
@@ -69,13 +68,13 @@ def _labels(subject: Subject, output: Any) -> tuple[dict[str, Any], Target]:
     answer = {"label": names[best], "p": p[best].item(), "all": every}
     if subject.task == MULTI:
         answer["labels"] = [each["label"] for each in every if each["p"] > 0.5]
-    return answer, Target(note("label", names[best]), best)
+    return answer, Target(f"log-odds of {names[best]}", best)
 
 
 def _numbers(subject: Subject, output: Any) -> tuple[dict[str, Any], Target]:
     names = names_of(subject.model.config)
     values = output.logits[0].tolist()
-    return {"values": [{"label": n, "value": v} for n, v in zip(names, values)]}, Target(note("number", names[0]))
+    return {"values": [{"label": n, "value": v} for n, v in zip(names, values)]}, Target(f"number of {names[0]}")
 
 
 def _tags(subject: Subject, output: Any) -> tuple[dict[str, Any], Target | None]:
@@ -84,7 +83,7 @@ def _tags(subject: Subject, output: Any) -> tuple[dict[str, Any], Target | None]
     found = [{"label": names[int(row.argmax())], "p": row.max().item()} for row in p]
     real = [number for number, added in enumerate(subject.text.special) if not added] or [0]
     focus = max(real, key=lambda number: (found[number]["label"] != OUTSIDE, found[number]["p"]))
-    target = Target(note("tag", found[focus]["label"], focus + 1), int(p[focus].argmax()), focus)
+    target = Target(f"log-odds of {found[focus]['label']} at token {focus + 1}", int(p[focus].argmax()), focus)
     return {"tokens": found, "focus": focus}, target if len(names) > 1 else None  # one label has no odds
 
 
@@ -93,7 +92,7 @@ def _masked(subject: Subject, output: Any) -> tuple[dict[str, Any], Target]:
     found = {str(each): top(logits[each], subject.tokenizer, 10) for each in positions}
     focus = positions[0]
     best = found[str(focus)][0]
-    target = Target(note("label", best["token"]), best["id"], focus)
+    target = Target(f"log-odds of {best['token']}", best["id"], focus)
     return {"masked": positions, "tokens": found, "focus": focus}, target
 
 
@@ -104,9 +103,9 @@ def _written(subject: Subject, output: Any) -> tuple[dict[str, Any], Target]:
     rows = [top(row, tokenizer, MOST_A_POSITION) for row in logits]
     answer = {"top": best, "logits": logits[-1], "positions": rows, "focus": last}
     if subject.task == NEXT:
-        return answer, Target(note("next token", best[0]["token"]), best[0]["id"], last)
+        return answer, Target(f"log-odds of {best[0]['token']} as the next token", best[0]["id"], last)
     text = str(tokenizer.decode(subject.target_ids, skip_special_tokens=True)).strip()
-    return {"text": text, **answer}, Target(note("output"))
+    return {"text": text, **answer}, Target("mean log-probability of the output's tokens")
 
 
 def _span(_: Subject, output: Any) -> tuple[dict[str, Any], None]:

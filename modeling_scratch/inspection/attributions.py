@@ -25,9 +25,12 @@ def attributions_of(subject: Subject, target: Target) -> dict[str, Any]:
     """Return the attributions of the answer's score to the words, and the deletion test of each."""
     gradients = integrated_gradients(subject, target)
     if not is_exact(gradients.sum, gradients.difference):
-        subject.note("inexact", gradients.steps, gradients.sum, gradients.difference)
+        found = f"in {gradients.steps} steps they add up to {gradients.sum:.4g} of {gradients.difference:.4g}"
+        subject.notes.append(f"integrated gradients are not exact: {found}")
     if abs(gradients.difference) < abs(gradients.baseline):  # most of the score is that of padding
-        subject.note("baseline", gradients.difference, gradients.baseline + gradients.difference, gradients.baseline)
+        part, whole = gradients.difference, gradients.baseline + gradients.difference
+        padding = f"padding in place of the text has {gradients.baseline:.2f} already"
+        subject.notes.append(f"integrated gradients explain {part:.2f} of the score of {whole:.2f}: {padding}")
     scores = scores_of_answer(subject, target)
     whole, (without,) = occlusion(scores)
     (value,) = whole

@@ -19,7 +19,6 @@ from ..heads import pool
 from ..inference.answers import names_of
 from .answers import Target, shown
 from .layers import hidden_states, main_stack
-from .notes import note
 from .recorder import Recording, as_textbook
 from .subjects import CLASSIFICATION, NEXT, TEXT_TASKS, Subject
 
@@ -77,7 +76,7 @@ def contributions_of(subject: Subject, target: Target, recording: Recording) -> 
         parts += [*_updates(reader, recording), Part(BIAS, reader.constant)]
     missed = abs(reader.value - sum(part.value for part in parts))
     if missed > MOST_MISSED * max(abs(part.value) for part in parts):
-        subject.note("no sum", missed)
+        subject.notes.append(f"what adds up to the answer is left out: the parts miss it by {missed:.2g}")
         return None
     pieces = sorted(pieces, key=lambda piece: -abs(piece.value)) if len(pieces) > 1 else []
     return Contributions(reader.score, target.index, reader.others, reader.value, parts, pieces)
@@ -146,7 +145,7 @@ def _direction(subject: Subject, target: Target, logits: Tensor) -> tuple[Tensor
     if subject.task not in (CLASSIFICATION, NEXT) or count <= 2:  # their difference is the log-odds of two labels
         return direction, target.score
     name = shown(subject.tokenizer, best) if subject.task == NEXT else names_of(subject.model.config)[best]
-    return direction, note("logit", name)
+    return direction, f"logit of {name} less the mean of the others"
 
 
 def _embedded(subject: Subject, reader: _Reader, recording: Recording) -> tuple[list[Part], list[Term]]:

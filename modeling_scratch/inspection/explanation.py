@@ -40,9 +40,9 @@ class Explanation:
         """Return the data as JSON types; tensors as arrays.py packs them."""
         return {"format": FORMAT, "package": modeling_scratch.__version__, **plain(self)}
 
-    def save(self, path: str | Path, language: str = "en") -> None:
-        """Write the page, one HTML file that needs no network. language: en or de. Raises `DataError`."""
-        page(self.to_dict(), self.explained, Path(path), language)
+    def save(self, path: str | Path) -> None:
+        """Write the page, one HTML file that needs no network. Raises `DataError`."""
+        page(self.to_dict(), self.explained, Path(path))
 
 
 def explain(

@@ -62,7 +62,7 @@ def tokens_of(subject: Subject) -> Tokens:
     if len(parts) > 1:
         found.parts, found.types = list(parts), encoded.types
     if not tokenizer.is_fast:
-        subject.note("slow tokenizer")
+        subject.notes.append("the tokenizer is a slow one, which tells neither its steps nor positions in the text")
         return found
     backend = tokenizer.backend_tokenizer
     normalize = backend.normalizer.normalize_str if backend.normalizer else str
@@ -70,7 +70,7 @@ def tokens_of(subject: Subject) -> Tokens:
     pieces = [piece for part in parts for piece in pieces_of(tokenizer, part, reads_special(subject))]
     found.pieces = _read(pieces, found)
     if found.pieces is None:
-        subject.note("no pieces")
+        subject.notes.append("the steps of the tokenizer are left out: a replay of its file gives other tokens")
     return found
 
 

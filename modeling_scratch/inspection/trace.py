@@ -6,7 +6,6 @@ from typing import Any
 import torch
 
 from .arrays import MASKED, Packed, packed, packed_bytes, thinned
-from .notes import note
 from .recorder import UNINITIALISED, Recording, Step
 
 MOST_NUMBERS = 1_000_000  # of all tensors of a text that are kept at full precision
@@ -27,6 +26,7 @@ def trace(recording: Recording) -> dict[str, Any]:
     Above `MOST_NUMBERS`, values are bytes, and axes are thinned; "left_out" then says so. Logits are always whole.
     """
     count = sum(step.tensor.numel() for step in recording.steps)
+    thinned_out = f"{count:,} numbers: tensors are shown as 256 levels, of long axes every few entries"
     is_small = count <= MOST_NUMBERS
     indices = {module.path: number for number, module in enumerate(recording.modules)}
     keys = {name: step.number for name, step in recording.keys.items()}
@@ -34,7 +34,7 @@ def trace(recording: Recording) -> dict[str, Any]:
         "modules": recording.modules,
         "steps": [_step(step, indices, is_small) for step in recording.steps],
         "keys": {**keys, **aliases(keys), **rotations(recording)},
-        "left_out": None if is_small else note("thinned", count),
+        "left_out": None if is_small else thinned_out,
     }
 
 

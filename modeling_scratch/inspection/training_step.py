@@ -19,7 +19,6 @@ from ..inference.answers import names_of
 from ..utils.errors import DataError
 from .answers import Target, score
 from .layers import main_stack, stream_names
-from .notes import note
 from .recorder import as_textbook
 from .subjects import CLASSIFICATION, GENERATION, MASKED, NEXT, REGRESSION, TAGGING, Subject, masked_positions
 
@@ -37,7 +36,7 @@ def training_steps(subject: Subject, target: Target, output: Any, label: str | N
     """
     count = sum(parameter.numel() for parameter in subject.model.parameters())
     if count > MOST_PARAMETERS:
-        subject.note("no step", MOST_PARAMETERS)
+        subject.notes.append(f"no training step: the model has more than {MOST_PARAMETERS:,} parameters")
         return []
     labels, name = labels_of(subject, output, label)
     steps = [{**_step(subject, target, labels), "label": name, "given": label is not None}]
@@ -86,7 +85,8 @@ def labels_of(subject: Subject, output: Any, label: str | None) -> tuple[Tensor,
     names, logits = names_of(subject.model.config), output.logits[0]
     if subject.task == REGRESSION:
         if label is None:
-            subject.note("no error")
+            error = "the model's own answer has no error; give --label"
+            subject.notes.append(f"the training step changes nothing: {error}")
         numbers = logits.tolist() if label is None else _numbers(label, len(names))
         return subject.tensor([numbers]).float(), ", ".join(f"{each:g}" for each in numbers)
     is_single = subject.task == CLASSIFICATION
@@ -117,13 +117,13 @@ def _token_labels(subject: Subject, output: Any, label: str | None) -> tuple[Ten
     if label is not None and subject.task != MASKED:
         raise DataError("--label: only for a classifier, a regression or a masked token")
     if subject.task == NEXT:
-        return subject.tensor([subject.text.ids]), note("next tokens")
+        return subject.tensor([subject.text.ids]), "the text's own next tokens"
     if subject.task == GENERATION:
-        return subject.tensor([subject.target_ids]), note("the output")
+        return subject.tensor([subject.target_ids]), "the output"
     best = output.logits[0].argmax(-1).tolist()
     if subject.task == TAGGING:
         tags = [-100 if added else tag for tag, added in zip(best, subject.text.special)]
-        return subject.tensor([tags]), note("own tags")
+        return subject.tensor([tags]), "the model's own tags"
     positions = masked_positions(subject, subject.text.ids)
     given = subject.hidden if label is None else subject.tokenizer.convert_tokens_to_ids(label)
     if label is not None and given in (None, subject.tokenizer.unk_token_id):

@@ -4,7 +4,6 @@
 import base64
 import copy
 import json
-import re
 from itertools import pairwise
 from typing import Any
 
@@ -23,7 +22,6 @@ from modeling_scratch import explain, fast
 from modeling_scratch.inspection.answers import Target
 from modeling_scratch.inspection.arrays import packed, packed_bytes
 from modeling_scratch.inspection.explanation import Explanation
-from modeling_scratch.inspection.notes import SENTENCES
 from modeling_scratch.inspection.occlusion import counts, occlusion, scores_of_answer
 from modeling_scratch.inspection.subjects import subject_of
 from tokenization import train_bpe_tokenizer, train_wordlevel_tokenizer
@@ -232,16 +230,6 @@ def test_what_rotary_positions_turn_has_a_name() -> None:
         turned = steps[keys[f"{path}_rotated"]]
         assert torch.equal(turned.tensor.transpose(1, 2), steps[keys[path]].tensor)
         assert turned.function == "rotate"
-
-
-def test_notes_have_both_languages() -> None:
-    model, _ = explained(CLASSES[2])
-    explanation = explain(model, TOKENIZER, TEXT, max_tokens=4)
-    note, *_ = explanation.to_dict()["texts"][0]["notes"]
-    assert note["en"] == explanation.texts[0].notes[0] == "the text is truncated to 4 tokens (--max_tokens)"
-    assert note["de"] == "der Text ist auf 4 Token gekürzt (--max_tokens)"
-    for name, (english, german) in SENTENCES.items():
-        assert re.findall(r"{.*?}", english) == re.findall(r"{.*?}", german), name
 
 
 def test_a_small_classifier_takes_a_step_towards_each_label() -> None:

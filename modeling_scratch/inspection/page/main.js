@@ -47,7 +47,7 @@ const theme = () => document.documentElement.dataset.theme ?? "auto";
 function modelSentence() {
   const { model } = state.explanation, { config } = model;
   return t(`head.${model.family}`, model.name, config.num_hidden_layers, config.num_attention_heads,
-    model.parameters.toLocaleString(language()), config.decoder_layers ?? "");
+    model.parameters.toLocaleString("en"), config.decoder_layers ?? "");
 }
 
 /** From the text to the answer in one line; each step leads to its part. */
@@ -74,17 +74,12 @@ function shortened(words, most) {
   return letters.length > most ? `${letters.slice(0, most - 1).join("").trimEnd()}…` : words;
 }
 
-/** The choices of the language and of the colours. */
+/** The choice of the colours. */
 function tools() {
-  const languages = choices(t("head.language"), ["English", "Deutsch"], language() === "de" ? 1 : 0, (i) => {
-    document.documentElement.lang = ["en", "de"][i];
-    render("language");
-  });
   const names = THEMES.map((name) => t(`head.${name}`));
   const themes = choices(t("head.theme"), names, THEMES.indexOf(theme()), (i) => setTheme(THEMES[i]));
   const { home } = state.explanation; // of a site that the page is part of
-  return el("div", { class: "tools" }, home && el("a", { class: "home", href: home }, t("head.home")), languages,
-    themes);
+  return el("div", { class: "tools" }, home && el("a", { class: "home", href: home }, t("head.home")), themes);
 }
 
 /** The choice of the text, if there are several. */
@@ -95,7 +90,7 @@ function textChoice() {
     state.request = (state.request ?? 0) + 1; // an own text that is still computed is no longer asked for
     state.number = i;
     computeBaseline();
-    render("texts");
+    render(true);
   });
 }
 
@@ -114,7 +109,7 @@ function header() {
     stepsToAnswer(),
     el("p", { class: "model" }, modelSentence()),
     el("p", { class: holds === null ? "verdict" : holds ? "verdict good" : "verdict bad" }, words),
-    (text().notes ?? []).map((each) => note(said(each))));
+    (text().notes ?? []).map((each) => note(each)));
 }
 
 function contents(sections) {
@@ -141,8 +136,8 @@ function changeBar() {
   return bar;
 }
 
-/** Draw all parts. asked: what was switched, whose buttons keep the focus. */
-function render(asked = null) {
+/** Draw all parts; the choice of the text keeps the focus where another text was chosen. */
+function render(isOther = false) {
   const scroll = window.scrollY;
   const sections = PARTS.map((make) => make()).filter(Boolean);
   document.getElementById("page").replaceChildren(
@@ -152,11 +147,9 @@ function render(asked = null) {
     changeBar(),
     el("footer", {}, t("head.footer", state.explanation.package ?? "")),
   );
-  if (!asked) return;
+  if (!isOther) return;
   window.scrollTo(0, scroll);
-  const label = asked === "language" ? t("head.language") : t("head.texts");
-  document.querySelector(`[role=radiogroup][aria-label="${label}"] [aria-checked=true]`)?.focus();
-  if (asked !== "texts") return;
+  document.querySelector(`[role=radiogroup][aria-label="${t("head.texts")}"] [aria-checked=true]`)?.focus();
   // Outside of what was redrawn, so that screen readers hear of it.
   document.getElementById("announcement").textContent = `${t("answer.title")}: ${answerSentence(text().answer)}`;
 }

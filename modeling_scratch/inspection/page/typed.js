@@ -63,7 +63,7 @@ async function showTyped(parts) {
   state.explanation.texts[state.recorded] = found;
   state.number = state.recorded;
   computeBaseline();
-  render("texts");
+  render(true);
   document.querySelector(".writing button")?.click(); // a decoder goes on with the text
   return null;
 }

@@ -10,11 +10,11 @@ function partBackward() {
   const start = first.given ? 0 : Math.max(0, losses.indexOf(Math.max(...losses))); // what is right already teaches little
   show(start);
   return part("backward",
-    steps.length > 1 && choices(t("backward.label"), steps.map(({ label }) => said(label)), start, show), place);
+    steps.length > 1 && choices(t("backward.label"), steps.map(({ label }) => label), start, show), place);
 }
 
 function oneStep(step, isFirst) {
-  const label = said(step.label);
+  const label = step.label;
   const kind = isFirst && step.given ? "given" : !isFirst ? "chosen" : ["next", "generation"].includes(task())
     ? "target"
     : "guessed";

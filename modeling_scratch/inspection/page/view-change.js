@@ -45,7 +45,7 @@ function applyChange() {
 }
 
 /** The size of the largest model whose pages compute. */
-const mostWeights = () => Number(document.documentElement.dataset.mostWeights).toLocaleString(language());
+const mostWeights = () => Number(document.documentElement.dataset.mostWeights).toLocaleString("en");
 
 function resetChange() {
   state.change = unchanged();

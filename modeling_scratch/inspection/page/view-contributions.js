@@ -20,7 +20,7 @@ function shownContributions() {
   const now = changed ? contributionsOf(state.model, changed, ids, recorded, recorded.index) : recorded;
   const tokens = changed ? change.tokens : text().tokens.tokens;
   const signed = signedBy([...now.parts, ...now.pieces].map((each) => each.value));
-  const score = recorded.score === null ? scoreName(recorded) : said(recorded.score);
+  const score = recorded.score === null ? scoreName(recorded) : recorded.score;
   return [changed && note(t("contributions.changed")), el("p", {}, t("contributions.score", score, signed(now.value))),
     signedBars(t("contributions.title"), signed,
       now.parts.map(({ name, layer, value }) => ({ name: partName(name, layer), value }))),
@@ -55,7 +55,7 @@ function piecesPart(pieces, signed, tokens) {
 /** Numbers with a sign and as many decimals as their size asks for, so that a reader can add them up. */
 function signedBy(values) {
   const digits = Math.max(...values.map(Math.abs)) < 1 ? 3 : 2;
-  const format = new Intl.NumberFormat(language(), { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  const format = new Intl.NumberFormat("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
   return (value) => {
     const size = format.format(Math.abs(value)), isZero = size === format.format(0);
     return `${isZero ? "" : value < 0 ? "−" : "+"}${size}`;

@@ -8,7 +8,7 @@ function partPass() {
     change: (event) => event.target.closest("section").classList.toggle("every", event.target.checked) });
   return part("pass",
     note(text().typed ? t("pass.computed", names.size) : t("pass.counts", trace.steps.length, names.size)),
-    trace.left_out && note(said(trace.left_out)),
+    trace.left_out && note(trace.left_out),
     symbolsNote(),
     !text().typed && el("label", { class: "switch" }, all, t("pass.every")),
     groups.map((group, i) => blockDetails(group, i, names)));

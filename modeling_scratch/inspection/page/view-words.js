@@ -10,7 +10,7 @@ function partWords() {
   const place = el("div", { "aria-live": "polite" });
   const show = (i) => place.replaceChildren(...wordsBy(attributions, methods[i]));
   show(0);
-  return part("words", el("p", {}, t("words.score", said(attributions.score), number(attributions.value))),
+  return part("words", el("p", {}, t("words.score", attributions.score, number(attributions.value))),
     choices(t("words.method"), methods.map((name) => t(`words.${name}`)), 0, show), place,
     deletionTest(attributions.deletion), outputsPart(text().outputs));
 }
