@@ -45,8 +45,7 @@ class ExplainArguments:
     )
     label: str | None = option(
         None,
-        "The label of the training step; by default, the model's own answer; with few labels, the page has a step for "
-        "each and opens with the least likely one.",
+        "The label of the training step; by default, a classifier's least likely one, or the model's own answer.",
     )
     max_tokens: int = option(MAX_TOKENS, "Truncate texts and outputs to this many tokens.")
     overwrite: bool = option(False, "Replace the output file.")

@@ -127,11 +127,6 @@ class Subject:
     def limited_by(self) -> str:
         return "--max_tokens" if self.limit == self.max_tokens else "the limit of the model"
 
-    @property
-    def written_tokenizer(self) -> Any:
-        """That of what the model writes."""
-        return self.target_tokenizer if self.task == GENERATION else self.tokenizer
-
     def encode(self, text: str) -> Encoded:
         """Tokenise a text or a pair, truncated to max_tokens; for a decoder without final special tokens."""
         is_fast, begins = self.tokenizer.is_fast, starts(text)
@@ -191,6 +186,9 @@ class Subject:
     def tensor(self, rows: Any) -> Tensor:
         return torch.tensor(rows, device=self.model.device)
 
+    def masked_positions(self, ids: Sequence[int]) -> list[int]:
+        return [position for position, token in enumerate(ids) if token == self.tokenizer.mask_token_id]
+
 
 def subject_of(
     model: Any, tokenizers: tuple[Any, Any], text: str, target: str | None = None, max_tokens: int = 64
@@ -229,14 +227,10 @@ def read_of(encoded: Encoded) -> str:
     return of_parts(read)
 
 
-def masked_positions(subject: Subject, ids: Sequence[int]) -> list[int]:
-    return [position for position, token in enumerate(ids) if token == subject.tokenizer.mask_token_id]
-
-
 def _mask(subject: Subject) -> None:
     """Mask the middle one of the text's tokens, unless the text has a masked one."""
     encoded, mask = subject.text, subject.tokenizer.mask_token
-    if masked_positions(subject, encoded.ids):
+    if subject.masked_positions(encoded.ids):
         return
     if encoded.spans is None or mask is None:
         raise DataError("--text: must have the tokenizer's mask token, as this tokenizer tells no positions of tokens")
@@ -248,7 +242,7 @@ def _mask(subject: Subject) -> None:
     subject.text = subject.encode(f"{encoded.text[:start]}{mask}{encoded.text[end:]}")
     shown = encoded.text[start:end]
     subject.notes.append(f"the text has no {mask}: it stands for {shown!r} here")
-    if len(masked_positions(subject, subject.text.ids)) != 1:
+    if len(subject.masked_positions(subject.text.ids)) != 1:
         raise DataError(f"--text: masking {shown!r} failed; write {mask} in place of a word")
 
 

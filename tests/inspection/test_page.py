@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The page in a real browser: all parts, recomputation, keyboard, colours, hostile text, size."""
+"""The page in a real browser: all parts, recomputation, keyboard, hostile text, size."""
 
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ SIZES: dict[str, Any] = {
     "intermediate_size": 24, "hidden_dropout": 0.0,
 }  # fmt: skip
 BLOCK = "attention", "feed-forward"
-PARTS = ["tokens", "pass", "attention", "lens", "answer", "words", "change", "backward", "pairs", "check"]
+PARTS = ["tokens", "pass", "attention", "lens", "answer", "words", "change", "backward"]
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +103,6 @@ def test_every_part_opens(page: Any, folder: Path) -> None:
         "() => document.querySelectorAll('.head-button, #words [role=radio], .piece').forEach(each => each.click())"
     )
     assert page.locator(".step [role=grid]").count() > 100
-    assert page.locator(".curves").count() == 1
 
 
 def test_each_tensor_has_its_formula(page: Any, folder: Path) -> None:
@@ -176,8 +175,7 @@ def test_text_in_pictures_has_contrast(page: Any, folder: Path) -> None:
 def test_the_page_computes_what_pytorch_recorded(page: Any, folder: Path, name: str) -> None:
     opened(page, folder / f"{name}.html")
     assert page.locator("header .verdict.good").count() == 1
-    page.click("#check summary")
-    assert page.locator("#check tbody tr").count() >= 15
+    assert float(page.get_attribute("html", "data-difference")) < 1e-4
 
 
 def test_a_head_is_switched_off_and_on_again(page: Any, folder: Path) -> None:
@@ -252,15 +250,12 @@ def test_a_new_text_is_computed_as_pytorch_does(page: Any, folder: Path, classif
     ids = TOKENIZER(text)["input_ids"]
     assert [int(each) for each in page.locator("#tokens .tokens .id").all_inner_texts()] == ids
     assert shown_logits(page) == pytest.approx(logits_of(classifier, input_ids=ids), abs=1e-4)
-    real = explain(classifier, TOKENIZER, text).texts[0]
-    assert page.inner_text("#answer .conclusion").startswith(real.answer["label"])
+    best = int(torch.tensor(shown_logits(page)).argmax())
+    assert page.inner_text("#answer .conclusion").startswith(LABELS[best])
     assert page.locator("#attention .query").count() == len(ids)
     page.click("details.block >> nth=1 >> summary >> nth=0")
     page.locator("details.block >> nth=1 >> details.step >> nth=0").wait_for(state="attached", timeout=5_000)
     assert page.locator("details.block >> nth=1 >> details.step").count() > 10
-    divergences = page.locator("#lens .note").all_inner_texts()
-    expected = [each["divergence"][0] for each in real.lens["layers"]]
-    assert float(divergences[0].split(": ")[1].removesuffix(" nats")) == pytest.approx(expected[0], rel=0.01, abs=1e-4)
     assert page.locator("#backward, #words").count() == 0
     page.locator("#change .tokens button").nth(1).click()
     page.click("#change .edit .action")
@@ -303,24 +298,6 @@ def test_a_new_text_is_continued_and_translated(page: Any, folder: Path) -> None
     assert shown_logits(page) == pytest.approx(expected, abs=1e-4)
 
 
-@pytest.mark.parametrize(("name", "count"), [("seq2seq", 5), ("decoder", 12)])
-def test_each_token_of_an_output_has_its_words(page: Any, folder: Path, name: str, count: int) -> None:
-    opened(page, folder / f"{name}.html")
-    buttons = page.locator("#words .outputs .piece")
-    assert buttons.count() == count
-    before = page.inner_text("#words .outputs .words")
-    buttons.nth(2).click()
-    assert page.inner_text("#words .outputs .words") != before
-
-
-def test_the_training_step_is_there_for_each_label(page: Any, folder: Path) -> None:
-    opened(page, folder / "classifier.html")
-    first = page.inner_text("#backward .facts")
-    assert page.get_attribute("#backward [role=radio] >> nth=1", "aria-checked") == "true"  # of which it learns most
-    page.click("#backward [role=radio] >> nth=0")
-    assert page.inner_text("#backward .facts") != first
-
-
 def test_the_parts_of_an_answer_are_bars_that_follow_a_change(page: Any, folder: Path) -> None:
     opened(page, folder / "sum.html")
     table, pieces = (page.locator("#contributions table").nth(number).locator("tr") for number in (0, 1))
@@ -344,9 +321,6 @@ def test_sliders_cut_the_distribution(page: Any, folder: Path) -> None:
     assert "100%" not in values.all_inner_texts()
     page.fill("#slider-topk", "1")
     assert values.all_inner_texts()[:2] == ["100%", "cut"]
-    page.click("#answer .action")
-    assert page.inner_text("#answer .next-token output.readout").startswith("Drawn: ")
-    assert page.locator(".cache .bars tr").count() > 0
 
 
 FOCUS = """() => {
@@ -392,18 +366,6 @@ def test_text_and_labels_are_never_markup(page: Any, folder: Path) -> None:
     assert page.locator("#words .said").all_inner_texts() == HOSTILE.split()  # Python counts an emoji as one letter
     assert page.locator("img, main b").count() == 0
     assert "<b>bad</b>" in page.inner_text("#answer")
-
-
-def test_the_reader_chooses_the_colours(page: Any, folder: Path) -> None:
-    opened(page, folder / "classifier.html")
-    background = "() => getComputedStyle(document.body).backgroundColor"
-    page.click("text=Light")
-    light = page.evaluate(background)
-    page.click("text=Dark")
-    assert page.evaluate(background) != light
-    page.click("text=Auto")
-    page.emulate_media(color_scheme="light")
-    assert page.evaluate(background) == light
 
 
 WIDE_IS_MARKED = """() => [...document.querySelectorAll("main *, header *")]

@@ -14,10 +14,6 @@ const STRINGS = {
   "head.skip": "Skip to the first part",
   "head.contents": "Contents",
   "head.home": "All pages",
-  "head.theme": "Colours",
-  "head.auto": "Auto",
-  "head.light": "Light",
-  "head.dark": "Dark",
   "head.texts": "Text",
   "head.encoder": "{0} is an encoder. Layers: {1}, heads in each: {2}, parameters: {3}.",
   "head.decoder": "{0} is a decoder. Layers: {1}, heads in each: {2}, parameters: {3}.",
@@ -59,7 +55,6 @@ const STRINGS = {
   "tokens.how.unknown": "“{0}” is not in the vocabulary: the model sees the unknown token.",
   "tokens.how.merges":
     "“{0}” starts as single letters. The merges that the tokenizer learned join neighbours, the earliest merge first.",
-  "tokens.how.longest prefixes": "“{0}” is cut into the longest beginnings that the vocabulary has.",
 
   "pass.title": "The forward pass, tensor by tensor",
   "pass.intro":
@@ -92,7 +87,7 @@ const STRINGS = {
   "pass.zeros": "Zeros",
   "pass.masked": "Masked",
   "pass.from": "Computed from",
-  "pass.unrecorded": "The values of this tensor were left out; its statistics are of all of them.",
+  "pass.unrecorded": "This tensor has no values.",
   "pass.after": "After your change",
   "pass.difference": "Largest difference from the recorded tensor: {0}.",
 
@@ -114,11 +109,6 @@ const STRINGS = {
     "Left: the token that looks. Right: what it looks at. A stronger line is a larger weight; choose a token on the left to read its weights. In the matrix, rows look and columns are looked at.",
   "attention.changed": "after your change",
   "attention.off": "as recorded; this layer is off",
-  "cache.title": "The cache grows",
-  "cache.intro":
-    "While it writes, the model keeps the keys and values of all tokens so far. Each step computes only what the new token needs.",
-  "cache.step": "{0} new, {1} kept · {2} numbers",
-  "cache.difference": "With and without the cache, logits differ by at most {0}.",
 
   "lens.title": "What the model would answer after each layer",
   "lens.intro":
@@ -152,8 +142,6 @@ const STRINGS = {
   "answer.all": "all",
   "answer.out": "cut",
   "answer.kept": "{0} of {1} tokens can be drawn; the entropy is {2} bits.",
-  "answer.draw": "Draw a token",
-  "answer.drawn": "Drawn: {0}",
 
   "contributions.title": "What adds up to the answer",
   "contributions.intro":
@@ -167,7 +155,7 @@ const STRINGS = {
   "contributions.tokens": "tokens",
   "contributions.positions": "positions",
   "contributions.token_types": "token types",
-  "contributions.positions_types": "positions and token types",
+  "contributions.positions_token_types": "positions and token types",
   "contributions.embeddings": "embeddings",
   "contributions.attention": "attention",
   "contributions.feed_forward": "feed-forward",
@@ -181,7 +169,7 @@ const STRINGS = {
 
   "words.title": "Which words mattered",
   "words.intro":
-    "These methods ask how much each word contributed to the answer. They can disagree, and none is the truth; the test below says how well each one did here.",
+    "These methods ask how much each word contributed to the answer. They can disagree, and none is the truth: take a word out below, and see.",
   "words.score": "What is explained: {0} = {1}.",
   "words.method": "Method",
   "words.integrated_gradients": "Integrated gradients",
@@ -190,16 +178,6 @@ const STRINGS = {
   "words.occlusion": "Occlusion",
   "words.occlusion.how": "By how much the score falls when the word is hidden.",
   "words.complete": "The parts add up to {0}; the score differs from that of the empty input, {3}, by {1} ({2} steps).",
-  "words.random": "{0} random orders",
-  "words.deletion": "The deletion test",
-  "words.deletion.how":
-    "Words are taken out, the most important first, and the probability of the answer is computed again. The dashed line and the band are the mean and the range of random orders: a curve well below them has found words that matter. If the text without words has the same answer, the test says little. In brackets: the area below the curve.",
-  "words.deletion.weak":
-    "Here no method finds the words much better than chance: do not believe their numbers for this text.",
-  "words.outputs": "For one token of the output",
-  "words.outputs.how":
-    "Choose a token: the words show by how much its log-odds fall without each of them, after the same tokens before it.",
-  "words.logodds": "log-odds of {0}",
 
   "change.title": "Try it yourself",
   "change.intro":
@@ -239,7 +217,6 @@ const STRINGS = {
   "change.overflow": "The numbers are too large for an answer: infinity, or no number at all.",
   "change.outcome": "The answer",
   "change.outcome.at": "The answer for “{0}”",
-  "change.moved": "How far each output moved",
   "change.gone": "The token that was answered for is gone.",
   "change.hidden": "Open a tensor above to see it before and after.",
   "change.reset": "Undo all",
@@ -249,11 +226,7 @@ const STRINGS = {
   "backward.title": "One step of training",
   "backward.intro":
     "Training asks of every weight: which way would the loss fall? The gradient answers, and the optimizer takes a small step. This is one real step, on a copy.",
-  "backward.given": "Label: {0} (given). Optimizer: {1}, learning rate {2}.",
-  "backward.guessed": "Label: {0} (the model's own answer). Optimizer: {1}, learning rate {2}.",
-  "backward.chosen": "Label: {0}. Optimizer: {1}, learning rate {2}.",
-  "backward.label": "Label of the step",
-  "backward.target": "Target: {0}. Optimizer: {1}, learning rate {2}.",
+  "backward.label": "Label: {0}. Optimizer: {1}, learning rate {2}.",
   "backward.loss": "Loss",
   "backward.answer": "Probability of the answer",
   "backward.outputs": "Size of the gradient at each output, token by token",
@@ -263,15 +236,6 @@ const STRINGS = {
   "backward.norm": "Gradient norm",
   "backward.change": "Changed by",
 
-  "pairs.title": "Two texts side by side",
-  "pairs.intro":
-    "The same tokens stand in different company. The distance of their states shows where the two texts part.",
-  "pairs.distance": "Distance of the states of each token, layer by layer",
-  "pairs.mean": "Mean distance",
-
-  "check.title": "Is this the real model?",
-  "check.intro":
-    "As the page opened, your browser computed the whole pass from the weights in this file. PyTorch's numbers were recorded when the page was made.",
   "check.holds": "Computed in your browser: logits differ from PyTorch's by at most {0}. The bound of {1} holds.",
   "check.edited":
     "The code that ran was edited, or computes what this page does not know. These are its numbers; the page's own recomputation is off: its logits differ by up to {0}, more than {1}.",
@@ -280,7 +244,4 @@ const STRINGS = {
   "check.none": "The recorded pass of PyTorch. This page holds no weights and computes nothing anew.",
   "check.failed": "The recorded pass of PyTorch. This browser could not compute it anew: {0}.",
   "check.nothing": "Computed in your browser, but no logits were recorded to compare with.",
-  "check.speed": "The pass took {0} ms in this browser.",
-  "check.tensors": "{0} tensors compared",
-  "check.difference": "Largest difference",
 };

@@ -3,7 +3,7 @@
 
 /**
  * The page's state. explanation: what was recorded; model: the unpacked weights or null; number: of the text shown.
- * baseline: forward() of that text as it stands, milliseconds: the time that it took, problem: why it failed, or null.
+ * baseline: forward() of that text as it stands, problem: why it failed, or null.
  * change: what the reader changed; changed: forward() of it, or null. rules: of the tokenizer; untyped: why the page
  * cannot read new texts, or null; recorded: how many texts were recorded; difference: of the logits from PyTorch's as
  * the page opened; fitting: observes the widths of formulas.
@@ -13,7 +13,6 @@ const state = {
   model: null,
   number: 0,
   baseline: null,
-  milliseconds: 0,
   problem: null,
   change: null,
   changed: null,
@@ -216,4 +215,21 @@ function largestDifference(a, b) {
     if (a.data[i] !== b.data[i]) most = Math.max(most, Math.abs(a.data[i] - b.data[i]));
   }
   return most;
+}
+
+// ---- Bars -------------------------------------------------------------------------------------------------------------
+
+/**
+ * A list of names with bars: [{name, value, share (0 to 1), before (0 to 1, a mark), shown, detail, isOut}].
+ * It is a table of two columns to screen readers.
+ */
+function bars(label, entries) {
+  return el("table", { class: "bars", "aria-label": label }, el("tbody", {}, entries.map((entry) => {
+    const share = Math.max(0, Math.min(1, entry.share));
+    return el("tr", { class: entry.isOut ? "is-out" : null }, el("th", { scope: "row" }, entry.name),
+      el("td", { class: "track" }, el("span", { class: `bar ${entry.kind ?? ""}`, style: { "--share": share } }),
+        entry.before !== undefined
+          && el("span", { class: "mark", style: { "--share": Math.max(0, Math.min(1, entry.before)) } })),
+      el("td", { class: "value" }, entry.shown ?? percent(entry.value), entry.detail && el("small", {}, entry.detail)));
+  })));
 }
