@@ -35,6 +35,10 @@ def training_step(subject: Subject, target: Target, output: Any, label: str | No
         subject.notes.append(f"no training step: the model has more than {MOST_PARAMETERS:,} parameters")
         return None
     labels, name = labels_of(subject, output, label)
+    return {"label": name, "optimizer": "AdamW", "rate": RATE, **_step(subject, target, labels)}
+
+
+def _step(subject: Subject, target: Target, labels: Tensor) -> dict[str, Any]:
     model = copy.deepcopy(subject.model).float().requires_grad_(True)
     for table in (each for each in model.modules() if isinstance(each, nn.Embedding)):
         table.sparse = False  # AdamW takes no sparse gradients
@@ -53,9 +57,6 @@ def training_step(subject: Subject, target: Target, output: Any, label: str | No
         with torch.no_grad():
             second = model(**inputs)
     return {
-        "label": name,
-        "optimizer": "AdamW",
-        "rate": RATE,
         "loss_before": first.loss.item(),
         "loss_after": second.loss.item(),
         "answer_before": probability_before,

@@ -244,7 +244,13 @@ function toggle(label, words, isOff, set) {
 
 // ---- Before and after -----------------------------------------------------------------------------------------------
 
-const softmaxOf = (logits) => Array.from(softmax({ shape: [logits.length], data: Float32Array.from(logits) }).data);
+/** In float64, in which a sure answer stays below 100 %. */
+function softmaxOf(logits) {
+  const most = logits.reduce((a, b) => Math.max(a, b), -Infinity), powers = Array.from(logits, (x) => Math.exp(x - most));
+  const sum = powers.reduce((a, b) => a + b, 0);
+  return powers.map((power) => power / sum);
+}
+
 const sigmoid = (logits) => Array.from(logits, (logit) => 1 / (1 + Math.exp(-logit)));
 
 /** The row of the logits that is the answer: the text's, the token's in focus, or the last; -1: it was removed. */
