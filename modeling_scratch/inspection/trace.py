@@ -6,7 +6,7 @@ from typing import Any
 from .arrays import Packed, packed, packed_bytes, thinned
 from .recorder import UNINITIALISED, Recording, Step
 
-WHOLE = {"logits", "qa_outputs"}  # what the page computes the answer from
+WHOLE = {"logits", "qa_outputs", "stack"}  # what the page computes the answer from
 MOST_NUMBERS = 1_000_000  # of all tensors of a text that are kept at full precision
 # Names of what has no variable, by the layer that it enters or the function that returns it.
 ALIASES = {

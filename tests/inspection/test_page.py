@@ -9,6 +9,7 @@ import pytest
 import torch
 from browser import violations
 from shared import lively
+from test_explanation import CLASSES, model_of
 from toy_text import toy_tokenizer
 
 from modeling_scratch import (
@@ -176,6 +177,18 @@ def test_the_page_computes_what_pytorch_recorded(page: Any, folder: Path, name: 
     opened(page, folder / f"{name}.html")
     assert page.locator("header .verdict.good").count() == 1
     assert float(page.get_attribute("html", "data-difference")) < 1e-4
+
+
+@pytest.mark.parametrize("has_weights", [True, False])
+def test_a_page_of_every_class_has_an_answer(page: Any, tmp_path: Path, has_weights: bool) -> None:
+    for model_class in CLASSES:
+        model = model_of(model_class, norm_position="pre")
+        write_page(
+            explain(model, TOKENIZER, "a [MASK] film").to_dict(), model if has_weights else None, tmp_path / "page.html"
+        )
+        opened(page, tmp_path / "page.html")
+        assert page.inner_text("#answer .conclusion")
+        assert page.locator("header .verdict.good").count() == has_weights
 
 
 def test_a_head_is_switched_off_and_on_again(page: Any, folder: Path) -> None:

@@ -36,7 +36,7 @@ function computeBaseline() {
 function logitsDifference() {
   const logits = state.baseline?.get("logits") ?? state.baseline?.get("last_hidden_state");
   if (!logits) return null;
-  return largestDifference(recorded("logits") ?? recorded("qa_outputs") ?? recorded("last_hidden_state"), logits);
+  return largestDifference(recorded("logits") ?? recorded("qa_outputs") ?? recorded("stack"), logits);
 }
 
 /** One sentence: what the page computed, and how far it is from PyTorch. */

@@ -55,7 +55,8 @@ const labelled = (shares, logits) => shares.map((p, i) => ({ label: labelOf(i), 
 /** The answer that logits or hidden states hold; find: from a name to its tensor. */
 function answered(find, tokens) {
   const logits = find("logits") ?? find("qa_outputs");
-  return logits ? ANSWERED[task()](rowsOfLogits(logits), tokens) : { pooled: pool(find("last_hidden_state"), "mean") };
+  if (logits) return ANSWERED[task()](rowsOfLogits(logits), tokens);
+  return { pooled: pool(find("last_hidden_state") ?? find("stack"), "mean") }; // computed, or recorded
 }
 
 /** The answer to the text that is shown. */
