@@ -6,7 +6,7 @@
 
 The page is one HTML file that needs no network. For each text, it shows the steps of the tokenizer, all tensors of the
 real forward pass with their lines of code, attention, what each layer would answer, a training step, and which words
-mattered, with a test of that. Two texts are also compared layer by layer.
+mattered.
 """
 
 import signal

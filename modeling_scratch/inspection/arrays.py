@@ -13,8 +13,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .notes import Note
-
 MASKED = -1e30  # scores below are those of masked keys
 MOST_OF_AXIS = 64  # entries of an axis of a thinned array
 
@@ -56,14 +54,9 @@ def thinned(tensor: Tensor) -> tuple[Tensor, list[list[int] | None]]:
 
 
 def plain(value: Any) -> Any:
-    """Return dataclasses, tensors and containers as JSON types; numbers that are not finite become None.
-
-    A note becomes {"en": ..., "de": ...}.
-    """
+    """Return dataclasses, tensors and containers as JSON types; numbers that are not finite become None."""
     if isinstance(value, Tensor):
         return packed(value)
-    if isinstance(value, Note):
-        return {"en": str(value), "de": value.german}
     if is_dataclass(value) and not isinstance(value, type):
         return {each.name: plain(getattr(value, each.name)) for each in fields(value) if each.repr}
     if isinstance(value, dict):

@@ -2,44 +2,43 @@
 """Which words mattered for an answer, by two methods.
 
 Integrated gradients (Sundararajan et al. 2017): x' to x along a line, (x - x') * mean gradient; their sum is the change
-of the score. Occlusion: the score without each word.
+of the score. Occlusion: the score - the score without each word.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from ..data.text_pairs import of_parts, parts_of
 from .answers import Target, score
-from .occlusion import deletion, occlusion, rows_a_batch, scores_of_answer
 from .recorder import as_textbook
-from .subjects import Subject
+from .subjects import MASKED, TAGGING, Encoded, Subject, starts
 
 LEAST_STEPS, MOST_STEPS = 32, 512
 TOLERANCE = 0.01  # of the change of the score
 SMALL = 0.01
+MOST_LOGITS = 2**24  # of a batch
 
 
 def attributions_of(subject: Subject, target: Target) -> dict[str, Any]:
-    """Return the attributions of the answer's score to the words, and the deletion test of each."""
+    """Return the attributions of the answer's score to the words."""
     gradients = integrated_gradients(subject, target)
-    if not is_exact(gradients.sum, gradients.difference):
-        subject.note("inexact", gradients.steps, gradients.sum, gradients.difference)
-    if abs(gradients.difference) < abs(gradients.baseline):  # most of the score is that of padding
-        subject.note("baseline", gradients.difference, gradients.baseline + gradients.difference, gradients.baseline)
-    scores = scores_of_answer(subject, target)
-    whole, (without,) = occlusion(scores)
-    (value,) = whole
-    methods = {"integrated_gradients": gradients.words, "occlusion": without}
-    usable = {name: values for name, values in methods.items() if values}
+    part, whole = gradients.difference, gradients.baseline + gradients.difference
+    if not is_exact(gradients.sum, part):
+        found = f"in {gradients.steps} steps they add up to {gradients.sum:.4g} of {part:.4g}"
+        subject.notes.append(f"integrated gradients are not exact: {found}")
+    if abs(part) < abs(gradients.baseline):  # most of the score is that of padding
+        padding = f"padding in place of the text has {gradients.baseline:.2f} already"
+        subject.notes.append(f"integrated gradients explain {part:.2f} of the score of {whole:.2f}: {padding}")
+    value, without = occlusion(subject, target)
     return {
         "score": target.score,
         "value": value,
-        "p": target.probability(value),
         "integrated_gradients": gradients,
         "occlusion": {"words": without},
-        "deletion": deletion(scores, target, usable),
     }
 
 
@@ -109,3 +108,65 @@ def _integral(subject: Subject, target: Target, start: Tensor, end: Tensor, step
             (gradient,) = torch.autograd.grad(_scored(subject, target, points).sum(), points, materialize_grads=True)
         total += ((end - start)[0] * gradient.sum(0)).sum(-1).double()
     return total / steps
+
+
+def occlusion(subject: Subject, target: Target) -> tuple[float | None, list[float | None]]:
+    """Return the score of the text, and what it loses without each word.
+
+    None: nothing is left to read, or the word is the explained one, of a tagger or a masked LM.
+    """
+    words = range(len(subject.text.words))
+    whole, *others = scores(subject, target, [[*words], *([word for word in words if word != gone] for gone in words)])
+    return whole, [None if whole is None or other is None else whole - other for other in others]
+
+
+@torch.no_grad()
+def scores(subject: Subject, target: Target, variants: Sequence[Sequence[int]]) -> list[float | None]:
+    """Return the score of each variant of the text, of which some words are left, in batches of bounded size."""
+    encoded = [subject.encode(only(subject, kept)) for kept in variants]
+    positions = [_position(subject, target, *each) for each in zip(encoded, variants)]
+    is_there = [subject.task not in (TAGGING, MASKED) or position is not None for position in positions]
+    usable = [number for number, each in enumerate(encoded) if each.ids and is_there[number]]
+    found: list[float | None] = [None] * len(variants)
+    size = rows_a_batch(subject)
+    for chosen in (usable[start : start + size] for start in range(0, len(usable), size)):
+        logits = subject.model(**subject.batch([encoded[number] for number in chosen])).logits.float()
+        values = score(subject, logits, target, [positions[number] for number in chosen]).tolist()
+        for number, value in zip(chosen, values):
+            found[number] = value
+    return found
+
+
+def rows_a_batch(subject: Subject) -> int:
+    """Return how many rows have at most `MOST_LOGITS` logits, and at most 64."""
+    length = max(len(subject.text.ids), len(subject.target_ids))
+    vocabulary = max(subject.model.config.vocab_size, getattr(subject.model.config, "decoder_vocab_size", 0) or 0)
+    return max(1, min(64, MOST_LOGITS // (length * vocabulary)))
+
+
+def only(subject: Subject, kept: Sequence[int]) -> str:
+    """Return the text or pair with these of its words, and the spaces behind them."""
+    text, words = subject.text.text, subject.text.words
+    if len(kept) == len(words):
+        return text
+    parts = []
+    for part, (start, whole) in enumerate(zip(starts(text), parts_of(text))):
+        own = [number for number, word in enumerate(words) if word.part == part]
+        ends = dict(zip(own, [*(words[number].start for number in own[1:]), start + len(whole)]))
+        parts.append("".join(text[words[number].start : ends[number]] for number in kept if number in ends).strip())
+    return of_parts(parts)
+
+
+def _position(subject: Subject, target: Target, encoded: Encoded, kept: Sequence[int]) -> int | None:
+    """Where the explained token stands in a variant; None: its word is gone."""
+    words = subject.text.word_of_token if subject.task in (TAGGING, MASKED) else None
+    word = None if words is None or target.position is None else words[target.position]
+    if word is not None and word not in kept:
+        return None
+    if subject.task == MASKED:
+        return next(iter(subject.masked_positions(encoded.ids)), None)
+    if words is None or word is None or target.position is None:
+        return target.position
+    rank, offset = kept.index(word), target.position - words.index(word)
+    found = [number for number, each in enumerate(encoded.word_of_token or ()) if each == rank]
+    return found[min(offset, len(found) - 1)] if found else None  # a word can have fewer tokens at the start of a text

@@ -1,5 +1,9 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""`explain`: record texts on their way through a model, analyse each, and hold it all as plain data and as a page."""
+"""`explain`: record texts on their way through a model, analyse each, and hold it all as plain data and as a page.
+
+What the page can compute from the tensors and weights that it holds, it computes itself: answer, attention, logit lens
+and contributions. What needs gradients or many passes is computed here.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,13 +16,15 @@ from ..data.containers import strings_in
 from ..data.text_pairs import TextPair
 from ..inference.answers import names_of
 from ..utils.errors import DataError
-from .analysis import TextExplanation, explain_text
+from .answers import target_of
 from .arrays import plain
-from .layers import compared
+from .attributions import attributions_of
 from .page import page
-from .recorder import as_textbook
-from .subjects import CLASSIFICATION, MULTI, REGRESSION, TAGGING, subject_of, task_of
-from .tokens import described_tokenizer, tokenizer_rules
+from .recorder import Recording, as_textbook, record
+from .subjects import GENERATION, TAGGING, TEXT_TASKS, Subject, subject_of, task_of
+from .tokens import Tokens, described_tokenizer, target_tokens, tokenizer_rules, tokens_of
+from .trace import trace
+from .training_step import training_step
 
 FORMAT = 1
 MAX_TOKENS = 64
@@ -27,22 +33,39 @@ PRIVATE = ("_name_or_path", "name_or_path", "auto_map", "custom_pipelines")  # o
 
 
 @dataclass
+class TextExplanation:
+    """One text: what the tokenizer did, every tensor of the forward pass, and the analyses of its answer.
+
+    recording holds the tensors themselves, and is not part of the data. A part that a model of this kind lacks is None.
+    """
+
+    text: str
+    target: str | None
+    tokens: Tokens
+    target_tokens: Tokens | None
+    trace: dict[str, Any]
+    training_step: dict[str, Any] | None
+    attributions: dict[str, Any] | None
+    notes: list[str]
+    recording: Recording = field(repr=False)
+
+
+@dataclass
 class Explanation:
-    """What `explain` found: the model, the texts, and pairs of the first with each other."""
+    """What `explain` found: the model and the texts."""
 
     model: dict[str, Any]
     tokenizer: dict[str, Any]
     texts: list[TextExplanation]
-    pairs: list[dict[str, Any]]
     explained: Any = field(repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the data as JSON types; tensors as arrays.py packs them."""
         return {"format": FORMAT, "package": modeling_scratch.__version__, **plain(self)}
 
-    def save(self, path: str | Path, language: str = "en") -> None:
-        """Write the page, one HTML file that needs no network. language: en or de. Raises `DataError`."""
-        page(self.to_dict(), self.explained, Path(path), language)
+    def save(self, path: str | Path) -> None:
+        """Write the page, one HTML file that needs no network. Raises `DataError`."""
+        page(self.to_dict(), self.explained, Path(path))
 
 
 def explain(
@@ -63,7 +86,7 @@ def explain(
       max_tokens. A masked LM's text may have a mask token.
     - text_pairs: the second texts, one a text, of a classifier that reads pairs.
     - targets: of an encoder-decoder, one a text; by default what the model generates.
-    - label: of the training step; by default the model's own answer.
+    - label: of the training step; by default the least likely one of a classifier, or the model's own answer.
 
     Raises `DataError`, a ValueError, for other models, empty texts and unknown labels.
 
@@ -89,14 +112,32 @@ def explain(
     tokenizers = tuple(tokenizer) if isinstance(tokenizer, list | tuple) else (tokenizer, tokenizer)
     with as_textbook(model):  # what the page shows is what the files say, edits included
         subjects = [subject_of(model, tokenizers, *each, max_tokens) for each in zip(texts, wanted)]
-        found = [explain_text(subject, target, label) for subject, target in zip(subjects, wanted)]
-    first, *others = found
+        found = [explain_text(subject, label) for subject in subjects]
     return Explanation(
         model=described(model),
         tokenizer={**described_tokenizer(*tokenizers), "rules": tokenizer_rules(subjects[0], subjects[0].text)},
         texts=found,
-        pairs=[{"a": 0, "b": number, **_compared(first, each, model)} for number, each in enumerate(others, 1)],
         explained=model,
+    )
+
+
+def explain_text(subject: Subject, label: str | None = None) -> TextExplanation:
+    """Record one text and analyse it."""
+    recording = record(subject.model, **subject.inputs)
+    target, writes = target_of(subject, recording.output), subject.task == GENERATION
+    if target is None:
+        name = type(subject.model).__name__
+        subject.notes.append(f"{name} has no single answer: no attributions and no training step")
+    return TextExplanation(
+        text=subject.text.text,
+        target=str(subject.target_tokenizer.decode(subject.target_ids, skip_special_tokens=True)) if writes else None,
+        tokens=tokens_of(subject),
+        target_tokens=target_tokens(subject) if writes else None,
+        trace=trace(recording),
+        training_step=None if target is None else training_step(subject, target, recording.output, label),
+        attributions=None if target is None else attributions_of(subject, target),
+        notes=subject.notes,
+        recording=recording,
     )
 
 
@@ -110,7 +151,6 @@ def _one_a_text(name: str, given: Any, texts: Sequence[str]) -> Sequence[str | N
 def described(model: Any) -> dict[str, Any]:
     """Return what a page says about a model, without paths."""
     config, task = model.config, task_of(model)
-    has_labels = task in (CLASSIFICATION, MULTI, REGRESSION, TAGGING)
     return {
         "name": Path(config.name_or_path).name or type(model).__name__,
         "class": type(model).__name__,
@@ -118,9 +158,5 @@ def described(model: Any) -> dict[str, Any]:
         "task": task,
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
         "config": {name: value for name, value in config.to_dict().items() if name not in PRIVATE},
-        "labels": names_of(config) if has_labels else None,
+        "labels": names_of(config) if task in (*TEXT_TASKS, TAGGING) else None,
     }
-
-
-def _compared(first: TextExplanation, other: TextExplanation, model: Any) -> dict[str, Any]:
-    return compared((first.tokens.ids, first.recording), (other.tokens.ids, other.recording), model)

@@ -18,36 +18,33 @@ from .weights import MOST_WEIGHTS, packed_model
 FOLDER = Path(__file__).with_name("page")
 # In the order in which they stand in the page's one script.
 SCRIPTS = (
-    "unpack", "forward", "contributions", "tokenize", "strings", "view", "formulas", "view-matrix", "view-charts",
-    "view-tokens", "view-pass", "view-attention", "view-lens", "view-answer", "view-change", "view-contributions",
-    "view-words", "view-backward", "view-pairs", "view-check", "typed", "writing", "main",
+    "unpack", "forward", "contributions", "tokenize", "strings", "view", "formulas", "view-matrix", "view-tokens",
+    "view-pass", "view-attention", "view-lens", "view-answer", "view-change", "view-contributions", "view-words",
+    "view-backward", "typed", "writing", "main",
 )  # fmt: skip
-LANGUAGES = "en", "de"
 MORE_POSITIONS, LEAST_POSITIONS = 8, 128  # than the longest text has, and at all: for tokens that a reader adds
 
 
-def page(content: dict[str, Any], model: ScratchPreTrainedModel | None, path: Path, language: str = "en") -> None:
+def page(content: dict[str, Any], model: ScratchPreTrainedModel | None, path: Path) -> None:
     """Write an explanation, as to_dict() gives it, to one HTML file.
 
     model: its weights go along, so that the page computes; None, or a large model: the page shows what was recorded.
-    language: in which the page opens, "en" or "de". Raises DataError for another, or where path cannot be written.
+    Raises DataError where path cannot be written.
     """
-    if language not in LANGUAGES:
-        raise DataError(f"--language {language}: the choices are {', '.join(LANGUAGES)}")
     try:
-        write_text(path, rendered(content, model, language))
+        write_text(path, rendered(content, model))
     except OSError as error:
         raise DataError(f"{path}: cannot be written ({error.strerror}); choose another name") from error
 
 
-def rendered(explanation: dict[str, Any], model: ScratchPreTrainedModel | None, language: str = "en") -> str:
+def rendered(explanation: dict[str, Any], model: ScratchPreTrainedModel | None) -> str:
     """The page's HTML. Data stand in it as base64, which ends no tag, under a policy that permits no network."""
     positions = max(_longest(explanation) + MORE_POSITIONS, LEAST_POSITIONS)
     weights = None if model is None else packed_model(model, positions)
     style = _read("style.css")
     script = "\n".join(_read(f"{name}.js") for name in SCRIPTS)
     parts = {
-        "policy": policy(style, script), "style": style, "script": script, "language": language,
+        "policy": policy(style, script), "style": style, "script": script,
         "title": html.escape(_title(explanation)), "explanation": _compressed(explanation),
         "weights": _compressed(weights), "most_weights": str(MOST_WEIGHTS),
     }  # fmt: skip

@@ -5,7 +5,7 @@ import sys
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar
 
 from transformers import AutoConfig
 from transformers.dynamic_module_utils import get_class_from_dynamic_module
@@ -28,6 +28,8 @@ from .subjects import MASKED, task_of
 class ExplainArguments:
     """The model, the texts and the page."""
 
+    RETIRED: ClassVar = {"--language": "leave it out; the page is in English"}
+
     model: str = option(
         REQUIRED, "A model with its tokenizer: a folder or a name on the Hub, also of a native checkpoint."
     )
@@ -43,11 +45,9 @@ class ExplainArguments:
     )
     label: str | None = option(
         None,
-        "The label of the training step; by default, the model's own answer; with few labels, the page has a step for "
-        "each and opens with the least likely one.",
+        "The label of the training step; by default, a classifier's least likely one, or the model's own answer.",
     )
     max_tokens: int = option(MAX_TOKENS, "Truncate texts and outputs to this many tokens.")
-    language: Literal["en", "de"] = option("en", "The language in which the page opens.")
     overwrite: bool = option(False, "Replace the output file.")
     trust_remote_code: bool = option(False, "Allow the checkpoint's own code to run, and explain that.")
 
@@ -75,7 +75,7 @@ def write_explanation(arguments: ExplainArguments) -> None:
         model, tokenizers, arguments.text or [], text_pairs=arguments.text_pair, targets=arguments.target,
         label=arguments.label, max_tokens=arguments.max_tokens,
     )  # fmt: skip
-    explanation.save(arguments.output, arguments.language)
+    explanation.save(arguments.output)
     for number, each in enumerate(explanation.texts, 1):
         for note in each.notes:
             print(f"text {number}: {note}", file=sys.stderr)

@@ -24,7 +24,7 @@ from torch.overrides import TorchFunctionMode
 from .. import fast
 from ..modeling_base import ScratchPreTrainedModel
 from ..utils.errors import DataError
-from .code_lines import CodeFile, CodeFunction, CodeLine, code_file, first_line
+from .code_lines import CodeFile, CodeLine, code_file
 
 TORCH = str(Path(torch.__file__).parent)
 UNINITIALISED = {"empty", "empty_like", "new_empty"}
@@ -34,15 +34,13 @@ UNINITIALISED = {"empty", "empty_like", "new_empty"}
 class Step:
     """One tensor: what made it from what, where, and what the code calls it.
 
-    code: the line that made it, in `function`. variable: the first that it was assigned to, None for a tensor inside an
+    code: the line that made it. variable: the first that it was assigned to, None for a tensor inside an
     expression. names: dotted names: a module's path (its output), path.variable, path.method (what it returned), and
     path.input of a layer of torch. inputs: numbers of steps, and names of parameters.
     """
 
     number: int
     module: str
-    function: str
-    equation: str
     op: str
     code: CodeLine
     tensor: Tensor
@@ -52,32 +50,17 @@ class Step:
 
 
 @dataclass
-class Module:
-    """A module that ran: its path, class and equation."""
-
-    path: str
-    name: str
-    equation: str
-
-
-@dataclass
 class Recording:
-    """The output of a model, the modules that ran and the tensors that were made, in order."""
+    """The output of a model, the paths of the modules that ran and the tensors that were made, in order."""
 
     output: Any
-    modules: list[Module]
+    modules: list[str]
     steps: list[Step]
 
     @cached_property
     def keys(self) -> dict[str, Step]:
         """The last step of each name."""
         return {name: step for step in self.steps for name in step.names}
-
-    @property
-    def attention_weights(self) -> dict[str, Tensor]:
-        """(1, H, T, S) of each attention that ran, in order, by its path."""
-        names = {module.path: f"{module.path}.weights" for module in self.modules if module.name == "Attention"}
-        return {path: self.keys[name].tensor for path, name in names.items() if name in self.keys}
 
 
 @dataclass
@@ -91,15 +74,11 @@ class _Scope:
     bound: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.line = self.function.line
+        self.line = self.frame.f_lineno
 
     @property
     def code(self) -> CodeLine:
         return self.file.statement(self.line, is_alone=self.frame.f_code.co_name == "<lambda>")
-
-    @property
-    def function(self) -> CodeFunction:
-        return self.file.function(self.frame.f_code.co_firstlineno, self.frame.f_code.co_name)
 
     @property
     def is_anonymous(self) -> bool:
@@ -116,7 +95,7 @@ class Recorder(TorchFunctionMode):
         self.parameters |= {id(tensor): name for name, tensor in model.named_buffers()}
         self.files = {str(path): code_file(path, path.stat().st_mtime_ns) for path in textbook_files(model)}
         self.scopes: list[_Scope] = []
-        self.modules: dict[str, Module] = {}
+        self.modules: dict[str, None] = {}  # an ordered set
         self.steps: list[Step] = []
         self.made: dict[int, Step] = {}
         self.of_methods: set[str] = set()
@@ -164,10 +143,8 @@ class Recorder(TorchFunctionMode):
 
     def _add(self, tensor: Tensor, op: str, inputs: list[int | str], path: str | None = None) -> Step:
         scope = self.scopes[-1]
-        named = next((each for each in reversed(self.scopes) if not each.is_anonymous), scope)
         module = scope.path if path is None else path
-        name, equation, _ = named.function
-        step = Step(len(self.steps), module, name, equation, op, scope.code, tensor.detach().clone(), inputs)
+        step = Step(len(self.steps), module, op, scope.code, tensor.detach().clone(), inputs)
         self.steps.append(step)
         self.made[id(tensor)] = step
         self.kept.append(tensor)
@@ -175,9 +152,8 @@ class Recorder(TorchFunctionMode):
 
     def _enter(self, module: nn.Module) -> str:
         """Return the path of a module, which is recorded the first time."""
-        path, cls = self.paths[id(module)], type(module)
-        if path not in self.modules:
-            self.modules[path] = Module(path, cls.__name__, first_line(cls.__doc__))
+        path = self.paths[id(module)]
+        self.modules.setdefault(path)
         return path
 
     def follow(self, frame: FrameType, event: str, _: Any) -> Any:
@@ -303,4 +279,4 @@ def record(model: nn.Module, **inputs: Any) -> Recording:
             output = model(**inputs)
         finally:
             sys.settrace(tracer)
-    return Recording(output, list(recorder.modules.values()), recorder.steps)
+    return Recording(output, list(recorder.modules), recorder.steps)

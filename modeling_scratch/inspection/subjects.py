@@ -17,7 +17,6 @@ from ..inference.classification import unseen_words
 from ..inference.explanations import WORD
 from ..tasks import HEADS, action_of_class, named
 from ..utils.errors import DataError
-from .notes import Note, note
 
 CLASSIFICATION, MULTI, REGRESSION, TAGGING = "classification", "multi-label", "regression", "tagging"
 MASKED, NEXT, GENERATION, SPAN, EMBEDDING = "masked", "next", "generation", "span", "embedding"
@@ -125,17 +124,8 @@ class Subject:
         return min(each for each in limits if each)
 
     @property
-    def limited_by(self) -> Note:
-        return note("option" if self.limit == self.max_tokens else "model")
-
-    @property
-    def written_tokenizer(self) -> Any:
-        """That of what the model writes."""
-        return self.target_tokenizer if self.task == GENERATION else self.tokenizer
-
-    def note(self, name: str, *values: Any) -> None:
-        """Tell a sentence of notes.py to readers."""
-        self.notes.append(note(name, *values))
+    def limited_by(self) -> str:
+        return "--max_tokens" if self.limit == self.max_tokens else "the limit of the model"
 
     def encode(self, text: str) -> Encoded:
         """Tokenise a text or a pair, truncated to max_tokens; for a decoder without final special tokens."""
@@ -196,6 +186,9 @@ class Subject:
     def tensor(self, rows: Any) -> Tensor:
         return torch.tensor(rows, device=self.model.device)
 
+    def masked_positions(self, ids: Sequence[int]) -> list[int]:
+        return [position for position, token in enumerate(ids) if token == self.tokenizer.mask_token_id]
+
 
 def subject_of(
     model: Any, tokenizers: tuple[Any, Any], text: str, target: str | None = None, max_tokens: int = 64
@@ -212,10 +205,10 @@ def subject_of(
     if not all(part.strip() for part in parts_of(text)) or not subject.text.ids:
         raise DataError("--text: the text is empty, or has no tokens")
     if subject.text.is_cut:
-        subject.note("truncated", len(subject.text.ids), subject.limited_by)
+        subject.notes.append(f"the text is truncated to {len(subject.text.ids)} tokens ({subject.limited_by})")
         subject.text = subject.encode(read_of(subject.text))
     if words := subject.text.unseen:
-        subject.note("unseen", ", ".join(words))
+        subject.notes.append(f"the model has not seen: {', '.join(words)}")
     if subject.task == MASKED:
         _mask(subject)
     if subject.task == GENERATION:
@@ -234,14 +227,10 @@ def read_of(encoded: Encoded) -> str:
     return of_parts(read)
 
 
-def masked_positions(subject: Subject, ids: Sequence[int]) -> list[int]:
-    return [position for position, token in enumerate(ids) if token == subject.tokenizer.mask_token_id]
-
-
 def _mask(subject: Subject) -> None:
     """Mask the middle one of the text's tokens, unless the text has a masked one."""
     encoded, mask = subject.text, subject.tokenizer.mask_token
-    if masked_positions(subject, encoded.ids):
+    if subject.masked_positions(encoded.ids):
         return
     if encoded.spans is None or mask is None:
         raise DataError("--text: must have the tokenizer's mask token, as this tokenizer tells no positions of tokens")
@@ -252,8 +241,8 @@ def _mask(subject: Subject) -> None:
     subject.hidden = encoded.ids[position]
     subject.text = subject.encode(f"{encoded.text[:start]}{mask}{encoded.text[end:]}")
     shown = encoded.text[start:end]
-    subject.note("masked", mask, shown)
-    if len(masked_positions(subject, subject.text.ids)) != 1:
+    subject.notes.append(f"the text has no {mask}: it stands for {shown!r} here")
+    if len(subject.masked_positions(subject.text.ids)) != 1:
         raise DataError(f"--text: masking {shown!r} failed; write {mask} in place of a word")
 
 
@@ -268,7 +257,7 @@ def _generated(subject: Subject) -> list[int]:
     end = subject.model.generation_config.eos_token_id
     ends = [n for n, token in enumerate(output) if token in (end if isinstance(end, list) else [end])]
     if not ends:
-        subject.note("no end", len(output), subject.limited_by)
+        subject.notes.append(f"the output has no end within {len(output)} tokens ({subject.limited_by})")
     return output[: ends[0] + 1] if ends else output
 
 
@@ -278,5 +267,5 @@ def _given(subject: Subject, target: str) -> list[int]:
     if not target.strip() or not ids:
         raise DataError("--target: the text is empty, or has no tokens")
     if len(ids) > subject.limit:
-        subject.note("target truncated", subject.limit, subject.limited_by)
+        subject.notes.append(f"the target is truncated to {subject.limit} tokens ({subject.limited_by})")
     return list(subject.target_tokenizer(text_target=target, truncation=True, max_length=subject.limit)["input_ids"])

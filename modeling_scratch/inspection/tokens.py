@@ -18,11 +18,11 @@ from ..data.text_pairs import of_parts, parts_of
 from .subjects import MASKED, Encoded, Subject, Word
 
 LISTED = "normalizers", "pretokenizers"  # of sequences
-# What tokenize.js has, by the names of the tokenizers library.
+# What tokenize.js has, by the names of the tokenizers library: the parts of the tokenizers that this package trains.
 COMPUTED = {
-    "normalizer": {"NFC", "NFD", "NFKC", "NFKD", "StripAccents", "Lowercase", "BertNormalizer"},
-    "pre_tokenizer": {"Whitespace", "WhitespaceSplit", "BertPreTokenizer", "ByteLevel", "Split"},
-    "model": {"BPE", "WordLevel", "WordPiece"},
+    "normalizer": {"NFC", "NFD", "NFKC", "NFKD", "StripAccents", "Lowercase"},
+    "pre_tokenizer": {"Whitespace", "WhitespaceSplit", "ByteLevel", "Split"},
+    "model": {"BPE", "WordLevel"},
 }
 SPLITS = {WITH_APOSTROPHES, HTML_TAG, r"[\s\S]"}
 
@@ -62,7 +62,7 @@ def tokens_of(subject: Subject) -> Tokens:
     if len(parts) > 1:
         found.parts, found.types = list(parts), encoded.types
     if not tokenizer.is_fast:
-        subject.note("slow tokenizer")
+        subject.notes.append("the tokenizer is a slow one, which tells neither its steps nor positions in the text")
         return found
     backend = tokenizer.backend_tokenizer
     normalize = backend.normalizer.normalize_str if backend.normalizer else str
@@ -70,7 +70,7 @@ def tokens_of(subject: Subject) -> Tokens:
     pieces = [piece for part in parts for piece in pieces_of(tokenizer, part, reads_special(subject))]
     found.pieces = _read(pieces, found)
     if found.pieces is None:
-        subject.note("no pieces")
+        subject.notes.append("the steps of the tokenizer are left out: a replay of its file gives other tokens")
     return found
 
 
@@ -121,7 +121,7 @@ def _read(pieces: list[Piece], found: Tokens) -> list[Piece] | None:
 
 def described_tokenizer(tokenizer: Any, target: Any) -> dict[str, Any]:
     """Return kind and vocabulary of a tokenizer, and the vocabulary of a second one."""
-    own = {"vocab_size": len(tokenizer), "vocabulary": _vocabulary(tokenizer)}
+    own = {"vocab_size": len(tokenizer), "vocabulary": _vocabulary(tokenizer), "mask": tokenizer.mask_token_id}
     others = {} if target is tokenizer else {"target_vocabulary": _vocabulary(target)}
     if not tokenizer.is_fast:
         return {"kind": None, **own, **others}

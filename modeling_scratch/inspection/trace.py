@@ -3,12 +3,10 @@
 
 from typing import Any
 
-import torch
-
-from .arrays import MASKED, Packed, packed, packed_bytes, thinned
-from .notes import note
+from .arrays import Packed, packed, packed_bytes, thinned
 from .recorder import UNINITIALISED, Recording, Step
 
+WHOLE = {"logits", "qa_outputs", "stack"}  # what the page computes the answer from
 MOST_NUMBERS = 1_000_000  # of all tensors of a text that are kept at full precision
 # Names of what has no variable, by the layer that it enters or the function that returns it.
 ALIASES = {
@@ -27,14 +25,15 @@ def trace(recording: Recording) -> dict[str, Any]:
     Above `MOST_NUMBERS`, values are bytes, and axes are thinned; "left_out" then says so. Logits are always whole.
     """
     count = sum(step.tensor.numel() for step in recording.steps)
+    thinned_out = f"{count:,} numbers: tensors are shown as 256 levels, of long axes every few entries"
     is_small = count <= MOST_NUMBERS
-    indices = {module.path: number for number, module in enumerate(recording.modules)}
+    indices = {path: number for number, path in enumerate(recording.modules)}
     keys = {name: step.number for name, step in recording.keys.items()}
     return {
         "modules": recording.modules,
         "steps": [_step(step, indices, is_small) for step in recording.steps],
         "keys": {**keys, **aliases(keys), **rotations(recording)},
-        "left_out": None if is_small else note("thinned", count),
+        "left_out": None if is_small else thinned_out,
     }
 
 
@@ -62,7 +61,6 @@ def _step(step: Step, indices: dict[str, int], is_small: bool) -> dict[str, Any]
     return {
         "id": step.number,
         "module": indices.get(step.module),
-        "equation": step.equation,  # of its function; the page has a formula for each tensor
         "op": step.op,
         "variable": step.variable,
         "names": step.names,
@@ -71,24 +69,7 @@ def _step(step: Step, indices: dict[str, int], is_small: bool) -> dict[str, Any]
         "line": step.code.line,
         "code": step.code.text,
         "shape": list(step.tensor.shape),
-        **statistics(step),
-        "values": _values(step, is_small or "logits" in step.names),
-    }
-
-
-def statistics(step: Step) -> dict[str, float | None]:
-    """Return mean, standard deviation, range, and shares of zeros and of masked scores, which count nowhere else."""
-    values = step.tensor.double().flatten()
-    real = values[values.isfinite() & (values > MASKED)]
-    if not len(real) or step.op in UNINITIALISED:
-        return dict.fromkeys(("mean", "std", "min", "max", "zeros", "masked"))
-    return {
-        "mean": real.mean().item(),
-        "std": real.std(correction=0).item(),
-        "min": real.min().item(),
-        "max": real.max().item(),
-        "zeros": (real == 0).double().mean().item(),
-        "masked": 1 - len(real) / len(values),
+        "values": _values(step, is_small or not WHOLE.isdisjoint(step.names)),
     }
 
 
@@ -102,22 +83,3 @@ def _values(step: Step, is_whole: bool) -> Packed | None:
         return packed(tensor)
     tensor, axes = thinned(tensor)
     return {**packed_bytes(tensor), "axes": axes}
-
-
-def attention_maps(recording: Recording, model: Any) -> list[dict[str, Any]]:
-    """Return the attention weights (H, T, S) of every layer, in order, with what their queries and keys are."""
-    maps = []
-    for path, weights in recording.attention_weights.items():
-        is_cross, layer = path.endswith("cross_attention"), model.get_submodule(path)
-        reads_target = model.config.is_encoder_decoder and (is_cross or layer.is_causal)
-        found = {
-            "path": path,
-            "kind": "cross" if is_cross else "causal" if layer.is_causal else "self",
-            "layer": layer.layer_idx,
-            "heads": weights.shape[1],
-            "queries": "target_tokens" if reads_target else "tokens",
-            "keys": "target_tokens" if reads_target and not is_cross else "tokens",
-            "weights": weights[0].to(torch.float32),
-        }
-        maps.append(found)
-    return maps

@@ -18,35 +18,24 @@ from torch import Tensor, nn
 from ..inference.answers import names_of
 from ..utils.errors import DataError
 from .answers import Target, score
-from .layers import main_stack, stream_names
-from .notes import note
 from .recorder import as_textbook
-from .subjects import CLASSIFICATION, GENERATION, MASKED, NEXT, REGRESSION, TAGGING, Subject, masked_positions
+from .subjects import CLASSIFICATION, GENERATION, MASKED, NEXT, REGRESSION, TAGGING, Subject
 
 RATE = 1e-3
-MOST_LABELS, MOST_OF_SMALL = 4, 5_000_000  # steps for other labels, too
 MOST_PARAMETERS = 200_000_000  # a copy, its gradients and the optimizer's states take four times the memory
 
 
-def training_steps(subject: Subject, target: Target, output: Any, label: str | None = None) -> list[dict[str, Any]]:
-    """Return the step towards the label, by default the model's own answer; then those towards the other labels of a
-    small classifier with few labels.
+def training_step(subject: Subject, target: Target, output: Any, label: str | None = None) -> dict[str, Any] | None:
+    """Return the step towards a label, by default the least likely one of a classifier, from which it learns most.
 
-    A step has loss and probability before and after, the norms of each parameter's gradient and update, and those of
-    the gradients of the embeddings' and each block's output, per token.
+    Loss and probability before and after, the norms of each parameter's gradient and update, and those of the
+    gradients of the embeddings' and each block's output, per token. None for a model that is too large.
     """
-    count = sum(parameter.numel() for parameter in subject.model.parameters())
-    if count > MOST_PARAMETERS:
-        subject.note("no step", MOST_PARAMETERS)
-        return []
+    if sum(parameter.numel() for parameter in subject.model.parameters()) > MOST_PARAMETERS:
+        subject.notes.append(f"no training step: the model has more than {MOST_PARAMETERS:,} parameters")
+        return None
     labels, name = labels_of(subject, output, label)
-    steps = [{**_step(subject, target, labels), "label": name, "given": label is not None}]
-    names = names_of(subject.model.config) if subject.task == CLASSIFICATION else []
-    if 1 < len(names) <= MOST_LABELS and count <= MOST_OF_SMALL:
-        for index in (index for index, other in enumerate(names) if other != name):
-            step = _step(subject, target, subject.tensor([index]))
-            steps.append({**step, "label": names[index], "given": True})
-    return steps
+    return {"label": name, "optimizer": "AdamW", "rate": RATE, **_step(subject, target, labels)}
 
 
 def _step(subject: Subject, target: Target, labels: Tensor) -> dict[str, Any]:
@@ -68,8 +57,6 @@ def _step(subject: Subject, target: Target, labels: Tensor) -> dict[str, Any]:
         with torch.no_grad():
             second = model(**inputs)
     return {
-        "optimizer": "AdamW",
-        "rate": RATE,
         "loss_before": first.loss.item(),
         "loss_after": second.loss.item(),
         "answer_before": probability_before,
@@ -80,18 +67,19 @@ def _step(subject: Subject, target: Target, labels: Tensor) -> dict[str, Any]:
 
 
 def labels_of(subject: Subject, output: Any, label: str | None) -> tuple[Tensor, str]:
-    """Return the labels of a step, given or the model's own answer, and their description. Raises `DataError`."""
+    """Return the labels of a step, given or chosen, and their description. Raises `DataError`."""
     if subject.task in (TAGGING, MASKED, NEXT, GENERATION):
         return _token_labels(subject, output, label)
     names, logits = names_of(subject.model.config), output.logits[0]
     if subject.task == REGRESSION:
         if label is None:
-            subject.note("no error")
+            error = "the model's own answer has no error; give --label"
+            subject.notes.append(f"the training step changes nothing: {error}")
         numbers = logits.tolist() if label is None else _numbers(label, len(names))
         return subject.tensor([numbers]).float(), ", ".join(f"{each:g}" for each in numbers)
     is_single = subject.task == CLASSIFICATION
     if label is None:
-        best = [int(logits.argmax())] if is_single else (logits >= 0).nonzero()[:, 0].tolist()
+        best = [int(logits.argmin())] if is_single else (logits >= 0).nonzero()[:, 0].tolist()
         wanted = [names[index] for index in best]
     else:
         wanted = [each if each in names else each.strip() for each in ([label] if is_single else label.split(","))]
@@ -117,20 +105,29 @@ def _token_labels(subject: Subject, output: Any, label: str | None) -> tuple[Ten
     if label is not None and subject.task != MASKED:
         raise DataError("--label: only for a classifier, a regression or a masked token")
     if subject.task == NEXT:
-        return subject.tensor([subject.text.ids]), note("next tokens")
+        return subject.tensor([subject.text.ids]), "the text's own next tokens"
     if subject.task == GENERATION:
-        return subject.tensor([subject.target_ids]), note("the output")
+        return subject.tensor([subject.target_ids]), "the output"
     best = output.logits[0].argmax(-1).tolist()
     if subject.task == TAGGING:
         tags = [-100 if added else tag for tag, added in zip(best, subject.text.special)]
-        return subject.tensor([tags]), note("own tags")
-    positions = masked_positions(subject, subject.text.ids)
+        return subject.tensor([tags]), "the model's own tags"
+    positions = subject.masked_positions(subject.text.ids)
     given = subject.hidden if label is None else subject.tokenizer.convert_tokens_to_ids(label)
     if label is not None and given in (None, subject.tokenizer.unk_token_id):
         raise DataError(f"--label {label}: not a token of the vocabulary")
     rows = [(given if given is not None else token) if n in positions else -100 for n, token in enumerate(best)]
     named = subject.tokenizer.convert_ids_to_tokens([rows[position] for position in positions])
     return subject.tensor([rows]), " ".join(map(str, named))
+
+
+def stream_names(model: Any) -> list[str]:
+    """Return the paths of the embeddings and of each block of the base model whose output the head reads."""
+    path, base = "" if model.base_model is model else f"{model.base_model_prefix}.", model.base_model
+    if hasattr(base, "decoder"):
+        path, base = f"{path}decoder.", base.decoder
+    blocks = [f"stack.layers.{number}" for number in range(len(base.stack.layers))]
+    return [f"{path}{name}" for name in ("embeddings", *blocks)]
 
 
 @contextmanager
@@ -144,7 +141,7 @@ def _outputs(model: Any) -> Iterator[dict[str, Tensor]]:
             found[name] = output
 
     with ExitStack() as handles:
-        for name in stream_names(*main_stack(model)):
+        for name in stream_names(model):
             hook = partial(lambda name, _, __, output: keep(name, output), name)
             handles.callback(model.get_submodule(name).register_forward_hook(hook).remove)
         yield found

@@ -45,9 +45,9 @@ def test_a_native_checkpoint_becomes_a_page(tmp_path: Path) -> None:
     redraw(BertForMaskedLM(BertConfig(vocab_size=len(tokenizer), **sizes))).save_pretrained(tmp_path / "bert")
     tokenizer.save_pretrained(tmp_path / "bert")
     page = tmp_path / "page.html"
-    options = f"--model {tmp_path}/bert --label good --language de --output {page}"
+    options = f"--model {tmp_path}/bert --label good --output {page}"
     main([*options.split(), "--text", "a [MASK] film"])
-    assert '<html lang="de" ' in page.read_text(encoding="utf-8")
+    assert page.is_file()
 
 
 def test_what_cannot_be_explained_is_refused(folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -58,9 +58,7 @@ def test_what_cannot_be_explained_is_refused(folder: Path, tmp_path: Path, capfd
         assert not page.exists()
 
     wrong("--model", folder, pieces=("--text",))
-    wrong("--model", folder, "--text", " ", pieces=("--text", "empty"))
-    wrong("--model", folder, "--text", TEXT, "--label", "angry", pieces=("--label angry", "LABEL_0"))
-    wrong("--model", folder, "--text", TEXT, "--target", "ein Film", pieces=("--target", "encoder-decoder"))
+    wrong("--model", folder, "--text", TEXT, "--language", "de", pieces=("--language is retired", "in English"))
     wrong("--model", folder, "--text", TEXT, "--output", tmp_path / "page.pdf", pieces=("--output", ".html"))
     wrong("--model", tmp_path / "nothing", "--text", TEXT, pieces=("folder not found",))
     (tmp_path / "pairs").mkdir()

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from itertools import cycle
+from itertools import cycle, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import torch
 from model_cases import CASES, POSITIONS, SWITCHES, Case
 from shared import redraw
 from torch import Tensor
+from torch.nn import functional as F
 from transformers import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
 from modeling_scratch import fast, presets
@@ -86,9 +87,9 @@ def switched_off(run: Run) -> Iterator[None]:
         yield
 
 
-def computed(runs: list[Run]) -> list[list[dict[str, Any]]]:
-    """What the page's JavaScript gives, by one process of node."""
-    cases = json.dumps([run.as_json() for run in runs])
+def computed(runs: list[Run], asked: Sequence[dict[str, Any]] = ()) -> list[Any]:
+    """What the page's JavaScript gives, by one process of node. asked: of each run, in place of its last tensor."""
+    cases = json.dumps([{**run.as_json(), **more} for run, more in zip_longest(runs, asked, fillvalue={})])
     return json.loads(node(str(Path(__file__).with_name("run_forward.js")), str(PAGE), stdin=cases))
 
 
@@ -99,7 +100,7 @@ def node(*arguments: str, stdin: str = "") -> str:
 
 
 def assert_same(runs: list[Run], tolerance: float = 1e-5) -> None:
-    for run, (answer,) in zip(runs, computed(runs), strict=True):
+    for run, answer in zip(runs, computed(runs), strict=True):
         expected = run.expected().numpy()
         values = np.array(answer["values"]).reshape(answer["shape"]).reshape(expected.shape)
         scale = max(1.0, float(np.abs(expected).max()))
@@ -165,6 +166,31 @@ def test_what_is_switched_off_counts_as_zero_in_pytorch() -> None:
         runs.append(Run(model, inputs, heads={attentions[-1]: [1], attentions[0]: [0, 3]}))
         runs.append(Run(model, inputs, layers=(blocks(model)[-1],)))
     assert_same(runs)
+
+
+LENSES = (model_cases.TEXTS, "classification"), (model_cases.TEXTS, "multi-label"), (model_cases.CAUSAL_LM, "next"), (
+    model_cases.SEQ2SEQ_LM, "generation")  # fmt: skip
+
+
+@pytest.mark.parametrize(("case", "kind"), LENSES, ids=[kind for _, kind in LENSES])
+def test_the_lens_of_a_layer_is_the_answer_without_those_after_it(case: Case, kind: str) -> None:
+    """With sure answers, too."""
+    model, inputs = case.model(norm_position="pre"), inputs_of(case)
+    if kind == "multi-label":
+        with torch.no_grad():
+            model.classifier.out_proj.weight *= 1e5
+    names = [name for name in blocks(model) if "encoder." not in name]
+    (found,) = computed([Run(model, inputs)], [{"lens": kind}])
+    assert [layer["name"].rpartition(".")[2] for layer in found] == ["embeddings", *map(str, range(len(names)))]
+    final = Run(model, inputs).expected().reshape(-1, model(**inputs).logits.shape[-1])
+    for number, layer in enumerate(found):
+        logits = Run(model, inputs, layers=tuple(names[number:])).expected().reshape(final.shape)
+        p = logits.sigmoid() if kind == "multi-label" else logits.softmax(-1)
+        assert [row[0]["p"] for row in layer["answers"]] == pytest.approx(p.max(-1).values.tolist(), abs=1e-4)
+        assert np.isfinite(np.array(layer["divergence"], dtype=float)).all()
+        if kind != "multi-label":
+            divergence = F.kl_div(logits.log_softmax(-1), final.softmax(-1), reduction="none").sum(-1)
+            assert layer["divergence"] == pytest.approx(divergence.tolist(), rel=1e-3, abs=1e-4)
 
 
 def test_broken_parts_are_those_that_the_lab_breaks() -> None:
@@ -239,12 +265,6 @@ def test_sliders_cut_as_the_library_does(temperature: float, top_k: int, top_p: 
     assert [shares[id] for id in range(40)] == pytest.approx(expected.softmax(-1)[0].tolist(), abs=1e-6)
 
 
-def test_every_string_is_there_in_both_languages() -> None:
-    english, german = of_page(["strings"], "[STRINGS.en, STRINGS.de]")
-    assert english.keys() == german.keys()
-    blanks = [
-        {key: sorted(re.findall(r"\{\d\}", words)) for key, words in table.items()} for table in (english, german)
-    ]
-    assert blanks[0] == blanks[1]
+def test_every_string_is_there() -> None:
     code = "".join(path.read_text(encoding="utf-8") for path in PAGE.glob("*.js"))
-    assert set(re.findall(r"\bt\(\"([^\"]+)\"", code)) <= english.keys()
+    assert set(re.findall(r"\bt\(\"([^\"]+)\"", code)) <= of_page(["strings"], "STRINGS").keys()

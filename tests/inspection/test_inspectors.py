@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 import torch
-from model_cases import SEQ2SEQ_LM, TEXTS, Case, low_thresholds  # noqa: F401  (a fixture)
+from model_cases import low_thresholds  # noqa: F401  (a fixture)
 from native_models import VOCAB, Native
 from torch import Tensor
 
@@ -164,24 +164,3 @@ def test_inseq_attributes_generated_tokens(method: str, writers: Twins) -> None:
         found.append(result.sequence_attributions[0].target_attributions)
     assert found[0].nan_to_num().abs().max() > 0
     torch.testing.assert_close(found[1], found[0], atol=1e-5, rtol=1e-4, equal_nan=True)
-
-
-@pytest.mark.parametrize("case", [TEXTS, SEQ2SEQ_LM], ids=lambda case: case.model_class.__name__)
-def test_bertviz_draws_the_attention(case: Case) -> None:
-    bertviz = pytest.importorskip("bertviz")
-    inputs = {name: value[:1] for name, value in case.inputs().items()}  # of one text
-    with torch.no_grad():
-        outputs = case.model()(**inputs, output_attentions=True)
-    tokens = [f"t{id_}" for id_ in inputs["input_ids"][0].tolist()]
-    if case is SEQ2SEQ_LM:
-        names = "encoder_attentions", "decoder_attentions", "cross_attentions"
-        shown = {name.removesuffix("s"): outputs[name] for name in names}
-        shown |= {"encoder_tokens": tokens, "decoder_tokens": tokens[::-1]}
-    else:
-        shown = {"attention": outputs.attentions, "tokens": tokens}
-    for view in (bertviz.head_view, bertviz.model_view):
-        page = view(**shown, html_action="return").data
-        assert all(token in page for token in tokens)
-        drawn = torch.tensor([float(number) for number in re.findall(r"(?<=[\[ ])\d\.\d+(?:e-\d+)?(?=[,\]])", page)])
-        weights = torch.cat([layer.flatten() for name in shown if "attention" in name for layer in shown[name]])
-        assert_same(drawn[(weights[:, None] - drawn).abs().argmin(1)], weights)  # the nearest of those drawn

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The page in a real browser: all parts, recomputation, keyboard, languages, colours, hostile text, size."""
+"""The page in a real browser: all parts, recomputation, keyboard, hostile text, size."""
 
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ import pytest
 import torch
 from browser import violations
 from shared import lively
+from test_explanation import CLASSES, model_of
 from toy_text import toy_tokenizer
 
 from modeling_scratch import (
@@ -35,7 +36,7 @@ SIZES: dict[str, Any] = {
     "intermediate_size": 24, "hidden_dropout": 0.0,
 }  # fmt: skip
 BLOCK = "attention", "feed-forward"
-PARTS = ["tokens", "pass", "attention", "lens", "answer", "words", "change", "backward", "pairs", "check"]
+PARTS = ["tokens", "pass", "attention", "lens", "answer", "words", "change", "backward"]
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +104,6 @@ def test_every_part_opens(page: Any, folder: Path) -> None:
         "() => document.querySelectorAll('.head-button, #words [role=radio], .piece').forEach(each => each.click())"
     )
     assert page.locator(".step [role=grid]").count() > 100
-    assert page.locator(".curves").count() == 1
 
 
 def test_each_tensor_has_its_formula(page: Any, folder: Path) -> None:
@@ -176,8 +176,19 @@ def test_text_in_pictures_has_contrast(page: Any, folder: Path) -> None:
 def test_the_page_computes_what_pytorch_recorded(page: Any, folder: Path, name: str) -> None:
     opened(page, folder / f"{name}.html")
     assert page.locator("header .verdict.good").count() == 1
-    page.click("#check summary")
-    assert page.locator("#check tbody tr").count() >= 15
+    assert float(page.get_attribute("html", "data-difference")) < 1e-4
+
+
+@pytest.mark.parametrize("has_weights", [True, False])
+def test_a_page_of_every_class_has_an_answer(page: Any, tmp_path: Path, has_weights: bool) -> None:
+    for model_class in CLASSES:
+        model = model_of(model_class, norm_position="pre")
+        write_page(
+            explain(model, TOKENIZER, "a [MASK] film").to_dict(), model if has_weights else None, tmp_path / "page.html"
+        )
+        opened(page, tmp_path / "page.html")
+        assert page.inner_text("#answer .conclusion")
+        assert page.locator("header .verdict.good").count() == has_weights
 
 
 def test_a_head_is_switched_off_and_on_again(page: Any, folder: Path) -> None:
@@ -252,15 +263,12 @@ def test_a_new_text_is_computed_as_pytorch_does(page: Any, folder: Path, classif
     ids = TOKENIZER(text)["input_ids"]
     assert [int(each) for each in page.locator("#tokens .tokens .id").all_inner_texts()] == ids
     assert shown_logits(page) == pytest.approx(logits_of(classifier, input_ids=ids), abs=1e-4)
-    real = explain(classifier, TOKENIZER, text).texts[0]
-    assert page.inner_text("#answer .conclusion").startswith(real.answer["label"])
+    best = int(torch.tensor(shown_logits(page)).argmax())
+    assert page.inner_text("#answer .conclusion").startswith(LABELS[best])
     assert page.locator("#attention .query").count() == len(ids)
     page.click("details.block >> nth=1 >> summary >> nth=0")
     page.locator("details.block >> nth=1 >> details.step >> nth=0").wait_for(state="attached", timeout=5_000)
     assert page.locator("details.block >> nth=1 >> details.step").count() > 10
-    divergences = page.locator("#lens .note").all_inner_texts()
-    expected = [each["divergence"][0] for each in real.lens["layers"]]
-    assert float(divergences[0].split(": ")[1].removesuffix(" nats")) == pytest.approx(expected[0], rel=0.01, abs=1e-4)
     assert page.locator("#backward, #words").count() == 0
     page.locator("#change .tokens button").nth(1).click()
     page.click("#change .edit .action")
@@ -303,24 +311,6 @@ def test_a_new_text_is_continued_and_translated(page: Any, folder: Path) -> None
     assert shown_logits(page) == pytest.approx(expected, abs=1e-4)
 
 
-@pytest.mark.parametrize(("name", "count"), [("seq2seq", 5), ("decoder", 12)])
-def test_each_token_of_an_output_has_its_words(page: Any, folder: Path, name: str, count: int) -> None:
-    opened(page, folder / f"{name}.html")
-    buttons = page.locator("#words .outputs .piece")
-    assert buttons.count() == count
-    before = page.inner_text("#words .outputs .words")
-    buttons.nth(2).click()
-    assert page.inner_text("#words .outputs .words") != before
-
-
-def test_the_training_step_is_there_for_each_label(page: Any, folder: Path) -> None:
-    opened(page, folder / "classifier.html")
-    first = page.inner_text("#backward .facts")
-    assert page.get_attribute("#backward [role=radio] >> nth=1", "aria-checked") == "true"  # of which it learns most
-    page.click("#backward [role=radio] >> nth=0")
-    assert page.inner_text("#backward .facts") != first
-
-
 def test_the_parts_of_an_answer_are_bars_that_follow_a_change(page: Any, folder: Path) -> None:
     opened(page, folder / "sum.html")
     table, pieces = (page.locator("#contributions table").nth(number).locator("tr") for number in (0, 1))
@@ -344,9 +334,6 @@ def test_sliders_cut_the_distribution(page: Any, folder: Path) -> None:
     assert "100%" not in values.all_inner_texts()
     page.fill("#slider-topk", "1")
     assert values.all_inner_texts()[:2] == ["100%", "cut"]
-    page.click("#answer .action")
-    assert page.inner_text("#answer .next-token output.readout").startswith("Drawn: ")
-    assert page.locator(".cache .bars tr").count() > 0
 
 
 FOCUS = """() => {
@@ -394,21 +381,6 @@ def test_text_and_labels_are_never_markup(page: Any, folder: Path) -> None:
     assert "<b>bad</b>" in page.inner_text("#answer")
 
 
-def test_both_languages_and_colours(page: Any, folder: Path) -> None:
-    opened(page, folder / "classifier.html")
-    page.click("text=Deutsch")
-    assert page.get_attribute("html", "lang") == "de"
-    assert page.inner_text("#attention h2") == "Aufmerksamkeit"
-    background = "() => getComputedStyle(document.body).backgroundColor"
-    page.click("text=Hell")
-    light = page.evaluate(background)
-    page.click("text=Dunkel")
-    assert page.evaluate(background) != light
-    page.click("text=Auto")
-    page.emulate_media(color_scheme="light")
-    assert page.evaluate(background) == light
-
-
 WIDE_IS_MARKED = """() => [...document.querySelectorAll("main *, header *")]
     .filter(each => ["auto", "scroll"].includes(getComputedStyle(each).overflowX) || each.matches(".formula"))
     .filter(each => each.scrollWidth > each.clientWidth + 1)
@@ -433,8 +405,8 @@ def test_weights_of_another_model_are_noticed(
     other = lively(ScratchEncoderForSequenceClassification(classifier.config))
     with torch.no_grad():
         other.classifier.out_proj.bias += 0.001
-    write_page(explained, other, tmp_path / "page.html", language="de")
-    assert "wurde geändert" in opened(page, tmp_path / "page.html").inner_text(".verdict.bad >> nth=0")
+    write_page(explained, other, tmp_path / "page.html")
+    assert "was edited" in opened(page, tmp_path / "page.html").inner_text(".verdict.bad >> nth=0")
 
 
 def test_without_weights_the_page_says_so(page: Any, tmp_path: Path, explained: dict[str, Any]) -> None:
@@ -450,11 +422,9 @@ def test_a_million_parameters_stay_below_5_mb(explained: dict[str, Any]) -> None
     assert len(rendered(explained, model)) < 5_000_000
 
 
-@pytest.mark.parametrize(("place", "language"), [("page.html", "fr"), ("none/page.html", "en")])
-def test_only_known_languages_and_writable_places(tmp_path: Path, explained: Any, place: str, language: str) -> None:
-    with pytest.raises(DataError, match=r"fr|none"):
-        write_page(explained, None, tmp_path / place, language)
-    assert list(tmp_path.iterdir()) == []
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path, explained: Any) -> None:
+    with pytest.raises(DataError, match="none"):
+        write_page(explained, None, tmp_path / "none" / "page.html")
 
 
 @pytest.mark.slow

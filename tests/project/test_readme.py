@@ -15,7 +15,6 @@ import re
 import shlex
 import shutil
 from dataclasses import fields
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import NamedTuple
 
@@ -202,8 +201,6 @@ def test_commands_and_examples_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("name", "code"), HEAVY_EXAMPLES, ids=[name for name, _ in HEAVY_EXAMPLES])
 def test_examples_with_other_libraries_run(name: str, code: str, tmp_path: Path) -> None:
     pytest.importorskip(name)
-    if name == "transformer_lens" and not entry_points(group="transformer_lens.architectures"):
-        pytest.skip("the installed package has no adapters for TransformerLens: install it again")
     with WarmPython(tmp_path, [], {}, tmp_path) as python:
         run_example(python, code, tmp_path)
 

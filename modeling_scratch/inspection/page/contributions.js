@@ -1,46 +1,60 @@
 // Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-// What adds up to an answer that the browser computed, as contributions.py does; parts have the same names.
+// What adds up to an answer: the share of each part of the model in a logit (Elhage et al. 2021, "direct" attribution).
 //
 // Behind the residual stream x, all is linear once the norms divide by what they divide by in this text. The score is
 // then a constant plus the sum over tokens of x · g, g its gradient, and each summand of x adds a product of its own.
-
-/**
- * The score of one entry of the logits, its parts and the pieces of the embeddings, the largest first.
- * @param {object} model from unpackModel()
- * @param {Map<string, Tensor>} tensors of forward()
- * @param {number[]} ids that it read
- * @param {{parts: object[], others: number}} like a recorded text's: its parts, and the weight of the other logits
- * @param {number} index of the score's logit
- */
-function contributionsOf(model, tensors, ids, like, index) {
-  const layers = Array.from({ length: model.config.num_hidden_layers }, (_, i) => `model.stack.layers.${i}`);
-  const stream = ["model.embeddings", ...layers].map((name) => tensors.get(name));
-  const logits = tensors.get("logits"), last = row(logits, logits.shape[0] - 1).data;
-  const direction = Float64Array.from(last, (_, i) => (i === index ? 1 : like.others));
-  const { gradients, constant } = gradientsOf(model, tensors, stream[stream.length - 1], headOfScore(model, direction));
-  const isMixed = like.parts.some(({ name }) => name === "embeddings"); // by a norm or a projection
-  const pieces = isMixed ? [] : termsOf(tensors.get("model.embeddings.tokens"), ids, gradients);
-  const embeddings = total(stream[0], gradients), tokens = pieces.reduce((all, { value }) => all + value, 0);
-  const values = { bias: constant, embeddings, tokens };
-  const added = embeddings - tokens; // positions, token types or both
-  const ofLayer = (name, layer) => {
-    const [before, after] = [stream[layer - 1], stream[layer]].map((x) => total(x, gradients));
-    const middle = tensors.get(`${layers[layer - 1]}.attention_residual.after`); // null in a block that is off
-    const between = middle ? total(middle, gradients) : before;
-    return { block: after - before, attention: between - before, feed_forward: after - between }[name];
-  };
-  const parts = like.parts.map(({ name, layer }) => ({ name, layer,
-    value: layer === null ? values[name] ?? added : ofLayer(name, layer) })
-  );
-  return { index, others: like.others, value: dot(last, direction, 0, 0, last.length), parts,
-    pieces: pieces.length > 1 ? pieces : [] };
-}
 
 const LAST_LAYERS = {
   ScratchEncoderForSequenceClassification: "classifier.out_proj",
   ScratchDecoderForSequenceClassification: "score",
   ScratchDecoderForCausalLM: "lm_head",
 };
+
+/** Whether an answer is a sum: no post-norm block divides it on its way, and its head is linear. */
+const isSum = ({ class: kind, config }) => kind in LAST_LAYERS && config.norm_position !== "post"
+  && !config.classifier_activation && config.classifier_pooling !== "max";
+
+/**
+ * The score, its parts (layer: from 1 on, of a block's part) and the pieces of the embeddings, the largest first.
+ * @param {object} model from unpackModel(), for which isSum() holds
+ * @param {Map<string, Tensor>} tensors of forward()
+ * @param {number[]} ids that it read
+ * @param {number} index of the score's logit
+ * @param {number} others the weight of each other logit in the score
+ */
+function contributionsOf(model, tensors, ids, index, others) {
+  const layers = Array.from({ length: model.config.num_hidden_layers }, (_, i) => `model.stack.layers.${i}`);
+  const stream = ["model.embeddings", ...layers].map((name) => tensors.get(name));
+  const logits = tensors.get("logits"), last = row(logits, logits.shape[0] - 1).data;
+  const direction = Float64Array.from(last, (_, i) => (i === index ? 1 : others));
+  const { gradients, constant } = gradientsOf(model, tensors, stream[stream.length - 1], headOfScore(model, direction));
+  const { parts, pieces } = embeddedParts(model, tensors, ids, gradients);
+  layers.forEach((name, i) => {
+    const [before, after] = [stream[i], stream[i + 1]].map((x) => total(x, gradients)), layer = i + 1;
+    if (model.config.block_type === "parallel") return parts.push({ name: "block", layer, value: after - before });
+    const middle = tensors.get(`${name}.attention_residual.after`); // null in a block that is off
+    const between = middle ? total(middle, gradients) : before;
+    return parts.push({ name: "attention", layer, value: between - before },
+      { name: "feed_forward", layer, value: after - between });
+  });
+  parts.push({ name: "bias", layer: null, value: constant });
+  return { value: dot(last, direction, 0, 0, last.length), parts, pieces: pieces.length > 1 ? pieces : [] };
+}
+
+/** The parts of the embeddings, and their pieces; one part where a norm or a projection mixes them. */
+function embeddedParts(model, tensors, ids, gradients) {
+  const owns = (part) => has({ model }, `model.embeddings.${part}`);
+  const value = total(tensors.get("model.embeddings"), gradients);
+  if (model.config.embedding_scale || owns("norm") || owns("projection")) {
+    return { parts: [{ name: "embeddings", layer: null, value }], pieces: [] };
+  }
+  const pieces = termsOf(tensors.get("model.embeddings.tokens"), ids, gradients);
+  const ofTokens = pieces.reduce((all, piece) => all + piece.value, 0);
+  const added = [(owns("positions") || model.weights.has("tables.sinusoid")) && "positions",
+    owns("token_types") && "token_types"].filter(Boolean).join("_");
+  return { parts: [{ name: "tokens", layer: null, value: ofTokens },
+    ...(added ? [{ name: added, layer: null, value: value - ofTokens }] : [])], pieces };
+}
 
 /** What the last layers read, as the gradient of the score, and the score where they read zeros. */
 function headOfScore(model, direction) {

@@ -1,5 +1,5 @@
 // Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-// Opens the page: unpacks, computes the pass once, and puts the parts one under another.
+// Opens the page: unpacks, computes the pass, compares it with PyTorch's, and puts the parts one under another.
 
 const PARTS = [
   partTokens,
@@ -11,10 +11,8 @@ const PARTS = [
   partWords,
   partChange,
   partBackward,
-  partPairs,
-  partCheck,
 ];
-const THEMES = ["auto", "light", "dark"];
+const TOLERANCE = 1e-4; // of the logits, from those of PyTorch
 
 async function unzipped(id) {
   return JSON.parse(new TextDecoder().decode(await gunzip(document.getElementById(id).textContent)));
@@ -23,31 +21,41 @@ async function unzipped(id) {
 /** The pass of the text that is shown, without any change. */
 function computeBaseline() {
   if (state.model) {
-    const start = performance.now();
     try {
       state.baseline = compute(unchanged());
     } catch (error) { // a text for which there are too few positions, or a family that forward.js does not know
       state.problem = error.message;
       state.model = null;
     }
-    state.milliseconds = performance.now() - start;
   }
   state.change = unchanged();
   state.changed = null;
 }
 
-function setTheme(name) {
-  document.documentElement.dataset.theme = name;
-  announce("theme");
+/** The largest difference of the logits; null where none were recorded. */
+function logitsDifference() {
+  const logits = state.baseline?.get("logits") ?? state.baseline?.get("last_hidden_state");
+  if (!logits) return null;
+  return largestDifference(recorded("logits") ?? recorded("qa_outputs") ?? recorded("stack"), logits);
 }
 
-/** One dark part of a page of the other theme would be worse than none: all follow the switch or the system. */
-const theme = () => document.documentElement.dataset.theme ?? "auto";
+/** One sentence: what the page computed, and how far it is from PyTorch. */
+function checkSentence() {
+  if (state.difference > TOLERANCE) {
+    return { holds: false, words: t("check.edited", number(state.difference, 2), number(TOLERANCE)) };
+  }
+  if (!state.model) return { holds: null, words: t(state.problem ? "check.failed" : "check.none", state.problem) };
+  const { difference } = text().typed ? state : { difference: logitsDifference() };
+  if (difference === null) return { holds: null, words: t("check.nothing") };
+  const holds = difference <= TOLERANCE;
+  if (text().typed && holds) return { holds, words: t("check.typed", number(difference, 2)) };
+  return { holds, words: t(holds ? "check.holds" : "check.edited", number(difference, 2), number(TOLERANCE)) };
+}
 
 function modelSentence() {
   const { model } = state.explanation, { config } = model;
   return t(`head.${model.family}`, model.name, config.num_hidden_layers, config.num_attention_heads,
-    model.parameters.toLocaleString(language()), config.decoder_layers ?? "");
+    model.parameters.toLocaleString("en"), config.decoder_layers ?? "");
 }
 
 /** From the text to the answer in one line; each step leads to its part. */
@@ -58,8 +66,8 @@ function stepsToAnswer() {
     ["tokens", t("path.tokens"), String(count)],
     ["pass", t("path.vectors"), sizes([count, config.hidden_size])],
     ["attention", t("path.attention"), t("path.layers", layers, config.num_attention_heads)],
-    ["answer", t("answer.title"), answerSentence(text().answer)],
-  ].filter(([id]) => id !== "attention" || text().attention?.length);
+    ["answer", t("answer.title"), answerSentence()],
+  ].filter(([id]) => id !== "attention" || attentions().length);
   return el("ol", { class: "path", "aria-label": t("path.title") },
     steps.map(([id, name, value]) =>
       el("li", {},
@@ -74,19 +82,6 @@ function shortened(words, most) {
   return letters.length > most ? `${letters.slice(0, most - 1).join("").trimEnd()}…` : words;
 }
 
-/** The choices of the language and of the colours. */
-function tools() {
-  const languages = choices(t("head.language"), ["English", "Deutsch"], language() === "de" ? 1 : 0, (i) => {
-    document.documentElement.lang = ["en", "de"][i];
-    render("language");
-  });
-  const names = THEMES.map((name) => t(`head.${name}`));
-  const themes = choices(t("head.theme"), names, THEMES.indexOf(theme()), (i) => setTheme(THEMES[i]));
-  const { home } = state.explanation; // of a site that the page is part of
-  return el("div", { class: "tools" }, home && el("a", { class: "home", href: home }, t("head.home")), languages,
-    themes);
-}
-
 /** The choice of the text, if there are several. */
 function textChoice() {
   const { texts } = state.explanation;
@@ -95,15 +90,15 @@ function textChoice() {
     state.request = (state.request ?? 0) + 1; // an own text that is still computed is no longer asked for
     state.number = i;
     computeBaseline();
-    render("texts");
+    render(true);
   });
 }
 
 function header() {
   const { holds, words } = checkSentence();
-  const target = text().target ?? (task() === "generation" ? answerSentence(text().answer) : null);
+  const { target } = text(), { home } = state.explanation; // of a site that the page is part of
   return el("header", { class: "head" },
-    tools(),
+    home && el("a", { class: "home", href: home }, t("head.home")),
     el("p", { class: "kicker" }, t("head.kicker")),
     el("h1", { class: text().text.length > 90 ? "long" : null }, text().text),
     target && el("p", { class: "target" }, `→ ${target}`),
@@ -114,7 +109,7 @@ function header() {
     stepsToAnswer(),
     el("p", { class: "model" }, modelSentence()),
     el("p", { class: holds === null ? "verdict" : holds ? "verdict good" : "verdict bad" }, words),
-    (text().notes ?? []).map((each) => note(said(each))));
+    (text().notes ?? []).map((each) => note(each)));
 }
 
 function contents(sections) {
@@ -141,8 +136,8 @@ function changeBar() {
   return bar;
 }
 
-/** Draw all parts. asked: what was switched, whose buttons keep the focus. */
-function render(asked = null) {
+/** Draw all parts; the choice of the text keeps the focus where another text was chosen. */
+function render(isOther = false) {
   const scroll = window.scrollY;
   const sections = PARTS.map((make) => make()).filter(Boolean);
   document.getElementById("page").replaceChildren(
@@ -152,13 +147,11 @@ function render(asked = null) {
     changeBar(),
     el("footer", {}, t("head.footer", state.explanation.package ?? "")),
   );
-  if (!asked) return;
+  if (!isOther) return;
   window.scrollTo(0, scroll);
-  const label = asked === "language" ? t("head.language") : t("head.texts");
-  document.querySelector(`[role=radiogroup][aria-label="${label}"] [aria-checked=true]`)?.focus();
-  if (asked !== "texts") return;
+  document.querySelector(`[role=radiogroup][aria-label="${t("head.texts")}"] [aria-checked=true]`)?.focus();
   // Outside of what was redrawn, so that screen readers hear of it.
-  document.getElementById("announcement").textContent = `${t("answer.title")}: ${answerSentence(text().answer)}`;
+  document.getElementById("announcement").textContent = `${t("answer.title")}: ${answerSentence()}`;
 }
 
 async function openPage() {

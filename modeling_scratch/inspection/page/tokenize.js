@@ -1,30 +1,18 @@
 // Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 // A text becomes tokens as in the tokenizers library: normalise, cut into pieces, and the model's rule for each piece.
 //
-// Rules are what tokenizer_rules() of tokens.py gives, which knows what is here. \w is that of the library: of Rust's regex in Whitespace, of Oniguruma in
-// Split.
+// Rules are what tokenizer_rules() of tokens.py gives, which knows what is here: the parts of the tokenizers that this
+// package trains. \w is that of the library: of Rust's regex in Whitespace, of Oniguruma in Split.
 
 const LETTERS = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}"; // of words
 const RUST_WORD = `${LETTERS}\\p{Join_Control}`, WORD = `${LETTERS}\u00b2\u00b3\u00b9\u00bc\u00bd\u00be`;
-const SPACE = "\\p{White_Space}", PUNCTUATION = "!-\\/:-@\\[-`\\{-~\\p{P}";
+const SPACE = "\\p{White_Space}";
 const everywhere = (pattern) => new RegExp(pattern, "gu");
 const matchesOf = (pattern) => (piece) => piece.match(everywhere(pattern)) ?? [];
 
 // ---- Normalisers ----------------------------------------------------------------------------------------------------
 
 const lowercase = (text) => Array.from(text, (letter) => letter.toLowerCase()).join(""); // no final sigma, as there
-const IDEOGRAPHS = "\u4e00-\u9fff\u3400-\u4dbf\u{20000}-\u{2a6df}"
-  + "\u{2a700}-\u{2b73f}\u{2b740}-\u{2b81f}\u{2b920}-\u{2ceaf}\uf900-\ufaff\u{2f800}-\u{2fa1f}";
-
-function bertNormalizer(text, options) {
-  if (options.clean_text) {
-    text = text.replace(/[\t\n\r]/g, " ").replace(/[\0\ufffd]|\p{C}/gu, "").replace(/\p{White_Space}/gu, " ");
-  }
-  if (options.handle_chinese_chars) text = text.replace(everywhere(`[${IDEOGRAPHS}]`), " $& ");
-  if (options.strip_accents ?? options.lowercase) text = text.normalize("NFD").replace(/\p{Mn}/gu, "");
-  return options.lowercase ? lowercase(text) : text;
-}
-
 const NORMALIZERS = {
   NFC: (text) => text.normalize("NFC"),
   NFD: (text) => text.normalize("NFD"),
@@ -32,7 +20,6 @@ const NORMALIZERS = {
   NFKD: (text) => text.normalize("NFKD"),
   StripAccents: (text) => text.replace(/\p{M}/gu, ""),
   Lowercase: lowercase,
-  BertNormalizer: bertNormalizer,
 };
 
 // ---- Pre-tokenizers -------------------------------------------------------------------------------------------------
@@ -75,7 +62,6 @@ function byteLevel(piece, { add_prefix_space: addsSpace, use_regex: cuts = true 
 const PRE_TOKENIZERS = {
   Whitespace: matchesOf(`[${RUST_WORD}]+|[^${RUST_WORD}${SPACE}]+`),
   WhitespaceSplit: matchesOf(`[^${SPACE}]+`),
-  BertPreTokenizer: matchesOf(`[${PUNCTUATION}]|[^${PUNCTUATION}${SPACE}]+`),
   ByteLevel: byteLevel,
   Split: splitPiece,
 };
@@ -123,21 +109,7 @@ function wholeWord(text, { model, ids }) {
   return { text, tokens: [isKnown ? text : model.unk_token], how: isKnown ? "in the vocabulary" : "unknown" };
 }
 
-function longestPrefixes(text, { model, ids }) {
-  const letters = Array.from(text), tokens = [];
-  let start = letters.length > model.max_input_chars_per_word ? -1 : 0;
-  while (start >= 0 && start < letters.length) {
-    let end = letters.length;
-    const part = () => (start ? model.continuing_subword_prefix : "") + letters.slice(start, end).join("");
-    while (end > start && !ids.has(part())) end--;
-    if (end > start) tokens.push(part());
-    start = end > start ? end : -1;
-  }
-  if (start < 0) return { text, tokens: [model.unk_token], how: "unknown" };
-  return { text, tokens, how: tokens.length > 1 ? "longest prefixes" : "in the vocabulary" };
-}
-
-const MODELS = { BPE: bytePairs, WordLevel: wholeWord, WordPiece: longestPrefixes };
+const MODELS = { BPE: bytePairs, WordLevel: wholeWord };
 
 // ---- The whole ------------------------------------------------------------------------------------------------------
 

@@ -1,6 +1,69 @@
 // Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 // The answer with its probabilities, or the distribution of the next token with temperature, top-k and top-p.
 
+/** Those of each token, or of the text. */
+const rowsOfLogits = (logits) =>
+  Array.from({ length: logits.data.length / width(logits) }, (_, i) => row(logits, i).data);
+
+/** The indices of the largest numbers, the largest first. */
+function bestIds(shares, count) {
+  const best = [];
+  shares.forEach((share, i) => {
+    if (best.length === count && share <= shares[best[count - 1]]) return;
+    const at = best.findIndex((other) => share > shares[other]);
+    best.splice(at < 0 ? best.length : at, 0, i);
+    best.length = Math.min(best.length, count);
+  });
+  return best;
+}
+
+function topTokens(logits, count) {
+  const shares = softmaxOf(logits);
+  return bestIds(shares, count).map((id) => ({ token: vocabulary()[id] ?? `#${id}`, p: shares[id] }));
+}
+
+const ANSWERED = {
+  classification: ([logits]) => {
+    const shares = softmaxOf(logits), [first] = bestIds(shares, 1);
+    return { label: labelOf(first), p: shares[first], all: labelled(shares, logits) };
+  },
+  "multi-label": ([logits]) => {
+    const all = labelled(sigmoid(logits), logits);
+    return { all, labels: all.filter(({ p }) => p > 0.5).map(({ label }) => label) };
+  },
+  regression: ([logits]) => ({ values: Array.from(logits, (value, i) => ({ label: labelOf(i), value })) }),
+  tagging: (rows, tokens) => {
+    const found = rows.map(softmaxOf).map((shares) => ({ label: labelOf(bestIds(shares, 1)[0]),
+      p: Math.max(...shares) })
+    );
+    const real = found.map((_, i) => i).filter((i) => !tokens.special[i]);
+    const rank = (i) => (found[i].label !== "O") + found[i].p / 2;
+    return { tokens: found, focus: real.sort((a, b) => rank(b) - rank(a))[0] ?? 0 };
+  },
+  masked: (rows, tokens) => {
+    const masked = tokens.ids.map((_, i) => i).filter((i) => tokens.ids[i] === state.explanation.tokenizer.mask);
+    return { masked, focus: masked[0] ?? 0,
+      tokens: Object.fromEntries(masked.map((i) => [i, topTokens(rows[i], 10)])) };
+  },
+  next: (rows) => ({ logits: rows[rows.length - 1], top: topTokens(rows[rows.length - 1], 1) }),
+  generation: (rows) => ({ positions: rows.map((each) => topTokens(each, 5)) }),
+  span: (rows) => ({ start: softmaxOf(rows.map(([start]) => start)), end: softmaxOf(rows.map(([, end]) => end)) }),
+};
+
+const labelled = (shares, logits) => shares.map((p, i) => ({ label: labelOf(i), p, logit: logits[i] }));
+
+/** The answer that logits or hidden states hold; find: from a name to its tensor. */
+function answered(find, tokens) {
+  const logits = find("logits") ?? find("qa_outputs");
+  if (logits) return ANSWERED[task()](rowsOfLogits(logits), tokens);
+  return { pooled: pool(find("last_hidden_state") ?? find("stack"), "mean") }; // computed, or recorded
+}
+
+/** The answer to the text that is shown. */
+const answer = () => (text().answer ??= answered(recorded, text().tokens));
+
+// ---- As it is shown ---------------------------------------------------------------------------------------------------
+
 const ANSWERS = {
   classification: ({ all }) =>
     bars(t("answer.title"),
@@ -19,39 +82,37 @@ const ANSWERS = {
       bars(t("answer.mask", Number(place) + 1),
         best.map(({ token, p }) => ({ name: shown(token), share: p, value: p })))]
     ),
-  next: (answer) => nextToken(answer),
-  generation: (answer) => [positionsTable(answer), answer.logits && nextToken(answer)],
+  next: ({ logits }) => nextToken(logits),
+  generation: ({ positions }) => positionsTable(positions),
   span: ({ start, end }) =>
     [["start", start], ["end", end]].map((
       [name, shares],
     ) => [el("h3", {}, t(`answer.${name}`)),
       bars(t(`answer.${name}`), shares.map((p, i) => ({ name: tokensOf("tokens")[i], share: p, value: p })))]
     ),
-  embedding: ({ pooled }) => tensorFigure(decoded(pooled), t("answer.vector")),
+  embedding: ({ pooled }) => tensorFigure(pooled, t("answer.vector")),
 };
 
 function partAnswer() {
-  const { answer } = text();
-  return part("answer", el("p", { class: "conclusion" }, answerSentence(answer)), ANSWERS[task()]?.(answer));
+  return part("answer", el("p", { class: "conclusion" }, answerSentence()), ANSWERS[task()]?.(answer()));
 }
 
 /** The answer in a few words, as the head of the page tells it. */
-function answerSentence(answer) {
-  if (answer.label !== undefined && task() === "classification") {
-    return t("answer.label", answer.label, percent(answer.p));
-  }
-  if (task() === "multi-label") return answer.labels.length ? answer.labels.join(", ") : t("answer.none");
-  if (task() === "regression") return answer.values.map(({ label, value }) => `${label}: ${number(value)}`).join(", ");
+function answerSentence() {
+  const { label, p, labels, values, tokens, masked, top } = answer();
+  if (task() === "classification") return t("answer.label", label, percent(p));
+  if (task() === "multi-label") return labels.length ? labels.join(", ") : t("answer.none");
+  if (task() === "regression") return values.map((each) => `${each.label}: ${number(each.value)}`).join(", ");
   if (task() === "tagging") {
-    return t("answer.tags", answer.tokens.filter(({ label }) => label !== "O").length, answer.tokens.length);
+    return t("answer.tags", tokens.filter((each) => each.label !== "O").length, tokens.length);
   }
   if (task() === "masked") {
-    return answer.masked.length
-      ? t("answer.masked", answer.masked.map((i) => shown(answer.tokens[i][0].token)).join(", "))
+    return masked.length
+      ? t("answer.masked", masked.map((i) => shown(tokens[i][0].token)).join(", "))
       : t("answer.nomask");
   }
-  if (task() === "next") return t("answer.next", shown(answer.top[0].token), percent(answer.top[0].p));
-  if (task() === "generation") return tidied(answer.text);
+  if (task() === "next") return t("answer.next", shown(top[0].token), percent(top[0].p));
+  if (task() === "generation") return text().target;
   return t(`answer.${task()}`);
 }
 
@@ -66,8 +127,7 @@ function taggedTokens(tags) {
 }
 
 /** The five best tokens at each position of a target. */
-function positionsTable({ positions }) {
-  if (!positions?.length) return null;
+function positionsTable(positions) {
   const read = tokensOf("target_tokens");
   return el("details", { class: "fold" }, el("summary", {}, t("answer.positions")),
     scrollable({},
@@ -111,34 +171,26 @@ function slider(name, min, max, step, value, shownValue, react) {
   };
 }
 
-function nextToken({ logits, top }) {
-  const { data } = decoded(logits), names = new Map(top.map(({ id, token }) => [id, token]));
-  const name = (id) => shown(names.get(id) ?? vocabulary()[id] ?? `#${id}`);
+function nextToken(data) {
   const place = el("div");
-  const drawn = el("output", { class: "readout", "aria-live": "polite" });
   const draw = () => {
     sampling = [temperature.get(), topK.get(), topP.get()];
     const all = sampledDistribution(data, ...sampling);
     const kept = all.filter(({ p }) => p > 0), entropy = -kept.reduce((sum, { p }) => sum + p * Math.log2(p), 0);
     place.replaceChildren(
       bars(t("answer.distribution"),
-        all.slice(0, 15).map(({ id, p, before }) => ({ name: name(id), share: p || before, value: p, isOut: p === 0,
+        all.slice(0, 15).map(({ id, p, before }) => ({ name: labelOf(id), share: p || before, value: p, isOut: p === 0,
           shown: p ? percent(p) : t("answer.out") })
         )),
       note(t("answer.kept", number(kept.length, 7), number(data.length, 7), number(entropy))),
     );
-    return kept;
   };
   const [t0, k0, p0] = sampling;
   const temperature = slider("temperature", 0.1, 2, 0.05, t0, (value) => number(value), draw);
   const topK = slider("topk", 0, Math.min(100, data.length), 1, k0,
     (value) => (value ? String(value) : t("answer.all")), draw);
   const topP = slider("topp", 0.05, 1, 0.01, p0, (value) => number(value), draw);
-  const sample = () => {
-    drawn.textContent = t("answer.drawn", name(drawnFrom(draw()).id));
-  };
   draw();
   return el("div", { class: "next-token" }, el("h3", {}, t("answer.distribution")),
-    el("div", { class: "sliders" }, [temperature, topK, topP].map((each) => each.element)), place,
-    el("p", {}, el("button", { type: "button", class: "action", click: sample }, t("answer.draw")), " ", drawn));
+    el("div", { class: "sliders" }, [temperature, topK, topP].map((each) => each.element)), place);
 }

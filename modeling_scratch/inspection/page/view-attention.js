@@ -1,9 +1,19 @@
 // Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-// The attention of every layer and head, as lines and as a matrix, and the growth of the cache.
+// The attention of every layer and head, as lines and as a matrix.
+
+/** The attentions of the pass in their order, and which tokens look at which. */
+function attentions() {
+  const paths = Object.keys(text().trace.keys).map((name) => /^(.*layers\.(\d+)\.(?:cross_)?attention)\.weights$/.exec(name));
+  return paths.filter(Boolean).map(([, path, layer]) => {
+    const isCross = path.endsWith("cross_attention"), own = /decoder\./.test(path) ? "target_tokens" : "tokens";
+    return { path, isCross, layer: Number(layer), queries: own, keys: isCross ? "tokens" : own,
+      heads: recorded(`${path}.weights`).shape[0] };
+  });
+}
 
 function partAttention() {
-  const layers = text().attention;
-  if (!layers?.length) return null;
+  const layers = attentions();
+  if (!layers.length) return null;
   const place = el("div", { class: "head-view" });
   let chosen = { layer: 0, head: 0 };
   const show = (layer, head) => {
@@ -29,15 +39,15 @@ function partAttention() {
             el("span", { class: "layer-name" }, t("attention.layer", layer.layer + 1)),
             el("div", { class: "head-buttons" }, roving(buttons[l])))
         ))
-      )), place, cachePart());
+      )), place);
   redraw();
   listen(section, "change", redraw);
   return section;
 }
 
 /** Encoder, decoder, or from one to the other; "" where a model has one stack. */
-function kindOf({ path, kind }) {
-  if (kind === "cross") return t("attention.cross");
+function kindOf({ path, isCross }) {
+  if (isCross) return t("attention.cross");
   const side = /(encoder|decoder)\./.exec(path)?.[1];
   return side ? t(`pass.${side}`) : "";
 }
@@ -47,7 +57,7 @@ const layerName = (layer) => [kindOf(layer), t("attention.layer", layer.layer + 
 
 /** The weights of a layer: after the reader's change, where there is one, or else as recorded. */
 function attentionWeights(layer) {
-  return state.changed?.get(`${layer.path}.weights`) ?? decoded(layer.weights);
+  return state.changed?.get(`${layer.path}.weights`) ?? recorded(`${layer.path}.weights`);
 }
 
 function headButton(layer, l, h, show) {
@@ -127,16 +137,4 @@ function attentionLines(queries, keys, valueAt, name) {
     style: { "max-width": `${width * 1.15}px` }, role: "group", "aria-label": `${name}: ${t("attention.lines")}` },
     rows, names, keys.map((key, j) => el("text", { x: right + 10, y: y(j) + 4, class: "key" }, short(key))), numbers);
   return { element: el("figure", { class: "lines-figure" }, element), highlight };
-}
-
-/** How the cache grows, token by token. */
-function cachePart() {
-  const { cache } = text();
-  if (!cache?.steps?.length) return null;
-  const most = Math.max(...cache.steps.map((step) => step.length));
-  return el("div", { class: "cache" }, el("h3", {}, t("cache.title")), el("p", {}, t("cache.intro")),
-    bars(t("cache.title"),
-      cache.steps.map((step) => ({ name: shown(step.token), share: step.length / most, value: 0,
-        shown: t("cache.step", step.queries, step.length, number(step.numbers, 8)) })
-      )), cache.difference !== null && note(t("cache.difference", number(cache.difference))));
 }

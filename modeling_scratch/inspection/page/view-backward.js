@@ -2,31 +2,16 @@
 // One training step: the loss, the gradient of every tensor, and what the step changed.
 
 function partBackward() {
-  const first = text().training_step;
-  if (!first) return null;
-  const steps = [first, ...(text().other_steps ?? [])], place = el("div", { "aria-live": "polite" });
-  const show = (i) => place.replaceChildren(...[oneStep(steps[i], i === 0)].flat(Infinity).filter(Boolean));
-  const losses = steps.map((step) => step.loss_before);
-  const start = first.given ? 0 : Math.max(0, losses.indexOf(Math.max(...losses))); // what is right already teaches little
-  show(start);
-  return part("backward",
-    steps.length > 1 && choices(t("backward.label"), steps.map(({ label }) => said(label)), start, show), place);
-}
-
-function oneStep(step, isFirst) {
-  const label = said(step.label);
-  const kind = isFirst && step.given ? "given" : !isFirst ? "chosen" : ["next", "generation"].includes(task())
-    ? "target"
-    : "guessed";
+  const { training_step: step } = text();
+  if (!step) return null;
   const fact = (name, value) => el("div", {}, el("dt", {}, t(`backward.${name}`)), el("dd", {}, value));
-  return [
-    el("p", {}, t(`backward.${kind}`, task() === "masked" ? shown(label) : label, step.optimizer, number(step.rate))),
+  return part("backward",
+    el("p", {}, t("backward.label", task() === "masked" ? shown(step.label) : step.label, step.optimizer,
+      number(step.rate))),
     el("dl", { class: "facts" }, fact("loss", `${number(step.loss_before, 4)} → ${number(step.loss_after, 4)}`),
-      step.answer_before !== null && step.answer_before !== undefined
-        && fact("answer", `${percent(step.answer_before)} → ${percent(step.answer_after)}`)),
+      task() !== "regression" && fact("answer", `${percent(step.answer_before)} → ${percent(step.answer_after)}`)),
     gradientsOfOutputs(step.outputs),
-    gradientsOfParameters(step.parameters),
-  ];
+    gradientsOfParameters(step.parameters));
 }
 
 /** The gradient that arrives at each block's output, token by token. */

@@ -45,7 +45,7 @@ function applyChange() {
 }
 
 /** The size of the largest model whose pages compute. */
-const mostWeights = () => Number(document.documentElement.dataset.mostWeights).toLocaleString(language());
+const mostWeights = () => Number(document.documentElement.dataset.mostWeights).toLocaleString("en");
 
 function resetChange() {
   state.change = unchanged();
@@ -244,14 +244,20 @@ function toggle(label, words, isOff, set) {
 
 // ---- Before and after -----------------------------------------------------------------------------------------------
 
-const softmaxOf = (logits) => Array.from(softmax({ shape: [logits.length], data: Float32Array.from(logits) }).data);
+/** In float64, in which a sure answer stays below 100 %. */
+function softmaxOf(logits) {
+  const most = logits.reduce((a, b) => Math.max(a, b), -Infinity), powers = Array.from(logits, (x) => Math.exp(x - most));
+  const sum = powers.reduce((a, b) => a + b, 0);
+  return powers.map((power) => power / sum);
+}
+
 const sigmoid = (logits) => Array.from(logits, (logit) => 1 / (1 + Math.exp(-logit)));
 
 /** The row of the logits that is the answer: the text's, the token's in focus, or the last; -1: it was removed. */
 function answerRow(change) {
   if (task() === "next") return change.source.length - 1;
   if (task() === "generation") return change.target.length - 1;
-  const focus = text().answer.focus ?? 0;
+  const focus = answer().focus ?? 0;
   return task() === "tagging" || task() === "masked" ? change.source.findIndex(({ origin }) => origin === focus) : 0;
 }
 
@@ -280,8 +286,7 @@ function outcome() {
   else if (!after) rows.push(note(t(answerRow(state.change) < 0 ? "change.gone" : "change.overflow")));
   else rows.push(task() === "tagging" && changedTags(), el("h3", {}, outcomeTitle()), comparedBars(before, after));
   if (state.changed) {
-    rows.push(el("p", {}, el("button", { type: "button", class: "action", click: resetChange }, t("change.reset"))),
-      changedLayers());
+    rows.push(el("p", {}, el("button", { type: "button", class: "action", click: resetChange }, t("change.reset"))));
   }
   return rows.flat().filter(Boolean);
 }
@@ -294,7 +299,7 @@ function outcomeTitle() {
 
 /** Every token with its label now; those whose label the change has changed are marked. */
 function changedTags() {
-  const logits = (state.changed ?? state.baseline).get("logits"), before = text().answer.tokens;
+  const logits = (state.changed ?? state.baseline).get("logits"), before = answer().tokens;
   return [el("h3", {}, t("change.outcome")), el("ol", { class: "tokens" }, state.change.source.map((entry, i) => {
     const shares = softmaxOf(row(logits, i).data), best = shares.indexOf(Math.max(...shares));
     const isNew = entry.origin === null || before[entry.origin].label !== labelOf(best);
@@ -319,21 +324,4 @@ function comparedBars(before, after) {
     detail: isValue ? null : t("answer.logit", both(number(old[i]), number(now[i]))),
     shown: both(words(before[i]), words(after[i])),
   })));
-}
-
-/** How far each block's output moved, as a share of its size; only where the tokens are as many as before. */
-function changedLayers() {
-  const blocks = [...state.changed.keys()].filter((name) => /(layers\.\d+|embeddings)$/.test(name));
-  const moved = blocks.map((name) => [name, distance(state.baseline.get(name), state.changed.get(name))]).filter((
-    [, far],
-  ) => far !== null);
-  if (!moved.length) return null;
-  return [el("h3", {}, t("change.moved")),
-    bars(t("change.moved"), moved.map(([name, far]) => ({ name: blockTitle(name), share: far, value: far })))];
-}
-
-function distance(a, b) {
-  if (!a || a.data.length !== b.data.length) return null;
-  const size = (data) => Math.sqrt(data.reduce((sum, value) => sum + value * value, 0));
-  return size(a.data.map((value, i) => value - b.data[i])) / Math.max(size(a.data), 1e-12);
 }

@@ -4,7 +4,7 @@
 const MOST_PIECES = 12;
 
 function partContributions() {
-  if (!text().contributions) return null;
+  if (!state.model || !isSum(state.model)) return null;
   const place = el("div");
   const fill = () => place.replaceChildren(...shownContributions());
   fill();
@@ -14,23 +14,25 @@ function partContributions() {
 
 /** The numbers of the text, or those after the reader's change, of the same score. */
 function shownContributions() {
-  const recorded = text().contributions, { changed, change } = state;
-  if (["residual", "norm"].some((part) => change?.broken.has(part))) return [note(t("contributions.broken"))];
-  const ids = change?.source.map(({ id }) => id);
-  const now = changed ? contributionsOf(state.model, changed, ids, recorded, recorded.index) : recorded;
-  const tokens = changed ? change.tokens : text().tokens.tokens;
+  const { baseline, changed, change } = state;
+  if (["residual", "norm"].some((part) => change.broken.has(part))) return [note(t("contributions.broken"))];
+  const before = answerLogits(baseline, unchanged()), others = weightOfOthers(before.length);
+  const index = task() === "regression" ? 0 : bestIds(before, 1)[0];
+  const now = contributionsOf(state.model, changed ?? baseline, change.source.map(({ id }) => id), index, others);
   const signed = signedBy([...now.parts, ...now.pieces].map((each) => each.value));
-  const score = recorded.score === null ? scoreName(recorded) : said(recorded.score);
-  return [changed && note(t("contributions.changed")), el("p", {}, t("contributions.score", score, signed(now.value))),
+  return [changed && note(t("contributions.changed")),
+    el("p", {}, t("contributions.score", scoreName(index, others), signed(now.value))),
     signedBars(t("contributions.title"), signed,
       now.parts.map(({ name, layer, value }) => ({ name: partName(name, layer), value }))),
-    piecesPart(now.pieces, signed, tokens)].flat().filter(Boolean);
+    piecesPart(now.pieces, signed, change.tokens)].flat().filter(Boolean);
 }
 
-/** The score of a text that the reader typed. */
-function scoreName({ index, others }) {
+/** The weight of each logit but that of the answer: less their mean, which of two labels is the log-odds. */
+const weightOfOthers = (count) => (["classification", "next"].includes(task()) && count > 1 ? -1 / (count - 1) : 0);
+
+function scoreName(index, others) {
   const kind = task() === "regression" ? "number" : others > -1 && others < 0 ? "logit" : "odds"; // -1: of two labels
-  return t(`contributions.${kind}`, task() === "next" ? shown(labelOf(index)) : labelOf(index));
+  return t(`contributions.${kind}`, labelOf(index));
 }
 
 function partName(name, layer) {
@@ -42,8 +44,8 @@ function partName(name, layer) {
 function piecesPart(pieces, signed, tokens) {
   if (!pieces.length) return null;
   const title = t("contributions.pieces");
-  const rows = pieces.slice(0, MOST_PIECES).map(({ text: words, count, first, value }) => ({
-    name: words?.trim() || shown(tokens[first]),
+  const rows = pieces.slice(0, MOST_PIECES).map(({ count, first, value }) => ({
+    name: shown(tokens[first]),
     value,
     detail: count > 1 ? t("contributions.times", count) : t("contributions.place", first + 1),
   }));
@@ -55,7 +57,7 @@ function piecesPart(pieces, signed, tokens) {
 /** Numbers with a sign and as many decimals as their size asks for, so that a reader can add them up. */
 function signedBy(values) {
   const digits = Math.max(...values.map(Math.abs)) < 1 ? 3 : 2;
-  const format = new Intl.NumberFormat(language(), { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  const format = new Intl.NumberFormat("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
   return (value) => {
     const size = format.format(Math.abs(value)), isZero = size === format.format(0);
     return `${isZero ? "" : value < 0 ? "−" : "+"}${size}`;

@@ -8,7 +8,7 @@ function partPass() {
     change: (event) => event.target.closest("section").classList.toggle("every", event.target.checked) });
   return part("pass",
     note(text().typed ? t("pass.computed", names.size) : t("pass.counts", trace.steps.length, names.size)),
-    trace.left_out && note(said(trace.left_out)),
+    trace.left_out && note(trace.left_out),
     symbolsNote(),
     !text().typed && el("label", { class: "switch" }, all, t("pass.every")),
     groups.map((group, i) => blockDetails(group, i, names)));
@@ -45,7 +45,7 @@ function foundNames({ keys }) {
   const names = new Map();
   const places = text().trace.modules;
   for (const [name, id] of Object.entries(keys)) {
-    const block = blockOf(places[stepOf(id)?.module]?.path ?? "");
+    const block = blockOf(places[stepOf(id)?.module] ?? "");
     if (isMainName(name) && blockOf(name) === block
       && (!names.has(id) || names.get(id).length > name.length + 40)) names.set(id, name);
   }
@@ -58,7 +58,7 @@ const blockOf = (path) => /^(.*stack\.layers\.\d+)/.exec(path)?.[1] ?? /^(.*embe
 function groupedSteps({ steps, modules }, names) {
   const groups = [];
   for (const step of steps) {
-    const block = blockOf(modules[step.module]?.path ?? "");
+    const block = blockOf(modules[step.module] ?? "");
     const last = groups[groups.length - 1];
     // Ids, masks and angles, which come before a block, are no chapter of their own.
     if (last && (last.block === block || !last.steps.some(({ id }) => names.has(id)))) {
@@ -105,15 +105,15 @@ function openWeights(body, steps, names) {
 
 /** The steps of a block, with a heading where a part of it begins. */
 function stepRows(steps, names) {
-  const modules = new Map(text().trace.modules.map((module) => [module.path, module])), rows = [];
+  const modules = new Set(text().trace.modules), rows = [];
   let current = null;
   for (const step of steps) {
     const name = names.get(step.id), owner = name && parentName(name);
     if (name && owner !== current && modules.has(owner) && blockOf(name) !== name) {
       current = owner;
-      const { name: kind, equation } = modules.get(owner), formula = formulaOfPart(owner);
-      rows.push(el("h3", {}, el("span", {}, lastName(owner) || kind),
-        formula.length ? formulaBox(formula) : el("small", {}, equation ?? "")));
+      const formula = formulaOfPart(owner);
+      rows.push(el("h3", {}, el("span", {}, lastName(owner) || state.explanation.model.class),
+        formula.length > 0 && formulaBox(formula)));
     }
     rows.push(stepDetails(step, name));
   }
@@ -163,19 +163,27 @@ function strip(tensor) {
 }
 
 function stepBody(step, tensor) {
-  const facts = ["mean", "std", "min", "max"].map((name) => [t(`pass.${name}`), number(step[name])]);
-  facts.push([t("pass.zeros"), percent(step.zeros ?? 0)]);
-  if (step.masked) facts.push([t("pass.masked"), percent(step.masked)]);
   return [
     ...formulasOf(step),
     el("p", { class: "code" }, el("span", { class: "place" }, `${step.file}:${step.line}`), el("code", {}, step.code)),
-    el("dl", { class: "facts" }, facts.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)))),
+    tensor && el("dl", { class: "facts" }, Object.entries(statistics(tensor.data)).map(([name, value]) =>
+      el("div", {}, el("dt", {}, t(`pass.${name}`)), el("dd", {}, value)))),
     inputsOf(step),
     tensor
       ? tensorFigure(tensor, shownName(step.names[0] ?? stepName(step)), axesOf(step))
       : note(t("pass.unrecorded")),
     recomputed(step, tensor),
   ].filter(Boolean);
+}
+
+/** In words: mean, standard deviation, range, and shares of zeros and of masked scores, which count nowhere else. */
+function statistics(data) {
+  const real = Array.from(data).filter(Number.isFinite), share = real.length / data.length;
+  const mean = (values) => values.reduce((a, b) => a + b, 0) / values.length, middle = mean(real);
+  return { mean: number(middle), std: number(Math.sqrt(mean(real.map((value) => (value - middle) ** 2)))),
+    min: number(real.reduce((a, b) => Math.min(a, b), Infinity)),
+    max: number(real.reduce((a, b) => Math.max(a, b), -Infinity)),
+    zeros: percent(mean(real.map((value) => Number(value === 0)))), ...(share < 1 && { masked: percent(1 - share) }) };
 }
 
 /** Formulas, one a line, in smaller letters where the window is narrow: browsers break none of them. */
@@ -202,20 +210,18 @@ function formulasOf(step) {
   const own = mainNames(text().trace).get(step.id), name = own ?? purposeOf(step);
   const whole = name ? formulaOfPart(parentName(name), name) : [];
   const lines = own || (name && !whole.length) ? formulaOf(name) : [];
-  const isOther = !(lines.length || whole.length) || state.difference > TOLERANCE; // code of the reader's own
   const isWhole = whole.some((line) => line.textContent === lines[0]?.textContent); // no need to say it twice
   return [
     !own && name && note(t("pass.towards"), " ", el("code", {}, tensorTitle(name))),
     lines.length > 0 && !isWhole && formulaBox(lines),
     whole.length > 0 && formulaBox(whole, "formula whole"),
     isWhole && lines.length > 1 && formulaBox(lines.slice(1)),
-    isOther && step.equation && el("p", { class: "equation" }, step.equation),
   ];
 }
 
 /** Tokens, where the last axis but one counts them; then the axis before it counts heads, and scores have keys. */
 function axesOf(step) {
-  const path = text().trace.modules[step.module]?.path ?? "", isCross = /cross_attention/.test(path);
+  const path = text().trace.modules[step.module] ?? "", isCross = /cross_attention/.test(path);
   const rowLabels = tokensOf(/decoder\./.test(path) ? "target_tokens" : "tokens");
   if (rowLabels.length !== step.shape[step.shape.length - 2]) return {};
   const hasKeys = namesOf(step).some((name) => /attention\.(scores|weights)$/.test(name));

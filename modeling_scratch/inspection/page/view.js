@@ -1,9 +1,9 @@
 // Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-// What all parts of the page share: its state, elements without innerHTML, words in two languages, and numbers.
+// What all parts of the page share: its state, elements without innerHTML, words, and numbers.
 
 /**
  * The page's state. explanation: what was recorded; model: the unpacked weights or null; number: of the text shown.
- * baseline: forward() of that text as it stands, milliseconds: the time that it took, problem: why it failed, or null.
+ * baseline: forward() of that text as it stands, problem: why it failed, or null.
  * change: what the reader changed; changed: forward() of it, or null. rules: of the tokenizer; untyped: why the page
  * cannot read new texts, or null; recorded: how many texts were recorded; difference: of the logits from PyTorch's as
  * the page opened; fitting: observes the widths of formulas.
@@ -13,7 +13,6 @@ const state = {
   model: null,
   number: 0,
   baseline: null,
-  milliseconds: 0,
   problem: null,
   change: null,
   changed: null,
@@ -26,7 +25,6 @@ const state = {
 
 const text = () => state.explanation.texts[state.number];
 const task = () => state.explanation.model.task;
-const language = () => document.documentElement.lang;
 
 // ---- Events: a part says what happened, others redraw themselves ----------------------------------------------------
 
@@ -126,10 +124,9 @@ function scrollable(attributes, ...content) {
 
 // ---- Words and numbers ----------------------------------------------------------------------------------------------
 
-/** A string of the page's language; {0}, {1}, ... are filled in. */
+/** A string of the page; {0}, {1}, ... are filled in. */
 function t(key, ...values) {
-  const found = STRINGS[language()]?.[key] ?? STRINGS.en[key] ?? key;
-  return found.replace(/\{(\d)\}/g, (_, i) => values[i]);
+  return (STRINGS[key] ?? key).replace(/\{(\d)\}/g, (_, i) => values[i]);
 }
 
 /** A number for reading: at most `digits` significant ones, very small ones by their power of ten. */
@@ -138,7 +135,7 @@ function number(value, digits = 3) {
   if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
   const size = Math.abs(value);
   const notation = size > 0 && (size < 1e-4 || size >= 1e7) ? "scientific" : "standard";
-  const format = new Intl.NumberFormat(language(), { maximumSignificantDigits: digits, notation });
+  const format = new Intl.NumberFormat("en", { maximumSignificantDigits: digits, notation });
   return format.format(value).replace("-", "−").replace(/E(.*)$/, (_, power) => ` · 10${superscript(power)}`);
 }
 
@@ -148,14 +145,11 @@ const superscript = (digits) => digits.replace(/./g, (digit) => SUPERSCRIPTS[dig
 /** A share as percent; what is almost none or almost all does not become 0 or 100. */
 function percent(share) {
   const format = (value, digits) =>
-    new Intl.NumberFormat(language(), { style: "percent", maximumFractionDigits: digits }).format(value);
+    new Intl.NumberFormat("en", { style: "percent", maximumFractionDigits: digits }).format(value);
   if (share > 0 && share < 0.001) return `<${format(0.001, 1)}`;
   if (share < 1 && share > 0.999) return `>${format(0.999, 1)}`;
   return format(share, (share > 0.0995 && share < 0.99) || share >= 1 ? 0 : 1);
 }
-
-/** Words that the recording has in each language. */
-const said = (words) => words?.[language()] ?? words?.en ?? words;
 
 const BYTES = new Map(BYTE_LETTERS.map((letter, byte) => [letter, byte])); // of byte-level tokenizers
 
@@ -221,4 +215,21 @@ function largestDifference(a, b) {
     if (a.data[i] !== b.data[i]) most = Math.max(most, Math.abs(a.data[i] - b.data[i]));
   }
   return most;
+}
+
+// ---- Bars -------------------------------------------------------------------------------------------------------------
+
+/**
+ * A list of names with bars: [{name, value, share (0 to 1), before (0 to 1, a mark), shown, detail, isOut}].
+ * It is a table of two columns to screen readers.
+ */
+function bars(label, entries) {
+  return el("table", { class: "bars", "aria-label": label }, el("tbody", {}, entries.map((entry) => {
+    const share = Math.max(0, Math.min(1, entry.share));
+    return el("tr", { class: entry.isOut ? "is-out" : null }, el("th", { scope: "row" }, entry.name),
+      el("td", { class: "track" }, el("span", { class: `bar ${entry.kind ?? ""}`, style: { "--share": share } }),
+        entry.before !== undefined
+          && el("span", { class: "mark", style: { "--share": Math.max(0, Math.min(1, entry.before)) } })),
+      el("td", { class: "value" }, entry.shown ?? percent(entry.value), entry.detail && el("small", {}, entry.detail)));
+  })));
 }
