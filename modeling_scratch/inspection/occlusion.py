@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from ..data.text_pairs import of_parts, parts_of
+from ..inference.answers import log_odds
 from .answers import Target, score, shown
 from .subjects import GENERATION, MASKED, NEXT, TAGGING, Encoded, Subject, masked_positions, starts
 
@@ -81,9 +82,7 @@ def scores_of_outputs(subject: Subject, outputs: Sequence[int]) -> Scores:
 
     def read(logits: Tensor, _: list[Kept]) -> Tensor:
         logits = logits[:, -count:] if subject.task == NEXT else logits[:, :count]
-        index = labels.expand(len(logits), -1)[..., None]
-        others = logits.scatter(-1, index, -math.inf).logsumexp(-1)
-        return logits.gather(-1, index)[..., 0] - others  # (B, outputs)
+        return log_odds(logits, labels.expand(len(logits), -1))  # (B, outputs)
 
     return Scores(subject, encode, read, count)
 
