@@ -93,7 +93,7 @@ DATA = (
     ),
     Fault(
         "shuffled_text_predicted", "data/collators", "Infill.__call__",
-        "np.full(len(lengths), self.mask_token_id)), ids", "np.full(len(lengths), self.mask_token_id)), shuffled",
+        "self.mask_token_id), ids", "self.mask_token_id), shuffled",
         "infilling: the decoder predicts the sentences in the order in which the encoder reads them",
     ),
     Fault(

@@ -8,7 +8,7 @@ of the rows), and every evaluation gets the same batches.
 Shapes: B rows in a batch, T tokens in a row, n tokens in a piece, k spans in a piece.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,7 @@ from .packed_documents import IGNORED, Frame, TokenRow
 
 Batch = dict[str, Tensor]
 
-MEAN_SPAN = 3  # tokens, in BART and in T5
+MEAN_SPAN = 3  # tokens
 SENTENCE_ENDS = (".", "!", "?")
 
 
@@ -130,19 +130,11 @@ def infilling_lengths(tokens: int, fraction: float, random: np.random.Generator)
     return lengths[len(lengths) - min(len(lengths), budget, tokens - budget + 1) :]
 
 
-def corruption_lengths(tokens: int, fraction: float, random: np.random.Generator) -> np.ndarray:
-    """Draw span lengths of at least 1 and 3 on average that sum to `fraction` (Raffel et al. 2020, 3.1.4)."""
-    budget = max(1, round(fraction * tokens))
-    number = min(max(1, round(budget / MEAN_SPAN)), tokens - budget + 1)
-    cuts = np.sort(random.choice(budget - 1, number - 1, replace=False)) + 1
-    return np.diff(cuts, prepend=0, append=budget)
-
-
-def replace_spans(ids: np.ndarray, starts: np.ndarray, lengths: np.ndarray, marks: np.ndarray) -> np.ndarray:
-    """Replace each span of the tokens (n,) by one mark."""
+def replace_spans(ids: np.ndarray, starts: np.ndarray, lengths: np.ndarray, mark: int) -> np.ndarray:
+    """Replace each span of the tokens (n,) by the mark."""
     ends = starts + lengths
     kept = np.split(ids, np.stack((starts, ends), axis=1).flatten())[::2]
-    parts = [part for text, mark in zip(kept, marks) for part in (text, [mark])]
+    parts = [part for text in kept[:-1] for part in (text, [mark])]
     return np.concatenate([*parts, kept[-1]]).astype(ids.dtype)
 
 
@@ -175,34 +167,14 @@ class Infill:
         shuffled = shuffle_sentences(ids, self.sentence_ends, random)
         lengths = infilling_lengths(len(ids), self.fraction, random)
         starts = place_spans(len(ids), lengths, random)
-        return replace_spans(shuffled, starts, lengths, np.full(len(lengths), self.mask_token_id)), ids
-
-
-@dataclass(frozen=True)
-class CorruptSpans:
-    """T5's noise: a unique sentinel replaces each span; the target lists the sentinels and their spans.
-
-    Source "a <0> d", target "<0> b c <1>" (Raffel et al. 2020, figure 2). sentinels: their token ids, in order.
-    """
-
-    sentinels: np.ndarray
-    fraction: float
-
-    def __call__(self, ids: np.ndarray, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Tokens (n,) -> encoder input, decoder target."""
-        lengths = corruption_lengths(len(ids), self.fraction, random)[: len(self.sentinels) - 1]
-        starts = place_spans(len(ids), lengths, random)
-        spans = [ids[start : start + length] for start, length in zip(starts, lengths)]
-        parts = [part for mark, span in zip(self.sentinels, spans) for part in ([mark], span)]
-        target = np.concatenate([*parts, [self.sentinels[len(spans)]]]).astype(ids.dtype)
-        return replace_spans(ids, starts, lengths, self.sentinels[: len(spans)]), target
+        return replace_spans(shuffled, starts, lengths, self.mask_token_id), ids
 
 
 @dataclass(frozen=True)
 class Denoise:
     """Denoising batches for an encoder-decoder, padded to the longest row: input_ids, attention_mask, labels."""
 
-    noise: Callable[[np.ndarray, np.random.Generator], tuple[np.ndarray, np.ndarray]]
+    noise: Infill
     frame: Frame
     pad_token_id: int
     seed: int

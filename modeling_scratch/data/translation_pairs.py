@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
 
 from ..utils.errors import DataError, counted
 from ..utils.files import rows_digest
@@ -43,11 +42,6 @@ class TranslationDataArguments(TableArguments, SplitArguments):
         None, "The source column or, with two text files, the suffix of the source file (train.en)."
     )
     target_column: str | None = option(None, "The target column or suffix.")
-    moses_tokens: bool = option(
-        False,
-        "Lower-case all texts and divide them into tokens of the Moses tokeniser, as much published work does; the "
-        "columns are named by their languages (en, de).",
-    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -106,15 +100,11 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class TranslationData:
-    """The pairs of each split, the names of their two columns, and notes on how they were prepared.
-
-    are_tokens: the texts are lower-case tokens between blanks.
-    """
+    """The pairs of each split, the names of their two columns, and notes on how they were prepared."""
 
     splits: dict[str, list[Pair]]
     columns: tuple[str, str]
     notes: list[str]
-    are_tokens: bool = False
 
     def sources(self, split: str) -> list[str]:
         return [source for source, _ in self.splits[split]]
@@ -149,28 +139,9 @@ def load_pairs(arguments: TranslationDataArguments) -> TranslationData:
     missing = [] if "validation" in splits else ["validation"]
     splits = complete_splits(splits, missing, itemgetter(0), arguments, "pairs", notes)
     splits = sampled(splits, arguments, "pairs", notes)
-    if arguments.moses_tokens:
-        splits = _tokenised(splits, columns)
-        notes.append("all texts are in lower case, and tokens of the Moses tokeniser between blanks (--moses_tokens)")
-    data = TranslationData(splits, columns, notes, arguments.moses_tokens)
+    data = TranslationData(splits, columns, notes)
     notes += overlap_notes({split: data.sources(split) for split in splits}, "sources")
     return data
-
-
-def _tokenised(splits: Mapping[str, Sequence[Pair]], columns: tuple[str, str]) -> dict[str, list[Pair]]:
-    """Return the pairs as tokens of the Moses tokeniser (Koehn et al. 2007), in lower case and between blanks."""
-    try:
-        from sacremoses import MosesTokenizer
-    except ImportError as error:
-        raise DataError("--moses_tokens requires another package: pip install sacremoses") from error
-    if names := [name for name in columns if not re.fullmatch("[a-z]{2}", name)]:
-        raise DataError(f"--moses_tokens: the column {names[0]!r} is not named by the code of its language, such as en")
-    source, target = (MosesTokenizer(lang=name) for name in columns)
-
-    def tokens(tokenizer: Any, text: str) -> str:
-        return " ".join(tokenizer.tokenize(text.lower(), escape=False))
-
-    return {split: [(tokens(source, a), tokens(target, b)) for a, b in pairs] for split, pairs in splits.items()}
 
 
 def _open(arguments: TranslationDataArguments) -> tuple[Mapping[str, Source | LinePairs], list[str]]:

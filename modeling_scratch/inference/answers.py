@@ -1,6 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The answers of a classifier: from logits to labels with scores."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -71,6 +72,11 @@ def gives_numbers(config: Any) -> bool:
     return config.problem_type == "regression"
 
 
+def has_sigmoids(config: Any) -> bool:
+    """Return whether each label has its own probability: several a text, or one class, as the pipeline reads it."""
+    return is_multi_label(config) or (config.num_labels == 1 and not gives_numbers(config))
+
+
 def has_one_score(config: Any) -> bool:
     """Return whether an answer has one first score, to which words contribute: not one of several numbers."""
     return not gives_numbers(config) or config.num_labels == 1
@@ -86,12 +92,29 @@ def to_scores(logits: torch.Tensor, config: Any) -> list[list[Scored]]:
 
     They have the digits that tell them apart in their dtype: 0.7 of float32, not 0.699999988079071.
     """
-    if is_multi_label(config) or (config.num_labels == 1 and not gives_numbers(config)):
-        logits = logits.sigmoid()  # of one class, as the pipeline does
+    if has_sigmoids(config):
+        logits = logits.sigmoid()
     elif not gives_numbers(config):
         logits = logits.softmax(-1)
     names, rows = names_of(config), logits.numpy().astype(str).astype(float).tolist()
     return [[{"label": name, "score": score} for name, score in zip(names, row)] for row in rows]
+
+
+def log_odds(logits: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+    """Return log(p / (1 - p)) of the entries at `index`, p = softmax(logits): (..., C), (...) -> (...), differentiable.
+
+    It changes with a word also where the model is sure, and p stays at 1.
+    """
+    index = index[..., None]
+    others = logits.scatter(-1, index, -math.inf).logsumexp(-1)
+    return logits.gather(-1, index)[..., 0] - others
+
+
+def explained(logits: torch.Tensor, index: int, config: Any) -> torch.Tensor:
+    """Return what words contribute to: the log-odds of a class, or the number; (B, C) -> (B,), differentiable."""
+    if gives_numbers(config) or has_sigmoids(config):
+        return logits[:, index]  # of a sigmoid, these are the log-odds
+    return log_odds(logits, torch.full_like(logits[:, 0], index, dtype=torch.long))
 
 
 def ranked(scores: Sequence[Scored]) -> list[Scored]:

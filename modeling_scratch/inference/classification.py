@@ -12,7 +12,7 @@ from ..bridges.model_limits import NO_LIMIT
 from ..data.columns import is_missing
 from ..data.encoded_texts import in_chunks, shortened_lists
 from ..data.text_pairs import parts_of, text_lists
-from .answers import Scored, to_scores
+from .answers import Scored, explained, to_scores
 from .arguments import PredictArguments
 from .batches import Job, check_finite, failing_on, in_batches, uncounted
 from .explanations import contributions, with_and_without
@@ -106,19 +106,25 @@ def explain(
     classifier: Classifier, texts: Sequence[str], progress: Callable[[int], object] = uncounted
 ) -> list[list[dict[str, Any]] | None]:
     """Return the contributions of the words of each text, None for empty texts. Batches hold words of several texts."""
+
+    def run(batch: list[Job]) -> list[torch.Tensor]:
+        return list(classifier.logits([job.features for job in batch]).split(1))  # (1, C) each
+
     variants = (
         (number, each) for number, text in enumerate(texts) if not is_empty(text) for each in with_and_without(text)
     )
-    labels: dict[int, Any] = {}
+    labels: dict[int, int | None] = {}
     kept: list[list[float | None]] = [[] for _ in texts]
     progress(sum(map(is_empty, texts)))
     for chunk in in_chunks(variants):
         progress(len({number for number, _ in chunk} - labels.keys()))
-        for (number, _), found in zip(chunk, classifier.classify([text for _, text in chunk])):
-            scores = {each["label"]: each["score"] for each in found or ()}
+        jobs = classifier.read([text for _, text in chunk])
+        found = in_batches(jobs, lambda job: job.tokens, run, classifier.batch_size, classifier.device)
+        for (number, _), logits in zip(chunk, found):
             # The text comes before its variants.
-            label = labels.setdefault(number, max(scores, key=scores.__getitem__, default=None))
-            kept[number].append(scores.get(label))
+            label = labels.setdefault(number, None if logits is None else int(logits.argmax()))
+            has_score = logits is not None and label is not None
+            kept[number].append(explained(logits, label, classifier.model.config).item() if has_score else None)
     return [contributions(text, scores) if scores else None for text, scores in zip(texts, kept)]
 
 

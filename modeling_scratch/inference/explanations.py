@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The words that mattered for an answer, by occlusion: the answer's probability with a word less that without it.
+"""The words that mattered for an answer, by occlusion: the answer's log-odds with a word less those without it.
 
-contribution(w) = p(label | text) - p(label | text without w) (Zeiler and Fergus 2014; Li et al. 2016, for text)
+contribution(w) = s(text) - s(text without w), s = log(p / (1 - p)) (Zeiler and Fergus 2014; Li et al. 2016, for text)
 
 The value describes the model, not the world, and one word at a time: two words that say the same can both have a
 contribution near 0, since either suffices.
@@ -31,13 +31,13 @@ def with_and_without(text: str) -> Iterator[str]:
             yield text[:start].rstrip() + text[end:].rstrip()
 
 
-def contributions(text: str, probabilities: Sequence[float | None]) -> list[dict[str, Any]] | None:
+def contributions(text: str, scores: Sequence[float | None]) -> list[dict[str, Any]] | None:
     """Return {"word", "contribution"} of each word, in the order of the text.
 
-    probabilities: of the answer, from the texts of `with_and_without`; None of a text that has no tokens. Without its
-    only word, a text has no probability, and the contribution is None.
+    scores: of the answer, from the texts of `with_and_without`; None of a text that has no tokens. Without its only
+    word, a text has no score, and the contribution is None.
     """
-    whole, *others = probabilities
+    whole, *others = scores
     if whole is None:
         return None
     words = (match[0] for match in WORD.finditer(text))

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..inference.answers import names_of
+from ..inference.answers import explained, log_odds, names_of
 from .subjects import EMBEDDING, GENERATION, MASKED, MULTI, NEXT, REGRESSION, SPAN, TAGGING, TEXT_TASKS, Subject
 
 OUTSIDE = "O"  # the label of tokens that are no name
@@ -79,13 +79,11 @@ def shown(tokenizer: Any, token: int) -> str:
 
 def score(subject: Subject, logits: Tensor, target: Target, positions: Sequence[int | None]) -> Tensor:
     """Return the target's score in each row of logits, (B, C) or (B, T, V) -> (B,), differentiable."""
-    if subject.task in (REGRESSION, MULTI):
-        return logits[:, target.index]  # of a sigmoid, these are the log-odds
+    if subject.task in TEXT_TASKS:
+        return explained(logits, target.index, subject.model.config)
     if subject.task == GENERATION:
         labels = subject.tensor(subject.target_ids).expand(len(logits), -1)
         return logits.log_softmax(-1).gather(-1, labels[..., None])[..., 0].mean(-1)
-    if subject.task in (TAGGING, MASKED, NEXT):
-        chosen = -1 if subject.task == NEXT else subject.tensor([each or 0 for each in positions])
-        logits = logits[torch.arange(len(logits), device=logits.device), chosen]
-    others = torch.arange(logits.shape[-1], device=logits.device) != target.index
-    return logits[:, target.index] - logits[:, others].logsumexp(-1)
+    chosen = -1 if subject.task == NEXT else subject.tensor([each or 0 for each in positions])
+    logits = logits[torch.arange(len(logits), device=logits.device), chosen]
+    return log_odds(logits, subject.tensor([target.index] * len(logits)))

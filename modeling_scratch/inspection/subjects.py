@@ -12,7 +12,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from ..bridges.model_sources import position_limit
 from ..data.text_pairs import SEPARATOR, of_parts, parts_of
-from ..inference.answers import gives_numbers, is_multi_label
+from ..inference.answers import gives_numbers, has_sigmoids
 from ..inference.classification import unseen_words
 from ..inference.explanations import WORD
 from ..tasks import HEADS, action_of_class, named
@@ -31,7 +31,7 @@ def task_of(model: Any) -> str:
         task = named(action).explained
         if task == CLASSIFICATION and gives_numbers(config):
             return REGRESSION
-        return MULTI if task == CLASSIFICATION and (is_multi_label(config) or config.num_labels == 1) else task
+        return MULTI if task == CLASSIFICATION and has_sigmoids(config) else task
     if not name.endswith("Model"):
         raise DataError(f"{name}: no class that explanations know; its name must end in Model or {', '.join(HEADS)}")
     if config.is_encoder_decoder:

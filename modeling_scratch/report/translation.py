@@ -20,25 +20,18 @@ class Score:
     signature: str
 
 
-# The name of a score, how sacreBLEU computes it, and its definition; of texts, and of tokens between blanks.
-OF_TEXTS: tuple[tuple[str, Any, dict[str, Any], str], ...] = (
+# The name of a score, how sacreBLEU computes it, and its definition.
+SCORES: tuple[tuple[str, Any, dict[str, Any], str], ...] = (
     ("BLEU", BLEU, {}, "detokenised text, cased"),
     ("chrF", CHRF, {}, "characters, detokenised text, cased"),
     ("BLEU lower-cased", BLEU, {"lowercase": True}, "both sides lower-cased, then tokenised by sacreBLEU (13a)"),
 )
-OF_TOKENS: tuple[tuple[str, Any, dict[str, Any], str], ...] = (
-    ("BLEU", BLEU, {"tokenize": "none", "force": True}, "the tokens of the texts as they are"),
-    ("chrF", CHRF, {}, "characters of the tokens"),
-)
 
 
-def score_translations(translations: Sequence[str], references: Sequence[str], are_tokens: bool = False) -> list[Score]:
-    """Compute cased BLEU and chrF and lower-cased BLEU of detokenised text, with one reference per text.
-
-    are_tokens: the texts are tokens between blanks, of which BLEU and chrF are computed as they are.
-    """
+def score_translations(translations: Sequence[str], references: Sequence[str]) -> list[Score]:
+    """Compute cased BLEU and chrF and lower-cased BLEU of detokenised text, with one reference per text."""
     scores = []
-    for name, make, options, meaning in OF_TOKENS if are_tokens else OF_TEXTS:
+    for name, make, options, meaning in SCORES:
         metric = make(**options)
         value = metric.corpus_score(list(translations), [list(references)]).score
         scores.append(Score(name, value, meaning, str(metric.get_signature())))

@@ -28,7 +28,7 @@ from .requests import Option, Schema, array, one_or_several, record
 RATE = "rate"  # what a classifier of numbers does on a page
 MOST_LABELS = 10  # that a page shows
 MOST_WORDS_NAMED = 10  # of those that the model has not seen
-WORDS = "Contribution of each word to the probability"
+WORDS = "Contribution of each word to the log-odds, relative to the greatest if that exceeds 1"
 MORE_WORDS = f" Only the contributions of the first {MOST_WORDS} words are computed."
 
 
@@ -214,9 +214,10 @@ class ClassifierPage(Page):
         ]
 
     def words(self, text: str) -> list[tuple[str, float | None]]:
-        """Return each word with its contribution, in the order of the text."""
+        """Return each word with its contribution, in the order of the text, on the page's scale from -1 to 1."""
         found = explain(self.classifier, [text])[0] or []
-        return [(each["word"], each["contribution"]) for each in found]
+        most = max([1.0, *(abs(each["contribution"] or 0) for each in found)])
+        return [(each["word"], each["contribution"] and each["contribution"] / most) for each in found]
 
 
 # On a card

@@ -46,7 +46,7 @@ def choose_weights(trainer: Any, translator: Translator, data: TranslationData) 
     for candidate, weights in candidates.items():
         load_weights(model, weights)
         translations = [translation.text for translation in translator.translate(data.sources("validation"))]
-        bleu, *others = score_translations(translations, data.targets("validation"), data.are_tokens)
+        bleu, *others = score_translations(translations, data.targets("validation"))
         chosen_by = next((other for other in others if other.name.lower() == metric), bleu)
         scores[candidate] = chosen_by.value
         print(
@@ -140,7 +140,7 @@ class Translating(Task):
 
         def compute(prediction: EvalPrediction) -> dict[str, float]:
             texts = [translation.text for translation in translator.translate(data.sources(split))]
-            bleu, chrf, *_ = score_translations(texts, data.targets(split), data.are_tokens)
+            bleu, chrf, *_ = score_translations(texts, data.targets(split))
             return {**token_metrics(prediction), "bleu": bleu.value, "chrf": chrf.value}
 
         return compute
@@ -177,7 +177,7 @@ class Translating(Task):
         for each in [name for name in data.splits if name != "train"]:
             translations = translator.translate(data.sources(each))
             texts = [translation.text for translation in translations]
-            scores = score_translations(texts, data.targets(each), data.are_tokens)
+            scores = score_translations(texts, data.targets(each))
             what = f"{each}: {len(texts):,} texts, {training.weights}, beam {translator.generation['num_beams']}"
             if cut := sum(translation.is_cut for translation in translations):
                 what += f"; {cut:,} translations have no end token and were cut at {limit} tokens"

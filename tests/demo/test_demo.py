@@ -6,6 +6,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
+from math import log
 from pathlib import Path
 from typing import Any
 
@@ -89,15 +90,18 @@ def test_labels_have_the_probabilities_of_the_pipeline(kind: str, folders: dict[
     assert (f"{expected[0]['score']:.4f}" in note) == (kind != "sets")
 
 
-def test_words_contribute_what_their_absence_takes(classifier: Any, folders: dict[str, Path]) -> None:
+def test_words_contribute_what_their_absence_takes_of_the_log_odds(classifier: Any, folders: dict[str, Path]) -> None:
     classify = pipeline("text-classification", model=str(folders["labels"]), top_k=None)
     words, whole = TEXT.split(), classify([TEXT])[0]
     shown = classifier.predict(TEXT, api_name="/words")
     assert [each["token"] for each in shown] == words
-    for number, each in enumerate(shown):
+    changes = []
+    for number in range(len(words)):
         without = classify([" ".join(words[:number] + words[number + 1 :])])[0]
         score = next(one["score"] for one in without if one["label"] == whole[0]["label"])
-        assert each["class_or_confidence"] == pytest.approx(whole[0]["score"] - score, abs=1e-5)
+        changes.append(log(whole[0]["score"] / (1 - whole[0]["score"])) - log(score / (1 - score)))
+    scaled = [change / max(1, *map(abs, changes)) for change in changes]
+    assert [each["class_or_confidence"] for each in shown] == pytest.approx(scaled, abs=1e-5)
 
 
 @pytest.mark.slow

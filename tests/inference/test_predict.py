@@ -4,6 +4,7 @@
 import csv
 import io
 import json
+import math
 import runpy
 import shutil
 import signal
@@ -287,10 +288,11 @@ def test_words_contribute_what_their_absence_costs(tmp_path, monkeypatch, capfd,
     assert "texts of which only the first 200 words are explained: 1" in capfd.readouterr().err
     assert (answers[1]["words"], len(answers[4]["words"])) == (None, 200)
     classify = transformers.pipeline("text-classification", str(folder), top_k=None)
+    score = float if problem_type == "regression" else (lambda p: math.log(p / (1 - p)))
     for text, answer in zip([texts[0], *texts[2:4]], [answers[0], *answers[2:4]]):
         words = text.split()
         whole, *others = (
-            {each["label"]: each["score"] for each in classify([" ".join(part)], truncation=True)[0]}
+            {each["label"]: score(each["score"]) for each in classify([" ".join(part)], truncation=True)[0]}
             for part in (words, *(words[:place] + words[place + 1 :] for place in range(len(words)) if len(words) > 1))
         )
         label = max(whole, key=whole.__getitem__)

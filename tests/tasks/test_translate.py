@@ -19,7 +19,7 @@ from transformers import AutoModelForSeq2SeqLM, MBartTokenizer
 
 from modeling_scratch import ScratchSeq2SeqConfig, ScratchSeq2SeqForConditionalGeneration
 from modeling_scratch.bridges.model_sources import load_tokenizers
-from modeling_scratch.data.translation_pairs import TranslationData, TranslationDataArguments, load_pairs
+from modeling_scratch.data.translation_pairs import TranslationData
 from modeling_scratch.inference.text_generators import Translator
 from modeling_scratch.pipelines import TARGET_FOLDER
 from modeling_scratch.report.translation import score_translations
@@ -199,23 +199,6 @@ def test_a_checkpoints_own_search_decides_nothing(run: Path, data: Path, tmp_pat
     saved = json.loads((output / "generation_config.json").read_text())
     assert (saved["num_beams"], saved["do_sample"]) == (1, False)
     assert not {"temperature", "length_penalty", "num_return_sequences"} & set(saved)
-
-
-def test_tokens_of_published_results_are_judged_as_they_are(tmp_path: Path) -> None:
-    for split in ROWS:
-        (tmp_path / f"{split}.en").write_text("The Dog, runs!\nA 'red' cat.\n" * 4, encoding="utf-8")
-        (tmp_path / f"{split}.de").write_text("Der Hund, läuft!\nEine 'rote' Katze.\n" * 4, encoding="utf-8")
-    columns = {"source_column": "en", "target_column": "de"}
-    read = load_pairs(TranslationDataArguments(data_dir=str(tmp_path), moses_tokens=True, **columns))
-    assert read.splits["train"][0] == ("the dog , runs !", "der hund , läuft !")
-    train(tmp_path, tmp_path / "run", "--moses_tokens True --num_train_epochs 1 --average_checkpoints 1")
-    bleu, _ = json.loads((tmp_path / "run" / "evaluation.json").read_text())["test"]
-    assert "tok:none" in bleu["signature"]
-    references = read.targets("test")
-    cut = [text.rsplit(" ", 1)[0] for text in references]
-    assert score_translations(references, references, are_tokens=True)[0].value == pytest.approx(100)
-    assert score_translations(cut, references, are_tokens=True)[0].value < 90  # "!" is a token
-    assert "moses" in (tmp_path / "run" / "README.md").read_text().lower()
 
 
 def test_sources_that_are_judged_but_not_read_whole_are_counted(data: Path, tmp_path: Path) -> None:
