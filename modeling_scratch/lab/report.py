@@ -120,10 +120,10 @@ def interval(score: str, found: Difference) -> str:
 
 def factor_table(results: Results, name: str, others: Sequence[str]) -> list[list[str]]:
     """Return a head, and the row of each value of a factor. The others are compared with the first value."""
-    rows = [[name, results.score, "difference", "p", "result", *others, "parameters", "tokens", "time", "memory"]]
+    rows = [[name, results.score, "difference", "p", "result", *others, "parameters", "tokens", "time"]]
     for value, variant in results.values_of(name).items():
         if results.failure(variant):
-            rows.append([value, "", "", "", "failed", *[""] * (len(others) + 4)])
+            rows.append([value, "", "", "", "failed", *[""] * (len(others) + 3)])
             continue
         cells = ["", "", "first value"]
         if variant is not results.base:
@@ -136,17 +136,11 @@ def factor_table(results: Results, name: str, others: Sequence[str]) -> list[lis
 
 
 def costs(results: Results, variant: Variant) -> list[str]:
-    """Return parameters, tokens, time and memory of the runs of a variant, as means."""
+    """Return parameters, tokens and mean time of the runs of a variant."""
     runs = [results.runs[variant.name, seed] for seed in results.seeds]
     parameters, tokens = (_range(sorted({run[name] for run in runs})) for name in ("parameters", "tokens"))
-    whole = [run_seconds(run) for run in runs if not run["resumed_at"]]
-    time = f"{fmean(whole):.0f} s" if whole else "resumed"
-    return [parameters, tokens, time, f"{fmean(run['peak_memory'] for run in runs) / 1e6:,.0f} MB"]
-
-
-def run_seconds(run: Mapping[str, Any]) -> float:
-    """Return the processor time of a run, or with an accelerator the time of its training on the clock."""
-    return run["processor_seconds"] if run["is_timed_by_processor"] else run["seconds"]
+    whole = [run["seconds"] for run in runs if not run["resumed_at"]]
+    return [parameters, tokens, f"{fmean(whole):.0f} s" if whole else "resumed"]
 
 
 def _range(values: Sequence[int]) -> str:
