@@ -130,14 +130,6 @@ def infilling_lengths(tokens: int, fraction: float, random: np.random.Generator)
     return lengths[len(lengths) - min(len(lengths), budget, tokens - budget + 1) :]
 
 
-def corruption_lengths(tokens: int, fraction: float, random: np.random.Generator) -> np.ndarray:
-    """Draw span lengths of at least 1 and 3 on average that sum to `fraction` (Raffel et al. 2020, 3.1.4)."""
-    budget = max(1, round(fraction * tokens))
-    number = min(max(1, round(budget / MEAN_SPAN)), tokens - budget + 1)
-    cuts = np.sort(random.choice(budget - 1, number - 1, replace=False)) + 1
-    return np.diff(cuts, prepend=0, append=budget)
-
-
 def replace_spans(ids: np.ndarray, starts: np.ndarray, lengths: np.ndarray, marks: np.ndarray) -> np.ndarray:
     """Replace each span of the tokens (n,) by one mark."""
     ends = starts + lengths
@@ -176,26 +168,6 @@ class Infill:
         lengths = infilling_lengths(len(ids), self.fraction, random)
         starts = place_spans(len(ids), lengths, random)
         return replace_spans(shuffled, starts, lengths, np.full(len(lengths), self.mask_token_id)), ids
-
-
-@dataclass(frozen=True)
-class CorruptSpans:
-    """T5's noise: a unique sentinel replaces each span; the target lists the sentinels and their spans.
-
-    Source "a <0> d", target "<0> b c <1>" (Raffel et al. 2020, figure 2). sentinels: their token ids, in order.
-    """
-
-    sentinels: np.ndarray
-    fraction: float
-
-    def __call__(self, ids: np.ndarray, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Tokens (n,) -> encoder input, decoder target."""
-        lengths = corruption_lengths(len(ids), self.fraction, random)[: len(self.sentinels) - 1]
-        starts = place_spans(len(ids), lengths, random)
-        spans = [ids[start : start + length] for start, length in zip(starts, lengths)]
-        parts = [part for mark, span in zip(self.sentinels, spans) for part in ([mark], span)]
-        target = np.concatenate([*parts, [self.sentinels[len(spans)]]]).astype(ids.dtype)
-        return replace_spans(ids, starts, lengths, self.sentinels[: len(spans)]), target
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,7 @@ SAMPLE_TOKENS = 250
 PREDICTED = {
     "mlm": "masked tokens, the same at each evaluation",
     "clm": "all tokens except the first of each document, including its end",
-    "infilling": "all tokens of the texts, given corrupted copies, the same at each evaluation",
-    "span_corruption": "tokens of the removed spans and their sentinels, the same at each evaluation",
+    "denoising": "all tokens of the texts, given corrupted copies, the same at each evaluation",
 }
 
 

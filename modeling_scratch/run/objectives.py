@@ -26,7 +26,6 @@ from ..bridges.model_sources import load_checkpoint, load_model, preset_config
 from ..configuration_scratch import ScratchConfig
 from ..data.collators import (
     Batch,
-    CorruptSpans,
     Denoise,
     Infill,
     MaskTokens,
@@ -51,7 +50,6 @@ from .encoder_models import check_folders, new_tokenizer
 
 STREAMED_TEXTS = 100_000  # the number of first documents of a stream that a new tokenizer is trained on
 MOST_PADDING = 10  # rows of so many times the training text
-SENTINELS = [f"<extra_id_{number}>" for number in range(100)]  # as in T5
 
 
 @dataclass(frozen=True)
@@ -108,10 +106,7 @@ class PretrainingModelArguments:
     block_size: int = option(128, "Tokens per row, the maximum context.")
     whole_word: bool = option(False, "mlm: mask whole words.")
     mask_fraction: float | None = option(
-        None, "The fraction of tokens to predict; by default 0.15 for mlm, 0.3 for infilling, 0.15 for spans."
-    )
-    denoising: Literal["infilling", "span_corruption"] | None = option(
-        None, "infilling (BART, the default): predict the whole text; span_corruption (T5): predict the spans."
+        None, "The fraction of tokens to predict; by default 0.15 for mlm, 0.3 for denoising."
     )
     trust_remote_code: bool = option(False, "Allow the checkpoint's own code to run.")
 
@@ -129,19 +124,10 @@ class PretrainingModelArguments:
             raise DataError("--mask_fraction requires --objective mlm or denoising: clm masks no token")
         if self.whole_word and (self.objective != "mlm" or self.tokenizer_kind == "character"):
             raise DataError("--whole_word requires --objective mlm and a --tokenizer_kind other than character")
-        if self.denoising and self.objective != "denoising":
-            raise DataError(f"--denoising {self.denoising} requires --objective denoising")
-        if self.objective == "denoising":
-            self.denoising = self.denoising or "infilling"
 
     @property
     def choice(self) -> Objective:
         return OBJECTIVES[self.objective]
-
-    @property
-    def task(self) -> str:
-        """mlm, clm, infilling or span_corruption."""
-        return self.denoising or self.objective
 
 
 def build_tokenizer(
@@ -152,21 +138,9 @@ def build_tokenizer(
     resumed: the checkpoint that this run resumes from; its tokenizer takes precedence.
     """
     if name := resumed or arguments.tokenizer_name_or_path or arguments.model_name_or_path:
-        tokenizer = load_checkpoint(AutoTokenizer, name, arguments.trust_remote_code)
-    else:
-        known = texts if isinstance(texts, Sequence) else list(islice(texts, STREAMED_TEXTS))
-        tokenizer = new_tokenizer(arguments, known, style=arguments.choice.style, lowercase=arguments.lowercase)
-    if arguments.denoising == "span_corruption":
-        tokenizer.add_special_tokens({"extra_special_tokens": SENTINELS})
-    return tokenizer
-
-
-def _needed_tokens(arguments: PretrainingModelArguments) -> list[str]:
-    if arguments.objective == "mlm":
-        return ["mask_token", "pad_token"]
-    if arguments.objective == "clm":
-        return ["eos_token"]
-    return ["eos_token", "pad_token"] + ["mask_token"] * (arguments.denoising == "infilling")
+        return load_checkpoint(AutoTokenizer, name, arguments.trust_remote_code)
+    known = texts if isinstance(texts, Sequence) else list(islice(texts, STREAMED_TEXTS))
+    return new_tokenizer(arguments, known, style=arguments.choice.style, lowercase=arguments.lowercase)
 
 
 def build_model(arguments: PretrainingModelArguments, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
@@ -217,7 +191,9 @@ def _new_config(arguments: PretrainingModelArguments, tokenizer: PreTrainedToken
     return config(max_position_embeddings=longest)
 
 
-MASKED = {"mlm": 0.15, "infilling": 0.3, "span_corruption": 0.15}
+MASKED = {"mlm": 0.15, "denoising": 0.3}
+NEEDED = {"mlm": ("mask_token", "pad_token"), "clm": ("eos_token",)}
+NEEDED["denoising"] = ("eos_token", "pad_token", "mask_token")
 
 
 def prepare(
@@ -227,12 +203,12 @@ def prepare(
 
     Raises `DataError` if the tokenizer lacks a special token that the objective requires.
     """
-    for token in _needed_tokens(arguments):
+    for token in NEEDED[arguments.objective]:
         if getattr(tokenizer, token) is None:
             raise DataError(f"the tokenizer has no {token}, which --objective {arguments.objective} requires")
     frame, pad = document_frame(tokenizer, arguments.objective), tokenizer.pad_token_id or 0
     layout: Any
-    if arguments.denoising:
+    if arguments.objective == "denoising":
         layout, options = Pieces, {"longest": arguments.block_size - sum(map(len, frame))}
         to_tokens = DocumentTokenizer(tokenizer, ([], []))
     else:
@@ -248,14 +224,14 @@ def prepare(
         notes.insert(0, f"train: {train}, {_counts(train.ids, tokenizer)}")
     collator = make_collator(arguments, tokenizer, frame, seed)
     return PretrainingData(
-        train, validation, collator, train.tokens_per_row(), arguments.task, arguments.block_size,
+        train, validation, collator, train.tokens_per_row(), arguments.objective, arguments.block_size,
         TextSize.of(documents.validation), arguments.objective == "clm" and bool(frame[0]), notes,
     )  # fmt: skip
 
 
 def _check_padding(arguments: PretrainingModelArguments, tokens: int) -> None:
     """Refuse packed rows that are nearly all padding: they take the time and the memory of text."""
-    if not arguments.denoising and arguments.block_size > MOST_PADDING * tokens:
+    if arguments.objective != "denoising" and arguments.block_size > MOST_PADDING * tokens:
         raise DataError(f"--block_size {arguments.block_size}: the training text has only {tokens:,} tokens; lower it")
 
 
@@ -279,23 +255,8 @@ def make_collator(
         return next_token_batch
     ordinary = np.ones(len(tokenizer), dtype=bool)
     ordinary[tokenizer.all_special_ids] = False
-    fraction = arguments.mask_fraction or MASKED[arguments.task]
+    fraction = arguments.mask_fraction or MASKED[arguments.objective]
     if arguments.objective == "mlm":
         return MaskTokens(tokenizer.mask_token_id, ordinary, fraction, seed)
-    noise: Infill | CorruptSpans
-    if arguments.denoising == "infilling":
-        noise = Infill(tokenizer.mask_token_id, sentence_ends(tokenizer), fraction)
-    else:
-        noise = CorruptSpans(np.array(tokenizer.convert_tokens_to_ids(SENTINELS)), fraction)
-        _check_targets(noise, arguments.block_size - sum(map(len, frame)))
+    noise = Infill(tokenizer.mask_token_id, sentence_ends(tokenizer), fraction)
     return Denoise(noise, frame, tokenizer.pad_token_id, seed)
-
-
-def _check_targets(noise: CorruptSpans, longest: int) -> None:
-    """Check that the targets fit into block_size. Their length depends only on that of the text."""
-    _, target = noise(np.zeros(longest, dtype=np.int32), np.random.default_rng(0))
-    if len(target) > longest:
-        raise DataError(
-            f"--mask_fraction {noise.fraction}: the spans of {longest} tokens and their sentinels form a target of "
-            f"{len(target)} tokens, which exceeds --block_size; lower the fraction"
-        )

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from modeling_scratch.data.collators import (
-    CorruptSpans,
     Denoise,
     Infill,
     MaskTokens,
@@ -119,19 +118,6 @@ def test_an_infilled_text_is_the_text_with_its_spans_back_in(tokens: int, fracti
     spans = iter([ids[start : start + length] for start, length in zip(starts, lengths)])
     rebuilt = [token for place in damaged for token in (next(spans) if place == 1 else [place])]
     assert rebuilt == ids.tolist()
-
-
-@given(st.integers(1, 3_000), st.floats(0.05, 0.6), st.integers(0, 9))
-def test_corrupted_spans_put_together_are_the_text(tokens: int, fraction: float, seed: int) -> None:
-    sentinels, ids = np.arange(100) + 5_000, np.arange(tokens, dtype=np.int32)
-    source, target = CorruptSpans(sentinels, fraction)(ids, np.random.default_rng(seed))
-    marks = np.flatnonzero(target >= 5_000)
-    assert target[marks].tolist() == sentinels[: len(marks)].tolist()
-    assert marks[-1] == len(target) - 1
-    spans = np.split(target, marks)[1:]
-    rebuilt = [t for token in source for t in (spans[token - 5_000][1:] if token >= 5_000 else [token])]
-    assert rebuilt == ids.tolist()
-    assert len(source) <= tokens
 
 
 def test_lengths_of_masked_spans_are_poisson_of_mean_3_and_their_places_uniform() -> None:
