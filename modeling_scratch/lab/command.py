@@ -18,7 +18,7 @@ from ..utils.files import remove, write_json
 from ..utils.options import option
 from .breaks import BREAKS
 from .digits import chosen, run_breaks
-from .report import CURVES, RECORD, REPORT, Results, shown, size_note, write_report
+from .report import RECORD, REPORT, Results, shown, size_note, write_report
 from .runs import plan, read_part, train
 from .tasks import EVALUATIONS, NEEDED, TASKS, Experiment, find_task
 from .variants import BASE, Variant, check_variants, parse_factors, plan_variants
@@ -155,7 +155,7 @@ def open_lab(folder: Path, arguments: LabArguments) -> dict[str, Any] | None:
 def delete_lab(folder: Path, record: Mapping[str, Any]) -> None:
     """Delete what a lab has written, its record last."""
     names = [Variant(**variant).name for variant in record["variants"]]
-    files = [REPORT, "report.html", *(CURVES.format(name) for name in record["factors"]), RECORD]
+    files = [REPORT, *(f"curves-{name}.png" for name in record["factors"]), RECORD]  # curves: of earlier versions
     for name in (*names, *files):
         if Path(name).name == name:  # a record that somebody changed deletes nothing elsewhere
             remove(folder / name)
