@@ -4,7 +4,6 @@
 from pathlib import Path
 from typing import Any
 
-import draw_explain
 import pytest
 import torch
 from browser import violations
@@ -455,11 +454,3 @@ def test_only_known_languages_and_writable_places(tmp_path: Path, explained: Any
     with pytest.raises(DataError, match=r"fr|none"):
         write_page(explained, None, tmp_path / place, language)
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.slow
-def test_each_part_is_drawn(page: Any, folder: Path, tmp_path: Path) -> None:
-    draw_explain.draw(page, folder / "classifier.html", tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {
-        f"explain-{part}.png" for part in ("page", *draw_explain.PARTS)
-    }
