@@ -26,7 +26,6 @@ PROGRAMS = {
     "train-tokens": "train_tokens",
     "train-answers": "train_answers",
     "train-translation": "train_translation",
-    "train-tokenizer": "train_tokenizer",
     "pretrain": "pretrain",
     "predict": "predict",
     "explain": "explain",
@@ -46,6 +45,7 @@ PROGRAMS = {
 RETIRED = {
     "completion": "`modeling-scratch` lists the programs, and `modeling-scratch PROGRAM --help` their options",
     "load-test": "start `modeling-scratch serve`, and use hey, wrk or locust",
+    "train-tokenizer": "training programs train their tokenizers; tokenization.train_bpe_tokenizer does so in Python",
     "verify": "use `modeling-scratch doctor FOLDER --checks recorded_files recorded_answers`",
 }
 # The modules that each extra installs.

@@ -1,8 +1,8 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Draw the figures of tutorials from the code and from models: positions, masks, parameters and others.
+"""Draw the figures of tutorials from the code and from models: positions, masks and others.
 
-    modeling-scratch figures masks learning-rates
-    modeling-scratch figures positions parameters --model runs/demo
+    modeling-scratch figures masks positions
+    modeling-scratch figures positions position-biases --model runs/demo
 
 Each figure is written as NAME.png and NAME.svg. The names may also be given by --names.
 """

@@ -7,7 +7,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from draw_explain import opened_browser
 
 from modeling_scratch.utils.browser import BROWSERS, chromium
 
@@ -47,8 +46,12 @@ def browser() -> Iterator[Any]:
     pytest.importorskip("playwright.sync_api", reason="needs playwright")
     if chromium() is None:
         pytest.skip(f"no browser: none of {', '.join(BROWSERS)} is on PATH")
-    with opened_browser() as browser:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
         yield browser
+        browser.close()
 
 
 @pytest.fixture(scope="module")

@@ -528,7 +528,7 @@ FIRST = {
     "tasks/answer": ("answer",),
     "tasks/answer_windows": ("answer_windows",),
     "tasks/translate": ("translate",),
-    "tasks/translation_model": ("translate", "figures"),
+    "tasks/translation_model": ("translate",),
     "inference/batches": ("tag", "predict"),
     "tasks/__init__": ("a_sixth_task",),
     "run/train": ("every_task", "answer", "translate", "model_card", "temperature"),

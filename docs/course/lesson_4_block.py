@@ -150,8 +150,6 @@ course.check("pre_norm_block", pre_norm_block)
 # %% [markdown] slide
 # ## Where the parameters are
 #
-# ![Parameters of BERT, GPT-2, Llama and BART by part](../pictures/figures-parameters.png)
-# %% [markdown]
 # In a block, two thirds are in the feed-forward layer, one third in attention. The number of heads changes nothing:
 # they share the same matrices.
 

@@ -115,8 +115,6 @@ course.check("adamw_step", adamw_step)
 #
 # Linear in both is common; the default of `Trainer` is linear decay, without warm-up. Vaswani et al. 2017 let it fall
 # with 1 / √step.
-# %% [markdown] slide
-# ![Schedules: linear, inverse square root and cosine, each after its warm-up](../pictures/figures-learning-rates.png)
 
 
 # %% exercise learning_rate

@@ -21,7 +21,7 @@ from tokenization import train_wordlevel_tokenizer
 
 from ..data.collators import FlatBatches
 from ..utils.errors import DataError
-from .settings import Settings
+from .settings import SEED, Settings
 
 Batch = dict[str, Any]
 
@@ -35,7 +35,7 @@ MEGABATCH = 50  # batches that Trainer's group_by_length sorts at a time
 
 def draw_texts(settings: Settings, name: str, count: int) -> tuple[list[str], str]:
     """Return random texts of a training split, or synthetic ones of the same length distribution, and a description."""
-    draw = random.Random(settings.seed)
+    draw = random.Random(SEED)
     column, mean, deviation = TEXTS[name]
     if settings.data_folder is None:
         lengths = [max(1, round(draw.lognormvariate(mean, deviation))) for _ in range(count)]
@@ -66,21 +66,21 @@ def train_tokenizer(settings: Settings, texts: Sequence[str]) -> PreTrainedToken
     )
 
 
-def in_random_order(rows: Rows, size: int, steps: int, rounds: int, seed: int) -> list[list[Rows]]:
+def in_random_order(rows: Rows, size: int, steps: int, rounds: int) -> list[list[Rows]]:
     """Draw random batches without replacement, as Trainer does: rounds of `steps` batches of `size` texts."""
-    order = random.Random(seed).sample(rows, len(rows))
+    order = random.Random(SEED).sample(rows, len(rows))
     batches = [order[start : start + size] for start in range(0, len(order) - size + 1, size)]
     if len(batches) < steps * rounds:
         raise DataError(f"{len(rows):,} texts are too few for {rounds} rounds of {steps} batches of {size}")
     return [batches[number * steps : (number + 1) * steps] for number in range(rounds)]
 
 
-def grouped_by_length(rows: Rows, size: int, steps: int, rounds: int, seed: int) -> list[list[Rows]]:
+def grouped_by_length(rows: Rows, size: int, steps: int, rounds: int) -> list[list[Rows]]:
     """Batches as Trainer's group_by_length makes them: each megabatch sorted by length, then cut.
 
     A round has steps batches, spread evenly from the longest to the shortest, so that each stands for an epoch.
     """
-    draw = random.Random(seed)
+    draw = random.Random(SEED)
     rounds_of_batches = []
     for _ in range(rounds):
         mega = sorted(draw.sample(rows, min(MEGABATCH * size, len(rows))), key=len, reverse=True)
@@ -119,9 +119,9 @@ def full_rows(rows: Rows, length: int) -> Rows:
     return [tokens[start : start + length] for start in range(0, len(tokens) - length + 1, length)]
 
 
-def masked(tokenizer: PreTrainedTokenizerBase, rows: Rows, seed: int) -> Batch:
+def masked(tokenizer: PreTrainedTokenizerBase, rows: Rows) -> Batch:
     """15 % of the tokens to be predicted (Devlin et al. 2019, 3.1), as the library's own collator hides them."""
-    collator = DataCollatorForLanguageModeling(tokenizer, mlm_probability=0.15, seed=seed)
+    collator = DataCollatorForLanguageModeling(tokenizer, mlm_probability=0.15, seed=SEED)
     return dict(collator([{"input_ids": ids} for ids in rows]))
 
 

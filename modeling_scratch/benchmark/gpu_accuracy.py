@@ -10,19 +10,23 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import Any, cast
 
 import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
+from transformers import DataCollatorWithPadding, TrainingArguments, set_seed
 
 from ..configuration_scratch import ScratchEncoderConfig
-from ..fast.captured import captured_forward, captured_step
-from ..fast.static_shapes import Size, choose_sizes, fill
+from ..fast.captured import captured_step
+from ..fast.static_shapes import Size, fill
 from ..heads import cross_entropy
 from ..modeling_encoder import ScratchEncoderForMaskedLM, ScratchEncoderForSequenceClassification
+from ..run.captured_trainer import CapturedTrainer
 from ..utils.files import replacing
+from .data import padding_tokenizer
 from .gpu_speed import pin
 from .gpu_tokens import LONGEST, Texts, Tokens
 from .settings import wait_for
@@ -79,7 +83,7 @@ def rehearsed_recipe(device: torch.device) -> Recipe:
 # --- batches ---------------------------------------------------------------------------------------------------------
 
 
-def flat_batch(texts: Sequence[np.ndarray], labels: Sequence[int] | None, sizes: Sequence[Size], pad: int) -> Batch:
+def flat_batch(texts: Sequence[np.ndarray], size: Size, pad: int) -> Batch:
     """Texts one after another, filled up to a static size."""
     lengths = [len(text) for text in texts]
     ends = torch.tensor([0, *np.cumsum(lengths)], dtype=torch.int32)
@@ -89,9 +93,7 @@ def flat_batch(texts: Sequence[np.ndarray], labels: Sequence[int] | None, sizes:
         "position_ids": torch.from_numpy(positions)[None],
         "cu_seq_lens_q": ends, "cu_seq_lens_k": ends, "max_length_q": max(lengths), "max_length_k": max(lengths),
     }  # fmt: skip
-    if labels is not None:
-        batch["labels"] = torch.tensor([int(label) for label in labels])
-    return fill(batch, sizes, pad)
+    return fill(batch, [size], pad)
 
 
 def streams(splits: Sequence[Texts], tokens: int, seed: int) -> Iterator[list[np.ndarray]]:
@@ -148,7 +150,7 @@ def pretraining_batches(tokens: Tokens, recipe: Recipe) -> Iterator[Batch]:
     texts = int(1.6 * recipe.tokens / lengths.mean()) + -(-recipe.tokens // int(lengths.max()))
     size = Size(recipe.tokens, texts, int(lengths.max()))
     for chosen in streams(splits, recipe.tokens, 0):
-        yield pin(flat_batch(chosen, None, [size], tokens.special[0]), recipe.device)
+        yield pin(flat_batch(chosen, size, tokens.special[0]), recipe.device)
 
 
 def _set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
@@ -209,44 +211,31 @@ def schedule(step: int, total: int, warm_up: int) -> float:
 # --- fine-tuning -----------------------------------------------------------------------------------------------------
 
 
-def fine_tune(
-    weights: dict[str, Tensor], texts: Texts, chosen: np.ndarray, rate: float, seed: int, tokens: Tokens, recipe: Recipe
-) -> Any:
-    """Train a classifier from pretrained weights on the chosen texts."""
-    torch.manual_seed(seed)
+def score_of(
+    weights: dict[str, Tensor], tokens: Tokens, train: Chosen, evaluated: Chosen, rate: float, seed: int, recipe: Recipe
+) -> Row:
+    """Fine-tune the weights on some texts; the accuracy on others, and the seconds of the training."""
+    set_seed(seed)
     model: Any = ScratchEncoderForSequenceClassification(recipe.config(tokens))
-    model = model.to(recipe.device).train()
     model.model.load_state_dict(weights)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=0.0, betas=BETAS, weight_decay=WEIGHT_DECAY, fused=True)
-    step = captured_step(model, optimizer, dtype=recipe.dtype, compiled=True)
-    sizes = choose_sizes(texts.lengths()[chosen], recipe.batch_size)
-    random = np.random.default_rng(seed)
-    orders = [random.permutation(chosen) for _ in range(recipe.epochs)]
-    batches = [
-        order[start : start + recipe.batch_size]
-        for order in orders for start in range(0, len(order), recipe.batch_size)
-    ]  # fmt: skip
-    for number, batch in enumerate(batches):
-        _set_rate(optimizer, rate * schedule(number, len(batches), len(batches) // 10))
-        read = [texts.text(int(place)) for place in batch]
-        step(pin(flat_batch(read, texts.labels[batch], sizes, tokens.special[0]), recipe.device))
-    return model
+    with TemporaryDirectory() as folder:
+        arguments = TrainingArguments(
+            folder, use_cpu=recipe.device.type == "cpu", bf16=recipe.dtype is not None, num_train_epochs=recipe.epochs,
+            per_device_train_batch_size=recipe.batch_size, per_device_eval_batch_size=EVALUATED, learning_rate=rate,
+            warmup_steps=0.1, weight_decay=WEIGHT_DECAY, adam_beta1=BETAS[0], adam_beta2=BETAS[1], seed=seed,
+            save_strategy="no", report_to="none", disable_tqdm=True,
+        )  # fmt: skip
+        collator = DataCollatorWithPadding(padding_tokenizer())
+        trainer = CapturedTrainer(model, arguments, collator, rows_of(*train), captured=True, compiled=True)
+        seconds = trainer.train().metrics["train_runtime"]
+        found = trainer.predict(cast(Any, rows_of(*evaluated)))
+    right = np.asarray(found.predictions).argmax(1) == found.label_ids
+    return {"accuracy": round(100 * float(right.mean()), 2), "texts": len(right), "seconds": round(seconds, 1)}
 
 
-def classify(model: Any, texts: Texts, chosen: np.ndarray, tokens: Tokens, recipe: Recipe) -> np.ndarray:
-    """The logits (texts, labels) of the chosen texts."""
-    forward = captured_forward(model.eval(), dtype=recipe.dtype)
-    sizes = choose_sizes(texts.lengths()[chosen], EVALUATED)
-    found = []
-    for start in range(0, len(chosen), EVALUATED):
-        places = chosen[start : start + EVALUATED]
-        batch = flat_batch([texts.text(int(place)) for place in places], None, sizes, tokens.special[0])
-        found.append(forward(pin(batch, recipe.device))[: len(places)])
-    return torch.cat(found).float().cpu().numpy()
-
-
-def accuracy(logits: np.ndarray, labels: np.ndarray) -> float:
-    return round(100 * float((logits.argmax(1) == labels).mean()), 2)
+def rows_of(texts: Texts, chosen: np.ndarray) -> list[dict[str, Any]]:
+    """The chosen texts as rows of a data set."""
+    return [{"input_ids": texts.text(int(n)).tolist(), "label": int(texts.labels[n])} for n in chosen]
 
 
 # --- the whole of it -------------------------------------------------------------------------------------------------
@@ -285,19 +274,6 @@ def train_from_scratch(
         twice = replace(recipe, batch_size=2 * recipe.batch_size)
         sentences = everything(tokens, "sst2-train"), everything(tokens, "sst2-validation")
         yield key, score(*sentences, best, 1, twice)
-
-
-def score_of(
-    weights: dict[str, Tensor], tokens: Tokens, train: Chosen, evaluated: Chosen, rate: float, seed: int, recipe: Recipe
-) -> Row:
-    """Fine-tune the weights on some texts; the accuracy on others, and the seconds of the training."""
-    start = time.perf_counter()
-    model = fine_tune(weights, *train, rate, seed, tokens, recipe)
-    wait_for(recipe.device.type)
-    seconds = round(time.perf_counter() - start, 1)
-    texts, chosen = evaluated
-    found = accuracy(classify(model, *evaluated, tokens, recipe), texts.labels[chosen])
-    return {"accuracy": found, "texts": len(chosen), "seconds": seconds}
 
 
 def everything(tokens: Tokens, name: str) -> Chosen:

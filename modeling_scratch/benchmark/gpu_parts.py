@@ -17,7 +17,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,6 @@ LEAST_CAPABILITY = 8, 0  # Ampere
 OTHERWISE = "`modeling-scratch benchmark train-sst2 --device cuda --dtype float16` measures this device"
 LEAST_SECONDS = 1  # with less, no part begins
 SUMMARY = re.compile(r"\d+ (passed|failed|skipped|deselected|errors?)\b|no tests ran")
-MARK = "pytest.mark.gpu"
 CHECKS = ("tests/fast/test_static_shapes.py", "tests/fast/test_captured.py", "tests/run/test_captured_trainer.py")
 
 
@@ -66,8 +65,7 @@ class Session:
             raise DataError(f"{self.folder / RESULTS} has rows of another {changed[0]}: {before.get(changed[0])}")
         if known := self.done(part).keys() - {"conditions", *ENDINGS}:
             tell(f"{part}: {len(known)} rows are known from earlier calls; --overwrite measures them again")
-        dates = dict.fromkeys([*before.get("date", now["date"]).split(", "), now["date"]])
-        self.keep(part, "conditions", now | {"date": ", ".join(dates)})
+        self.keep(part, "conditions", now | {"date": before.get("date", now["date"])})
 
     def keep(self, part: str, key: str, row: Row) -> None:
         """Write a row at once: a session may end at any moment."""
@@ -91,14 +89,6 @@ def checks(session: Session) -> Rows:
         yield key, pytest_result(mark, CHECKS)
 
 
-def tests(session: Session) -> Rows:
-    """All tests that need a GPU, which a rehearsal skips; each file by itself."""
-    for file in sorted((ROOT / "tests").rglob("test_*.py")):
-        name = str(file.relative_to(ROOT))
-        if MARK in file.read_text(encoding="utf-8") and name not in CHECKS and name not in session.done("tests"):
-            yield name, pytest_result("gpu", [name])
-
-
 def pytest_result(mark: str, files: Sequence[str]) -> Row:
     """What pytest says of the tests with this mark in these files; it prints what fails."""
     command = [sys.executable, "-m", "pytest", "-m", mark, "--no-header", "--tb=short", "-p", "no:cacheprovider"]
@@ -111,16 +101,14 @@ def pytest_result(mark: str, files: Sequence[str]) -> Row:
     return {"result": result, "failed": [line for line in lines if line.startswith(("FAILED ", "ERROR "))]}
 
 
-def speed(session: Session) -> Rows:
-    """The table: Hugging Face's classes and ours, training and inference."""
-    plan, done = _plan(session), session.done("speed")
-    yield from gpu_speed.compare_classifiers(session.tokens, replace(plan, batch_sizes=plan.batch_sizes[:2]), done)
-    yield from gpu_speed.compare_classifiers(session.tokens, plan, done)
-
-
 def measured(compare: Callable[[Tokens, gpu_speed.Plan, Mapping[str, Row]], Rows], part: str) -> Callable[..., Rows]:
     """The rows of a comparison of gpu_speed or gpu_trainer."""
-    return lambda session: compare(session.tokens, _plan(session), session.done(part))
+
+    def rows(session: Session) -> Rows:
+        plan = gpu_speed.rehearsed_plan() if session.rehearses else gpu_speed.full_plan()
+        return compare(session.tokens, plan, session.done(part))
+
+    return rows
 
 
 def accuracy(session: Session) -> Rows:
@@ -128,10 +116,6 @@ def accuracy(session: Session) -> Rows:
     make = gpu_accuracy.rehearsed_recipe if session.rehearses else gpu_accuracy.Recipe
     done = session.done("accuracy")
     yield from gpu_accuracy.train_from_scratch(session.tokens, make(session.device), session.folder, done, tell)
-
-
-def _plan(session: Session) -> gpu_speed.Plan:
-    return gpu_speed.rehearsed_plan() if session.rehearses else gpu_speed.full_plan()
 
 
 @dataclass(frozen=True)
@@ -143,15 +127,12 @@ class Part:
     seconds: float
 
 
-COMPILED = "Hugging Face's class, compiled: milliseconds a step"
 PARTS = {
     "checks": Part(checks, "Checks", 100),
-    "trainer": Part(measured(gpu_trainer.compare_trainers, "trainer"), "Milliseconds a step of Trainer", 120),
-    "speed": Part(speed, "Milliseconds a step", 175),
+    "trainer": Part(measured(gpu_trainer.compare_trainers, "trainer"), "Milliseconds a step of Trainer", 250),
     "accuracy": Part(accuracy, "A Transformer from random weights", 310),
-    "compiled peer": Part(measured(gpu_speed.compare_compiled_peer, "compiled peer"), COMPILED, 75),
+    "inference": Part(measured(gpu_speed.compare_inference, "inference"), "Milliseconds of inference", 75),
     "generation": Part(measured(gpu_speed.compare_generation, "generation"), "Milliseconds a generated token", 120),
-    "tests": Part(tests, "Tests", 200),
 }
 
 
@@ -261,18 +242,8 @@ def conditions(device: torch.device, rehearses: bool) -> Row:
         name = f"{torch.cuda.get_device_name()} (compute capability {capability[0]}.{capability[1]})"
         if capability < LEAST_CAPABILITY:
             raise DataError(f"{name}: bfloat16 and the kernels for packed texts need 8.0; {OTHERWISE}")
-        found = {"device": name, "driver": driver_version(), "CUDA of torch": str(torch.version.cuda), **found}
+        found = {"device": name, "CUDA of torch": str(torch.version.cuda), **found}
     return {"rehearsal": "tiny sizes on a CPU; no figure means anything", **found} if rehearses else found
-
-
-def driver_version() -> str:
-    """The version of NVIDIA's driver, as nvidia-smi tells it; "unknown" where it cannot be asked."""
-    command = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
-    try:
-        asked = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return "unknown"
-    return asked.stdout.strip().partition("\n")[0] or "unknown"
 
 
 # --- the page --------------------------------------------------------------------------------------------------------

@@ -1,13 +1,13 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Milliseconds a step on a GPU: Hugging Face's BERT as people train it, and ours, eager, captured and compiled.
+"""Milliseconds of inference and of a generated token on a GPU: Hugging Face's classes as people use them, and ours.
 
-All sides take the same weights, the same texts, bfloat16 autocast, clipping at 1.0 and fused AdamW, in turns.
+All sides take the same weights, the same texts and bfloat16, in turns.
 """
 
 import copy
 import gc
 import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,27 +16,23 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..fast.captured import captured_forward, captured_step
+from ..fast.captured import captured_forward
 from ..fast.static_shapes import choose_sizes, fill
 from . import timing
-from .data import grouped_by_length, in_random_order, on_device, packed, padded, padding_tokenizer
+from .data import Rows, in_random_order, on_device, packed, padded, padding_tokenizer
 from .gpu_tokens import Tokens
-from .models import CLASSIFIER, DECODER, check_logits, make_pair, make_peer, training_step
+from .models import CLASSIFIER, DECODER, check_logits, make_pair
 from .settings import Settings
-from .timing import run_rounds, training_operations
+from .timing import run_rounds
 
 Batch = dict[str, Any]
 Step = Callable[[Batch], object]
 Row = dict[str, Any]
 
-RATE = 1e-5
 TEXTS = {"SST-2": ("sst2-train", 128), "IMDb": ("imdb-train", 512)}  # and where texts are cut
-PEER_SIDES = {"random": "HF, random order", "grouped": "HF, grouped by length"}
-OUR_SIDES = {"eager": "ours, eager", "captured": "ours, captured", "compiled": "ours, captured and compiled"}
-COMPILED_PEER = "HF, layers compiled, random order"
-REPLAYED = "captured", "compiled"
 SIZES = 3  # static shapes of a comparison
 PADDED = partial(padded, padding_tokenizer(), multiple=8)  # the form of the peer's batches
+OURS = "ours, eager", "ours, captured", "ours, captured and compiled"
 
 
 @dataclass(frozen=True)
@@ -44,7 +40,7 @@ class Plan:
     """What is measured, and how often: rounds in turns, steps a round."""
 
     settings: Settings
-    batch_sizes: Sequence[int] = (32, 64, 16, 128)
+    batch_sizes: Sequence[int] = (32, 64)
     rounds: int = 3
     steps: int = 8
     new_tokens: int = 64
@@ -64,7 +60,7 @@ def full_plan() -> Plan:
 
 
 def rehearsed_plan() -> Plan:
-    return Plan(Settings(quick=True), (4, 8), rounds=2, steps=2, new_tokens=4, backend="aot_eager")
+    return Plan(Settings(quick=True), (4,), rounds=2, steps=2, new_tokens=4, backend="aot_eager")
 
 
 @dataclass(frozen=True)
@@ -79,7 +75,7 @@ class Side:
 # --- batches ---------------------------------------------------------------------------------------------------------
 
 
-def rows_of(tokens: Tokens, data: str, count: int, plan: Plan) -> list[list[int]]:
+def rows_of(tokens: Tokens, data: str, count: int, plan: Plan) -> Rows:
     """Random texts as lists of ids; the small vocabulary of a rehearsal takes the rest of each id."""
     name, longest = TEXTS[data]
     texts, shape = tokens.texts[name], plan.settings.shape
@@ -97,32 +93,6 @@ def pin(batch: Batch, device: torch.device) -> Batch:
     if device.type != "cuda":
         return batch
     return {name: value.pin_memory() if isinstance(value, Tensor) else value for name, value in batch.items()}
-
-
-# --- sides -----------------------------------------------------------------------------------------------------------
-
-
-def eager_step(model: Any, plan: Plan, trains: bool = True) -> Step:
-    """A training step as in Trainer, without its overhead, or a forward pass; batches come from the host."""
-    step = training_step(model, plan.settings) if trains else _forward(model, plan)
-    return lambda batch: step(on_device(batch, plan.settings.device))
-
-
-def _forward(model: Any, plan: Plan) -> Step:
-    @torch.no_grad()
-    def forward(batch: Batch) -> None:
-        with plan.settings.autocast():
-            model(**batch)
-
-    return forward
-
-
-def replayed_step(model: Any, plan: Plan, way: str, trains: bool = True, **options: Any) -> Step:
-    """A captured training step, or a captured forward pass."""
-    options |= {"dtype": plan.dtype, "compiled": way == "compiled"}
-    if not trains:
-        return captured_forward(model, **options)
-    return captured_step(model, torch.optim.AdamW(model.parameters(), lr=RATE, fused=True), **options)
 
 
 # --- measuring -------------------------------------------------------------------------------------------------------
@@ -156,13 +126,13 @@ def _size(batch: Batch) -> int:
     return batch["input_ids"].numel()
 
 
-def cells(taken: dict[str, list[float]], names: dict[str, str]) -> Row:
+def cells(taken: Mapping[str, list[float]], names: Iterable[str]) -> Row:
     """Of each side the median, and how much it varied; "no memory" where it was left out."""
     found: Row = {}
-    for name, shown in names.items():
+    for name in names:
         milliseconds = taken.get(name)
-        found[shown] = "no memory" if milliseconds is None else round(statistics.median(milliseconds), 3)
-        found[f"{shown}, range"] = milliseconds and [round(min(milliseconds), 3), round(max(milliseconds), 3)]
+        found[name] = "no memory" if milliseconds is None else round(statistics.median(milliseconds), 3)
+        found[f"{name}, range"] = milliseconds and [round(min(milliseconds), 3), round(max(milliseconds), 3)]
     return found
 
 
@@ -179,77 +149,54 @@ def free_memory(plan: Plan) -> None:
         torch.cuda.empty_cache()
 
 
-# --- classifiers -----------------------------------------------------------------------------------------------------
+# --- inference -------------------------------------------------------------------------------------------------------
 
 
-def compare_classifiers(tokens: Tokens, plan: Plan, done: Mapping[str, Row]) -> Iterator[tuple[str, Row]]:
+def compare_inference(tokens: Tokens, plan: Plan, done: Mapping[str, Row]) -> Iterator[tuple[str, Row]]:
     """Yield (key, row) of each comparison that is not done: BERT base on padded texts, ours on packed ones."""
-    each = [(size, what, data) for size in plan.batch_sizes for what in ("training", "inference") for data in TEXTS]
-    wanted = [(key, *one) for one in each if (key := f"{one[2]} {one[1]}, {one[0]} texts") not in done]
+    each = [(size, data) for size in plan.batch_sizes for data in TEXTS]
+    wanted = [(key, *one) for one in each if (key := f"{one[1]} inference, {one[0]} texts") not in done]
     if not wanted:
         return
     ours, peer = make_pair(CLASSIFIER, plan.settings)
     first = rows_of(tokens, "SST-2", 16, plan)
     both, own = (on_device(form(first), plan.settings.device) for form in (PADDED, packed))
     check_logits(ours, peer, both, own, plan.settings)
-    models = {"eager": ours, "captured": copy.deepcopy(ours), "compiled": copy.deepcopy(ours)}
-    for key, batch_size, what, data in wanted:
-        for model in (*models.values(), peer):
-            model.train(what == "training")
-        rows = rows_of(tokens, data, 50 * batch_size * plan.rounds, plan)
-        yield key, _classifiers(models, peer, rows, batch_size, plan)
+    eager, captured, compiled = OURS
+    ways = {"HF": _forward(peer, plan), eager: _forward(ours, plan)}
+    ways |= {
+        name: captured_forward(copy.deepcopy(ours), dtype=plan.dtype, compiled=name == compiled)
+        for name in (captured, compiled)
+    }
+    for key, batch_size, data in wanted:
+        rows = rows_of(tokens, data, batch_size * plan.steps * plan.rounds, plan)
+        yield key, _inference(ways, rows, batch_size, plan)
         free_memory(plan)
 
 
-def _classifiers(models: dict[str, Any], peer: Any, rows: list[list[int]], batch_size: int, plan: Plan) -> Row:
-    """A row of the table; the models train if they are in training mode."""
-    trains = peer.training
+def _inference(ways: Mapping[str, Step], rows: Rows, batch_size: int, plan: Plan) -> Row:
     sizes = choose_sizes([len(row) for row in rows], batch_size, SIZES)
-    drawn = batch_size, plan.steps, plan.rounds, 0
-    random, grouped = in_random_order(rows, *drawn), grouped_by_length(rows, *drawn)
+    rounds = in_random_order(rows, batch_size, plan.steps, plan.rounds)
 
-    def batches(rounds: Sequence[Any], form: Callable[[Any], Batch]) -> list[list[Batch]]:
+    def batches(form: Callable[[Any], Batch]) -> list[list[Batch]]:
         made = [[form(texts) for texts in one] for one in rounds]
-        dropped = set() if trains else {"labels"}
-        return pinned([[{k: batch[k] for k in batch.keys() - dropped} for batch in one] for one in made], plan)
+        return pinned([[{k: batch[k] for k in batch.keys() - {"labels"}} for batch in one] for one in made], plan)
 
-    peer_step, static = eager_step(peer, plan, trains), batches(random, lambda texts: fill(packed(texts), sizes, 0))
-    sides = {
-        "random": Side(peer_step, batches(random, PADDED)),
-        "grouped": Side(peer_step, batches(grouped, PADDED)),
-        "eager": Side(eager_step(models["eager"], plan, trains), batches(random, packed)),
-        **{way: Side(replayed_step(models[way], plan, way, trains), static, is_static=True) for way in REPLAYED},
-    }
-    taken = in_turns(sides, plan)
-    row = cells(taken, PEER_SIDES | OUR_SIDES) | {"ratio": ratio(taken, "random", list(OUR_SIDES))}
-    lengths, count = [len(text) for one in random for texts in one for text in texts], plan.rounds * plan.steps
-    work = training_operations(plan.settings.shape, lengths) / (1 if trains else timing.PASSES)
-    fastest = min((statistics.median(found) for name, found in taken.items() if name in OUR_SIDES), default=np.inf)
-    row |= {"TFLOP/s": round(work / count / fastest / 1e9, 1), "tokens a step": round(sum(lengths) / count)}
-    return row | {"static sizes": [size.tokens for size in sizes]}
+    static = batches(lambda texts: fill(packed(texts), sizes, 0))
+    read = {"HF": batches(PADDED), OURS[0]: batches(packed), OURS[1]: static, OURS[2]: static}
+    taken = in_turns({name: Side(step, read[name], read[name] is static) for name, step in ways.items()}, plan)
+    return cells(taken, read) | {"HF / ours": ratio(taken, "HF", OURS)}
 
 
-# --- the peer, compiled ----------------------------------------------------------------------------------------------
+def _forward(model: Any, plan: Plan) -> Step:
+    """A forward pass over a batch from the host."""
 
+    @torch.no_grad()
+    def forward(batch: Batch) -> None:
+        with plan.settings.autocast():
+            model(**on_device(batch, plan.settings.device))
 
-def compare_compiled_peer(tokens: Tokens, plan: Plan, done: Mapping[str, Row]) -> Iterator[tuple[str, Row]]:
-    """Yield (key, row) of Hugging Face's class, each layer under torch.compile, once for all widths of a batch.
-
-    Compiled as a whole, it takes more than a minute before the first step.
-    """
-    each = [(data, size) for size in plan.batch_sizes for data in TEXTS]
-    wanted = [(key, *one) for one in each if (key := f"{one[0]} training, {one[1]} texts") not in done]
-    if not wanted:
-        return
-    peer = make_peer(CLASSIFIER, plan.settings).train()
-    for layer in peer.bert.encoder.layer:
-        layer.compile(dynamic=True, backend=plan.backend)
-    step = eager_step(peer, plan)
-    for key, data, batch_size in wanted:
-        rows = rows_of(tokens, data, batch_size * plan.steps * plan.rounds, plan)
-        rounds = in_random_order(rows, batch_size, plan.steps, plan.rounds, 0)
-        batches = pinned([[PADDED(texts) for texts in one] for one in rounds], plan)
-        yield key, cells(in_turns({"compiled": Side(step, batches)}, plan), {"compiled": COMPILED_PEER})
+    return forward
 
 
 # --- generation ------------------------------------------------------------------------------------------------------
@@ -268,9 +215,9 @@ def compare_generation(tokens: Tokens, plan: Plan, done: Mapping[str, Row]) -> I
         options: Any = {"cache_implementation": "static"} if cache == "static" else {}
         options |= {"max_new_tokens": plan.new_tokens, "min_new_tokens": plan.new_tokens, "do_sample": False}
         ours, peer = (Side(_generate(model, options), [[{"input_ids": prompts}]] * plan.rounds) for model in models)
-        found = in_turns({"peer": peer, "ours": ours}, plan)
+        found = in_turns({"HF": peer, "ours": ours}, plan)
         taken = {name: [value / plan.new_tokens for value in values] for name, values in found.items()}
-        yield key, cells(taken, {"peer": "HF", "ours": "ours"}) | {"ratio": ratio(taken, "peer", ["ours"])}
+        yield key, cells(taken, ["HF", "ours"]) | {"ratio": ratio(taken, "HF", ["ours"])}
 
 
 def _generate(model: Any, options: dict[str, Any]) -> Step:

@@ -2,7 +2,7 @@
 """Inference workloads: classification, generation and translation."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from transformers import pipeline
@@ -16,9 +16,6 @@ from .models import CLASSIFIER, DECODER, TRANSLATOR, check_logits, difference, m
 from .settings import Settings
 from .timing import Side, measure
 
-if TYPE_CHECKING:  # predict needs scikit-learn, for linear models
-    from ..inference.classification import Classifier
-
 INFERENCE_BATCH = 32
 COUNTS = {"sst2": 960, "imdb": 96}  # texts per round
 NEW_TOKENS = {"generate-gpt2": 128, "translate-marian": 32}
@@ -27,27 +24,20 @@ Answers = Callable[[list[str]], Any]
 
 
 def infer(name: str, settings: Settings) -> Iterator[dict[str, Any]]:
-    """Compare pipelines, ours sorting by length; then the peer on sorted texts; then our predict program."""
-    from ..inference.classification import Classifier
-
+    """Compare pipelines, ours sorting by length; then the peer on sorted texts."""
     count = settings.few(COUNTS[name])
     texts, source = draw_texts(settings, name, count * settings.rounds)
     tokenizer = train_tokenizer(settings, texts)
     ours, peer = make_pair(CLASSIFIER, settings)
     through_pipeline = [_pipeline(model, tokenizer, settings) for model in (ours, peer)]
     agreement = _check_answers([classify(texts[:count]) for classify in through_pipeline], settings)
-    classifier = Classifier(ours, tokenizer, tokenizer.model_max_length, INFERENCE_BATCH)
     rounds = [texts[number * count : (number + 1) * count] for number in range(settings.rounds)]
     sorted_rounds = [sorted(one, key=len) for one in rounds]
     tokens = [float(sum(map(len, tokenizer(one, truncation=True)["input_ids"]))) for one in rounds]
     where = f"batch {INFERENCE_BATCH}, {source}"
-    for setting, own, theirs in (
-        ("pipeline", _side(through_pipeline[0], rounds, tokens), rounds),
-        ("pipeline, the peer's texts sorted by length", _side(through_pipeline[0], rounds, tokens), sorted_rounds),
-        ("predict.py beside the peer's pipeline", _side(_predict(classifier, settings), rounds, tokens), rounds),
-    ):
-        peer_side = _side(through_pipeline[1], theirs, tokens)
-        yield measure(settings, f"infer-{name}", f"{where}, {setting}", own, peer_side, agreement)
+    for setting, theirs in (("pipeline", rounds), ("pipeline, the peer's texts sorted by length", sorted_rounds)):
+        own, other = _side(through_pipeline[0], rounds, tokens), _side(through_pipeline[1], theirs, tokens)
+        yield measure(settings, f"infer-{name}", f"{where}, {setting}", own, other, agreement)
 
 
 def _pipeline(model: Any, tokenizer: Any, settings: Settings) -> Answers:
@@ -59,14 +49,6 @@ def _pipeline(model: Any, tokenizer: Any, settings: Settings) -> Answers:
     def answers(texts: list[str]) -> Any:
         with settings.autocast():
             return classify(texts, batch_size=INFERENCE_BATCH, truncation=True)
-
-    return answers
-
-
-def _predict(classifier: "Classifier", settings: Settings) -> Answers:
-    def answers(texts: list[str]) -> Any:
-        with settings.autocast():
-            return classifier.classify(texts, lambda _: None)
 
     return answers
 

@@ -22,7 +22,7 @@ import modeling_scratch
 from ..bridges.conversion import convert_config, convert_state_dict
 from ..utils.errors import DataError
 from .data import Batch
-from .settings import Settings
+from .settings import SEED, Settings
 
 TOLERANCE = {"float32": 1e-4, "bfloat16": 5e-2, "float16": 1e-2}  # relative to the largest logit
 
@@ -40,7 +40,6 @@ def bert(settings: Settings) -> BertConfig:
     return BertConfig(
         vocab_size=shape.vocab_size, hidden_size=shape.width, num_hidden_layers=shape.layers,
         num_attention_heads=shape.heads, intermediate_size=shape.inner, max_position_embeddings=shape.max_length,
-        hidden_dropout_prob=settings.dropout, attention_probs_dropout_prob=settings.attention_dropout,
     )  # fmt: skip
 
 
@@ -68,16 +67,10 @@ DECODER = Kind(GPT2LMHeadModel, "ScratchDecoderForCausalLM", gpt2)
 TRANSLATOR = Kind(MarianMTModel, "ScratchSeq2SeqForConditionalGeneration", marian)
 
 
-def config_of(kind: Kind, settings: Settings) -> PreTrainedConfig:
-    config = kind.config(settings)
-    config._attn_implementation = settings.attention
-    return config
-
-
 def make_peer(kind: Kind, settings: Settings) -> Any:
     """Perturb every parameter: with the default initialisation, different models give nearly equal outputs."""
-    torch.manual_seed(settings.seed)
-    peer = kind.native(config_of(kind, settings))
+    torch.manual_seed(SEED)
+    peer = kind.native(kind.config(settings))
     with torch.no_grad():
         for parameter in peer.parameters():
             if parameter.requires_grad:
@@ -88,7 +81,7 @@ def make_peer(kind: Kind, settings: Settings) -> Any:
 def make_ours(kind: Kind, settings: Settings, **changes: Any) -> Any:
     """Build our model with its own random weights. changes: config fields."""
     model_class = getattr(modeling_scratch, kind.ours)
-    return model_class(convert_config(config_of(kind, settings), **changes)).eval().to(settings.device)
+    return model_class(convert_config(kind.config(settings), **changes)).eval().to(settings.device)
 
 
 def make_pair(kind: Kind, settings: Settings, **changes: Any) -> tuple[Any, Any]:
@@ -96,10 +89,8 @@ def make_pair(kind: Kind, settings: Settings, **changes: Any) -> tuple[Any, Any]
     peer, ours = make_peer(kind, settings), make_ours(kind, settings, **changes)
     ours.load_state_dict(convert_state_dict(peer.state_dict(), peer.config, type(ours)))
     backends = {model.config._attn_implementation for model in (ours, peer)}
-    if backends != {settings.attention}:
-        raise DataError(
-            f"--attention {settings.attention}: the sides use different backends: {' and '.join(sorted(backends))}"
-        )
+    if backends != {"sdpa"}:
+        raise DataError(f"the sides do not both use sdpa, but {' and '.join(sorted(backends))}")
     return ours, peer
 
 

@@ -30,6 +30,7 @@ class Shape:
 
 QUICK = Shape(layers=2, width=32, heads=2, vocab_size=600, max_length=48)
 SMALL = Shape(layers=4, width=256, heads=4, vocab_size=16_000)
+SEED = 0  # of weights, texts and their order
 BASE = Shape(layers=12, width=768, heads=12, vocab_size=30_522)  # BERT base
 
 
@@ -42,12 +43,8 @@ class Settings:
     data_folder: Path | None = option(None, "Holds sst2/, imdb/, multi30k/; synthetic texts by default.")
     device: str = option("cpu", "cpu, or cuda, which uses BERT base sizes and packed batches.")
     dtype: Literal["float32", "bfloat16", "float16"] = option("float32", "The precision.")
-    attention: str = option("sdpa", "The attention backend of both sides.")
     batch_size: int | None = option(None, "Overrides the workload's texts per training step.")
-    dropout: float = option(0.1, "The dropout of hidden states in training.")
-    attention_dropout: float = option(0.1, "That of attention weights.")
     compile: bool = option(False, "Compile the generation of both sides, over a static cache.")
-    seed: int = option(0, "The seed of weights, texts and their order.")
 
     def __post_init__(self) -> None:
         if self.quick:
@@ -55,11 +52,6 @@ class Settings:
         for name in ("rounds", "batch_size"):
             if (number := getattr(self, name)) is not None and number < 1:
                 raise DataError(f"--{name} {number}: must be at least 1")
-        if not 0 <= self.seed < 2**32:
-            raise DataError(f"--seed {self.seed}: must be from 0 to {2**32 - 1:,}")
-        for name in ("dropout", "attention_dropout"):
-            if not 0 <= (rate := getattr(self, name)) < 1:
-                raise DataError(f"--{name} {rate}: must be at least 0 and below 1")
 
     @property
     def shape(self) -> Shape:

@@ -3,7 +3,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from itertools import product
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -51,7 +50,7 @@ def read_rows(settings: Settings, name: str, batches: int) -> tuple[PreTrainedTo
 def train(name: str, settings: Settings) -> Iterator[dict[str, Any]]:
     """Compare on random batches, then with the peer's batches grouped by length, then both grouped."""
     size, steps = batches_of(name, settings)
-    drawn = steps, settings.rounds, settings.seed
+    drawn = steps, settings.rounds
     tokenizer, rows, source = read_rows(settings, name, max(steps * settings.rounds, settings.few(64)))
     ours, peer = make_pair(CLASSIFIER, settings)
     random, grouped = in_random_order(rows, size, *drawn), grouped_by_length(rows, size, *drawn)
@@ -77,8 +76,8 @@ def mlm(settings: Settings) -> Iterator[dict[str, Any]]:
     texts, source = draw_texts(settings, "imdb", 3 * needed)
     tokenizer = train_tokenizer(settings, texts)
     ids = tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
-    rounds = in_random_order(full_rows(ids, settings.shape.max_length), size, steps, settings.rounds, settings.seed)
-    batches = [[on_device(masked(tokenizer, batch, settings.seed), settings.device) for batch in one] for one in rounds]
+    rounds = in_random_order(full_rows(ids, settings.shape.max_length), size, steps, settings.rounds)
+    batches = [[on_device(masked(tokenizer, batch), settings.device) for batch in one] for one in rounds]
     ours, peer = make_pair(MASKED_LM, settings, sparse_prediction=True)  # as in pretraining
     agreement = check_logits(ours, peer, batches[0][0], batches[0][0], settings)
     own, theirs = (_side(training_step(model, settings), batches, rounds) for model in (ours, peer))
@@ -90,7 +89,7 @@ def train_translator(settings: Settings) -> Iterator[dict[str, Any]]:
     """Compare translation training on sentences as their own targets, in random order."""
     size, steps = batches_of("multi30k", settings)
     tokenizer, rows, source = read_rows(settings, "multi30k", steps * settings.rounds)
-    rounds = in_random_order(rows, size, steps, settings.rounds, settings.seed)
+    rounds = in_random_order(rows, size, steps, settings.rounds)
     batches = [[on_device(translated(tokenizer, batch), settings.device) for batch in one] for one in rounds]
     ours, peer = make_pair(TRANSLATOR, settings, sparse_prediction=True)  # as in translation training
     agreement = check_logits(ours, peer, batches[0][0], batches[0][0], settings)
@@ -100,25 +99,16 @@ def train_translator(settings: Settings) -> Iterator[dict[str, Any]]:
 
 
 def memory(settings: Settings) -> Iterator[dict[str, Any]]:
-    """Measure the peak memory of training steps above the idle model, in fresh processes; total and per real token."""
-    for name, recomputes in product(("sst2", "imdb"), (False, True)):
+    """Measure the peak memory of training steps above the idle model, in fresh processes."""
+    for name in ("sst2", "imdb"):
         size, steps = batches_of(name, settings)[0], settings.few(MEMORY_STEPS)
         tokenizer, rows, source = read_rows(settings, name, settings.few(64))
-        (batches,) = in_random_order(rows, size, steps, 1, settings.seed)
-        own = [_own(tokenizer, batch, settings) for batch in batches]
-        theirs = [_padded(tokenizer, batch, settings) for batch in batches]
-        ours, peer = peak_memory("ours", settings, own, recomputes), peak_memory("peer", settings, theirs, recomputes)
-        where = f"batch {size}, {source}, both in random order{', gradient checkpointing' if recomputes else ''}"
-        yield _memory_row(where, "MiB", ours["all"], peer["all"])
-        tokens = max(sum(map(len, rows)) for rows in batches) / 2**10
-        yield _memory_row(
-            f"{where}: activations a real token", "KiB", ours["activations"] / tokens, peer["activations"] / tokens
-        )
-
-
-def _memory_row(setting: str, unit: str, ours: float, peer: float) -> dict[str, Any]:
-    row = {"workload": "memory", "setting": f"training, {setting}", "unit": unit}
-    return row | {"ours": ours, "peer": peer, "ratio": ours / peer, "ratio_range": [ours / peer] * 2}
+        (batches,) = in_random_order(rows, size, steps, 1)
+        ours = peak_memory("ours", settings, [_own(tokenizer, batch, settings) for batch in batches])
+        peer = peak_memory("peer", settings, [_padded(tokenizer, batch, settings) for batch in batches])
+        where = f"training, batch {size}, {source}, both in random order"
+        row = {"workload": "memory", "setting": where, "unit": "MiB"}
+        yield row | {"ours": ours, "peer": peer, "ratio": ours / peer, "ratio_range": [ours / peer] * 2}
 
 
 def _padded(tokenizer: PreTrainedTokenizerBase, rows: Rows, settings: Settings) -> Batch:
@@ -142,10 +132,8 @@ def _side(step: Callable[[Batch], None], batches: Sequence[Sequence[Batch]], rou
 STATUS = Path("/proc/self/status")
 
 
-def peak_memory(side: str, settings: Settings, batches: Sequence[Batch], recomputes: bool = False) -> dict[str, float]:
-    """MiB: "all" of gradients, the optimiser's states and what steps hold in between, "activations", the last alone.
-
-    recomputes: with gradient checkpointing, where a block keeps what it is given and computes the rest again.
+def peak_memory(side: str, settings: Settings, batches: Sequence[Batch]) -> float:
+    """MiB of gradients, the optimiser's states and what steps hold in between.
 
     On a CPU that is the memory of the process, which Linux alone tells without what a process inherits of its parent's
     peak, as ru_maxrss does; raises DataError elsewhere.
@@ -154,23 +142,16 @@ def peak_memory(side: str, settings: Settings, batches: Sequence[Batch], recompu
         raise DataError(f"memory: requires {STATUS}, which this system lacks; skip this workload")
     batches = [on_device(batch, "cpu") for batch in batches]
     with ProcessPoolExecutor(1, get_context("spawn")) as fresh:
-        return fresh.submit(_growth, side, settings, batches, recomputes, torch.get_num_threads()).result()
+        return fresh.submit(_growth, side, settings, batches, torch.get_num_threads()).result()
 
 
-def _growth(
-    side: str, settings: Settings, batches: Sequence[Batch], recomputes: bool, threads: int
-) -> dict[str, float]:
+def _growth(side: str, settings: Settings, batches: Sequence[Batch], threads: int) -> float:
     torch.set_num_threads(threads)
-    model = (make_ours if side == "ours" else make_peer)(CLASSIFIER, settings)
-    if recomputes:
-        model.gradient_checkpointing_enable()
-    step = training_step(model, settings)
+    step = training_step((make_ours if side == "ours" else make_peer)(CLASSIFIER, settings), settings)
     before = _memory(settings, "VmRSS")
     for batch in batches:
         step(on_device(batch, settings.device))
-    everything = _memory(settings, "VmHWM") - before
-    kept = 3 * sum(weight.numel() * weight.element_size() for weight in model.parameters()) / 2**20  # Adam: two
-    return {"all": everything, "activations": everything - kept}
+    return _memory(settings, "VmHWM") - before
 
 
 def _memory(settings: Settings, name: str) -> float:

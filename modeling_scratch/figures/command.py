@@ -12,12 +12,9 @@ from ..inspection.program import load_textbook
 from ..utils.errors import DataError
 from ..utils.options import option
 from ..utils.retired_options import retired
-from .architecture import architecture
-from .learning_rates import learning_rates
 from .look import write_figure
 from .masks import attention_masks
-from .models import DEFAULT, PRESETS, SMALL, full_size, small_model
-from .parameters import count_parameters, parameter_counts
+from .models import PRESETS, SMALL, small_model
 from .positions import position_biases, position_encodings
 from .speed_history import lines_of, speed_history
 
@@ -33,11 +30,7 @@ class FiguresArguments:
     model: str | None = option(
         None, "The folder of a model; by default, figures show a small one of the preset, untrained."
     )
-    preset: list[str] | None = option(
-        None,
-        "Presets. parameters and architecture show all of them in full size, the others the first in "
-        f"small size. By default {', '.join(DEFAULT)}.",
-    )
+    preset: str | None = option(None, "The preset of the small model; by default bert.", PRESETS)
     history: str | None = option(None, "The file that benchmark --history has written, for speed-history.")
     output_dir: str = option("figures", "The folder for NAME.png and NAME.svg, which are replaced.")
 
@@ -49,6 +42,9 @@ class FiguresArguments:
         "embeddings": "draw two principal components (scikit-learn's PCA) of model.get_input_embeddings().weight",
         "position-products": "multiply what modeling_scratch.positions.sinusoidal returns by its transpose",
         "rope": "plot what modeling_scratch.rope_scaling computes",
+        "learning-rates": "plot the learning_rate of trainer_state.json, or train with --report_to tensorboard",
+        "parameters": "use torchinfo, or count model.named_parameters() by module",
+        "architecture": "the page of `modeling-scratch explain` shows the forward pass of a model part by part",
     }
 
     def __post_init__(self) -> None:
@@ -59,9 +55,6 @@ class FiguresArguments:
                 close = get_close_matches(name, FIGURES, 1)
                 hint = f"did you mean {close[0]}?" if close else f"the choices are {', '.join(FIGURES)}"
                 raise DataError(f"{name}: no such figure; {hint}")
-        for name in self.preset or ():
-            if name not in PRESETS:
-                raise DataError(f"--preset {name}: the choices are {', '.join(PRESETS)}")
         if self.model is not None and self.preset is not None:
             raise DataError("--model and --preset exclude each other; give only one")
         if Path(self.output_dir).exists() and not Path(self.output_dir).is_dir():
@@ -73,11 +66,11 @@ class Subject:
 
     def __init__(self, arguments: FiguresArguments) -> None:
         self.arguments = arguments
-        self.presets = arguments.preset or list(DEFAULT)
         if arguments.model is None:
-            self.model = small_model(self.presets[0])
+            preset = arguments.preset or "bert"
+            self.model = small_model(preset)
             sizes = f"{SMALL['num_hidden_layers']} layers of width {SMALL['hidden_size']}"
-            self.name = f"a small one of the preset {self.presets[0]} ({sizes}) with random weights"
+            self.name = f"a small one of the preset {preset} ({sizes}) with random weights"
         else:
             self.model, path = load_textbook(arguments.model), Path(arguments.model).resolve()
             self.name = path.name if not path.name.startswith("checkpoint-") else f"{path.parent.name}/{path.name}"
@@ -90,13 +83,6 @@ def speed(subject: Subject) -> Any:
     return speed_history(lines_of(subject.arguments.history), caption)
 
 
-def parameters(subject: Subject) -> Any:
-    has_model = subject.arguments.model is not None
-    models = {subject.name: subject.model} if has_model else {name: full_size(name) for name in subject.presets}
-    counts = {name: count_parameters(model) for name, model in models.items()}
-    return parameter_counts(counts, "Tied weights count once, as embeddings.")
-
-
 FIGURES: dict[str, Callable[[Subject], Any]] = {
     "positions": lambda subject: position_encodings(
         subject.model, f"Model: {subject.name}; its positions are of the kind {subject.model.config.position_type}."
@@ -106,14 +92,7 @@ FIGURES: dict[str, Callable[[Subject], Any]] = {
         "Blue: visible. A hidden key gets the most negative score, so its softmax weight is 0. What rows of padding "
         "compute is never read."
     ),
-    "learning-rates": lambda _: learning_rates(
-        "Each curve is the schedule that Trainer builds from the arguments of the program."
-    ),
     "speed-history": speed,
-    "parameters": parameters,
-    "architecture": lambda subject: architecture(
-        None if subject.arguments.model is None else subject.model, subject.name, subject.presets
-    ),
 }
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..report.plots import BLUE, GREEN, VERMILION, new_figure
-from ..utils.files import replacing, write_text
+from ..utils.files import replacing
 
 if TYPE_CHECKING:  # imported lazily: matplotlib takes a second to import
     from matplotlib.axes import Axes
@@ -48,13 +48,10 @@ def plain_axes(axes: "Axes") -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def name_cells(axes: "Axes", rows: list[str] | None, columns: list[str] | None, size: float) -> None:
-    """Label the rows and columns of a matrix; None: no labels."""
+def name_cells(axes: "Axes", rows: list[str], columns: list[str], size: float) -> None:
+    """Label the rows and columns of a matrix."""
     for axis, names in ((axes.yaxis, rows), (axes.xaxis, columns)):
-        if names is None:
-            axis.set_ticks([])
-        else:
-            axis.set_ticks(np.arange(len(names)), labels=names, fontsize=size, parse_math=False)
+        axis.set_ticks(np.arange(len(names)), labels=names, fontsize=size, parse_math=False)
     axes.tick_params(length=0)
     axes.tick_params(axis="x", rotation=90)
 
@@ -68,33 +65,17 @@ def draw_cells(axes: "Axes", values: np.ndarray, **style: Any) -> Any:
     return cells
 
 
-def write_figure(figure: "Figure | str", folder: Path, name: str) -> list[Path]:
-    """Write `name`.png and `name`.svg, without dates and versions, the text of the SVG as text. Return the paths.
-
-    What is an SVG already has no PNG.
-    """
+def write_figure(figure: "Figure", folder: Path, name: str) -> list[Path]:
+    """Write `name`.png and `name`.svg, without dates and versions, the text of the SVG as text. Return the paths."""
     from matplotlib import rc_context
 
     png_path, svg_path = (folder / f"{name}.{kind}" for kind in ("png", "svg"))
-    if isinstance(figure, str):
-        write_text(svg_path, figure)
-        return [svg_path]
     options: Any = {"svg.fonttype": "none", "svg.hashsalt": name}
     with rc_context(options), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing")  # the SVG still has the character
         with replacing(png_path) as temporary:
             figure.savefig(temporary, format="png", dpi=DPI, metadata={"Software": None})
-            _reduce_colors(temporary)
         figure.set_layout_engine("none")  # it has found its places, which takes a third of the time
         with replacing(svg_path) as temporary:
             figure.savefig(temporary, format="svg", dpi=DPI, metadata={"Date": None, "Creator": None})
     return [png_path, svg_path]
-
-
-def _reduce_colors(path: Path) -> None:
-    """Store a PNG with a palette, which takes a third of the bytes."""
-    from PIL import Image
-
-    with Image.open(path) as image:
-        reduced = image.convert("RGB").quantize(256, dither=Image.Dither.NONE)
-    reduced.save(path, format="PNG", optimize=True)

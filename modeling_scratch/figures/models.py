@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The models whose figures are drawn: one from a folder, or a preset in small size with random weights, or in full."""
+"""The models whose figures are drawn, if no folder has one: a preset in small size, with random weights."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +18,6 @@ PRESETS: dict[str, Callable[..., Any]] = {
     **presets.SEQ2SEQS,
     "vaswani_encoder": presets.ENCODERS["vaswani"],
 }
-DEFAULT = "bert", "gpt2", "llama", "bart"
 HEADS: dict[str, Any] = {
     "scratch_encoder": ScratchEncoderForMaskedLM,
     "scratch_decoder": ScratchDecoderForCausalLM,
@@ -35,12 +34,3 @@ def small_model(preset: str) -> ScratchPreTrainedModel:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         return HEADS[config.model_type](config).eval()
-
-
-def full_size(preset: str) -> ScratchPreTrainedModel:
-    """Return the model of a preset without memory for its weights."""
-    config = PRESETS[preset]()
-    with torch.device("meta"):
-        model = HEADS[config.model_type](config)
-    model.tie_weights()
-    return model

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from ..inference.answers import explained, log_odds, names_of
-from .subjects import EMBEDDING, GENERATION, MASKED, MULTI, NEXT, REGRESSION, SPAN, TAGGING, TEXT_TASKS, Subject
+from .subjects import EMBEDDING, GENERATION, NEXT, REGRESSION, SPAN, TAGGING, TEXT_TASKS, Subject
 
 OUTSIDE = "O"  # the label of tokens that are no name
 LOG_ODDS, MEAN_LOG = "log-odds", "mean log-probability"

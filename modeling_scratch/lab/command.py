@@ -18,12 +18,11 @@ from ..utils.files import remove, write_json
 from ..utils.options import option
 from .breaks import BREAKS
 from .digits import chosen, run_breaks
-from .report import CURVES, RECORD, REPORT, Results, shown, size_note, write_report
-from .runs import in_process, plan, read_part, train
+from .report import RECORD, REPORT, Results, shown, size_note, write_report
+from .runs import plan, read_part, train
 from .tasks import EVALUATIONS, NEEDED, TASKS, Experiment, find_task
 from .variants import BASE, Variant, check_variants, parse_factors, plan_variants
 
-PLAN = "plan"
 # What the lab decides for each run.
 OURS = ("seed", "output_dir", "config_overrides", "max_steps", "overwrite", "resume_from_checkpoint", "data_dir")
 SHOWN = "accuracy", "bleu", "loss", "perplexity"  # after each run
@@ -131,8 +130,7 @@ def preset_of(options: Sequence[str]) -> str:
 def open_lab(folder: Path, arguments: LabArguments) -> dict[str, Any] | None:
     """Return the record of the lab in the folder, which the same command continues; None where there is none."""
     path = folder / RECORD
-    ours = {LOCK_FILE, f"{PLAN}.json", f"{PLAN}.log"}
-    others = [entry.name for entry in folder.iterdir() if entry.name not in ours]
+    others = [entry.name for entry in folder.iterdir() if entry.name != LOCK_FILE]
     others = [name for name in others if not name.startswith(f".{RECORD}.")]  # of a process that was killed
     if not path.is_file():
         if others:
@@ -157,7 +155,7 @@ def open_lab(folder: Path, arguments: LabArguments) -> dict[str, Any] | None:
 def delete_lab(folder: Path, record: Mapping[str, Any]) -> None:
     """Delete what a lab has written, its record last."""
     names = [Variant(**variant).name for variant in record["variants"]]
-    files = [REPORT, "report.html", *(CURVES.format(name) for name in record["factors"]), RECORD]
+    files = [REPORT, *(f"curves-{name}.png" for name in record["factors"]), RECORD]  # curves: of earlier versions
     for name in (*names, *files):
         if Path(name).name == name:  # a record that somebody changed deletes nothing elsewhere
             remove(folder / name)
@@ -167,7 +165,7 @@ def plan_lab(
     folder: Path, arguments: LabArguments, task: Experiment, options: Sequence[str], variants: Sequence[Variant]
 ) -> dict[str, Any]:
     """Read the data, match the parameters, and write the record of a new lab."""
-    planned = in_process(plan, folder / f"{PLAN}.json", task, options, variants, arguments.match_parameters)
+    planned = plan(task, options, variants, arguments.match_parameters)
     record = {
         "command": arguments.command(),
         "factors": parse_factors(arguments.vary),
@@ -198,8 +196,7 @@ def conditions(
         "equal for all variants: steps, texts of each batch, learning rate and all other options; a variant may have a "
         "better learning rate of its own",
         "scores are those of validation, of the last weights; no test split is used",
-        "time: of the processor, with reading the data and evaluations (with an accelerator: of the training, on the "
-        "clock); memory: the peak of the process (of the accelerator)",
+        "time: of the training with its evaluations, on the clock",
         f"hardware: {record['hardware']}" + (f"; date: {record['date']}" if "date" in record else ""),
         f"options of each run: `{shlex.join(map(str, map(without_paths, options)))}`",
     ]
@@ -241,7 +238,7 @@ def train_all(
         output = folder / variant.name / f"seed-{seed}.json"
         is_new = not output.is_file()
         if is_new:
-            in_process(train, output, task, options, variant, seed, str(output.with_suffix("")), digests)
+            train(task, options, variant, seed, output, digests)
         runs[variant.name, seed] = result = read_part(output)
         print(f"{number} of {len(wanted)}: {variant.name}, seed {seed}: {described(result, is_new)}", flush=True)
         if variant is variants[0]:

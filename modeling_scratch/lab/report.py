@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The report of a lab: a table and a plot of learning curves for each factor, in Markdown."""
+"""The report of a lab: a table for each factor, in Markdown."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -8,9 +8,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from ..figures.look import WIDTH, colors, plain_axes, titled
 from ..report.metrics import LOWER_IS_BETTER
-from ..report.plots import name_steps, percent_formatter, write_png
 from ..utils.errors import counted
 from ..utils.files import write_json, write_text
 from ..utils.markdown import bullets, percent, points, table
@@ -19,7 +17,7 @@ from .variants import Factors, Variant
 
 SHARES = {"accuracy", "f1", "f1_macro", "f1_micro"}
 SIGNIFICANCE = 1 - CONFIDENCE  # the largest corrected p of a difference
-RECORD, REPORT, CURVES = "lab.json", "report.md", "curves-{}.png"
+RECORD, REPORT = "lab.json", "report.md"
 Runs = Mapping[tuple[str, int], Mapping[str, Any]]  # the result of each variant and seed
 
 
@@ -120,10 +118,10 @@ def interval(score: str, found: Difference) -> str:
 
 def factor_table(results: Results, name: str, others: Sequence[str]) -> list[list[str]]:
     """Return a head, and the row of each value of a factor. The others are compared with the first value."""
-    rows = [[name, results.score, "difference", "p", "result", *others, "parameters", "tokens", "time", "memory"]]
+    rows = [[name, results.score, "difference", "p", "result", *others, "parameters", "tokens", "time"]]
     for value, variant in results.values_of(name).items():
         if results.failure(variant):
-            rows.append([value, "", "", "", "failed", *[""] * (len(others) + 4)])
+            rows.append([value, "", "", "", "failed", *[""] * (len(others) + 3)])
             continue
         cells = ["", "", "first value"]
         if variant is not results.base:
@@ -136,17 +134,11 @@ def factor_table(results: Results, name: str, others: Sequence[str]) -> list[lis
 
 
 def costs(results: Results, variant: Variant) -> list[str]:
-    """Return parameters, tokens, time and memory of the runs of a variant, as means."""
+    """Return parameters, tokens and mean time of the runs of a variant."""
     runs = [results.runs[variant.name, seed] for seed in results.seeds]
     parameters, tokens = (_range(sorted({run[name] for run in runs})) for name in ("parameters", "tokens"))
-    whole = [run_seconds(run) for run in runs if not run["resumed_at"]]
-    time = f"{fmean(whole):.0f} s" if whole else "resumed"
-    return [parameters, tokens, time, f"{fmean(run['peak_memory'] for run in runs) / 1e6:,.0f} MB"]
-
-
-def run_seconds(run: Mapping[str, Any]) -> float:
-    """Return the processor time of a run, or with an accelerator the time of its training on the clock."""
-    return run["processor_seconds"] if run["is_timed_by_processor"] else run["seconds"]
+    whole = [run["seconds"] for run in runs if not run["resumed_at"]]
+    return [parameters, tokens, f"{fmean(whole):.0f} s" if whole else "resumed"]
 
 
 def _range(values: Sequence[int]) -> str:
@@ -174,50 +166,15 @@ def size_note(variant: Variant, base: Variant) -> str:
     return "; ".join(filter(None, [variant.note, more if difference else "as many parameters as the base"]))
 
 
-def curves(results: Results, name: str) -> Any:
-    """Draw the score of validation against steps for each value of a factor: mean and deviation over seeds."""
-    caption = "Lines: mean over the seeds. Bands: one standard deviation to each side."
-    figure = titled(name, caption if len(results.seeds) > 1 else "", WIDTH, 4)
-    axes = figure.subplots()
-    compared = {value: each for value, each in results.values_of(name).items() if not results.failure(each)}
-    for (value, variant), color in zip(compared.items(), colors(len(compared))):
-        points = _at_steps(results, variant)
-        steps = sorted(points)
-        means = [spread(points[step]) for step in steps]
-        axes.plot(steps, [mean for mean, _ in means], color=color, marker="o", markersize=4, label=value)
-        low, high = ([mean + sign * (deviation or 0) for mean, deviation in means] for sign in (-1, 1))
-        axes.fill_between(steps, low, high, color=color, alpha=0.2, linewidth=0)
-    axes.set_ylabel(f"{results.score}, validation")
-    if results.score in SHARES:
-        axes.yaxis.set_major_formatter(percent_formatter(0))
-    name_steps(axes)
-    plain_axes(axes)
-    for label in axes.legend(frameon=False).texts:
-        label.set_parse_math(False)
-    return figure
-
-
-def _at_steps(results: Results, variant: Variant) -> dict[int, dict[int, float]]:
-    """Return the score of each seed at each step."""
-    points: dict[int, dict[int, float]] = {}
-    for seed in results.seeds:
-        for step, scores in results.runs[variant.name, seed]["curve"]:
-            if results.score in scores:
-                points.setdefault(step, {})[seed] = scores[results.score]
-    return {step: scores for step, scores in points.items() if len(scores) == len(results.seeds)}
-
-
 def write_report(folder: Path, results: Results, others: Sequence[str], facts: Mapping[str, Any]) -> str:
-    """Write lab.json, the plots and report.md, and return the report.
+    """Write lab.json and report.md, and return the report.
 
     facts: of lab.json, with the lines of the section on conditions under "conditions".
     """
     parts = [f"# Lab: {facts['command']['task']}"]
     for name in results.factors:
-        plot = CURVES.format(name)
-        write_png(curves(results, name), folder / plot)
         head, *rows = factor_table(results, name, others)
-        parts += [f"## {name}", bullets(sentences(results, name)), table(head, rows), f"![{name}]({plot})"]
+        parts += [f"## {name}", bullets(sentences(results, name)), table(head, rows)]
     parts += ["## Conditions", bullets([results.tokens(), *facts["conditions"]]), f"```sh\n{facts['repeat']}\n```"]
     runs = [{"variant": name, "seed": seed, **run} for (name, seed), run in results.runs.items()]
     found = {"tokens": results.tokens(), "comparisons": results.comparisons(), "runs": runs}

@@ -2,6 +2,7 @@
 """Arguments that training programs add to TrainingArguments, or whose defaults they change, and their checks."""
 
 import math
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,7 +12,7 @@ from typing import Any, ClassVar
 import torch
 from transformers import TrainingArguments
 from transformers.trainer_utils import IntervalStrategy
-from transformers.utils import is_in_notebook, is_liger_kernel_available
+from transformers.utils import is_in_notebook
 
 from ..utils.errors import DataError, one_line
 from ..utils.options import option
@@ -33,6 +34,27 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "early_stopping_patience": (0, math.inf),
     "max_steps": (-1, math.inf),
 }
+
+# Arguments of Trainer, which `accelerate launch` may set, too, and why the programs refuse them.
+SHARDED = (
+    "each process holds the whole model here: use scripts/accelerate/ddp.yaml; transformers.Trainer itself shards the "
+    "weights of these models"
+)
+ROUNDED = "the weights would be rounded before they are saved; `predict --precision bfloat16` answers in 16 bits"
+UNSUPPORTED = {
+    **dict.fromkeys(("fsdp", "deepspeed"), SHARDED),
+    **dict.fromkeys(("bf16_full_eval", "fp16_full_eval"), ROUNDED),
+    **dict.fromkeys(("prediction_loss_only", "label_names"), "the scores are of the labels"),
+    "use_liger_kernel": "it has no kernels for these models",
+    "dataloader_persistent_workers": "a resumed run would not draw the dropout of an uninterrupted one",
+}
+
+
+def check_supported(arguments: Any) -> None:
+    """Raise `DataError` for an argument of Trainer that the programs do not take."""
+    for name, reason in UNSUPPORTED.items():
+        if getattr(arguments, name) or os.environ.get(f"ACCELERATE_USE_{name.upper()}", "").lower() == "true":
+            raise DataError(f"--{name} is not supported: {reason}")
 
 
 def check_numbers(arguments: Any) -> None:
@@ -67,7 +89,6 @@ def checking_arguments() -> Iterator[None]:
 class RunArguments:
     """Mix-in that precedes TrainingArguments in the bases of a program's arguments."""
 
-    do_train: bool = option(True, "Must be True; use predict and generate for inference.")
     ddp_find_unused_parameters: bool | None = option(
         False, "Search for parameters without gradient; these models have none."
     )
@@ -100,10 +121,9 @@ class RunArguments:
 
     def __post_init__(self: Any) -> None:
         check_numbers(self)
+        check_supported(self)
         if not self.output_dir or "://" in self.output_dir:
             raise DataError(f"--output_dir {self.output_dir!r}: must be a local folder")
-        if self.use_liger_kernel and not is_liger_kernel_available():
-            raise DataError("--use_liger_kernel requires another package: pip install liger-kernel")
         best_by = (self.metric_for_best_model or "").removeprefix("eval_")
         self.names_best_metric = bool(best_by)
         if best_by and self.greater_is_better is None:
@@ -117,10 +137,6 @@ class RunArguments:
         self.logging_nan_inf_filter = False  # RunTrainer checks each loss, and Trainer need not
         if self.mixed_precision == "fp16" and self.device.type == "cpu":
             raise DataError("--fp16 requires a GPU; a CPU would train in float32: use --bf16 --use_cpu, or neither")
-        if not self.do_train:
-            raise DataError(
-                "--do_train False is not supported; use `modeling-scratch predict` or `modeling-scratch generate`"
-            )
 
 
 @dataclass
@@ -140,8 +156,6 @@ class EncoderTrainingArguments(RunArguments, TrainingArguments):
         super().__post_init__()
         if not 0 < self.layer_decay <= 1:
             raise DataError(f"--layer_decay {self.layer_decay}: must be above 0 and at most 1, such as 0.9")
-        if self.prediction_loss_only or self.label_names:
-            raise DataError("--prediction_loss_only and --label_names are not supported: the scores are of the labels")
 
 
 @dataclass

@@ -21,7 +21,6 @@ from transformers import (
 
 from ..utils.errors import DataError
 from .checkpoints import checkpoint_at
-from .distributed import is_sharded
 from .layout import AVERAGE
 
 
@@ -79,8 +78,6 @@ class WeightAverage(TrainerCallback):
     def on_train_begin(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
-        if is_sharded(kwargs["model"]):
-            raise DataError("--ema_decay must be 0 with sharded weights (FSDP, ZeRO)")
         self.average = {name: weight.detach().clone() for name, weight in kwargs["model"].named_parameters()}
         if not state.global_step:
             return

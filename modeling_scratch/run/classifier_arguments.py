@@ -10,7 +10,7 @@ from ..utils.options import option
 from .arguments import EncoderTrainingArguments
 from .encoder_models import ModelArguments
 from .losses import CLASS_WEIGHTS
-from .search import TRIED, check_search
+from .search import check_search
 
 BY_TEXTS = "by default, that of the table in docs/own-data.md for so many texts"
 
@@ -48,9 +48,6 @@ class ClassifierTrainingArguments(EncoderTrainingArguments):
         "Quote texts of the evaluated split, with the answers, in what a push uploads: the card, "
         "results.md, evaluation.json and verify.json. By default only the demo's.",
     )
-    flat_batches: bool | None = option(
-        None, "Train on batches without padding; by default only on CUDA (CPUs pack internally)."
-    )
     cuda_graphs: bool | None = option(
         None, "Run steps as CUDA graphs; by default on CUDA with --bf16, from 200 steps on."
     )
@@ -62,7 +59,6 @@ class ClassifierTrainingArguments(EncoderTrainingArguments):
         "better.",
     )
     search_trials: int = option(0, "The number of trials of a hyperparameter search on validation; 0: train once.")
-    search_over: list[str] = option(list(TRIED), f"The arguments to search over: {', '.join(TRIED)}.")
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -10,6 +10,7 @@ from transformers import TrainingArguments
 
 from ..sharing.run_record import DIGESTS, read_run, settings_of
 from ..utils.errors import DataError
+from ..utils.retired_options import refuse_retired
 from .layout import RECORD
 from .resuming import rows_a_step
 
@@ -53,6 +54,9 @@ def check_unchanged(folder: Path, groups: Mapping[str, Any], fixed: Collection[s
     only the `fixed` arguments are compared.
     """
     record = read_run(folder, groups)
+    for group in groups.keys() - {"training"}:
+        for name, value in record[group].items():
+            refuse_retired(f"--{name} {value}")
     changes = [
         f"--{name} was {record[group][name]!r} and is {value!r}"
         for group, arguments in groups.items()

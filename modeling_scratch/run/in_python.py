@@ -30,7 +30,6 @@ from ..inference.answers import PLAIN, gives_numbers, ranked
 from ..inference.arguments import PredictArguments
 from ..inference.classification import Classifier, load_classifier
 from ..tasks import CLASSIFY, named
-from ..utils.command_line import check_reporters
 from ..utils.errors import DataError, one_line, panics_as_errors
 from ..utils.files import read_json
 from ..utils.python_options import built, check_names
@@ -123,7 +122,6 @@ def train_classifier(data: Any = None, output_dir: str | Path = "runs/demo", **o
             groups = built(TASK.arguments, {"output_dir": output_dir, **options, **_source(data)})
             if data is not None and not isinstance(data, str | Path):
                 next(group for group in groups if isinstance(group, DataArguments)).tables = tables_of(data)
-            check_reporters(groups)
             train(TASK, *groups)
         except DataError as error:
             raise DataError(OPTION.sub(lambda found: found[1] or "", str(error))) from None

@@ -8,7 +8,6 @@ from typing import Any
 
 import torch
 from transformers import Trainer, TrainingArguments, set_seed
-from transformers.integrations.deepspeed import unset_hf_deepspeed_config
 from transformers.trainer_utils import has_length
 
 from ..sharing.run_record import DIGESTS, write_run
@@ -16,7 +15,6 @@ from ..utils.errors import DataError, duration, times
 from .arguments import checking_arguments
 from .checkpoints import checkpoint_to_resume, has_checkpoint, step_of
 from .continued import ROWS_A_STEP, check_arguments, check_same_data
-from .distributed import whole_model
 from .layout import ENTRIES, RECORD
 from .resuming import rows_a_step
 from .run_folder import check, claim, delete_set_aside, refuse_links
@@ -123,13 +121,10 @@ class Run:
         if evaluates:
             trainer.save_metrics("eval", trainer.evaluate())
         trainer.save_state()
-        unset_hf_deepspeed_config()  # else, with ZeRO-3, a process that loads a model alone waits for the others
 
 
 def rehearse(trainer: Any) -> None:
     """Build what training needs and discard it. Raises `DataError` if the arguments do not permit it."""
-    if trainer.is_deepspeed_enabled:  # its own file describes the optimizer
-        return
     with checking_arguments(), torch.random.fork_rng(devices=[]):
         trainer.get_eval_dataloader()
         batches = trainer.get_train_dataloader()
@@ -151,7 +146,7 @@ def summary(trainer: Any, checkpoint: str | None) -> str:
     seconds = next(entry["train_runtime"] for entry in reversed(state.log_history) if "train_runtime" in entry)
     rate = f", {steps / seconds:,.1f} per second" if steps else ""
     since = f" since step {step_of(checkpoint):,}" if checkpoint else ""
-    weights = sum(weight.numel() for weight in whole_model(trainer).parameters())
+    weights = sum(weight.numel() for weight in trainer.model.parameters())
     described = [entry for entry in ENTRIES if entry.what]
     files = [f"{path.name} ({entry.what})" for entry in described for path in sorted(output.glob(entry.name))]
     return (

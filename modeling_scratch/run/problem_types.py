@@ -85,39 +85,16 @@ def trainer_options(data: ReviewData, arguments: Any, model: Any) -> dict[str, A
     check_options(data, arguments)
     problem = PROBLEMS[data.problem_type]
     return {
-        "captured": are_captured(arguments),
+        "captured": arguments.cuda_graphs,
         "compute_loss_func": problem.loss(data, arguments),
         "changes": problem.changes(data),
         "train_collator": FlatBatches() if are_flat(arguments, model) else None,
     }
 
 
-def are_captured(arguments: Any) -> bool | None:
-    """Return whether steps run as CUDA graphs; None: where it pays. Raises `DataError` where they cannot."""
-    excluding = {
-        "--flat_batches False": arguments.flat_batches is False,
-        "--class_weights": arguments.class_weights,
-    }
-    obstacle = next((option for option, is_given in excluding.items() if is_given), None)
-    if obstacle and arguments.cuda_graphs:
-        raise DataError(f"--cuda_graphs True excludes {obstacle}: leave one of them out")
-    return False if obstacle else arguments.cuda_graphs
-
-
 def are_flat(arguments: Any, model: Any) -> bool:
-    """Return whether to train on flat batches: as --flat_batches says, or on a device that benefits.
-
-    On a CPU, models pack internally. Raises `DataError` if they are asked for and not supported.
-    """
-    obstacle = None
-    if getattr(model.config, "model_type", None) not in PACKED_MODEL_TYPES:
-        obstacle = f"{type(model).__name__} would read all texts of a batch as one"
-    elif arguments.n_gpu > 1:
-        obstacle = "DataParallel splits batches by rows, and there is only one: use accelerate launch or torchrun"
-    requested: bool | None = arguments.flat_batches
-    if requested and obstacle:
-        raise DataError(f"--flat_batches True: {obstacle}")
-    if requested is not None or obstacle:
-        return bool(requested)
+    """Return whether to train on flat batches: on a device that benefits. On a CPU, models pack internally."""
+    if getattr(model.config, "model_type", None) not in PACKED_MODEL_TYPES or arguments.n_gpu > 1:
+        return False  # DataParallel splits batches by rows, and there is only one
     is_half = arguments.bf16 or arguments.fp16  # compiled float32 graphs would mask attention over the whole row
     return arguments.device.type == "cuda" and (is_half or not arguments.torch_compile)

@@ -20,7 +20,6 @@ from ..sharing.model_card import write_card
 from ..sharing.uploads import Upload, upload_of_checkpoint, upload_of_model
 from ..sharing.verification import write_verification
 from ..utils.errors import DataError, attempt, one_line
-from .distributed import whole_model
 from .layout import CARD, VERIFICATION
 
 VERIFIED_TEXTS = 3
@@ -130,8 +129,9 @@ def share(trainer: Sharing, texts: Sequence[str]) -> None:
     folder = Path(trainer.args.output_dir or "")
     quoted = [*map(shortened, texts[:VERIFIED_TEXTS])] if quotes_texts(trainer.args) else None
     if trainer.is_world_process_zero():
+        model: Any = trainer.model
         tokenizer: Any = trainer.processing_class
-        attempt(VERIFICATION, lambda: write_verification(whole_model(trainer), tokenizer, folder, quoted))
+        attempt(VERIFICATION, lambda: write_verification(model, tokenizer, folder, quoted))
         trainer.create_model_card()
     if trainer.args.push_to_hub:
         try:

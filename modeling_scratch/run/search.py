@@ -10,14 +10,12 @@ from typing import Any
 
 from transformers.trainer_utils import SaveStrategy
 
-from ..bridges.model_sources import with_override
 from ..utils.errors import DataError, DivergedError, counted
 from ..utils.files import write_json, write_text
 from ..utils.markdown import percent, table
 from .layout import SEARCH, TRIALS
 
-TRIED = ("learning_rate", "per_device_train_batch_size", "num_train_epochs", "dropout")
-HIGHEST_DROPOUT = 0.5
+TRIED = ("learning_rate", "per_device_train_batch_size", "num_train_epochs")
 REFUSED = ("resume_from_checkpoint", "push_to_hub", "load_best_model_at_end", "early_stopping_patience")
 
 Scores = Mapping[str, float]  # of an evaluation
@@ -34,44 +32,35 @@ def check_search(arguments: Any) -> None:
             raise DataError(f"--search_trials keeps no weights and excludes --{name}")
     if arguments.world_size > 1:
         raise DataError("--search_trials runs in one process")
-    if arguments.learning_rate == 0:
-        raise DataError(f"--learning_rate {arguments.learning_rate}: a search needs one above 0")
-    if unknown := [name for name in arguments.search_over if name not in TRIED]:
-        raise DataError(f"--search_over {unknown[0]}: the choices are {', '.join(TRIED)}")
-    if arguments.max_steps > 0 and "num_train_epochs" in arguments.search_over:
-        others = " ".join(name for name in TRIED if name != "num_train_epochs")
-        raise DataError(f"--max_steps fixes the length of each trial: use --search_over {others}")
     _optuna()
 
 
 def suggest(arguments: Any, trial: Any) -> dict[str, Any]:
-    """Draw the values of an Optuna trial: around the given arguments, with at most the given number of epochs."""
-    rate, batch, epochs = (getattr(arguments, name) for name in TRIED[:3])
+    """Draw the values of an Optuna trial: around the given arguments, with at most the given number of epochs.
+
+    With --max_steps, all trials are as long.
+    """
+    rate, batch, epochs = (getattr(arguments, name) for name in TRIED)
     batches = sorted({max(1, batch // 2), batch, batch * 2})
-    draw: dict[str, Callable[[str], Any]] = {
-        "learning_rate": lambda name: float(f"{trial.suggest_float(name, rate / 10, rate * 10, log=True):.2g}"),
-        "per_device_train_batch_size": lambda name: trial.suggest_categorical(name, batches),
-        "num_train_epochs": lambda name: trial.suggest_int(name, 1, ceil(epochs)),
-        "dropout": lambda name: round(trial.suggest_float(name, 0.0, HIGHEST_DROPOUT, step=0.05), 2),
+    values = {
+        "learning_rate": float(f"{trial.suggest_float('learning_rate', rate / 10, rate * 10, log=True):.2g}"),
+        "per_device_train_batch_size": trial.suggest_categorical("per_device_train_batch_size", batches),
     }
-    return {name: draw[name](name) for name in dict.fromkeys(arguments.search_over)}
-
-
-def with_dropout(overrides: str | None, values: Mapping[str, Any]) -> str | None:
-    """Return the --config_overrides of a trial."""
-    return with_override(overrides, "hidden_dropout", values["dropout"]) if "dropout" in values else overrides
+    if arguments.max_steps <= 0:
+        values["num_train_epochs"] = trial.suggest_int("num_train_epochs", 1, ceil(epochs))
+    return values
 
 
 def of_trial(arguments: Any, values: Mapping[str, Any]) -> Any:
     """Return the arguments of a trial, which saves no checkpoints. values: those that it tries."""
     trial = copy(arguments)
     trial.save_strategy, trial.load_best_model_at_end = SaveStrategy.NO, False
-    for name in values.keys() - {"dropout"}:
-        setattr(trial, name, type(getattr(arguments, name))(values[name]))
+    for name, value in values.items():
+        setattr(trial, name, type(getattr(arguments, name))(value))
     return trial
 
 
-def search(arguments: Any, overrides: str | None, metric: str, attempt: Callable[[dict[str, Any]], Scores]) -> str:
+def search(arguments: Any, metric: str, attempt: Callable[[dict[str, Any]], Scores]) -> str:
     """Run the search; return its table and the best arguments, which each trial also saves to the run's folder.
 
     metric: the score that trials are ranked by. attempt: the scores of a model that is trained with these values. A
@@ -85,13 +74,13 @@ def search(arguments: Any, overrides: str | None, metric: str, attempt: Callable
         values = suggest(arguments, trial)
         scores = attempt(values)
         rows.append({"trial": trial.number, metric: scores[f"eval_{metric}"], "loss": scores["eval_loss"], **values})
-        _report(rows, trial.number + 1 - len(rows), overrides, output, metric)
+        _report(rows, trial.number + 1 - len(rows), output, metric)
         return scores[f"eval_{metric}"]
 
     study.optimize(objective, arguments.search_trials, catch=(DivergedError,))
     if not rows:
         raise DataError(f"all trials have diverged: lower --learning_rate {arguments.learning_rate:g}, which they vary")
-    return _report(rows, arguments.search_trials - len(rows), overrides, output, metric)
+    return _report(rows, arguments.search_trials - len(rows), output, metric)
 
 
 def _optuna() -> Any:
@@ -102,10 +91,10 @@ def _optuna() -> Any:
     return optuna
 
 
-def _report(rows: list[dict[str, Any]], diverged: int, overrides: str | None, output: Path, metric: str) -> str:
+def _report(rows: list[dict[str, Any]], diverged: int, output: Path, metric: str) -> str:
     """Save and format the trials, best first. The lower loss breaks ties in the metric."""
     rows = sorted(rows, key=lambda row: (-row[metric], row["loss"]))
-    best = _command_line({name: rows[0][name] for name in TRIED if name in rows[0]}, overrides)
+    best = " ".join(f"--{name} {rows[0][name]}" for name in TRIED if name in rows[0])
     write_json(output / TRIALS, {"trials": rows, "best_arguments": best})
     without = f"; {counted(diverged, 'other')} diverged" if diverged else ""
     cells = [[_cell(name, value) for name, value in row.items()] for row in rows]
@@ -119,10 +108,3 @@ def _cell(name: str, value: Any) -> str:
     if name in ("accuracy", "f1_macro"):
         return percent(value)
     return f"{value:.4f}" if name == "loss" else str(value)
-
-
-def _command_line(values: dict[str, Any], overrides: str | None) -> str:
-    given = {name: value for name, value in values.items() if name != "dropout"}
-    if "dropout" in values:
-        given["config_overrides"] = with_dropout(overrides, values)
-    return " ".join(f"--{name} {quote(str(value))}" for name, value in given.items())

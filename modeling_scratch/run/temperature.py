@@ -9,7 +9,6 @@ from torch import nn
 from transformers import Trainer
 
 from ..report.calibration import Calibration, calibration_of
-from .distributed import reshard
 
 CHECKED_ROWS = 16
 
@@ -26,7 +25,6 @@ def calibrate(trainer: Trainer) -> Calibration:
         "--calibrate False was given": not getattr(trainer.args, "calibrate", True),
         "the model does not choose one of several labels": model.config.num_labels < 2
         or model.config.problem_type not in (None, "single_label_classification"),
-        "DeepSpeed holds the weights": trainer.is_deepspeed_enabled,
     }
     if found := [obstacle for obstacle, is_met in obstacles.items() if is_met]:
         return Calibration(rows=len(rows), obstacle=found[0])
@@ -36,7 +34,7 @@ def calibrate(trainer: Trainer) -> Calibration:
         return calibration
     if (layer := last_layer(trainer, rows.select(range(CHECKED_ROWS)))) is None:
         return Calibration(rows=len(rows), obstacle=f"no linear layer of {type(model).__name__} scales its logits")
-    divide(trainer, layer, calibration.temperature)
+    divide(layer, calibration.temperature)
     return calibration
 
 
@@ -49,9 +47,9 @@ def last_layer(trainer: Trainer, rows: Any) -> nn.Linear | None:
     expected = logits_of(trainer, rows) / 2
     for layer in reversed(list(model.modules())):
         if isinstance(layer, nn.Linear) and layer.out_features == model.config.num_labels:
-            divide(trainer, layer, 2)
+            divide(layer, 2)
             found = logits_of(trainer, rows)
-            divide(trainer, layer, 0.5)
+            divide(layer, 0.5)
             if np.allclose(found, expected, rtol=1e-5, atol=1e-6 * float(np.abs(expected).max())):
                 return layer
     return None
@@ -61,9 +59,8 @@ def logits_of(trainer: Trainer, rows: Any) -> np.ndarray:
     return np.asarray(trainer.predict(rows).predictions, dtype=np.float64)
 
 
-def divide(trainer: Trainer, layer: nn.Linear, divisor: float) -> None:
-    """Divide weight and bias. A forward pass may have left whole weights in place of the shards of FSDP2."""
-    reshard(trainer.model)
+def divide(layer: nn.Linear, divisor: float) -> None:
+    """Divide weight and bias."""
     with torch.no_grad():
         for weight in layer.parameters():
             weight.div_(divisor)

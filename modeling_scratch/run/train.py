@@ -21,7 +21,7 @@ from .arguments import check_score, checking_arguments, choose_epoch, inputs_of
 from .life_cycle import Run, summary
 from .pushing import share
 from .run_folder import alone, delete_set_aside
-from .search import of_trial, search, with_dropout
+from .search import of_trial, search
 from .trainer import RunTrainer
 
 
@@ -135,10 +135,9 @@ def search_arguments(task: Task, run: Run, data: Any) -> str:
     whole = prepared(task, options, arguments, data, tokenizer)
 
     def trainer_of(values: dict[str, Any]) -> RunTrainer:
-        changed = replace(options, config_overrides=with_dropout(options.config_overrides, values))
         set_seed(arguments.seed)
-        model, of_this = task.build_model(changed, data, tokenizer), of_trial(arguments, values)
-        trial = replace(whole, options=changed, arguments=of_this, model=model)
+        model = task.build_model(options, data, tokenizer)
+        trial = replace(whole, arguments=of_trial(arguments, values), model=model)
         return make_trainer(task, trial, keeps_checkpoints=False)
 
     def attempt(values: dict[str, Any]) -> dict[str, float]:
@@ -148,7 +147,7 @@ def search_arguments(task: Task, run: Run, data: Any) -> str:
 
     run.start(trainer_of({}), data.notes, labels=data.label_names)
     metric, _ = task.best(data, arguments)
-    report = search(arguments, options.config_overrides, metric, attempt)
+    report = search(arguments, metric, attempt)
     delete_set_aside(run.folder)
     return report
 

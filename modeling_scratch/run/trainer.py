@@ -44,7 +44,7 @@ from .checkpoints import (
     seal,
     set_aside,
 )
-from .distributed import reporting_lost_processes, shard_on_cpu, whole_weights
+from .distributed import reporting_lost_processes
 from .layout import PICKLED_ARGUMENTS, UNFINISHED
 from .optimizers import set_rates_by_depth
 from .pushing import Sharing
@@ -58,7 +58,6 @@ from .resuming import (
 )
 
 WHAT_TO_TRY = "restart with a lower --learning_rate, more --warmup_steps, --max_grad_norm 1, or no --fp16 and --bf16"
-DDP = "scripts/accelerate/ddp.yaml"
 DATA_SHARE = "train_data_share"  # of the time of a training, in which it waited for batches
 Change = Callable[[optim.Optimizer, nn.Module], None]  # of a fresh optimizer
 
@@ -82,7 +81,6 @@ class RunTrainer(Sharing, CapturedTrainer):
         changes: Sequence[Change] = (),
         target_tokenizer: PreTrainedTokenizerBase | None = None,  # saved beside the other
         keeps_checkpoints: bool = True,  # False for trials, which nobody resumes
-        whole_for: str = "",  # what requires whole weights everywhere
         captured: bool | None = False,
         **kwargs: Any,
     ) -> None:
@@ -94,8 +92,6 @@ class RunTrainer(Sharing, CapturedTrainer):
         if (layer_decay := getattr(self.args, "layer_decay", None) or 1) != 1:
             body: Any = self.model.base_model_prefix
             self.changes.insert(0, partial(set_rates_by_depth, body=body, decay=layer_decay))
-        if whole_for and (self.is_fsdp_enabled or self.is_deepspeed_enabled):
-            raise DataError(f"{whole_for} requires the whole model in each process: launch it with {DDP}")
         if smooths_in_model:
             self.label_smoother = None  # that of Trainer takes the labels from the model
         self.target_tokenizer, self.keeps_checkpoints = target_tokenizer, keeps_checkpoints
@@ -168,11 +164,6 @@ class RunTrainer(Sharing, CapturedTrainer):
             change(optimizer, self.model if model is None else model)
         return optimizer
 
-    def create_accelerator_and_postprocess(self) -> None:
-        super().create_accelerator_and_postprocess()
-        shard_on_cpu(self.accelerator)
-        self.is_fsdp_enabled = getattr(self.accelerator.state, "fsdp_plugin", None) is not None
-
     def check_losses(self) -> None:
         """Raise `DivergedError` if a loss was not finite."""
         if fault := self.losses.fault():
@@ -189,13 +180,13 @@ class RunTrainer(Sharing, CapturedTrainer):
         collator = self.data_collator
         self.data_collator = self.train_collator or collator
         try:
-            return self._leaving_dropout_alone(super().get_train_dataloader())
+            return super().get_train_dataloader()
         finally:
             self.data_collator = collator
 
     def get_eval_dataloader(self, *args: Any, **kwargs: Any) -> DataLoader:
         with self._every_row():
-            return self._leaving_dropout_alone(super().get_eval_dataloader(*args, **kwargs))
+            return super().get_eval_dataloader(*args, **kwargs)
 
     def get_test_dataloader(self, *args: Any, **kwargs: Any) -> DataLoader:
         with self._every_row():
@@ -209,17 +200,6 @@ class RunTrainer(Sharing, CapturedTrainer):
         finally:
             self.args.dataloader_drop_last = drops
 
-    def _leaving_dropout_alone(self, loader: DataLoader) -> DataLoader:
-        """Give a loader whose workers persist a generator of its own.
-
-        Each iterator draws a number when it is made. One with persistent workers is made once, and once more in a
-        resumed run.
-        """
-        if self.args.dataloader_persistent_workers:
-            inner = getattr(loader, "base_dataloader", loader)  # inside that of Accelerate
-            inner.generator = torch.Generator().manual_seed(self.args.seed)
-        return loader
-
     # Evaluation
 
     def prediction_step(self, *args: Any, **kwargs: Any) -> tuple[Tensor | None, Any, Any]:
@@ -232,8 +212,7 @@ class RunTrainer(Sharing, CapturedTrainer):
 
     def evaluation_loop(self, *args: Any, **kwargs: Any) -> EvalLoopOutput:
         """Return the mean loss of all labels, whatever the batches: Trainer's is a mean of means of batches."""
-        with self._restored_weights():
-            output = super().evaluation_loop(*args, **kwargs)
+        output = super().evaluation_loop(*args, **kwargs)
         metrics, name = output.metrics or {}, f"{kwargs.get('metric_key_prefix', 'eval')}_loss"
         if "eval_token_loss" in metrics:  # that of `token_metrics`
             metrics["eval_loss"] = metrics.pop("eval_token_loss")
@@ -252,23 +231,6 @@ class RunTrainer(Sharing, CapturedTrainer):
             return torch.ones((), device=first.device)
         items = count([{"labels": first}], first.device) if count else (first != -100).sum()
         return torch.as_tensor(items, device=first.device) / len(first)
-
-    @contextmanager
-    def _restored_weights(self) -> Iterator[None]:
-        """Restore the weights, which Trainer rounds with --bf16_full_eval and --fp16_full_eval."""
-        if self.is_in_train or not (self.args.bf16_full_eval or self.args.fp16_full_eval):
-            yield
-            return
-        model: Any = self.model
-        weights = [(weight, weight.data) for weight in model.parameters()]
-        buffers = [(part, name, value) for part in model.modules() for name, value in part.named_buffers(recurse=False)]
-        try:
-            yield
-        finally:
-            for weight, value in weights:
-                weight.data = value
-            for part, name, value in buffers:
-                setattr(part, name, value)
 
     def compare_with_best(self, metrics: dict[str, float]) -> None:
         """Of checkpoints with equal scores, choose the last, which has learned most. metrics: of an evaluation."""
@@ -325,13 +287,12 @@ class RunTrainer(Sharing, CapturedTrainer):
     def save_model(self, output_dir: str | None = None, _internal_call: bool = False) -> None:
         """Save the model under a temporary name, and replace the previous files once it is complete."""
         folder = Path(self.args.output_dir or "")
-        if output_dir not in (None, self.args.output_dir) or self.is_deepspeed_enabled:
-            with whole_weights(self):
-                return super().save_model(output_dir, _internal_call)
+        if output_dir not in (None, self.args.output_dir):
+            return super().save_model(output_dir, _internal_call)
         unfinished = folder / UNFINISHED
         if self.args.should_save:
             remove(unfinished)
-        with saving(unfinished), whole_weights(self):
+        with saving(unfinished):
             super().save_model(str(unfinished), _internal_call=True)
             if self.args.should_save:
                 move_all(unfinished, folder)
@@ -406,7 +367,7 @@ class RunTrainer(Sharing, CapturedTrainer):
         self.finish_checkpoint(checkpoint)
 
     def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
-        """All that is saved passes here, with whole weights: finite ones, all tokenizers, and no pickled arguments."""
+        """All that is saved passes here: finite weights, all tokenizers, and no pickled arguments."""
         weights = self.model.parameters() if self.model is not None else []
         weights = weights if state_dict is None else state_dict.values()
         if not all(bool(torch.isfinite(weight).all()) for weight in weights):

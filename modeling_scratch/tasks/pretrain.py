@@ -22,7 +22,6 @@ from ..report.pretraining import (
     write_sample,
 )
 from ..run.arguments import RunArguments
-from ..run.distributed import whole_model
 from ..run.objectives import PretrainingModelArguments, build_model, build_tokenizer, prepare
 from ..run.resuming import rows_a_step
 from ..tasks import PRETRAIN
@@ -64,8 +63,6 @@ class PretrainingArguments(RunArguments, TrainingArguments):
         super().__post_init__()
         if self.label_smoothing_factor:
             raise DataError("--label_smoothing_factor is not supported: the perplexity is computed from the loss")
-        if self.prediction_loss_only:
-            raise DataError("--prediction_loss_only is not supported: the evaluation loss is that of the predictions")
 
 
 class CountEpochs(TrainerCallback):
@@ -153,7 +150,7 @@ class Pretraining(Task):
         if training.options.objective != "clm":
             return Report(*report)
         prompt = first_words(data.validation[0]["input_ids"], training.tokenizer)
-        sample = write_sample(whole_model(trainer), training.tokenizer, prompt, data.longest)
+        sample = write_sample(trainer.model, training.tokenizer, prompt, data.longest)
         return Report(*report, f"a sample:\n{sample}")
 
 

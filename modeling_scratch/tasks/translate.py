@@ -157,7 +157,6 @@ class Translating(Task):
             "preprocess_logits_for_metrics": token_losses,
             "target_tokenizer": training.tokenizer[1],
             "smooths_in_model": True,
-            "whole_for": "translation",  # each process translates on its own
         }
 
     def settle(self, training: Training, trainer: Any) -> None:

@@ -7,7 +7,7 @@ import logging
 import re
 import sys
 from collections import ChainMap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields
 from difflib import get_close_matches
@@ -15,7 +15,6 @@ from typing import Any, NoReturn
 
 import transformers
 from transformers import HfArgumentParser, TrainingArguments
-from transformers.integrations import get_reporting_integration_callbacks
 
 from .errors import DataError, panics_as_errors
 from .retired_options import retired
@@ -163,7 +162,6 @@ def run_program(
         parser.error(f"{first}: required; its values may also come first, before other options")
     dataclasses = parser.dataclasses(given)
     try:
-        check_reporters(dataclasses)
         with panics_as_errors():
             program(*dataclasses)
         flush_output()
@@ -173,17 +171,6 @@ def run_program(
         parser.error(_message(error, any(isinstance(each, TrainingArguments) for each in dataclasses)))
     except KeyboardInterrupt:
         parser.exit(130, f"{parser.prog}: stopped\n")
-
-
-def check_reporters(dataclasses: Iterable[object]) -> None:
-    """Check that the --report_to integrations are available, before anything is read or deleted."""
-    for arguments in dataclasses:
-        for name in (isinstance(arguments, TrainingArguments) and arguments.report_to) or ():
-            try:
-                for reporter in get_reporting_integration_callbacks([name]):
-                    reporter()
-            except (ValueError, RuntimeError, ImportError) as error:
-                raise DataError(f"--report_to {name}: {error}") from error
 
 
 def _message(error: Exception, resumes: bool) -> str:

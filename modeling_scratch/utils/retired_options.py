@@ -8,6 +8,7 @@ from .errors import DataError
 PRETRAIN = "use --pretrain_minutes"
 BY_TEXTS = "the number of texts chooses the settings; leave it out; --pretrain_minutes pretrains first"
 LINEAR = "the model has no linear part any more: --save_linear_model True saves the better linear model of the report"
+INFILLING = "leave it out: --objective denoising masks spans and shuffles sentences, as BART does"
 NO_TEACHERS = f"{PRETRAIN} and --unlabelled_file to learn from texts without labels"
 
 RETIRED = {
@@ -25,11 +26,15 @@ RETIRED = {
     "--ngram_vocab_size": "use --tokenizer_kind and --vocab_size",
     "ngram_vocab_size": "use --tokenizer_kind and --vocab_size",
     "--plot": "use --history, and draw it with `modeling-scratch figures speed-history`",
+    "--denoising": INFILLING,
+    "--denoising span_corruption": INFILLING,
     "--objective context": "use --objective mlm",
     "--embedding_learning_rate": "use --learning_rate, or --layer_decay when a checkpoint is fine-tuned",
     "--evaluate_train": "leave it out; the learning curve has the loss of the training texts beside that of validation",
     "--denoising": "leave it out; the objective is that of BART",
     "--moses_tokens": "tokenise the files before: sacremoses -l en tokenize < train.en > train.tok.en",
+    "--flat_batches": "leave it out: batches are without padding on CUDA, and CPUs pack internally",
+    "--search_over": "leave it out: a search varies the learning rate, the batch size and the number of epochs",
     "--r_drop": "leave it out, or use more dropout: --config_overrides hidden_dropout=0.2",
     "--bpe_dropout": "use more dropout, which scores higher: --config_overrides hidden_dropout=0.2",
 }

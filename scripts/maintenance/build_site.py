@@ -2,7 +2,6 @@
 """Write the site, but for its documentation: live pages of three models that compute what is typed, and the course.
 
 python scripts/maintenance/build_site.py build/site
-python scripts/maintenance/build_site.py build/site --picture docs/pictures/site.png    # also draw the start page
 
 `make site` trains the models first, and adds the documentation. A live page is one of `modeling-scratch explain`.
 """
@@ -17,8 +16,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
-
-from draw_explain import opened_browser
 
 import modeling_scratch
 from modeling_scratch.course.building import read_lesson, sources
@@ -38,7 +35,6 @@ ROOT = Path(__file__).resolve().parents[2]
 TEMPLATE = ROOT / "docs" / "site" / "index.html"
 MOST_TRIED = 3
 NEUTRAL = "This is a text."  # on the live page of a model without texts to try
-WINDOW = {"width": 1200, "height": 910}
 SQUARES, SOURCE = 6, 3  # tokens in the picture of a card, and those of them that an encoder has read
 
 
@@ -173,29 +169,16 @@ def build(site: Path, lives: Sequence[Live], has_course: bool = True) -> None:
     write_text(site / "index.html", re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], template))
 
 
-def draw(site: Path, picture: Path) -> None:
-    """Draw the upper part of the start page, by playwright."""
-    with opened_browser() as browser:
-        tab = browser.new_page(viewport=WINDOW, color_scheme="light")
-        tab.goto((site / "index.html").resolve().as_uri())
-        tab.screenshot(path=picture)
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = ArgumentParser(description=__doc__.split("\n")[0], allow_abbrev=False)
     parser.add_argument("site", type=Path, help="The folder of the site.")
     for live in LIVE:
         parser.add_argument(f"--{live.name}", default=live.folder, help=f"The folder of its model ({live.folder}).")
-    parser.add_argument("--picture", help="Where a picture of the start page goes; needs playwright and Chromium.")
     given = vars(parser.parse_args(arguments))
-    site, picture = given.pop("site"), given.pop("picture")
     try:
-        lives = [described(live, given[live.name]) for live in LIVE]
-        build(site, lives)
+        build(given["site"], [described(live, given[live.name]) for live in LIVE])
     except DataError as error:
         parser.error(str(error))
-    if picture:
-        draw(site, picture)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 import torch
 from shared import redraw
-from torch import nn
 from transformers import BertConfig, BertForSequenceClassification, DataCollatorWithPadding
 
 from modeling_scratch import ScratchEncoderConfig, ScratchEncoderForSequenceClassification
@@ -15,7 +14,6 @@ from modeling_scratch.data.collators import FlatBatches
 from modeling_scratch.run.classifier_arguments import ClassifierTrainingArguments
 from modeling_scratch.run.problem_types import are_flat
 from modeling_scratch.run.trainer import RunTrainer
-from modeling_scratch.utils.errors import DataError
 from tokenization import train_wordlevel_tokenizer
 
 LENGTHS = [5, 2, 9, 1, 7, 3, 4, 8, 6, 2]
@@ -34,14 +32,13 @@ def model() -> ScratchEncoderForSequenceClassification:
     return redraw(ScratchEncoderForSequenceClassification(config))
 
 
-def trainer(folder: Path, network: nn.Module | None = None, **options: Any) -> RunTrainer:
+def trainer(folder: Path, flat: bool = False, **options: Any) -> RunTrainer:
     arguments = ClassifierTrainingArguments(
         str(folder), num_train_epochs=2, per_device_train_batch_size=4, learning_rate=1e-2, logging_steps=1,
         save_strategy="no", use_cpu=True, disable_tqdm=True, report_to="none", **options,
     )  # fmt: skip
-    network, padded = network or model(), DataCollatorWithPadding(TOKENIZER)
-    collator = FlatBatches() if are_flat(arguments, network) else padded
-    return RunTrainer(network, arguments, padded, ROWS, ROWS, train_collator=collator)
+    padded = DataCollatorWithPadding(TOKENIZER)
+    return RunTrainer(model(), arguments, padded, ROWS, ROWS, train_collator=FlatBatches() if flat else None)
 
 
 def test_a_batch_is_one_row_with_its_ends_and_a_label_for_each_text() -> None:
@@ -56,7 +53,7 @@ def test_a_batch_is_one_row_with_its_ends_and_a_label_for_each_text() -> None:
 
 @pytest.mark.parametrize("options", [{"gradient_accumulation_steps": 2}, {"label_smoothing_factor": 0.1}], ids=str)
 def test_the_steps_are_those_of_padded_batches(options: dict, tmp_path: Path) -> None:
-    padded, flat = (trainer(tmp_path, flat_batches=flat, **options) for flat in (False, True))
+    padded, flat = (trainer(tmp_path, flat, **options) for flat in (False, True))
     assert "attention_mask" in next(iter(padded.get_train_dataloader()))
     assert "cu_seq_lens_q" in next(iter(flat.get_train_dataloader()))
     assert "attention_mask" in next(iter(flat.get_eval_dataloader()))
@@ -70,30 +67,19 @@ def test_the_steps_are_those_of_padded_batches(options: dict, tmp_path: Path) ->
         torch.testing.assert_close(one, other, atol=1e-4, rtol=0)
 
 
-def test_what_cannot_be_flat_is_said_where_it_is_wanted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    native = BertForSequenceClassification(BertConfig(vocab_size=16, hidden_size=24))
-    assert "attention_mask" in next(iter(trainer(tmp_path, native).get_train_dataloader()))
-    with pytest.raises(DataError, match="BertForSequenceClassification would read all texts of a batch as one"):
-        trainer(tmp_path, native, flat_batches=True)
-    monkeypatch.setattr(ClassifierTrainingArguments, "n_gpu", 2)
-    with pytest.raises(DataError, match="DataParallel splits batches by rows"):
-        trainer(tmp_path, flat_batches=True)
-
-
 CUDA = {"device": torch.device("cuda"), "n_gpu": 1}
 COMPILED = CUDA | {"torch_compile": True}
 
 
 @pytest.mark.parametrize(
     ("options", "flat"),
-    [({}, False), (CUDA, True), (COMPILED, False), (COMPILED | {"bf16": True}, True)],
-    ids=["cpu", "cuda", "compiled", "compiled in 16 bits"],
+    [({}, False), (CUDA, True), (CUDA | {"n_gpu": 2}, False), (COMPILED, False), (COMPILED | {"bf16": True}, True)],
+    ids=["cpu", "cuda", "data parallel", "compiled", "compiled in 16 bits"],
 )
-def test_where_nothing_is_said_the_device_decides(
-    options: dict, flat: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_device_decides(options: dict, flat: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one = trainer(tmp_path)
     for name, value in options.items():
         monkeypatch.setattr(type(one.args), name, value, raising=False)
         vars(one.args).pop(name, None)
     assert are_flat(one.args, one.model) == flat
+    assert not are_flat(one.args, BertForSequenceClassification(BertConfig(vocab_size=16, hidden_size=24)))

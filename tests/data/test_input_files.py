@@ -13,7 +13,6 @@ import pretrain
 import pytest
 import train_answers
 import train_classifier
-import train_tokenizer
 import train_tokens
 import train_translation
 from processes import refusal
@@ -36,7 +35,6 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], str]] = {
     "train-translation": (train_translation.main, RUN),
     "train-tokens": (train_tokens.main, RUN),
     "train-answers": (train_answers.main, RUN),
-    "train-tokenizer": (train_tokenizer.main, RUN),
     "pretrain": (pretrain.main, f"--objective clm {RUN}"),
     "folder": (train_classifier.main, "--data_dir {folder} --output_dir {folder}/run"),
 }

@@ -84,7 +84,7 @@ def test_options_are_those_of_the_parsers() -> None:
 WRONG = {
     "unknown option": ("train-classifier --sed 3", "unrecognized arguments: --sed 3 (did you mean --seed?)"),
     "no number": ("pretrain --seed many", "argument --seed: invalid int value: 'many'"),
-    "no choice": ("train-tokenizer --kind bp", "argument --kind: invalid choice: 'bp'"),
+    "no choice": ("pretrain --objective bp", "argument --objective: invalid choice: 'bp'"),
     "retired option": ("train-classifier --recipe sst2", "--recipe is retired: the number of texts chooses"),
     "retired by one program": ("compare a b --label_map c=d", "--label_map is retired: train both runs with the same"),
     "retired option with hyphens": ("train-classifier --pretraining-minutes 3", "--pretraining_minutes is retired"),

@@ -162,6 +162,12 @@ def test_the_loss_of_validation_is_a_mean_over_tokens(run: Path, data: Path) -> 
     assert found == pytest.approx(torch.stack(losses).mean().item(), abs=1e-4)
 
 
+def test_the_rate_is_that_of_equation_3_of_the_paper() -> None:
+    arguments = TranslationTrainingArguments(max_steps=300, warmup_steps=100, report_to="none")
+    assert arguments.paper_rate(512, 0) == pytest.approx(512**-0.5 * 100**-0.5)
+    assert arguments.lr_scheduler_type == "inverse_sqrt"
+
+
 @pytest.mark.parametrize("sparse", [False, True])
 def test_a_smoothed_loss_counts_tokens_and_no_padding(tmp_path: Path, sparse: bool) -> None:
     fields = {**TINY, "sparse_prediction": sparse, "decoder_start_token_id": 1}

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import train_tokenizer
 from processes import Ended, in_child
 from small_runs import RUNS, SIZES, data
 
@@ -24,7 +23,7 @@ SEED = int(os.environ.get("SCRATCH_SEED", "20261122"))
 MOMENTS = 40
 OTHER = SIZES.replace("hidden_size=16", "hidden_size=8")  # of the run that --overwrite replaces
 DRAW = random.Random(SEED)
-PROGRAMS = [(DRAW.choice([*RUNS, "tokenizer"]), DRAW.random() < 1 / 3, DRAW.random()) for _ in range(MOMENTS)]
+PROGRAMS = [(DRAW.choice([*RUNS]), DRAW.random() < 1 / 3, DRAW.random()) for _ in range(MOMENTS)]
 CASES = [
     pytest.param(name, replaces, part, id=f"{number}-{name}{'-overwrite' * replaces}")
     for number, (name, replaces, part) in enumerate(PROGRAMS)
@@ -32,11 +31,7 @@ CASES = [
 
 
 def start(name: str, data: Path, output: Path, extra: str, *before: Callable[[], Any]) -> Ended:
-    if name == "tokenizer":
-        main, options = train_tokenizer.main, "--train_file {data}/many.csv --vocab_size 300 --show_progress False"
-        extra = extra.replace(f"--config_overrides {OTHER}", "--lowercase")
-    else:
-        main, options = RUNS[name]
+    main, options = RUNS[name]
     return in_child(*before, lambda: main(f"--output_dir {output} {options.format(data=data)} {extra}".split()))
 
 
@@ -61,12 +56,8 @@ def die_at(number: int, output: Path, counted: Path) -> Callable[[], None]:
     return install
 
 
-def result_name(name: str) -> str:
-    return "tokenizer.json" if name == "tokenizer" else "model.safetensors"
-
-
-def result(name: str, folder: Path) -> bytes:
-    return (folder / result_name(name)).read_bytes()
+def result(folder: Path) -> bytes:
+    return (folder / "model.safetensors").read_bytes()
 
 
 @pytest.fixture(scope="module")
@@ -102,20 +93,19 @@ def test_a_run_that_is_killed_ends_with_the_weights_of_one_that_is_not(
     print(f"seed {SEED}: {name}, file event {moment} of {events}")
     if replaces:
         first(name, data, folder)
-        before = result(name, folder)
+        before = result(folder)
     extra = "--overwrite" if replaces else ""
     ended = start(name, data, folder, extra, die_at(moment, folder, tmp_path / "count"))
     assert ended.status == -signal.SIGKILL, ended.text
     if replaces:
-        kept = [path for path in (folder, folder / "_replaced-1") if (path / result_name(name)).is_file()]
+        kept = [path for path in (folder, folder / "_replaced-1") if (path / "model.safetensors").is_file()]
         assert kept, "neither the earlier result nor the new one is there"
-        assert any(result(name, path) in (before, result(name, expected)) for path in kept)
-    options = ["--resume_from_checkpoint last"] if name != "tokenizer" else []
-    for extra in [*options, "", "--overwrite"]:
+        assert any(result(path) in (before, result(expected)) for path in kept)
+    for extra in ("--resume_from_checkpoint last", "", "--overwrite"):
         ended = start(name, data, folder, extra)
         if ended.status == 0:
             break
         assert ended.status == 2, ended.text
     assert ended.status == 0, ended.text
-    assert result(name, folder) == result(name, expected)
-    assert not [path.name for path in folder.iterdir() if path.name.startswith(("_replaced", ".new", ".unfinished"))]
+    assert result(folder) == result(expected)
+    assert not [path.name for path in folder.iterdir() if path.name.startswith(("_replaced", ".unfinished"))]

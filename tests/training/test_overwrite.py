@@ -7,8 +7,7 @@ import signal
 from pathlib import Path
 
 import pytest
-import train_tokenizer
-from processes import at_call, in_child, send
+from processes import at_call, send
 from small_runs import Made, content, data, finish, made, run, saved
 from test_resume import KILL
 from transformers import Trainer
@@ -22,7 +21,6 @@ ema_decay 2
 learning_rate -1
 learning_rate nan
 label_smoothing_factor 2
-dataloader_persistent_workers True
 adam_beta1 1.5
 optim adamw_anyprecision
 optim_args momentum --optim sgd
@@ -133,13 +131,3 @@ def test_a_record_that_a_killed_process_has_not_written_in_full_is_in_nobodys_wa
     ended = run("packed", data, tmp_path, at_call(Trainer, "training_step", 1, send(signal.SIGTERM)))
     assert ended.status == 143, ended.text
     assert not list(tmp_path.glob(".*"))
-
-
-@pytest.mark.parametrize("number", [1, 2])
-def test_a_tokenizer_program_that_was_killed_while_it_saved_runs_again(number: int, data: Path, tmp_path: Path) -> None:
-    arguments = f"--train_file {data}/many.csv --vocab_size 300 --output_dir {tmp_path}".split()
-    ended = in_child(at_call(Path, "replace", number, KILL), lambda: train_tokenizer.main(arguments))
-    assert ended.status == -signal.SIGKILL, ended.text
-    ended = in_child(lambda: train_tokenizer.main([*arguments, "--overwrite"]))
-    assert ended.status == 0, ended.text
-    assert {path.name for path in tmp_path.iterdir()} == {"tokenizer.json", "tokenizer_config.json"}

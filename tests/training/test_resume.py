@@ -70,8 +70,8 @@ def test_a_resumed_run_ends_with_the_same_weights(
 
 
 @pytest.mark.slow
-def test_a_run_whose_workers_persist_is_resumed_to_the_same_weights(data: Path, tmp_path: Path, made: Made) -> None:
-    workers = "--dataloader_num_workers 1 --dataloader_persistent_workers True"
+def test_a_run_with_workers_is_resumed_to_the_same_weights(data: Path, tmp_path: Path, made: Made) -> None:
+    workers = "--dataloader_num_workers 1"
     patch, status = FAULTS["killed in mid-epoch"]
     assert run("average", data, tmp_path / "run", patch, extra=workers).status == status
     finish("average", data, tmp_path / "run", extra=f"{workers} --resume_from_checkpoint last")

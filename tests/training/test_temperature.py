@@ -15,8 +15,6 @@ import torch
 import train_classifier
 from datasets import Dataset
 from native_models import VOCAB, Native
-from records import is_as_recorded
-from safetensors.torch import load_file
 from sklearn.metrics import log_loss
 from torch import Tensor, nn
 from transformers import (
@@ -147,12 +145,6 @@ def test_a_resumed_run_has_the_same_weights(run: Path, data: Path, tmp_path: Pat
     for checkpoint in (output / "checkpoint-10", "last"):
         train(data, output, f"--resume_from_checkpoint {checkpoint}")
         assert (output / "model.safetensors").read_bytes() == (run / "model.safetensors").read_bytes()
-
-
-def test_evaluation_in_16_bits_does_not_round_the_saved_weights(data: Path, tmp_path: Path) -> None:
-    output = train(data, tmp_path / "run", "--bf16_full_eval")
-    assert {weight.dtype for weight in load_file(output / "model.safetensors").values()} == {torch.float32}
-    assert is_as_recorded(output)
 
 
 def random_rows(count: int, labels: int) -> Dataset:

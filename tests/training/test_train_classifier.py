@@ -241,24 +241,3 @@ def test_a_run_that_cannot_start_overwrites_nothing(run: Path, reviews: Path, tm
     assert "an unfinished run; continue it with --resume_from_checkpoint last" in refused(capsys, reviews, stopped)
     assert "do not belong to a run" in refused(capsys, reviews, reviews, "--overwrite")
     assert (reviews / "train.csv").exists()
-
-
-@pytest.mark.parametrize(
-    ("extra", "said"),
-    [
-        ("--preset bort", ["bort", "bert", "tutorial"]),
-        ("--config_overrides hiden_size=3", ["hiden_size", "did you mean 'hidden_size'"]),
-        ("--config_overrides vocab_size=5", ["vocab_size"]),
-        ("--tokenizer_name_or_path /nowhere", ["/nowhere"]),
-        ("--vocab_size 3", ["vocab_size"]),
-        ("--resume_from_checkpoint last", ["no complete checkpoint"]),
-        ("--load_best_model_at_end True --ema_decay 0.9", ["--ema_decay 0"]),
-        ("--num_epochs 2", ["(did you mean --num_train_epochs?)"]),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_bad_arguments_end_in_one_clear_line(
-    reviews: Path, tmp_path: Path, capsys, extra: str, said: list[str]
-) -> None:
-    message = refused(capsys, reviews, tmp_path / "run", extra)
-    assert [part for part in (*said, "error:") if part not in message] == []
