@@ -64,7 +64,7 @@ def _names(tree: ast.Module) -> Iterator[str]:
 def flat_code(subject: Any) -> None:
     """The folder's code consists of files beside each other.
 
-    The library copies `from .x import y` of files beside each other, and nothing else.
+    The library copies `from .x import y` of files beside each other, and no file that they read.
     """
     faults = [fault for path in _code(subject.folder) for fault in _what_is_lost(path)]
     require(not faults, f"What does not survive copying: {'; '.join(faults[:3])}.")

@@ -22,10 +22,7 @@ from .subject import Subject, attention
 OF_LOADING = {"transformers_version", "_name_or_path", "architectures", "dtype", "torch_dtype"}
 
 
-@check(
-    "Hand **kwargs to `super().__init__`, keep each argument under its own name, and copy a list before changing it.",
-    link="46620",
-)
+@check("Hand **kwargs to `super().__init__`, keep arguments under their own names, and copy lists.", link="46620")
 def config_fields(subject: Subject) -> None:
     """No field of the config changes when it is saved or a model is made."""
     config = copy.deepcopy(subject.config)

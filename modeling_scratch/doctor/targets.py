@@ -75,9 +75,7 @@ def labels_alone(subject: Subject) -> None:
     first = getattr(subject.model.generation_config, "decoder_start_token_id", None)
     if first is not None:
         whole[:, -1] = first  # which mBART puts before the others
-        what = (
-            f"decoder_start_token_id is {first}: behind it, labels have answers {{}} away from those of labels alone."
-        )
+        what = f"decoder_start_token_id is {first}: behind it, labels answer {{}} away from labels alone."
         _check_read(subject, batch, whole, F.pad(whole[:, :-1], (1, 0), value=first), what)
 
 
