@@ -2,6 +2,7 @@
 """Checks of the cache: what a decoder reads in several steps has the answers that it has in one."""
 
 from collections.abc import Iterator
+from itertools import zip_longest
 
 import torch
 from torch import Tensor
@@ -41,6 +42,23 @@ def cache_of_several(subject: Subject) -> None:
     _check_steps(subject, batch, what, [length // 2, length])
 
 
+@check("Use the caches of `cache_utils`, and keep nothing of a text on `self`.", CAUSAL, OF_TOKENS, link="43679")
+def cache_is_all(subject: Subject) -> None:
+    """What was read is in the cache alone, row by row."""
+    name, model, start = _cached_name(subject), subject.redrawn, subject.first_step
+    ends = [start, start + 1]
+    batches = subject.batch(), subject.batch([subject.ids(seed=seed) for seed in (2, 3)])
+    first, second = ({each: batch[each] for each in batch if each != "attention_mask"} for batch in batches)
+    alone = torch.cat([*_in_steps(model, first, name, ends)], dim=1)
+    turned = torch.cat([*_in_steps(model, first, name, ends, is_turned=True)], dim=1)
+    what = "After `reorder_cache`, as of beam search, answers are {} away from those of the rows in this order."
+    require_close(turned, alone, what)
+    whole = [second[name].shape[1]]
+    in_turns = zip_longest(_in_steps(model, first, name, ends), _in_steps(model, second, name, whole))
+    what = "Of two texts that are read in turns, each with its cache, one has answers that are {} away from its own."
+    require_close(torch.cat([found for found, _ in in_turns], dim=1), alone, what, 1e-6)
+
+
 @check("Hand the mask of the whole text to each cached step, and that of the encoder, too.", CAUSAL, OF_TOKENS, MASKED)
 def cache_padded(subject: Subject) -> None:
     """With a cache, padding is hidden as it is without."""
@@ -64,15 +82,23 @@ def _check_steps(subject: Subject, batch: Batch, what: str, ends: list[int] | No
     require_close(found[real], wanted[real], f"{what} differ by {{}} from a pass over all.")
 
 
-def _in_steps(model: PreTrainedModel, batch: Batch, name: str, ends: list[int]) -> Iterator[Tensor]:
-    """Yield the answers to the tokens up to each of these ends, each step seeing the cached ones."""
-    ids, past, start = batch[name], None, 0
+def _in_steps(
+    model: PreTrainedModel, batch: Batch, name: str, ends: list[int], is_turned: bool = False
+) -> Iterator[Tensor]:
+    """Yield the answers to the tokens up to each of these ends, each step seeing the cached ones.
+
+    is_turned: whether the rows change their order between steps.
+    """
+    order, past, start = torch.arange(len(batch[name])), None, 0
     for end in ends:
-        step = {**batch, name: ids[:, start:end]}
+        if is_turned and past is not None:
+            order = order.flip(0)
+            past.reorder_cache(torch.arange(len(order)).flip(0))
+        step = {each: value[order] for each, value in batch.items()} | {name: batch[name][order, start:end]}
         if name == "input_ids" and "attention_mask" in batch:
-            step["attention_mask"] = batch["attention_mask"][:, :end]
+            step["attention_mask"] = step["attention_mask"][:, :end]
         outputs = run(model, step, past_key_values=past, use_cache=True)
         past = outputs.get("past_key_values")
         require(past is not None, "use_cache=True returns no past_key_values: generation computes every token again.")
-        yield values(outputs)
+        yield values(outputs)[order]
         start = end

@@ -64,10 +64,10 @@ def _names(tree: ast.Module) -> Iterator[str]:
 def flat_code(subject: Any) -> None:
     """The folder's code consists of files beside each other.
 
-    The library copies `from .x import y` of files beside each other, and nothing else.
+    The library copies `from .x import y` of files beside each other, and no file that they read.
     """
-    faults = [fault for path in _code(subject.folder) for fault in _imports_that_are_lost(path)]
-    require(not faults, f"Imports that do not survive copying: {'; '.join(faults[:3])}.")
+    faults = [fault for path in _code(subject.folder) for fault in _what_is_lost(path)]
+    require(not faults, f"What does not survive copying: {'; '.join(faults[:3])}.")
 
 
 @check("Use the public function, or copy the few lines that are needed.", FOLDER, CODE, link="43498")
@@ -91,12 +91,15 @@ def _tree(path: Path) -> ast.Module:
         raise FallsShort(f"{path.name} is not valid Python: {error}.") from error
 
 
-def _imports_that_are_lost(path: Path) -> Iterator[str]:
+def _what_is_lost(path: Path) -> Iterator[str]:
     for node in ast.walk(_tree(path)):
         if isinstance(node, ast.ImportFrom) and node.level:
             is_flat = node.level == 1 and node.module and "." not in node.module
-            if not is_flat or not path.with_name(f"{node.module}.py").is_file():
-                yield f"{path.name}, line {node.lineno}: {ast.unparse(node)}"
+            if is_flat and path.with_name(f"{node.module}.py").is_file():
+                continue
+        elif not (isinstance(node, ast.Name) and node.id == "__file__"):  # by which other files are read
+            continue
+        yield f"{path.name}, line {node.lineno}: {ast.unparse(node)}"
 
 
 def _private_names(path: Path) -> Iterator[str]:

@@ -136,6 +136,12 @@ class Finding:
     link: str = ""
     follows: str = ""
 
+    @property
+    def error(self) -> str:
+        """The error that was raised, as `told` of it; empty if there was none."""
+        before = next((each for each in ("It raises ", " fails: ") if each in self.what), "")
+        return self.what.partition(before)[2] if before else ""
+
 
 @dataclass
 class Diagnosis:
@@ -148,7 +154,13 @@ class Diagnosis:
         reasons = Counter(each.what for each in self.of(Verdict.FALLS_SHORT))  # one of most checks is the root itself
         most = max(SEVERAL, (len(self.findings) - 1) // 2)
         fallen = {each.check for each in self.of(Verdict.FALLS_SHORT) if reasons[each.what] <= most}
-        roots = {name: root_of(name, fallen) for name in fallen}
+        first: dict[str, str] = {}  # check of an error
+        alike = {
+            each.check: first.setdefault(each.error or each.check, each.check)
+            for each in self.findings
+            if each.check in fallen
+        }
+        roots = {name: root_of(one, set(alike.values())) for name, one in alike.items()}
         found, self.findings = self.findings, []
         for each in found:
             if roots.get(each.check, each.check) == each.check:

@@ -76,13 +76,13 @@ def fresh_process(subject: Subject) -> None:
     In a process that has imported nothing, as another machine would load it.
     """
     model_class = type(subject.model)
-    by_code = subject.trusts_code and bool(subject.auto_map)
     is_local = "<locals>" in model_class.__qualname__ or model_class.__module__ == "__main__"
-    only_if(by_code or not is_local, "No other process can import the class.")
-    name = None if by_code else [model_class.__module__, model_class.__qualname__]
-    places = [] if by_code else [_root_of(model_class)]
-    path = os.pathsep.join(filter(None, [*places, os.environ.get("PYTHONPATH")]))
     with saved(subject.redrawn) as folder:
+        by_code = subject.trusts_code and bool(subject.auto_map)  # which saving sets for a registered class
+        only_if(by_code or not is_local, "No other process can import the class.")
+        name = None if by_code else [model_class.__module__, model_class.__qualname__]
+        places = [] if by_code else [_root_of(model_class)]
+        path = os.pathsep.join(filter(None, [*places, os.environ.get("PYTHONPATH")]))
         job = json.dumps({"folder": str(folder), "class": name})
         done = subprocess.run(
             [sys.executable, "-c", FRESH.read_text(encoding="utf-8"), job], timeout=SECONDS, cwd="/",
@@ -200,10 +200,7 @@ def meta_device(subject: Subject) -> None:
     A model that was made without memory, as large ones are, computes as the saved one.
     """
     with torch.device("meta"):
-        model = type(subject.model)(copy.deepcopy(subject.config))
-    shapes = {name: tensor.shape for name, tensor in tensors(subject.redrawn).items()}
-    lacking = [name for name, tensor in tensors(model).items() if tensor.shape != shapes.get(name)]
-    require(not lacking, f"Made on the meta device, it has other tensors: {listed(lacking)}.")
+        type(subject.model)(copy.deepcopy(subject.config))
     with saved(subject.redrawn) as folder:  # no file says with which attention to compute
         loaded, _ = load(subject, folder, attn_implementation=subject.redrawn.config._attn_implementation)
     on_meta = [name for name, tensor in tensors(loaded).items() if tensor.is_meta]

@@ -19,6 +19,7 @@ from .findings import check, listed, only_if, require, tried
 from .references import is_loss_of, loss_of, mistake, other_labels, reference, shifted_loss, text_loss, with_loss
 from .subject import BASE, CLASSIFIES_TEXTS, LOSS, Batch, Subject, embedded, require_close, run, takes_any
 
+TARGETS = "labels", "start_positions", "end_positions"
 DISTRIBUTED = "https://github.com/pytorch/pytorch/issues/43259"
 
 
@@ -76,11 +77,17 @@ def ways(subject: Subject) -> dict[str, Batch]:
     return found
 
 
-@check("Causal models shift labels by one; encoder-decoders do not; -100 is ignored.", LOSS, link="17960")
+@check(
+    "Causal models shift labels by one, others do not; numbers take squared error; -100 is ignored.",
+    LOSS,
+    link="17960",
+)
 def loss(subject: Subject) -> None:
     """The loss is that of its logits and labels."""
     for way, batch in ways(subject).items():
-        outputs = with_loss(run(subject.redrawn, batch))
+        kinds = {str(batch[name].dtype).removeprefix("torch.") for name in batch if name in TARGETS}
+        with tried(f"{way}`forward` with labels of {listed(kinds)} and num_labels={subject.config.num_labels}"):
+            outputs = with_loss(run(subject.redrawn, batch))
         found, wanted = outputs["loss"], reference(subject, outputs, batch)
         what = f"{way}The loss is {float(found):.4g}; that of its logits and labels is {float(wanted):.4g}."
         require(is_loss_of(subject, batch), what + mistake(subject, outputs, batch))

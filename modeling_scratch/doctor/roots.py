@@ -4,7 +4,9 @@
 from collections.abc import Collection
 
 LOADED = "round_trip fresh_process missing_keys auto_classes ties meta_device resized_head pipelines"
-STEPS = "cache cache_of_several cache_padded generation generation_padded beam_search generation_is_forward"
+STEPS = (
+    "cache_is_all cache cache_of_several cache_padded generation generation_padded beam_search generation_is_forward"
+)
 HALF = "bfloat16 float16 autocast"
 TRACED = "export one_graph"
 LABELLED = "loss problem_types accumulation label_smoothing padding_as_label"
@@ -22,10 +24,10 @@ ANSWERS = (
 ROOTS = {
     "repeats": f"{ANSWERS} loss meta_device one_token longest_text attention_weights no_cache logits_are_scores "
     f"every_gradient evaluation_outputs {LABELLED} resized_embeddings",
-    "config_fields": f"{LOADED} {ANSWERS} base_weights device every_gradient resized_embeddings",
+    "config_fields": f"{LOADED} {ANSWERS} base_weights device every_gradient resized_embeddings attention_weights",
     "registered": f"{LOADED} {HALF} device every_gradient {TRAINED}",
     "recorded_files": "recorded_answers",
-    "own_weights": f"{LOADED} base_weights attention_weights hidden_states every_gradient",
+    "own_weights": f"{LOADED} {STEPS} {TRAINED} base_weights attention_weights hidden_states every_gradient",
     "base_weights": "ties resized_embeddings embeddings_as_inputs frozen_parts generation leaves_inputs loss",
     "finite_weights": LOADED,
     "device": f"{HALF} {TRACED} meta_device",
@@ -37,7 +39,7 @@ ROOTS = {
     "longest_text": f"one_token {HALF}",
     "logits_are_scores": "loss problem_types accumulation labels_change_nothing",
     "causality": f"padding_right padding_left {STEPS} mask_gap labels_alone",
-    "no_mask": TRACED,
+    "no_mask": f"{TRACED} cache_is_all",
     "batch_equals_single": f"{PADDED} accumulation",
     "padding_right": f"{PADDED} attention_backends",
     "padding_left": PADDED,
@@ -47,6 +49,7 @@ ROOTS = {
     "last_logits": STEPS,
     "no_cache": f"beam_search generation generation_is_forward evaluation_outputs {TRACED}",
     "encoder_outputs": STEPS,
+    "cache_is_all": STEPS,
     "cache": STEPS,
     "cache_of_several": STEPS,
     "cache_padded": STEPS,

@@ -35,6 +35,12 @@ def stateless(subject: Subject) -> None:
         real, wanted = subject.real(call), values(run(copy.deepcopy(new), call))
         what = "After other texts, the answers to one differ by {} from those of a new model: something is kept."
         require_close(found[real], wanted[real], what, 1e-6)
+    model.train()
+    run(model, calls[0])
+    new.load_state_dict(model.eval().state_dict())
+    found, wanted = (values(run(each, calls[0])) for each in (model, new))
+    what = "After a call in training, the answers differ by {} from those of its state_dict: something is not saved."
+    require_close(found, wanted, what, 1e-6)
 
 
 def _calls(subject: Subject, model: Any) -> list[Any]:
@@ -133,7 +139,8 @@ def _check_half(subject: Subject, dtype: torch.dtype) -> None:
     half: Any = copy.deepcopy(subject.redrawn)
     half.to(dtype)
     name = str(dtype).removeprefix("torch.")
-    for when, batch in (("", subject.padded_batch()), (" to a long text", subject.longest_batch())):
+    left = {" to a text padded on the left": subject.padded_batch("left")} if subject.pads_left else {}
+    for when, batch in {"": subject.padded_batch(), **left, " to a long text": subject.longest_batch()}.items():
         found, real = values(run(half, batch)), subject.real(batch)
         require(found[real].isfinite().all(), f"Answers{when} in {name} are not finite.")
         what = f"Answers{when} in {name} are {{}} of the largest one away from those in float32."

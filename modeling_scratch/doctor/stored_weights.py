@@ -10,17 +10,19 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from ..sharing.verification import TOLERANCE, differing_texts, largest_difference, read_record
 from .files import FOLDER, NOT_AS_RECORDED, RECORD
 from .findings import check, listed, require
-from .loading import load
+from .fresh_process import tensors
+from .loading import load, saved
 from .subject import Subject, attention
 
 OF_LOADING = {"transformers_version", "_name_or_path", "architectures", "dtype", "torch_dtype"}
 
 
-@check("Hand **kwargs to `super().__init__`, and keep each argument as an attribute of its own name.", link="46620")
+@check("Hand **kwargs to `super().__init__`, keep arguments under their own names, and copy lists.", link="46620")
 def config_fields(subject: Subject) -> None:
     """No field of the config changes when it is saved or a model is made."""
     config = copy.deepcopy(subject.config)
@@ -31,10 +33,21 @@ def config_fields(subject: Subject) -> None:
     _check_defaults(type(config))
     lost = _changes(before, after)
     require(not lost, f"{len(lost)} fields of config.json differ after loading: {'; '.join(lost[:3])}.")
+    model = None
     with contextlib.suppress(Exception), torch.device("meta"):  # if it cannot be made, `meta_device` tells
-        type(subject.model)(config)
+        model = type(subject.model)(config)
     changed = _changes(before, _fields(config))
     require(not changed, f"Making the model changes its config, at each loading anew: {'; '.join(changed[:3])}.")
+    if model is not None:
+        _check_shapes(model, subject.model)
+
+
+def _check_shapes(found: nn.Module, wanted: nn.Module) -> None:
+    """Check that a model made anew of a config has the weights of the one that holds it."""
+    shapes = ({name: each.shape for name, each in tensors(model).items()} for model in (found, wanted))
+    differing = [name for name, _ in set.symmetric_difference(*(set(each.items()) for each in shapes))]
+    what = "Made anew of its config, it has other weights: making the model has changed the config, or does not read it"
+    require(not differing, f"{what} ({listed(set(differing))}).")
 
 
 def _check_defaults(config_class: Any) -> None:
@@ -72,7 +85,14 @@ def registered(subject: Subject) -> None:
 
     The optimizer, the file and the device know only those that the module lists.
     """
-    model = subject.model
+    _check_held(subject.model, "")
+    loaded: Any = subject.model
+    with contextlib.suppress(Exception), saved(subject.model) as folder:  # `round_trip` tells
+        loaded, _ = load(subject, folder)
+    _check_held(loaded, " of a loaded model")
+
+
+def _check_held(model: nn.Module, when: str) -> None:
     known = {id(each) for each in (*model.parameters(), *model.buffers())}
     found = [
         f"{type(module).__name__}.{name}"
@@ -81,10 +101,8 @@ def registered(subject: Subject) -> None:
         if name not in ("_parameters", "_buffers", "_modules")
         if any(id(tensor) not in known for tensor in _tensors(value))
     ]
-    what = (
-        f"Neither parameters() nor buffers() lists {listed(found)}: it is not trained, saved or moved with the model."
-    )
-    require(not found, what)
+    what = f"Neither parameters() nor buffers() lists {listed(found)}{when}"
+    require(not found, f"{what}: it is not trained, saved or moved with the model.")
 
 
 def _tensors(value: Any) -> Iterator[Tensor]:
@@ -152,11 +170,23 @@ def device(subject: Subject) -> None:
     batch = {name: value.to("meta") for name, value in subject.batch().items()}
     without = {name: value for name, value in batch.items() if name != "attention_mask"}  # which some look into
     for each in (batch, without):
-        try:
-            with torch.no_grad(), attention(subject, "eager"):
-                model: Any = subject.redrawn
-                model.to("meta")(**each, return_dict=True)
-        except RuntimeError as error:
-            require("on the expected device meta" not in str(error), "On another device, a tensor stays on the CPU.")
-        except Exception:  # it reads what a tensor holds, which no meta tensor has
-            pass
+        mode = DevicesMet()
+        with contextlib.suppress(Exception), torch.no_grad(), attention(subject, "eager"), mode:
+            model: Any = subject.redrawn
+            model.to("meta")(**each, return_dict=True)  # fails where it reads what no meta tensor has
+        require(not mode.found, f"On another device, a tensor stays on the CPU: {mode.found} gets it.")
+
+
+class DevicesMet(TorchDispatchMode):
+    """Meanwhile the first function that gets tensors of the CPU and of the meta device is found."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found = ""
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = function.overloadpacket.__name__
+        devices = {each.device.type for each in _tensors([*args, *(kwargs or {}).values()]) if each.ndim}
+        if len(devices) > 1 and "copy" not in name and not name.startswith("index"):  # CPU tensors index others
+            self.found = self.found or name
+        return function(*args, **(kwargs or {}))

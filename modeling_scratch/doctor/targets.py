@@ -2,11 +2,12 @@
 """Checks of labels: what the loss reads, and what the answers must not know of it."""
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from ..tasks import ANSWER, CLASSIFY, FILL, TAG, TRANSLATE, WRITE
-from .findings import Need, check, only_if, require
-from .losses import labelled
+from .findings import DoesNotApply, Need, check, only_if, require
+from .losses import TARGETS, labelled
 from .references import is_loss_of, with_loss
 from .subject import LOSS, SEQ2SEQ, Batch, Subject, require_close, run, values
 
@@ -29,13 +30,13 @@ def logits_are_scores(subject: Subject) -> None:
 def labels_change_nothing(subject: Subject) -> None:
     """The answers are the same with labels and without."""
     batch = labelled(subject)
-    unlabelled = {name: value for name, value in batch.items() if not _is_target(name)}
-    found, wanted, real = values(run(subject.redrawn, batch)), subject.answers(unlabelled), subject.real(batch)
+    unlabelled = {name: value for name, value in batch.items() if name not in TARGETS}
+    wanted, real = subject.answers(unlabelled), subject.real(batch)
+    try:
+        found = values(run(subject.redrawn, batch))
+    except (IndexError, RuntimeError, TypeError, ValueError) as error:
+        raise DoesNotApply("With labels, `forward` fails: `loss` tells.") from error
     require_close(found[real], wanted[real], "With labels, the answers differ by {} from those without.")
-
-
-def _is_target(name: str) -> bool:
-    return name in ("labels", "start_positions", "end_positions")
 
 
 @check(
@@ -61,17 +62,27 @@ def labels_alone(subject: Subject) -> None:
     """Labels alone make what the decoder reads: each token sees the labels before it."""
     batch = subject.batch()
     batch.pop("decoder_input_ids")
-    labels = torch.stack([subject.ids(7, seed=seed) for seed in (21, 22)])
+    whole = torch.stack([subject.ids(7, seed=seed) for seed in (21, 22)])
+    labels = whole.clone()
     labels[:, 5] = -100
     _check_unseen(subject, batch, labels)
     padded = labels.masked_fill(labels == -100, subject.redrawn.config.pad_token_id)
     what = "A label of -100 is not read as padding: the answers are {} away."
     require_close(_written(subject, batch, labels), _written(subject, batch, padded), what)
-    prepare = getattr(subject.redrawn, "prepare_decoder_input_ids_from_labels", None)
-    if prepare:
+    if prepare := getattr(subject.redrawn, "prepare_decoder_input_ids_from_labels", None):
         what = "prepare_decoder_input_ids_from_labels, which data collators call, answers {} away from labels alone."
-        found = _written(subject, {**batch, "decoder_input_ids": prepare(labels=labels)}, labels)
-        require_close(found, _written(subject, batch, labels), what)
+        _check_read(subject, batch, labels, prepare(labels=labels), what)
+    first = getattr(subject.model.generation_config, "decoder_start_token_id", None)
+    if first is not None:
+        whole[:, -1] = first  # which mBART puts before the others
+        what = f"decoder_start_token_id is {first}: behind it, labels answer {{}} away from labels alone."
+        _check_read(subject, batch, whole, F.pad(whole[:, :-1], (1, 0), value=first), what)
+
+
+def _check_read(subject: Subject, batch: Batch, labels: Tensor, ids: Tensor, what: str) -> None:
+    """Check that these are the ids that the decoder reads for labels alone."""
+    found = _written(subject, {**batch, "decoder_input_ids": ids}, labels)
+    require_close(found, _written(subject, batch, labels), what)
 
 
 def _check_unseen(subject: Subject, batch: Batch, labels: Tensor) -> None:

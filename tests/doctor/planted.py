@@ -221,6 +221,20 @@ def begin_at_0(self: Any, kwargs: dict[str, Any]) -> None:
         kwargs["position_ids"] = torch.arange(kwargs["input_ids"].shape[1])[None]
 
 
+def counts_on_itself(self: Any, kwargs: dict[str, Any]) -> None:
+    """Positions are counted by the model, which begins anew where nothing is cached."""
+    given = kwargs["inputs_embeds" if kwargs.get("input_ids") is None else "input_ids"]
+    length = given.shape[1]
+    self.read = length + (self.read if past(kwargs) else 0)
+    if kwargs.get("attention_mask") is None and kwargs.get("position_ids") is None:
+        kwargs["position_ids"] = torch.arange(self.read - length, self.read, device=given.device)[None]
+
+
+def infinite_in_half(self: Any, kwargs: dict[str, Any]) -> None:
+    if self.dtype != torch.float32:
+        infinite(self, kwargs)
+
+
 def scaled_embeddings(self: Any, kwargs: dict[str, Any]) -> None:
     if kwargs.get("input_ids") is not None:
         kwargs["inputs_embeds"] = 4.0 * self.get_input_embeddings()(kwargs.pop("input_ids"))
@@ -386,6 +400,10 @@ def broadcast(logits: Tensor, labels: Tensor) -> Tensor:
     return (logits - labels).square().mean()
 
 
+def of_classes(logits: Tensor, labels: Tensor) -> Tensor:
+    return F.cross_entropy(logits, labels.long())
+
+
 def of_hard_labels(logits: Tensor, labels: Tensor) -> Tensor:
     if labels.is_floating_point():
         return F.binary_cross_entropy_with_logits(logits, labels.long().to(logits.dtype))
@@ -406,6 +424,13 @@ def loss_alone(self: Any, outputs: Any, kwargs: dict[str, Any]) -> Any:
 def logits_first(self: Any, *args: Any, return_dict: bool | None = None, **kwargs: Any) -> Any:
     outputs = BertForSequenceClassification.forward(self, *args, return_dict=True, **kwargs)
     return outputs if return_dict is not False else outputs.to_tuple()[::-1]
+
+
+def keeps_the_order(self: Any, outputs: Any, kwargs: dict[str, Any]) -> Any:
+    """The rows of the cache stay where they are."""
+    if outputs.get("past_key_values") is not None:
+        outputs.past_key_values.reorder_cache = lambda order: None
+    return outputs
 
 
 def leaks(self: Any, outputs: Any, kwargs: dict[str, Any]) -> Any:
@@ -432,6 +457,11 @@ def mask_is_written(self: Any, outputs: Any, kwargs: dict[str, Any]) -> Any:
 def squeezed(self: Any, outputs: Any, kwargs: dict[str, Any]) -> Any:
     outputs.logits = outputs.logits.squeeze()
     return outputs
+
+
+def unmasked_when_recorded(self: Any, kwargs: dict[str, Any]) -> None:
+    if kwargs.get("output_attentions"):
+        kwargs["attention_mask"] = None
 
 
 def reversed_states(self: Any, outputs: Any, kwargs: dict[str, Any]) -> Any:
@@ -492,6 +522,30 @@ def longest_so_far(module: Any, output: Tensor) -> Tensor:
     return output + module.longest**0.5
 
 
+def add_table(embeddings: Any, config: Any) -> None:
+    embeddings.table = nn.Embedding(config.max_position_embeddings, config.hidden_size)
+
+
+def plus_row_made(module: Any, output: Tensor) -> Tensor:
+    """The index is of the CPU, which the meta device does not refuse."""
+    return output + module.table(torch.arange(output.shape[1]))
+
+
+def hold_table(embeddings: Any, config: Any) -> None:
+    """A reference to a weight, which loading replaces."""
+    embeddings.held = [embeddings.tok_embeddings.weight]
+
+
+def plus_first_held(module: Any, output: Tensor) -> Tensor:
+    return output + module.held[0][:1].to(output)
+
+
+def drifts(module: Any, output: Tensor) -> Tensor:
+    """Training moves a number that the file does not have."""
+    module.drift = getattr(module, "drift", 1.0) + (0.1 if module.training else 0.0)
+    return output * module.drift
+
+
 def cut_when_frozen(module: Any, output: Tensor) -> Tensor:
     """A frozen embedding cuts the graph of all that follows."""
     return output if module.tok_embeddings.weight.requires_grad else output.data
@@ -538,6 +592,15 @@ def list_of_layers(self: Any) -> None:
 
 def grow(self: Any) -> None:
     self.config.intermediate_size += 8
+
+
+def use_up(self: Any) -> None:
+    """The list of the config is empty once the model is made, and makes another one."""
+    self.adapters = nn.ModuleList(nn.Linear(16, self.config.widths.pop()) for _ in tuple(self.config.widths))
+    self.model.embeddings.register_forward_hook(
+        lambda _, inputs, output: output + sum(each(output) for each in self.adapters)
+    )
+    self.post_init()
 
 
 def scaled(self: Any) -> None:
@@ -600,6 +663,10 @@ def prompted_without(base: Any, name: str = "attention_mask") -> dict[str, Any]:
 def resized_untied(self: Any, *args: Any, **kwargs: Any) -> Any:
     Llama.resize_token_embeddings(self, *args, **kwargs)
     self.lm_head.weight = nn.Parameter(self.lm_head.weight.detach().clone())
+
+
+def starts_with_padding(self: Any, labels: Tensor) -> Tensor:
+    return F.pad(labels[:, :-1], (1, 0)).masked_fill(F.pad(labels[:, :-1], (1, 0)) == -100, 0)
 
 
 class Swallowing(LlamaConfig):
@@ -790,6 +857,7 @@ PLANTED = (
     Toy(changed("SqueezesForSequenceClassification", BERT, after=squeezed), "one_token"),
     Toy(changed("ReversesStatesForMaskedLM", ModernBert, after=reversed_states), "hidden_states"),
     Toy(changed("OtherWhenRecordedForMaskedLM", ModernBert, after=other_when_recorded), "recording_changes_nothing"),
+    Toy(changed("UnmaskedWhenRecordedForMaskedLM", ModernBert, unmasked_when_recorded), "recording_changes_nothing"),
     Toy(changed("AlwaysCachesForCausalLM", Llama, always(use_cache=True)), "no_cache"),
     Toy(changed("NeedsAMaskForMaskedLM", ModernBert, needs_mask), "no_mask"),
     Toy(made("ListOfLayersForCausalLM", Llama, list_of_layers), "registered"),
@@ -825,6 +893,26 @@ PLANTED = (
     Toy(changed("ScaledByLengthForCausalLM", Llama, scaled_by_length), "causality", says="In a text of 32 tokens"),
     Toy(changed("WindowedForCausalLM", Llama, windowed), "cache_of_several"),
     Toy(made("GrowsForMaskedLM", ModernBert, grow), "config_fields", says="Making the model changes its config"),
+    Toy(made("UsesUpItsConfigForMaskedLM", ModernBert, use_up), "config_fields", {"widths": [16, 16]}, "Made anew"),
+    Toy(hooked("HoldsAWeightForMaskedLM", ModernBert, plus_first_held, hold_table), "registered", says="of a loaded"),
+    Toy(hooked("IndexedOnTheCPUForMaskedLM", ModernBert, plus_row_made, add_table), "device", says="embedding gets"),
+    Toy(hooked("DriftsForMaskedLM", ModernBert, drifts), "stateless", says="After a call in training"),
+    Toy(changed("CountsOnItselfForCausalLM", Llama, counts_on_itself), "cache_is_all", says="read in turns"),
+    Toy(
+        changed("KeepsTheOrderForCausalLM", Llama, after=keeps_the_order), "cache_is_all", says="After `reorder_cache`"
+    ),
+    Toy(changed("InfiniteInHalfForCausalLM", EAGER, infinite_in_half), "bfloat16", says="padded on the left"),
+    Toy(
+        subclass("StartsOtherwiseForConditionalGeneration", T5, _shift_right=starts_with_padding),
+        "labels_alone",
+        says="is 1:",
+    ),
+    Toy(
+        changed("ClassesAloneForSequenceClassification", BERT, after=with_loss(of_classes)),
+        "loss",
+        {"num_labels": 1},
+        "labels of float32",
+    ),
     Toy(made("NeverInitialisedForMaskedLM", ModernBert, scaled), "missing_keys", says="is not initialised"),
     Toy(
         subclass(

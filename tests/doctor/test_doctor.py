@@ -180,7 +180,7 @@ def test_files_are_read_and_not_run(folder: Path) -> None:
     (folder / "pytorch_model.bin").write_bytes(b"")
     marker = folder.with_name("it-ran")
     (folder / "extra.py").write_text(
-        f"from .sub.layers import x\nfrom torch._dynamo import y\nopen({str(marker)!r}, 'w')\n"
+        f"from .sub.layers import x\nfrom torch._dynamo import y\nopen({str(marker)!r}, 'w')\nopen(__file__)\n"
     )
     config = json.loads((folder / "config.json").read_text())
     config |= {"architectures": ["Model"], "transformers_version": "5.999.0"}
@@ -191,6 +191,7 @@ def test_files_are_read_and_not_run(folder: Path) -> None:
     assert {name for name, each in found.items() if each.verdict is Verdict.FALLS_SHORT} == set(STATIC)
     assert "lost.Model" in found["code_is_there"].what
     assert "extra.py, line 1" in found["flat_code"].what
+    assert "extra.py, line 4: __file__" in found["flat_code"].what
     assert "torch._dynamo" in found["public_names"].what
     assert found["loading"].verdict is Verdict.DOES_NOT_APPLY
     assert "--trust_remote_code" in found["loading"].what
