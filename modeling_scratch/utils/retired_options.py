@@ -31,7 +31,6 @@ RETIRED = {
     "--objective context": "use --objective mlm",
     "--embedding_learning_rate": "use --learning_rate, or --layer_decay when a checkpoint is fine-tuned",
     "--evaluate_train": "leave it out; the learning curve has the loss of the training texts beside that of validation",
-    "--denoising": "leave it out; the objective is that of BART",
     "--moses_tokens": "tokenise the files before: sacremoses -l en tokenize < train.en > train.tok.en",
     "--flat_batches": "leave it out: batches are without padding on CUDA, and CPUs pack internally",
     "--search_over": "leave it out: a search varies the learning rate, the batch size and the number of epochs",
