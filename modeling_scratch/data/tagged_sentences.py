@@ -187,7 +187,8 @@ def _choose_columns(first: Row, arguments: "TaggedDataArguments") -> tuple[str, 
         column = given or (found[0] if found else numbers.get(end, usual[0]))
         if column not in names and column not in numbers:
             option = f"--{kind}_column {given}: " if given else ""
-            raise missing_column(column, names, f"{option}{first.where}")
+            what = "each row has a list of words and one of their labels, and no spans of characters"
+            raise missing_column(column, names, f"{option}{first.where}: {what}")
         chosen.append(column if column in names else numbers[column])
     if chosen[0] == chosen[1]:
         what = f"column {chosen[0]} cannot be both the word and the label"
