@@ -202,8 +202,8 @@ class Table:
 def open_table(path: Path, form: TableForm = FOUND) -> Table:
     """Return how a file is read. What its content tells is found once, as long as the file stays as it is.
 
-    The suffix gives the format: .csv, .tsv, .jsonl, .json (an object a line, or one document), .parquet or .xlsx; .gz
-    or .zip may follow that of a text format. A folder with a folder of .txt files for each label has a row a file.
+    The suffix gives the format: .csv, .tsv, .jsonl, .json (an object a line, or one document), .parquet or .xlsx.
+    One of a compression may follow if it is text. A folder with a folder of .txt files for each label has a row a file.
     Raises `DataError` if the file cannot be read.
     """
     if is_review_folder(path):
@@ -306,11 +306,6 @@ def _lines(table: Table) -> Generator[str, None, None]:
         yield from islice(lines, table.header_line - 1, None)
 
 
-def _records(table: Table) -> Iterator[Record]:
-    """Yield each record, starting with the header."""
-    return _sheet_records(table, _cells(table)) if format_of(table.path) == ".xlsx" else _text_records(table)
-
-
 def _text_records(table: Table) -> Iterator[Record]:
     """Yield each record that is not blank.
 
@@ -337,7 +332,8 @@ def _text_records(table: Table) -> Iterator[Record]:
 
 
 def _read_records(table: Table, columns: Sequence[str] | None) -> Numbered:
-    records = _records(table)
+    is_sheet = format_of(table.path) == ".xlsx"
+    records = _sheet_records(table, _cells(table)) if is_sheet else _text_records(table)
     if (first := next(records, None)) is None:
         return
     header = [""] * table.has_row_names + [name.strip(BLANKS) for name in first.fields]
@@ -349,11 +345,10 @@ def _read_records(table: Table, columns: Sequence[str] | None) -> Numbered:
     _refuse_duplicates(header, table.path)
     for number, (line, fields) in enumerate(records, 1):
         if len(fields) != len(header):
-            advice = "quote fields that contain a delimiter or a line break, " if "sheet" not in line else ""
-            advice += "set --delimiter, " if len(header) == 1 and advice else ""
+            advice = "" if is_sheet else "quote fields that contain a delimiter or a line break, set --delimiter, or "
             raise DataError(
                 f"{table.path}, row {number} {line}: {counted(len(fields), 'field')}, but the header has "
-                f"{len(header)}; {advice}{'or ' if advice else ''}name the line of the header with --header_row"
+                f"{len(header)}; {advice}name the line of the header with --header_row"
             )
         yield number, dict(zip(header, fields))
 

@@ -137,13 +137,8 @@ def refuse_other_bytes(handle: Any, path: Path) -> None:
         raise DataError(f"{path}: the bytes are those of {found}, and not of a text; rename it, or name the text file")
 
 
-def _encoding_of(handle: Any) -> str:
-    """Return the encoding that a byte order mark tells, or UTF-8, with such a mark or without it."""
-    return "utf-16" if hasattr(handle, "peek") and handle.peek(2).startswith(UTF16) else "utf-8-sig"
-
-
 def text_lines(
-    handle: IO[bytes],
+    handle: Any,
     where: str,
     encoding: str | None = None,
     newline: str | None = "\n",
@@ -154,7 +149,8 @@ def text_lines(
     newline: as in `open`; "" ends lines at a lone carriage return, too. longest: in characters, without the end. Raises
     `DataError` that names the line, and the character in it, that cannot be decoded.
     """
-    codec = encoding or _encoding_of(handle)
+    is_utf16 = hasattr(handle, "peek") and handle.peek(2).startswith(UTF16)
+    codec = encoding or ("utf-16" if is_utf16 else "utf-8-sig")
     text = io.TextIOWrapper(handle, codec, "surrogateescape", newline)
     number = 0
     try:
@@ -173,9 +169,6 @@ def text_lines(
 
 
 def _undecodable(place: str, encoding: str | None) -> DataError:
-    if encoding:
-        return DataError(f"{place}: not valid {encoding}; give another --encoding, or none for UTF-8")
-    return DataError(
-        f"{place}: not valid UTF-8; if the encoding is cp1252, convert it: iconv -f cp1252 -t utf-8, or add "
-        "--encoding cp1252 where the command has this option"
-    )
+    convert = "convert it: iconv -f cp1252 -t utf-8, or add --encoding cp1252 where the command has this option"
+    advice = "give another --encoding, or none for UTF-8" if encoding else f"if the encoding is cp1252, {convert}"
+    return DataError(f"{place}: not valid {encoding or 'UTF-8'}; {advice}")
