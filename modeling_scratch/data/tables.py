@@ -173,11 +173,13 @@ class Table:
         Raises `DataError` during iteration for what cannot be read, and for no rows.
         """
         number, path = 0, self.path
+        gap = " (a missing value is null)" if format_of(path) in (".json", ".jsonl") else ""
         read = _read_review_folder if is_review_folder(path) else READERS[format_of(path)]
         try:
             for number, values in read(self, columns):
                 where = f"{path.name}, row {number}"
-                yield Row(number, select(values, columns, f"{path}, row {number}") if columns else values, where)
+                place = f"{path}, row {number}{gap}"
+                yield Row(number, select(values, columns, place) if columns else values, where)
         except OSError as error:
             raise unreadable(path, error) from error
         if number == 0:

@@ -11,6 +11,7 @@ import sys
 import zipfile
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 import openpyxl
@@ -200,16 +201,13 @@ def test_a_found_delimiter_is_said(tmp_path: Path) -> None:
 # Compressed files
 
 
-def to_gzip(path: Path) -> Path:
-    return write_text(path.with_name(f"{path.name}.gz"), gzip.compress(path.read_bytes(), mtime=0))
+def packed_by(path: Path, suffix: str, compress: Callable[[bytes], bytes]) -> Path:
+    return write_text(path.with_name(f"{path.name}{suffix}"), compress(path.read_bytes()))
 
 
-def to_bz2(path: Path) -> Path:
-    return write_text(path.with_name(f"{path.name}.bz2"), bz2.compress(path.read_bytes()))
-
-
-def to_xz(path: Path) -> Path:
-    return write_text(path.with_name(f"{path.name}.xz"), lzma.compress(path.read_bytes()))
+to_gzip = partial(packed_by, suffix=".gz", compress=partial(gzip.compress, mtime=0))
+to_bz2 = partial(packed_by, suffix=".bz2", compress=bz2.compress)
+to_xz = partial(packed_by, suffix=".xz", compress=lzma.compress)
 
 
 def to_zip(path: Path) -> Path:
@@ -414,7 +412,7 @@ def test_what_is_missing_is_named_and_answered_with_the_closest(tmp_path: Path) 
         with fault(str(path), "no column 'sentense'", "'sentence', 'label'", "did you mean 'sentence'?"):
             list(read_rows(path, ["sentense"]))
     lines = write_text(tmp_path / "data.jsonl", '{"text": "a", "label": 1}\n\n{"text": "b"}\n')
-    with fault("row 3", "no column 'label'"):
+    with fault("row 3", "a missing value is null", "no column 'label'"):
         list(read_rows(lines, ["text", "label"]))
     pq.write_table(pa.table([pa.array(["a"]), pa.array(["b"])], names=["text", "text"]), path)
     with fault(str(path), "duplicate column names", "'text'"):
