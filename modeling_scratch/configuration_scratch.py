@@ -8,8 +8,8 @@ holds the settings of the literature.
 
 from typing import Any, ClassVar, Literal
 
+import transformers
 from huggingface_hub.dataclasses import strict
-from transformers import PreTrainedConfig
 from transformers.utils.versions import require_version
 
 require_version("transformers>=5.17")  # older ones load these models with random weights
@@ -20,7 +20,7 @@ ROPE_TYPES = ("default", "linear", "dynamic", "llama3", "yarn")
 
 
 @strict
-class ScratchConfig(PreTrainedConfig):
+class ScratchConfig(transformers.PreTrainedConfig):
     """What the three families share.
 
     Sizes count features, ids are rows of the vocabulary, dropouts are probabilities. The symbols

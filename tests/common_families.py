@@ -113,4 +113,9 @@ def fails(name: str, reason: str, *families: type) -> None:
         setattr(family, name, run)
 
 
+LEARNED = "these presets have learned positions, so that rope_parameters has no effect"
+ROPE = ("scaling_from_config_0_linear", "scaling_from_config_1_dynamic", "scaling_from_config_2_yarn")
+
 fails("test_tp_plan_matches_params", PLAN, TestEncoder, TestDecoder, TestSeq2Seq)
+for _test in (*ROPE, "with_partial_rotation"):
+    fails(f"test_model_rope_{_test}", LEARNED, TestEncoder, TestSeq2Seq)

@@ -32,7 +32,7 @@ DATA = (
         "TSV: a quote at the beginning of a field takes in the lines behind it",
     ),
     Fault(
-        "mark_before_json", "data/text_files", "_encoding_of",
+        "mark_before_json", "data/text_files", "text_lines",
         'else "utf-8-sig"', 'else "utf-8"',
         "JSON lines: a byte order mark is a part of the first line",
     ),

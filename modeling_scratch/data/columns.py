@@ -1,10 +1,12 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Find the text and label columns of a data set, and read texts."""
 
+import json
 import math
 import re
 import unicodedata
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Protocol
@@ -24,8 +26,12 @@ LABEL_NAMES = ("label", "labels", "class", "sentiment")
 SAMPLE_ROWS = 1_000
 TEXT_REMEDY = "; name the text column with --text_column"
 OF_WORDS = re.compile(r"[^\x00-\x7f]|[A-Za-z]\S*\s+\S*[A-Za-z]")  # unlike a date, an id, a file or an address
+ANSWER = "answer"  # the column in which Prodigy has whether the label was accepted
 MOST_NAMES = 10  # of columns in an error
 INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")  # canonical ones only: "007" stays a string
+LIST = re.compile(r"\[.*\]", re.DOTALL)
+ITEM = re.compile(r"'([^']*)'|\"([^\"]*)\"|([^\s,\[\]]+)")
+ON, OFF = (1, "1", "1.0"), (0, "0", "0.0")  # True is 1
 FRACTION = re.compile(r"[+-]?[0-9]*\.[0-9]+")
 
 
@@ -80,6 +86,30 @@ def parse_texts(values: Values, columns: Sequence[str], where: str) -> str:
     return of_parts(parts) if all(parts) else ""
 
 
+def spells_list(cell: object) -> bool:
+    return isinstance(cell, str) and LIST.fullmatch(cell.strip()) is not None
+
+
+def listed(cell: Any) -> Any:
+    """Return the classes of a list, which a text may spell as JSON, Python or NumPy write it; any other value as it is.
+
+    Those of an object are in its only list, as Label Studio writes it, or have 1 in it, as spaCy writes cats.
+    """
+    if isinstance(cell, str):
+        with suppress(ValueError):
+            cell = json.loads(cell) if cell.startswith(("[", "{")) else cell
+    if isinstance(cell, Mapping):
+        values = list(cell.values())
+        if len(values) == 1 and isinstance(values[0], list):
+            return values[0]
+        return [name for name, has in cell.items() if has in ON] if is_multi_hot(values) else cell
+    return ["".join(item) for item in ITEM.findall(cell.strip()[1:-1])] if spells_list(cell) else cell
+
+
+def is_multi_hot(items: Any) -> bool:
+    return isinstance(items, list | tuple) and all(item in ON or item in OFF for item in items)
+
+
 # Columns
 
 
@@ -99,11 +129,13 @@ def choose_columns(
     text_columns = text_columns or [_text_by_look(columns, label_column, where)]
     if label_column is None:
         others = {name: values for name, values in columns.items() if name not in text_columns}
-        candidates = [name for name, values in others.items() if _repeats(values) or _are_lists(values)]
+        candidates = [name for name, values in others.items() if _repeats(values) or _are_sets(values)]
         candidates = candidates or [name for name, values in others.items() if _are_fractions(values)]
         label_column = _only(candidates, "label", columns, where)
     if label_column in text_columns:
         raise DataError(f"{where}: column {label_column!r} cannot be both the text and the label")
+    if label_column != ANSWER and any(value in ("reject", "ignore") for value in columns.get(ANSWER, ())):
+        raise DataError(f"{where}: column {ANSWER!r} rejects labels, as in Prodigy's exports; leave these rows out")
     return *text_columns, label_column
 
 
@@ -152,20 +184,17 @@ def _only(candidates: Sequence[str], kind: str, columns: Mapping[str, Sequence[o
     if len(candidates) == 1:
         return candidates[0]
     listed = first_few([repr(name) for name in (candidates or columns)], MOST_NAMES, " or " if candidates else ", ")
-    if candidates:
-        pair = " (two names are a pair of texts)" if kind == "text" else ""
-        raise DataError(f"{where}: candidate {kind} columns: {listed}; choose one with --{kind}_column{pair}")
-    nested = [name for name, values in columns.items() if any(isinstance(value, Mapping | list) for value in values)]
     hint = "the first line of a table must contain the column names"
-    if nested:
-        hint = f"{nested[0]!r} has objects or lists: make a table of what is in them, as pandas.json_normalize does"
-    raise DataError(
-        f"{where}: none of the columns {listed} looks like the {kind}; choose with --{kind}_column ({hint})"
+    if candidates:
+        several = "if a text can have several of them, make one column of lists of their names"
+        hint = "two names are a pair of texts" if kind == "text" else several
+    nested = [name for name, values in columns.items() if any(isinstance(value, Mapping | list) for value in values)]
+    if nested and (kind == "text" or not candidates):
+        hint = f"{nested[0]!r} has objects or lists: export a table such as CSV, or use pandas.json_normalize"
+    what = (
+        f"candidate {kind} columns: {listed}" if candidates else f"none of the columns {listed} looks like the {kind}"
     )
-
-
-def _is_nested(value: object) -> bool:
-    return isinstance(value[0] if isinstance(value, list) and value else value, Mapping)
+    raise DataError(f"{where}: {what}; choose one with --{kind}_column ({hint})")
 
 
 def _are_texts(values: Sequence[object]) -> bool:
@@ -184,8 +213,12 @@ def _are_fractions(values: Sequence[object]) -> bool:
     return len(numbers) == len(values) > 0 and all(map(NUMBER.fullmatch, numbers)) and any("." in n for n in numbers)
 
 
-def _are_lists(values: Sequence[object]) -> bool:
-    return len(values) > 0 and all(isinstance(value, list) and not _is_nested(value) for value in values)
+def _are_sets(values: Sequence[object]) -> bool:
+    """Return whether the values are lists of labels, or objects that `listed` reads as such lists."""
+    sets = [listed(value) for value in values if not isinstance(value, str)]
+    return len(sets) == len(values) > 0 and all(
+        isinstance(items, list) and not (items and isinstance(items[0], Mapping)) for items in sets
+    )
 
 
 # Texts

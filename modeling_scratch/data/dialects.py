@@ -21,10 +21,9 @@ SEPARATOR_LINE = re.compile(r"\ufeff?\"?sep=(.)\"?\s*")  # of Excel, above the h
 
 
 def parsed(lines: Iterable[str], delimiter: str, style: Style = STYLES[0]) -> Any:
-    if style == STYLES[-1]:  # whose field \N is a gap, as MySQL writes it
-        no_end = rf"[^{re.escape(delimiter)}\r\n]"
-        gap = re.compile(rf"(?<!{no_end})\\N(?!{no_end})")
-        lines = (gap.sub("", line) for line in lines)
+    no_end = rf"[^{re.escape(delimiter)}\r\n]"
+    gap = re.compile(rf"(?<!{no_end})\\N(?!{no_end})")  # as MySQL and PostgreSQL write it
+    lines = (gap.sub("", line) for line in lines)
     csv.field_size_limit(MAX_FIELD_CHARACTERS)
     return csv.reader(lines, delimiter=delimiter, strict=True, **style)
 
@@ -44,13 +43,15 @@ def quoting_of_tsv(lines: Iterable[str]) -> Quoting:
             yield line
 
     try:
-        for record in filter(None, parsed(counted_lines(), "\t")):
+        records = filter(None, parsed(counted_lines(), "\t"))
+        next(records, None)  # the header, which can lack the names of rows
+        for record in records:
             enclosing[len(record)] += 1
             if len(enclosing) > 1:
                 return csv.QUOTE_NONE
     except csv.Error:
         return csv.QUOTE_NONE
-    takes_in_rows = len(literal) == 1 and literal.total() > enclosing.total()
+    takes_in_rows = len(literal) == 1 and literal.total() > enclosing.total() + 1
     return csv.QUOTE_NONE if takes_in_rows else csv.QUOTE_MINIMAL
 
 
@@ -85,8 +86,16 @@ def _sample(lines: Iterable[str], delimiter: str, style: Style) -> list[list[str
 def _fits(sample: Sequence[Sequence[str]]) -> bool:
     """Return whether the records have equally many fields, at least two, and not all of them a quoted one left."""
     header, *records = sample
+    if has_row_names(header, records):
+        return True
     has_quoted = [any(field[:1] == " " and field.lstrip()[:1] == '"' for field in fields) for fields in records]
     return len(header) > 1 and {*map(len, sample)} == {len(header)} and not (records and all(has_quoted))
+
+
+def has_row_names(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Return whether each row begins with its number, which the header lacks, as R's write.table writes them."""
+    longer = [row[0] for row in rows if len(row) == len(header) + 1 > 2 and row[0].isdecimal()]
+    return len(rows) == len({*longer}) > 0
 
 
 def is_a_row(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:

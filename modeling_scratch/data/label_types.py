@@ -11,7 +11,6 @@ import shlex
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -19,7 +18,7 @@ import numpy as np
 
 from ..configuration_scratch import ProblemType
 from ..utils.errors import DataError, first_few
-from .columns import FRACTION, INTEGER, Label, is_missing, label_key
+from .columns import FRACTION, INTEGER, ON, Label, is_missing, is_multi_hot, label_key, listed, spells_list
 from .dialects import NUMBER
 from .tables import SheetText
 
@@ -28,10 +27,7 @@ MAX_CLASSES = 1_000
 SHOWN_CLASSES = 10
 COMMON_SET = 10  # rows with the same set of labels that are a stratum of their own
 QUANTILES = 10  # strata of a number
-LIST = re.compile(r"\[.*\]", re.DOTALL)
 SEVERAL = re.compile(r""",|[\[\s]['"]|\[\s*\]|[0-9.]\s+[0-9]""")  # what a list has, and a name in brackets has not
-ITEM = re.compile(r"'([^']*)'|\"([^\"]*)\"|([^\s,\[\]]+)")
-ON, OFF = (1, "1", "1.0"), (0, "0", "0.0")  # True is 1
 DECIMAL_COMMA = re.compile(r"([+-]?[0-9]+),([0-9]{1,2}|[0-9]{4,})")  # three digits could follow thousands
 MOSTLY = 0.8  # of the cells are numbers, the others placeholders such as N/A
 
@@ -107,6 +103,8 @@ class OneClass(LabelType):
     dtype: ClassVar[str] = "int64"
 
     def parse(self, value: object, where: str) -> Any:
+        items = value if isinstance(value, str) else listed(value)
+        value = items[0] if isinstance(items, list | tuple) and len(items) == 1 else value
         found = parse_class(value, where, self.keeps_text)
         return None if found is None else (found,)
 
@@ -140,15 +138,15 @@ class ClassSet(LabelType):
         """Return the classes, each once. An empty list or cell has no class; a null or a gap is a missing label."""
         if isinstance(value, str) and self.separator:
             value = [part.strip() for part in value.split(self.separator) if not is_missing(part)]
-        value = _listed(value)
+        value = listed(value)
         if self.length and isinstance(value, list | tuple):
-            if len(value) != self.length or not _is_multi_hot(value):
+            if len(value) != self.length or not is_multi_hot(value):
                 raise DataError(f"{where}: {value!r:.40} is not a list of {self.length} times 0 or 1; correct it")
             return tuple(number for number, has in enumerate(value) if has in ON)
         if not isinstance(value, list | tuple):
             if is_missing(value):
                 return None
-            advice = "give --label_separator if a character separates them"
+            advice = 'write it as ["label"], or give --label_separator if a character separates several'
             raise DataError(f"{where}: {value!r:.40} is not a list of labels; {advice}")
         classes = {parse_class(part, where) for part in value}
         if None in classes:
@@ -281,33 +279,16 @@ def _why_sets(cells: Sequence[object], sets: ClassSet) -> str:
         return f"--label_separator {sets.separator!r} is given"
     if sets.length:
         return "the labels are lists of 0 and 1, for each class whether a text has it"
-    are_lists = any(isinstance(cell, list | tuple) for cell in cells) or (
-        all(map(_spells_list, cells)) and any(SEVERAL.search(str(cell)) for cell in cells)
+    are_lists = any(isinstance(cell, list | tuple | Mapping) or str(cell).startswith('{"') for cell in cells) or (
+        all(map(spells_list, cells)) and any(SEVERAL.search(str(cell)) for cell in cells)
     )
     return "the labels are lists" if are_lists else ""
 
 
-def _spells_list(cell: object) -> bool:
-    return isinstance(cell, str) and LIST.fullmatch(cell.strip()) is not None
-
-
-def _listed(cell: Any) -> Any:
-    """Return the items of a list that a text spells as JSON, Python or NumPy write it; any other value as it is."""
-    if not _spells_list(cell):
-        return cell
-    with suppress(ValueError):
-        return json.loads(cell)
-    return ["".join(item) for item in ITEM.findall(cell.strip()[1:-1])]
-
-
 def _multi_hot_length(cells: Sequence[object]) -> int:
     """Return the length of the cells if they are lists of equally many 0 and 1, at least two; 0 otherwise."""
-    lengths = {len(items) if _is_multi_hot(items) else 0 for items in map(_listed, cells)}
+    lengths = {len(items) if is_multi_hot(items) else 0 for items in map(listed, cells)}
     return max(lengths) if len(lengths) == 1 and lengths != {1} else 0
-
-
-def _is_multi_hot(items: Any) -> bool:
-    return isinstance(items, list | tuple) and all(item in ON or item in OFF for item in items)
 
 
 def _decimal_commas(cells: Sequence[object]) -> str:

@@ -168,7 +168,7 @@ def load_splits(arguments: DataArguments) -> ReviewData:
     warnings += type_warnings(cells)
     warnings += label_warnings(counts, proposed, is_one_class) if counts else []
     missing = missing_splits(splits)
-    splits = complete_splits(splits, missing, _key, arguments, "rows", notes, reader.strata)
+    splits = complete_splits(splits, missing, lambda row: normalised(row.text), arguments, "rows", notes, reader.strata)
     check_learned(splits, counts)
     held_out = [row.text for split, rows in splits.items() if split != "train" for row in rows]
     splits = sampled(splits, arguments, "rows", notes, reader.strata)
@@ -212,7 +212,9 @@ def _opened(arguments: DataArguments) -> tuple[Mapping[str, Source | PartSource]
     if len(sources) == 1:
         others = [name for name in sample[0] if name.lower() in SPLIT_COLUMNS and name not in columns]
         sources.update(_parts(train, others, notes))
-    return sources, columns, [*notes, _columns_note(columns)]
+    *texts, label = map(repr, columns)
+    notes.append(f"text column{'s' * (len(texts) > 1)}: {' and '.join(texts)}; label column: {label}")
+    return sources, columns, notes
 
 
 def _parts(table: Source, columns: Sequence[str], notes: list[str]) -> dict[str, PartSource]:
@@ -236,15 +238,6 @@ def _parts(table: Source, columns: Sequence[str], notes: list[str]) -> dict[str,
             notes.append(f"column {column!r} divides the rows into {', '.join(parts)}; rename it if it should not")
             return parts
     return {}
-
-
-def _columns_note(columns: Sequence[str]) -> str:
-    *texts, label = map(repr, columns)
-    return f"text column{'s' * (len(texts) > 1)}: {' and '.join(texts)}; label column: {label}"
-
-
-def _key(example: Example) -> str:
-    return normalised(example.text)
 
 
 # Rows

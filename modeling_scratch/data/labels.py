@@ -139,7 +139,7 @@ def proposed_label_map(counts: Mapping[Label, int]) -> dict[Label, Label]:
     strings = sorted((label for label in counts if isinstance(label, str)), key=lambda label: (-counts[label], label))
     groups: dict[str, list[str]] = {}
     for label in strings:
-        groups.setdefault(_folded(label), []).append(label)
+        groups.setdefault(_BETWEEN_LETTERS.sub("", normalised(label_key(label))), []).append(label)
     totals = {folded: sum(counts[label] for label in group) for folded, group in groups.items()}
     kept: list[str] = []
     proposed: dict[Label, Label] = {}
@@ -149,10 +149,6 @@ def proposed_label_map(counts: Mapping[Label, int]) -> dict[Label, Label]:
         kept += [] if meant else [folded]
         proposed.update((label, target) for label in groups[folded] if label != target)
     return proposed
-
-
-def _folded(label: str) -> str:
-    return _BETWEEN_LETTERS.sub("", normalised(label_key(label)))
 
 
 def _meant_by(rare: str, totals: Mapping[str, int], kept: Sequence[str]) -> str | None:

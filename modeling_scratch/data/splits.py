@@ -29,7 +29,7 @@ from .tables import (
     read_rows,
     refuse_links_out,
 )
-from .text_files import COMPRESSIONS, TEXT_FORMATS, format_of, unknown_format
+from .text_files import COMPRESSIONS, format_of, unknown_format
 from .text_pairs import TEXT_COLUMN_HELP, TextColumns, as_recorded, column_names
 
 if TYPE_CHECKING:  # who names files needs no such library, and waits a second for it
@@ -82,7 +82,7 @@ def find_splits(folder: Path, suffixes: Collection[str] = tuple(READERS)) -> dic
     candidates: dict[str, dict[str, list[Path]]] = {}
     for path in sorted(folder.iterdir()):
         match = _SPLIT_FILE.fullmatch(path.name.lower())
-        if match and _is_of(match, suffixes) and path.is_file():
+        if match and path.is_file() and match["format"] not in COMPRESSIONS and format_of(path) in suffixes:
             one_set = f"{match['split']} {match['shards']} {match['suffix']}"
             candidates.setdefault(SPLIT_NAMES[match["split"]], {}).setdefault(one_set, []).append(path)
         elif path.name.lower() in SPLIT_NAMES and is_review_folder(path):
@@ -98,11 +98,6 @@ def find_splits(folder: Path, suffixes: Collection[str] = tuple(READERS)) -> dic
     chosen = {split: _only_candidate(split, list(files.values())) for split, files in candidates.items()}
     refuse_links_out(folder, [path for paths in chosen.values() for path in paths])
     return chosen
-
-
-def _is_of(match: re.Match[str], suffixes: Collection[str]) -> bool:
-    """Return whether a file is of one of these formats; those of text may be compressed."""
-    return match["format"] in suffixes and (match["suffix"] == match["format"] or match["format"] in TEXT_FORMATS)
 
 
 def _only_candidate(split: str, candidates: list[list[Path]]) -> list[Path]:

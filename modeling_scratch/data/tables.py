@@ -34,6 +34,7 @@ from .dialects import (
     SEPARATOR_LINE,
     Style,
     find_dialect,
+    has_row_names,
     is_a_row,
     parsed,
     quoting_of_tsv,
@@ -58,6 +59,9 @@ SETTLED = 3 * 10**9  # nanoseconds after which a change of a file shows in its t
 HEADED = (".csv", ".tsv", ".xlsx")  # whose first line names the columns
 UNLABELLED_FOLDER = "unsup"  # of aclImdb
 UNNAMED = "column_"  # and its number, of a column without a name
+FASTTEXT = "__label__"
+# Several labels are joined by |, for --label_separator.
+FASTTEXT_TO_TSV = r"sed -E -e ':a' -e 's/^(__label__[^ ]+) +__label__/\1|/;ta' -e 's/^__label__([^ ,\t]+)[ ,\t]+/\1\t/'"
 BLANKS = " \t\r\n\xa0\ufeff"  # around the names of columns
 
 
@@ -147,7 +151,8 @@ class TableArguments:
 class Table:
     """A file of rows, and all that is given or was found on how it is read.
 
-    header_line: from 1. has_header: whether its fields name the columns. notes: on what was found.
+    header_line: from 1. has_header: whether its fields name the columns. has_row_names: whether a row has one more.
+    notes: on what was found.
     """
 
     path: Path
@@ -156,6 +161,7 @@ class Table:
     style: Style = field(default_factory=dict)
     header_line: int = 1
     has_header: bool = True
+    has_row_names: bool = False
     notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
@@ -167,11 +173,13 @@ class Table:
         Raises `DataError` during iteration for what cannot be read, and for no rows.
         """
         number, path = 0, self.path
+        gap = " (a missing value is null)" if format_of(path) in (".json", ".jsonl") else ""
         read = _read_review_folder if is_review_folder(path) else READERS[format_of(path)]
         try:
             for number, values in read(self, columns):
                 where = f"{path.name}, row {number}"
-                yield Row(number, select(values, columns, f"{path}, row {number}") if columns else values, where)
+                place = f"{path}, row {number}{gap}"
+                yield Row(number, select(values, columns, place) if columns else values, where)
         except OSError as error:
             raise unreadable(path, error) from error
         if number == 0:
@@ -196,8 +204,8 @@ class Table:
 def open_table(path: Path, form: TableForm = FOUND) -> Table:
     """Return how a file is read. What its content tells is found once, as long as the file stays as it is.
 
-    The suffix gives the format: .csv, .tsv, .jsonl, .json (an object a line, or one document), .parquet or .xlsx; .gz
-    or .zip may follow that of a text format. A folder with a folder of .txt files for each label has a row a file.
+    The suffix gives the format: .csv, .tsv, .jsonl, .json (an object a line, or one document), .parquet or .xlsx.
+    One of a compression may follow if it is text. A folder with a folder of .txt files for each label has a row a file.
     Raises `DataError` if the file cannot be read.
     """
     if is_review_folder(path):
@@ -227,7 +235,8 @@ def _found(path: Path, form: TableForm, *state: int) -> Table:
     if form.says_header:
         return replace(table, has_header=not form.no_header)
     header, *sample = [record.fields for record in islice(records, SAMPLE_RECORDS + 1)] or [[]]
-    return replace(table, has_header=not is_a_row([name.strip() for name in header], sample))
+    has_header = not is_a_row([name.strip() for name in header], sample)
+    return replace(table, has_header=has_header, has_row_names=has_row_names(header, sample))
 
 
 _remembered = lru_cache(maxsize=64)(_found)
@@ -281,6 +290,8 @@ def _delimited(table: Table) -> Table:
     path, form = table.path, table.form
     with closing(_lines(table)) as lines:
         first = next(lines, "")
+        if first.startswith(FASTTEXT):
+            raise DataError(f"{path}: lines of fastText; make columns of them: {FASTTEXT_TO_TSV} {path} > train.tsv")
         declared = None if form.header_row else SEPARATOR_LINE.fullmatch(first)
         given = "\t" if form.delimiter == "tab" else form.delimiter or (declared and declared[1])
         if format_of(path) == ".tsv" and not given and ("\t" in first or not {*first} & {*DELIMITERS}):
@@ -297,11 +308,6 @@ def _lines(table: Table) -> Generator[str, None, None]:
         yield from islice(lines, table.header_line - 1, None)
 
 
-def _records(table: Table) -> Iterator[Record]:
-    """Yield each record, starting with the header."""
-    return _sheet_records(table, _cells(table)) if format_of(table.path) == ".xlsx" else _text_records(table)
-
-
 def _text_records(table: Table) -> Iterator[Record]:
     """Yield each record that is not blank.
 
@@ -316,7 +322,8 @@ def _text_records(table: Table) -> Iterator[Record]:
         except StopIteration:
             return
         except csv.Error as error:
-            advice = 'check for an unclosed or undoubled quote; double those behind backslashes: sed \'s/\\\\"/""/g\''
+            advice = "set --delimiter, or check for an unclosed or undoubled quote; double those behind backslashes: "
+            advice += """sed 's/\\\\"/""/g'"""
             raise DataError(f"{place}: {error}; {advice}") from error
         if any("\0" in field for field in fields):
             advice = "if the encoding is utf-16-le, set --encoding; if this is a text file, remove it: tr -d '\\000'"
@@ -327,10 +334,11 @@ def _text_records(table: Table) -> Iterator[Record]:
 
 
 def _read_records(table: Table, columns: Sequence[str] | None) -> Numbered:
-    records = _records(table)
+    is_sheet = format_of(table.path) == ".xlsx"
+    records = _sheet_records(table, _cells(table)) if is_sheet else _text_records(table)
     if (first := next(records, None)) is None:
         return
-    header = [name.strip(BLANKS) for name in first.fields]
+    header = [""] * table.has_row_names + [name.strip(BLANKS) for name in first.fields]
     unnamed = [f"{UNNAMED}{number}" for number in range(1, len(header) + 1)]
     if header.count("") > 1:  # one is the index of pandas
         header = [name or other for name, other in zip(header, unnamed)]
@@ -339,11 +347,10 @@ def _read_records(table: Table, columns: Sequence[str] | None) -> Numbered:
     _refuse_duplicates(header, table.path)
     for number, (line, fields) in enumerate(records, 1):
         if len(fields) != len(header):
-            advice = "quote fields that contain a delimiter or a line break, " if "sheet" not in line else ""
-            advice += "set --delimiter, " if len(header) == 1 and advice else ""
+            advice = "" if is_sheet else "quote fields that contain a delimiter or a line break, set --delimiter, or "
             raise DataError(
                 f"{table.path}, row {number} {line}: {counted(len(fields), 'field')}, but the header has "
-                f"{len(header)}; {advice}{'or ' if advice else ''}name the line of the header with --header_row"
+                f"{len(header)}; {advice}name the line of the header with --header_row"
             )
         yield number, dict(zip(header, fields))
 

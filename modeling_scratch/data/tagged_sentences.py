@@ -17,7 +17,7 @@ from ..utils.files import rows_digest
 from ..utils.options import option
 from .held_out import complete_splits, missing_splits, overlap_notes, sampled
 from .label_types import MAX_CLASSES
-from .splits import DatasetSource, Source, SplitArguments, open_splits
+from .splits import FileSource, Source, SplitArguments, open_splits
 from .tables import ENCODING_HELP, Row, TableForm, missing_column, read_rows, select
 from .text_files import CONLL, format_of
 
@@ -128,8 +128,9 @@ def conll_rows(path: Path, form: TableForm) -> Iterator[Row]:
     is_conllu, width, numbers = format_of(path) == ".conllu", 0, count(1)
     lines = enumerate(map(_columns_of, form.lines(path)), 1)
     for _, block in groupby(lines, key=lambda line: bool(line[1])):
-        words = [(number, columns) for number, columns in block if columns and not _is_comment(columns, width)]
-        words = [(number, columns) for number, columns in words if not is_conllu or columns[0].isdecimal()]
+        words = [(number, columns) for number, columns in block if columns]
+        words = [one for one in words if len(one[1]) == width or not one[1][0].startswith("#")]  # without comments
+        words = [one for one in words if not is_conllu or one[1][0].isdecimal()]
         width = width or (len(words[0][1]) if words else 0)
         for number, columns in words:
             if len(columns) != width:
@@ -169,10 +170,6 @@ def _columns_of(line: str) -> list[str]:
     return columns if line.strip() and columns[0] != DOCUMENT else []
 
 
-def _is_comment(columns: Sequence[str], width: int) -> bool:
-    return columns[0].startswith("#") and len(columns) != width
-
-
 def _choose_columns(first: Row, arguments: "TaggedDataArguments") -> tuple[str, str]:
     """Return the columns of the words and of the labels: those given, by name or number, or those of usual names."""
     names = [name for name in first.values if name != LINES]
@@ -187,7 +184,8 @@ def _choose_columns(first: Row, arguments: "TaggedDataArguments") -> tuple[str, 
         column = given or (found[0] if found else numbers.get(end, usual[0]))
         if column not in names and column not in numbers:
             option = f"--{kind}_column {given}: " if given else ""
-            raise missing_column(column, names, f"{option}{first.where}")
+            what = "each row has a list of words and one of their labels, and no spans of characters"
+            raise missing_column(column, names, f"{option}{first.where}: {what}")
         chosen.append(column if column in names else numbers[column])
     if chosen[0] == chosen[1]:
         what = f"column {chosen[0]} cannot be both the word and the label"
@@ -341,7 +339,7 @@ def load_tagged(arguments: TaggedDataArguments) -> TaggedData:
     validation is missing, only validation is held out.
     """
     sources, notes = open_splits(arguments, (*COLUMNS, *LISTS))
-    splits = {split: _read(split, _as_conll(source), arguments, notes) for split, source in sources.items()}
+    splits = {split: _read(split, source, arguments, notes) for split, source in sources.items()}
     counts = _check_labels(splits["train"])
     if is_bio := _are_mostly_entities(counts):
         splits = {split: _bio(split, rows, notes) for split, rows in splits.items()}
@@ -351,20 +349,16 @@ def load_tagged(arguments: TaggedDataArguments) -> TaggedData:
     splits = complete_splits(splits, missing_splits(splits), text_of, arguments, "sentences", notes)
     splits = sampled(splits, arguments, "sentences", notes)
     used = {label for sentence in splits["train"] for label in sentence.labels}
-    names = sorted(used | set(map(inside, used)), key=_by_type) if is_bio else sorted(used)
+    labels = sorted(used | set(map(inside, used)) if is_bio else used)
+    names = sorted(labels, key=lambda label: (label != OUTSIDE, label[2:])) if is_bio else labels  # by their types
     texts = {split: list(map(text_of, rows)) for split, rows in splits.items()}
     notes += [*_unseen(splits, used), *overlap_notes(texts, "sentences")]
     return TaggedData(splits, names, is_bio, notes)
 
 
-def _as_conll(source: Source) -> Source | ConllSource:
-    """Return the reader of a source: of CoNLL, but for tables with lists."""
-    if isinstance(source, DatasetSource) or format_of(source.paths[0]) in LISTS:
-        return source
-    return ConllSource(source.paths, source.form)
-
-
 def _read(split: str, source: Source | ConllSource, arguments: TaggedDataArguments, notes: list[str]) -> list[Sentence]:
+    if isinstance(source, FileSource) and format_of(source.paths[0]) not in LISTS:
+        source = ConllSource(source.paths, source.form)
     first = next(iter(source.rows()), None)
     columns = _choose_columns(first, arguments) if first else ("", "")
     names = source.class_names(columns[1]) if first else None
@@ -413,11 +407,6 @@ def _bio(split: str, sentences: list[Sentence], notes: list[str]) -> list[Senten
     if changed:
         notes.append(f"{split}: {counted(len(changed), 'label')} read as those of BIO, first {changed[0]}")
     return read
-
-
-def _by_type(label: str) -> tuple[bool, str, str]:
-    """O, then B- and I- of each type."""
-    return label != OUTSIDE, label[2:], label[:2]
 
 
 def _unseen(splits: Mapping[str, Sequence[Sentence]], known: set[str]) -> list[str]:

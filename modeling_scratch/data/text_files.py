@@ -1,9 +1,11 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Open text files, plain or compressed (.gz, or .zip with one file in it), and decode their lines in bounded memory."""
+"""Open text files, plain or compressed (a .zip has one file in it), and decode their lines in bounded memory."""
 
+import bz2
 import codecs
 import gzip
 import io
+import lzma
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
@@ -17,7 +19,8 @@ from ..utils.files import check_regular
 
 CONLL = (".conll", ".conllu", ".bio", ".iob", ".iob2")
 TEXT_FORMATS = (".csv", ".tsv", ".jsonl", ".json", ".txt", *CONLL)
-COMPRESSIONS = (".gz", ".zip")
+OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+COMPRESSIONS = (*OPENERS, ".zip")
 OTHER_NAMES = {".ndjson": ".jsonl", ".tab": ".tsv"}  # of formats
 MAX_CHARACTERS = 40_000_000  # of a line; a longer one would exhaust memory
 # Of a text. Python's default of 131,072 rejects long documents. Without a limit, an unclosed quote exhausts memory.
@@ -32,7 +35,7 @@ OTHER_BYTES = {
     b"version https://git-lfs": "a pointer of Git LFS to a file that was not downloaded",
 }  # fmt: skip
 UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # byte order marks
-DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile, RuntimeError, NotImplementedError)
+DAMAGE = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, zipfile.BadZipFile, RuntimeError, NotImplementedError)
 
 
 def format_of(path: Path) -> str:
@@ -53,10 +56,11 @@ def unknown_format(path: Path, formats: Iterable[str]) -> DataError:
     """Return the error for a file of none of these formats, or for an archive without one text file."""
     if path.suffix.lower() == ".zip":
         _only_member(path)
-    if path.suffix.lower() == ".xls":
-        return DataError(f"{path}: the format of old Excel versions; save it as .xlsx")
-    advice = "text formats may end in .gz or .zip, too; name a table of text .csv, whatever its delimiter"
-    return DataError(f"{path}: unknown format; supported suffixes: {', '.join(formats)}; {advice}")
+    advice = (
+        "name a table of text .csv, whatever its delimiter; save a sheet as .xlsx, another table by pandas' to_parquet"
+    )
+    compressed = f"those of texts also before {', '.join(COMPRESSIONS)}"
+    return DataError(f"{path}: unknown format; supported suffixes: {', '.join(formats)}, {compressed}; {advice}")
 
 
 @contextmanager
@@ -90,11 +94,8 @@ def check_readable(path: Path) -> None:
 
 
 def _opened(path: Path) -> Any:
-    suffix = path.suffix.lower()
-    if suffix == ".gz":
-        return gzip.open(path)
-    if suffix != ".zip":
-        return path.open("rb")
+    if (suffix := path.suffix.lower()) != ".zip":
+        return OPENERS.get(suffix, open)(path, "rb")
     member = _only_member(path)
     with zipfile.ZipFile(path) as archive:  # the file stays open until its member is closed
         return archive.open(member.filename)
@@ -136,13 +137,8 @@ def refuse_other_bytes(handle: Any, path: Path) -> None:
         raise DataError(f"{path}: the bytes are those of {found}, and not of a text; rename it, or name the text file")
 
 
-def _encoding_of(handle: Any) -> str:
-    """Return the encoding that a byte order mark tells, or UTF-8, with such a mark or without it."""
-    return "utf-16" if hasattr(handle, "peek") and handle.peek(2).startswith(UTF16) else "utf-8-sig"
-
-
 def text_lines(
-    handle: IO[bytes],
+    handle: Any,
     where: str,
     encoding: str | None = None,
     newline: str | None = "\n",
@@ -153,7 +149,8 @@ def text_lines(
     newline: as in `open`; "" ends lines at a lone carriage return, too. longest: in characters, without the end. Raises
     `DataError` that names the line, and the character in it, that cannot be decoded.
     """
-    codec = encoding or _encoding_of(handle)
+    is_utf16 = hasattr(handle, "peek") and handle.peek(2).startswith(UTF16)
+    codec = encoding or ("utf-16" if is_utf16 else "utf-8-sig")
     text = io.TextIOWrapper(handle, codec, "surrogateescape", newline)
     number = 0
     try:
@@ -172,9 +169,6 @@ def text_lines(
 
 
 def _undecodable(place: str, encoding: str | None) -> DataError:
-    if encoding:
-        return DataError(f"{place}: not valid {encoding}; give another --encoding, or none for UTF-8")
-    return DataError(
-        f"{place}: not valid UTF-8; if the encoding is cp1252, convert it: iconv -f cp1252 -t utf-8, or add "
-        "--encoding cp1252 where the command has this option"
-    )
+    convert = "convert it: iconv -f cp1252 -t utf-8, or add --encoding cp1252 where the command has this option"
+    advice = "give another --encoding, or none for UTF-8" if encoding else f"if the encoding is cp1252, {convert}"
+    return DataError(f"{place}: not valid {encoding or 'UTF-8'}; {advice}")

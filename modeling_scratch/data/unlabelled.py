@@ -11,7 +11,6 @@ from itertools import chain
 from pathlib import Path
 
 from ..utils.errors import DataError, counted
-from ..utils.files import check_inputs
 from .columns import normalised
 from .documents import DocumentArguments, Documents, hold_out, read_documents
 from .labelled_texts import ReviewData
@@ -71,9 +70,6 @@ def evaluation_texts(data: ReviewData) -> frozenset[str]:
 
 def read_unlabelled(path: Path, arguments: DataArguments) -> list[str]:
     """Return the texts of a file: its lines if it is a txt file, or its text column."""
-    check_inputs([path], arguments.max_file_size)
-    if not path.exists():
-        raise DataError(f"--unlabelled_file {path}: file not found")
     text_column = next(iter(column_names(arguments.text_column)), None)
     limit = arguments.max_file_size
     lines = DocumentArguments([str(path)], text_column=text_column, document="line", max_file_size=limit)

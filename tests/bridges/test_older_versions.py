@@ -123,3 +123,13 @@ def test_version_4_reads_the_tokenizer(tmp_path: Path) -> None:
     folder = tokenizer_folder(tmp_path)
     ids = AutoTokenizer.from_pretrained(folder)("a film<x> b")["input_ids"]
     assert json.loads(read_by_version_4(folder)) == [ids, ["<x>"]]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(OLDER is None, reason="needs MODELING_SCRATCH_TRANSFORMERS_4")
+def test_version_4_is_told_which_version_our_classes_need(tmp_path: Path) -> None:
+    LLAMA.model().save_pretrained(tmp_path / "native")
+    load_pretrained(tmp_path / "native").save_pretrained(tmp_path / "ours")
+    code = f"import transformers; transformers.AutoConfig.from_pretrained('{tmp_path}/ours', trust_remote_code=True)"
+    ended = subprocess.run([str(OLDER), "-c", code], capture_output=True, text=True)
+    assert "transformers>=5.17 is required" in ended.stderr

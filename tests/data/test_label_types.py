@@ -41,6 +41,13 @@ def file_of(folder: Path, suffix: str, labels: list) -> None:
         (".csv", ["[POS]", "[don't know]"] * 6, {}, "single_label_classification"),  # no list
         (".csv", ["[1]", "[2 1]"] * 6, {}, "multi_label_classification"),
         (".csv", ["[a]", "[]", "[b]"] * 4, {}, "multi_label_classification"),
+        (
+            ".csv",
+            ['{"choices": ["a", "b"]}', '{"choices": ["b"]}'] * 6,
+            {},
+            "multi_label_classification",
+        ),  # Label Studio
+        (".jsonl", [["a"], ["b"]] * 6, {"problem_type": "single_label_classification"}, "single_label_classification"),
     ],
 )
 def test_the_labels_tell_the_problem_type(
@@ -68,7 +75,10 @@ def test_a_warning_says_where_classes_look_like_lists(tmp_path: Path, labels: li
     assert [warning.rpartition("--label_separator ")[2] for warning in warnings] == ([separator] if separator else [])
 
 
-@pytest.mark.parametrize(("suffix", "labels"), [(".jsonl", SETS), (".csv", JOINED)])
+CATS = [{name: float(name in names) for name in "abc"} for names in SETS]  # of spaCy
+
+
+@pytest.mark.parametrize(("suffix", "labels"), [(".jsonl", SETS), (".csv", JOINED), (".jsonl", CATS)])
 def test_sets_of_classes_are_rows_of_zeros_and_ones(tmp_path: Path, suffix: str, labels: list) -> None:
     """An empty list is a text without a label, and is kept. The order of a list, and repetitions, do not count."""
     file_of(tmp_path, suffix, labels)
@@ -144,7 +154,8 @@ def test_ratings_are_classes_with_a_note(other: str, option: str, tmp_path: Path
         ([["a", None], ["b"]] * 6, {}, ["row 1", "empty label"]),
         ([[]] * 12, {}, ["no row", "has a label"]),
         ([["a"], []] * 6, {}, ["only one class, 'a'"]),
-        ([["a"], ["b"]] * 6, {"problem_type": "single_label_classification"}, ["row 1", "list", "--problem_type"]),
+        ([["a", "b"], ["b"]] * 6, {"problem_type": "single_label_classification"}, ["row 1", "list", "--problem_type"]),
+        ([{"choices": ["a", "b"]}, "b"] * 6, {}, ["row 2", "'b' is not a list of labels; write it as"]),
     ],
 )
 def test_labels_of_another_type_are_refused(tmp_path: Path, labels: list, arguments: dict, pieces: list) -> None:

@@ -1,14 +1,17 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Tables as they come: what was written comes back from every format, and what is broken is said with its place."""
 
+import bz2
 import csv
 import gzip
+import lzma
 import os
 import random
 import sys
 import zipfile
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 import openpyxl
@@ -104,10 +107,23 @@ def test_what_pandas_writes_is_read(tmp_path: Path, name: str, save: Callable) -
     assert rows_of(tmp_path / name) == table.to_dict("records")
 
 
-def test_a_gap_of_mysql_is_an_empty_cell(tmp_path: Path) -> None:
-    lines = ["text,label", '"a \\"quote\\", one",\\N', "\\N,b", '"C:\\\\N","\\\\N"', "plain,N"]
+@pytest.mark.parametrize("quote", ['\\"', '""', "'"])
+def test_a_gap_of_mysql_is_an_empty_cell(tmp_path: Path, quote: str) -> None:
+    backslash = "\\\\" if quote[0] == "\\" else "\\"
+    lines = ["text,label", f'"a {quote}, one",\\N', "\\N,b", f'"C:{backslash}N","{backslash}N"', "plain,N"]
     rows = rows_of(write_text(tmp_path / "a.csv", "\r\n".join([*lines, ""])))
-    assert [[*row.values()] for row in rows] == [['a "quote", one', ""], ["", "b"], ["C:\\N", "\\N"], ["plain", "N"]]
+    assert [*rows[0].values()] == [f"a {quote[-1]}, one", ""]
+    assert [[*row.values()] for row in rows[1:]] == [["", "b"], ["C:\\N", "\\N"], ["plain", "N"]]
+
+
+@pytest.mark.parametrize(("name", "delimiter"), [("a.csv", ","), ("a.csv", ";"), ("a.tsv", "\t"), ("a.csv", " ")])
+@pytest.mark.parametrize("quote", ['"', ""])
+def test_a_header_of_r_lacks_the_names_of_rows(tmp_path: Path, name: str, delimiter: str, quote: str) -> None:
+    records = [["text", "label"], ["1", "good", "a"], ["7", "bad", "b"]]
+    lines = [delimiter.join(f"{quote}{cell}{quote}" for cell in record) for record in records]
+    path = write_text(tmp_path / name, "\n".join(lines))
+    form = TableForm(delimiter) if delimiter == " " else None
+    assert rows_of(path, form) == [{"": row[0], "text": row[1], "label": row[2]} for row in records[1:]]
 
 
 def test_quotes_of_a_tsv_are_literal_where_they_do_not_enclose_fields(tmp_path: Path) -> None:
@@ -185,8 +201,13 @@ def test_a_found_delimiter_is_said(tmp_path: Path) -> None:
 # Compressed files
 
 
-def to_gzip(path: Path) -> Path:
-    return write_text(path.with_name(f"{path.name}.gz"), gzip.compress(path.read_bytes(), mtime=0))
+def packed_by(path: Path, suffix: str, compress: Callable[[bytes], bytes]) -> Path:
+    return write_text(path.with_name(f"{path.name}{suffix}"), compress(path.read_bytes()))
+
+
+to_gzip = partial(packed_by, suffix=".gz", compress=partial(gzip.compress, mtime=0))
+to_bz2 = partial(packed_by, suffix=".bz2", compress=bz2.compress)
+to_xz = partial(packed_by, suffix=".xz", compress=lzma.compress)
 
 
 def to_zip(path: Path) -> Path:
@@ -202,7 +223,7 @@ def to_bare_zip(path: Path) -> Path:
 
 
 @pytest.mark.parametrize("suffix", TEXT_WRITERS)
-@pytest.mark.parametrize("pack", [to_gzip, to_zip, to_bare_zip])
+@pytest.mark.parametrize("pack", [to_gzip, to_bz2, to_xz, to_zip, to_bare_zip])
 def test_compressed_files_are_read_as_plain_ones(tmp_path: Path, suffix: str, pack: Callable[[Path], Path]) -> None:
     path = write(tmp_path / f"data{suffix}", reviews(50))
     plain = rows_of(path)
@@ -212,7 +233,7 @@ def test_compressed_files_are_read_as_plain_ones(tmp_path: Path, suffix: str, pa
 
 
 def test_compressed_splits_are_found_in_folders(tmp_path: Path) -> None:
-    for name, pack, start in (("train", to_gzip, 0), ("dev", to_zip, 100), ("test", to_gzip, 200), ("x", to_gzip, 300)):
+    for name, pack, start in (("train", to_gzip, 0), ("dev", to_zip, 100), ("test", to_xz, 200), ("x", to_gzip, 300)):
         path = write(tmp_path / f"{name}.csv", reviews(20, start))
         pack(path)
         path.unlink()
@@ -253,7 +274,7 @@ def test_archives_of_other_things_are_refused(tmp_path: Path) -> None:
         with fault(str(path), message):
             rows_of(path)
     packed = to_gzip(write(tmp_path / "data.parquet", reviews(2)))
-    with fault(str(packed), "unknown format", ".gz or .zip"):
+    with fault(str(packed), "unknown format", ".gz, .bz2, .xz, .zip"):
         rows_of(packed)
     with fault("line 2, character 3", "iconv"):
         rows_of(to_gzip(write_text(tmp_path / "bad.csv", b"text\ncaf\xe9\n")))
@@ -365,8 +386,11 @@ def test_excel_that_cannot_be_read_is_refused(tmp_path: Path, monkeypatch: pytes
         ("a.csv", b"PAR1\x15\x04\x15", ["the bytes are those of a Parquet file"]),
         ("a.jsonl", b"\x89PNG\r\n\x1a\n", ["the bytes are those of a picture"]),
         ("a.csv", b"<!DOCTYPE html>\n<html>Sign in</html>\n", ["the bytes are those of a web page"]),
+        ("a.csv", b"__label__b good film, really\n", ["lines of fastText", "sed -E", "a.csv > train.tsv"]),
+        ("a.csv", b'"text" "label"\n"1" "good" "a"\n', ["header", "set --delimiter"]),
+        ("a.ods", b"PK\x03\x04", ["unknown format", "save a sheet as .xlsx"]),
     ],
-    ids=range(28),
+    ids=range(31),
 )
 def test_a_broken_file_is_refused_with_the_place(tmp_path: Path, name: str, content: bytes, pieces: list[str]) -> None:
     path = write_text(tmp_path / name, content)
@@ -388,7 +412,7 @@ def test_what_is_missing_is_named_and_answered_with_the_closest(tmp_path: Path) 
         with fault(str(path), "no column 'sentense'", "'sentence', 'label'", "did you mean 'sentence'?"):
             list(read_rows(path, ["sentense"]))
     lines = write_text(tmp_path / "data.jsonl", '{"text": "a", "label": 1}\n\n{"text": "b"}\n')
-    with fault("row 3", "no column 'label'"):
+    with fault("row 3", "a missing value is null", "no column 'label'"):
         list(read_rows(lines, ["text", "label"]))
     pq.write_table(pa.table([pa.array(["a"]), pa.array(["b"])], names=["text", "text"]), path)
     with fault(str(path), "duplicate column names", "'text'"):

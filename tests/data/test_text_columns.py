@@ -2,6 +2,7 @@
 """Columns are found or asked for; labels become ids and names, or are refused with their row."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import datasets
@@ -46,8 +47,9 @@ def test_columns_are_found_where_they_are_plain(tmp_path: Path, suffix: str, col
     assert choose_columns([row.values for row in read_rows(path)], "data") == found
 
 
-def test_a_column_of_lists_has_labels() -> None:
-    rows = [{"phrase": text, "topics": ["a", "b"][: number % 3]} for number, text in enumerate(TEXTS)]
+@pytest.mark.parametrize("topics", [lambda number: ["a", "b"][: number % 3], lambda number: {"a": 1, "b": number % 2}])
+def test_a_column_of_lists_has_labels(topics: Callable[[int], object]) -> None:
+    rows = [{"phrase": text, "topics": topics(number)} for number, text in enumerate(TEXTS)]
     assert choose_columns(rows, "data") == ("phrase", "topics")
 
 
@@ -60,7 +62,13 @@ PLAIN = {"text": TEXTS, "label": CLASSES}
     [
         ({"one": TEXTS, "two": TEXTS, "label": CLASSES}, {}, ["'one' or 'two'", "--text_column"]),
         ({"text": TEXTS, "sentence": TEXTS, "label": CLASSES}, {}, ["'text' or 'sentence'", "--text_column"]),
-        ({"text": TEXTS, "coarse": CLASSES, "fine": CLASSES}, {}, ["'coarse' or 'fine'", "--label_column"]),
+        (
+            {"text": TEXTS, "a": [0, 1] * 6, "b": [1, 1] * 6},
+            {},
+            ["'a' or 'b'", "--label_column", "make one column of lists"],
+        ),
+        ({"a": TEXTS, "b": TEXTS, "data": [{"text": "good"}] * 12}, {}, ["'data' has objects", "--text_column"]),
+        ({**PLAIN, "answer": ["accept", "reject"] * 6}, {}, ["'answer' rejects labels", "leave these rows out"]),
         ({"text": TEXTS}, {}, ["'text'", "label", "--label_column"]),
         ({"id": list(range(12)), "label": CLASSES}, {}, ["'id', 'label'", "text", "--text_column"]),
         ({"text": TEXTS, "meta": [{"tone": "good"}] * 12}, {}, ["'meta' has objects or lists", "json_normalize"]),
@@ -162,7 +170,7 @@ ONE_CLASS = {"problem_type": "single_label_classification"}
     [
         ([1] * 12, {}, ["only one class, 1"]),
         ([0.5, 1.0] * 6, ONE_CLASS, ["train.jsonl, row 1, column 'label'", "float 0.5", "fraction"]),
-        ([[1], [0]] * 6, ONE_CLASS, ["row 1, column 'label'", "list [1] is not a label"]),
+        ([[1, 0], [0]] * 6, ONE_CLASS, ["row 1, column 'label'", "list [1, 0] is not a label"]),
         (TEXTS, {}, ["12 rows", "12 different labels", "wrong column", "--label_column"]),
         ([row % 1_001 for row in range(2_002)], {}, ["2002 rows", "1001 different labels"]),
         ([0, 1, 2] * 4, {"class_names": ["a", "b"]}, ["--class_names a b", "0, 1, 2"]),
