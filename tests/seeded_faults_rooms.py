@@ -352,11 +352,6 @@ SERVING = (
         "a request whose body takes long may take twice as long as --timeout says",
     ),
     Fault(
-        "texts_for_tokens", "serving/metrics", "Metrics.count_batch",
-        "self.tokens.inc(tokens)", "self.tokens.inc(texts)",
-        "the counter of tokens counts texts",
-    ),
-    Fault(
         "cut_beyond_the_positions", "serving/answerers", "_ready",
         "token_limit(answerer.pipe.tokenizer, answerer.pipe.model.config)", "answerer.pipe.tokenizer.model_max_length",
         "texts are not cut where the positions of the model end, and fail",
@@ -520,7 +515,6 @@ FIRST = {
     "sharing/hub": ("push_to_hub",),
     "serving/batches": ("serving_batches", "serve"),
     "serving/app": ("serve",),
-    "serving/metrics": ("serve",),
     "serving/answerers": ("serve",),
     "tasks/tag": ("tag",),
     "tasks/tag_answers": ("tag",),
