@@ -255,14 +255,9 @@ EVALUATION = (
         "where all answers are right the interval is one point",
     ),
     Fault(
-        "six_texts_decide", "report/significance", "McNemarResult.verdict",
-        "if self.examples < FEW_EXAMPLES:", "if self.examples < 6:",
+        "six_texts_decide", "report/significance", "verdict",
+        "if examples < FEW_EXAMPLES:", "if examples < 6:",
         "six texts name the model to use",
-    ),
-    Fault(
-        "concordant_pairs_count", "report/significance", "mcnemar",
-        "binomtest(only_model, discordant)", "binomtest(only_model, len(model_correct))",
-        "McNemar: examples that both or none have right count, too",
     ),
     Fault(
         "baseline_has_seen_the_test", "report/baselines", "_train",

@@ -28,6 +28,7 @@ RETIRED = {
     "--objective context": "use --objective mlm",
     "--embedding_learning_rate": "use --learning_rate, or --layer_decay when a checkpoint is fine-tuned",
     "--evaluate_train": "leave it out; the learning curve has the loss of the training texts beside that of validation",
+    "--texts_in_card": "uploads never quote your texts; write examples into the card, which then stays as it is",
     "--r_drop": "leave it out, or use more dropout: --config_overrides hidden_dropout=0.2",
     "--bpe_dropout": "use more dropout, which scores higher: --config_overrides hidden_dropout=0.2",
 }
