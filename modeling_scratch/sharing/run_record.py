@@ -44,8 +44,8 @@ SELF_PRETRAINING, DEFAULTS = "self_pretraining", "defaults"  # of a classifier: 
 BEFORE, UNTIL = "training_before_it_was_resumed", "until_step"
 ON_THE_HUB = ("model_name_or_path", "dataset_name")  # arguments that hold a Hub name or a local path
 
-# Arguments of a single start rather than of the run.
-OF_ONE_START = ("resume_from_checkpoint", "overwrite", "output_dir", "run_name", "logging_dir")
+# Arguments of a single start rather than of the run, and one that earlier versions had.
+OF_ONE_START = ("resume_from_checkpoint", "overwrite", "output_dir", "run_name", "logging_dir", "texts_in_card")
 PACKAGES = ("torch", "numpy", "transformers", "tokenizers", "datasets", "accelerate", "scikit-learn", "sacrebleu")
 
 
