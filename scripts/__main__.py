@@ -51,7 +51,7 @@ RETIRED = {
 # The modules that each extra installs.
 EXTRAS = {
     "train": ("accelerate", "datasets", "evaluate", "matplotlib", "sacrebleu", "seqeval", "sklearn"),
-    "serve": ("httpx", "prometheus_client", "starlette", "uvicorn"),
+    "serve": ("httpx", "starlette", "uvicorn"),
     "demo": ("gradio",),
     "search": ("optuna",),
     "report": ("tensorboard",),

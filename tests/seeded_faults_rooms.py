@@ -255,14 +255,9 @@ EVALUATION = (
         "where all answers are right the interval is one point",
     ),
     Fault(
-        "six_texts_decide", "report/significance", "McNemarResult.verdict",
-        "if self.examples < FEW_EXAMPLES:", "if self.examples < 6:",
+        "six_texts_decide", "report/significance", "verdict",
+        "if examples < FEW_EXAMPLES:", "if examples < 6:",
         "six texts name the model to use",
-    ),
-    Fault(
-        "concordant_pairs_count", "report/significance", "mcnemar",
-        "binomtest(only_model, discordant)", "binomtest(only_model, len(model_correct))",
-        "McNemar: examples that both or none have right count, too",
     ),
     Fault(
         "baseline_has_seen_the_test", "report/baselines", "_train",
@@ -350,11 +345,6 @@ SERVING = (
         "deadline_starts_anew", "serving/app", "Service._answers",
         "seconds = max(deadline - time.monotonic(), 0)", "seconds = self.limits.timeout",
         "a request whose body takes long may take twice as long as --timeout says",
-    ),
-    Fault(
-        "texts_for_tokens", "serving/metrics", "Metrics.count_batch",
-        "self.tokens.inc(tokens)", "self.tokens.inc(texts)",
-        "the counter of tokens counts texts",
     ),
     Fault(
         "cut_beyond_the_positions", "serving/answerers", "_ready",
@@ -520,7 +510,6 @@ FIRST = {
     "sharing/hub": ("push_to_hub",),
     "serving/batches": ("serving_batches", "serve"),
     "serving/app": ("serve",),
-    "serving/metrics": ("serve",),
     "serving/answerers": ("serve",),
     "tasks/tag": ("tag",),
     "tasks/tag_answers": ("tag",),

@@ -28,12 +28,14 @@ PATIENCE = 60  # seconds, in which everything here happens on the slowest machin
 
 @dataclass
 class HeldTask(Classification):
-    """A task whose model waits at a gate; `working` says that a batch has come to it."""
+    """A task whose model waits at a gate; `working` says that a batch has come to it, `batches` their sizes."""
 
     gate: Event = field(default_factory=Event)
     working: Event = field(default_factory=Event)
+    batches: list[int] = field(default_factory=list)
 
     def run(self, jobs: Any) -> list[Any]:
+        self.batches.append(len(jobs))
         self.working.set()
         assert self.gate.wait(PATIENCE)
         return super().run(jobs)
@@ -97,10 +99,9 @@ def wait_until(happened: Callable[[], bool]) -> None:
         assert monotonic() < deadline, "it never happened"
 
 
-def metric(client: httpx.Client, name: str) -> float:
-    """One number of /metrics, 0 where there is none of that name yet."""
-    lines = client.get("/metrics").text.splitlines()
-    return next((float(line.rpartition(" ")[2]) for line in lines if line.startswith(f"{name} ")), 0.0)
+def waiting(client: httpx.Client) -> int:
+    """The texts in the queue of a server."""
+    return client.get("/health").json()["waiting"]
 
 
 def save_classifier(

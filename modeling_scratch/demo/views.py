@@ -86,7 +86,7 @@ class View:
 
 def show(view: View) -> None:
     """Add the components of a model to the page: its texts and settings, and beside them its answer."""
-    model, words = view.model, view.model.later
+    model = view.model
     with gradio.Row():
         with gradio.Column():
             boxes = view.texts()
@@ -99,13 +99,9 @@ def show(view: View) -> None:
             view.add_examples(boxes)
         with gradio.Column():
             outputs = list(map(component, model.outputs))
-            further = component(words.output) if words else None
             view.add_explanation(boxes)
 
     answer = view.growing(model.answer) if model.grows else view.answering(model.answer)
     asked = button.click(answer, [*boxes, *settings], outputs, api_name=model.action, **ONE_AT_A_TIME)
     if stop:
         stop.click(None, cancels=[asked])
-    if words:
-        asked.success(view.answering(words.answer), boxes, further, api_name=words.name, **ONE_AT_A_TIME)
-        asked.failure(lambda: None, None, further, api_visibility="private")

@@ -77,11 +77,6 @@ def has_sigmoids(config: Any) -> bool:
     return is_multi_label(config) or (config.num_labels == 1 and not gives_numbers(config))
 
 
-def has_one_score(config: Any) -> bool:
-    """Return whether an answer has one first score, to which words contribute: not one of several numbers."""
-    return not gives_numbers(config) or config.num_labels == 1
-
-
 def names_of(config: Any) -> list[str]:
     """Return the names of a model's classes, in the order of its logits."""
     return [config.id2label[label] for label in range(config.num_labels)]

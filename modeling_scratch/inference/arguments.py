@@ -15,8 +15,9 @@ from ..data.text_pairs import TEXT_COLUMN_HELP, TEXT_FIELDS, TextColumns, as_rec
 from ..utils.errors import DataError
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, check_inputs, check_output
 from ..utils.options import REQUIRED, option
-from .answers import Choice, has_one_score
-from .explanations import MOST_WORDS
+from .answers import Choice
+
+SCORE = "score_"  # and the name of a class: a column of its scores
 
 
 @dataclass
@@ -39,9 +40,13 @@ class InputAndOutput:
 class PredictArguments(TableArguments, InputAndOutput):
     """A prediction run: what it reads, what the answers contain, and how the model computes them."""
 
+    RETIRED = {
+        "--explain": "use `modeling-scratch explain`, whose page shows what each word adds to an answer",
+        "--precision int8": "use --precision bfloat16, or `modeling-scratch export --format openvino`",
+    }
     text_column: TextColumns = option(None, TEXT_COLUMN_HELP)
     keep_columns: list[str] | None = option(
-        None, "Columns of the table to copy to the output: NAME, or NAME=NEW to give one another name."
+        None, "Columns of the table to copy to the output; one that the answers have, too, becomes given_NAME."
     )
     with_text: bool = option(False, "Include the text in each output row.")
     top_k: str | None = option(
@@ -50,17 +55,14 @@ class PredictArguments(TableArguments, InputAndOutput):
     threshold: float | None = option(
         None, "The lowest probability of a label. By default, a text gets one label, or of several those above 0.5."
     )
-    explain: bool = option(
-        False, f"Add how much each of the first {MOST_WORDS} words contributes, at the cost of a forward pass a word."
-    )
     overwrite: bool = option(False, "Replace the output file.")
     batch_size: int = option(
         32, "Texts per batch; on a CPU, batches are further limited to 2,048 tokens, but hold at least one text."
     )
     max_length: int | None = option(None, "The maximum number of tokens; the tokenizer's by default.")
     device: str | None = option(None, "cpu, cuda, cuda:1, ...; by default an available accelerator.")
-    precision: Literal["float32", "bfloat16", "int8"] = option(
-        "float32", "The precision of the weights; on a CPU, lower precision pays off for large models."
+    precision: Literal["float32", "bfloat16"] = option(
+        "float32", "The precision of the weights; on a CPU, bfloat16 pays off for large models."
     )
     allow_special_tokens: bool = option(False, ALLOW_SPECIAL_TOKENS)
     trust_remote_code: bool = option(False, "Allow the checkpoint's own code to run.")
@@ -70,6 +72,7 @@ class PredictArguments(TableArguments, InputAndOutput):
         output = Path(self.output)
         if self.format is None and self.output != "-" and output.suffix.lower() not in (".jsonl", ".csv"):
             raise DataError(f"--output {output}: unknown format; use the suffix .jsonl or .csv, or set --format")
+        self.kept: dict[str, str] = {}  # the columns to copy, by their names in the output
         self.format = self.format or ("csv" if output.suffix.lower() == ".csv" else "jsonl")
         self.choice = Choice(self.top_k, self.threshold)
         if self.batch_size < 1:
@@ -78,14 +81,10 @@ class PredictArguments(TableArguments, InputAndOutput):
         self.text_column = as_recorded(self.text_column)
         if (names := column_names(self.text_column)) and not self.is_table:
             raise DataError(f"--text_column {' '.join(names)}: requires a table ({', '.join(READERS)})")
-        self._check_pairs()
         _ = self.form  # which checks it
-        self._check_kept()
+        if self.keep_columns and not self.is_table:
+            raise DataError(f"--keep_columns {self.keep_columns[0]}: requires a table ({', '.join(READERS)})")
         check_output("--output", self.output, self.input, self.overwrite)
-
-    def _check_pairs(self) -> None:
-        if self.explain and self.has_pairs:
-            raise DataError("--explain: leaves out words of one text, and the texts are pairs (--text_column)")
 
     def name_columns(self) -> None:
         """Name the text columns of a table if nobody has: those that the model was trained on, or the one of texts.
@@ -103,7 +102,6 @@ class PredictArguments(TableArguments, InputAndOutput):
             trained = trained_columns(self.model)
             names = find_text_columns(table, trained)
             self.text_column = as_recorded(list(names))
-            self._check_pairs()
             notes += table.header_notes(name for name in names if name not in trained)
             notes.append(f"text column{'s' * (len(names) > 1)}: {' and '.join(map(repr, names))}")
         print("".join(f"{note}\n" for note in notes), end="", file=sys.stderr)
@@ -111,29 +109,14 @@ class PredictArguments(TableArguments, InputAndOutput):
     def check_model(self, config: Any) -> None:
         """Raise `DataError` if the model cannot give what the arguments ask for."""
         self.choice.check(config)
-        if self.explain and not has_one_score(config):
-            raise DataError("--explain: the model predicts several numbers, of which the words could explain only one")
 
-    def _check_kept(self) -> None:
-        taken = ["row"]
-        for given in self.keep_columns or ():
-            if not self.is_table:
-                raise DataError(f"--keep_columns {given}: requires a table ({', '.join(READERS)})")
-            name, new = _renamed(given)
-            if not (name and new):
-                raise DataError(f"--keep_columns {given}: write NAME=NEW, with the name of a column and its new name")
-            _check_is_free(name, new, taken)
-            taken.append(new)
-
-    def check_answer(self, columns: Collection[str]) -> None:
-        """Raise `DataError` for a column to keep whose new name is that of a column of the answers."""
-        for new, name in self.kept.items():
-            _check_is_free(name, new, columns)
-
-    @property
-    def kept(self) -> dict[str, str]:
-        """The columns to copy, by their names in the output."""
-        return {new: name for name, new in map(_renamed, self.keep_columns or ())}
+    def keep_beside(self, columns: Collection[str]) -> None:
+        """Name the columns to keep in the output: those of the table, and given_NAME for one of the answers."""
+        for name in self.keep_columns or ():
+            new = name
+            while new in {"row", *columns, *self.kept} or new.startswith(SCORE):
+                new = f"given_{new}"
+            self.kept[new] = name
 
     @property
     def texts(self) -> dict[str, str]:
@@ -147,18 +130,6 @@ class PredictArguments(TableArguments, InputAndOutput):
     @property
     def is_table(self) -> bool:
         return self.input != "-" and format_of(Path(self.input)) != ".txt"
-
-
-def _renamed(given: str) -> tuple[str, str]:
-    """Return the name of a column and its name in the output: "name" or "name=new"."""
-    name, equals, new = given.rpartition("=")
-    return (name, new) if equals else (given, given)
-
-
-def _check_is_free(name: str, new: str, taken: Collection[str]) -> None:
-    """Raise `DataError` for a column to keep whose new name the output has already."""
-    if new in taken:
-        raise DataError(f"--keep_columns {name}: the output has a column {new!r}; name yours {name}=my_{new}")
 
 
 def refuse(options: Mapping[str, object], why: str) -> None:

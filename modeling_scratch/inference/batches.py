@@ -21,15 +21,13 @@ Answer = TypeVar("Answer")
 class Job:
     """One text for the model. Jobs with equal `options` can share a batch. Cancelling `answer` cancels the job.
 
-    tokens: their number. truncated: whether it had more. is_unknown: at least half of them are unknown to the model.
-    unseen: the words that it has not seen.
+    tokens: their number. truncated: whether it had more. unseen: the words that the model has not seen.
     """
 
     features: Any
     tokens: int = 1
     truncated: bool = False
     options: tuple[tuple[str, Any], ...] = ()
-    is_unknown: bool = False
     unseen: Sequence[str] = ()
     answer: Future = field(default_factory=Future)
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Classify texts in batches, and explain the answers by the words."""
+"""Classify texts in batches."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,12 +10,11 @@ from transformers import AutoModelForSequenceClassification, DataCollatorWithPad
 
 from ..bridges.model_limits import NO_LIMIT
 from ..data.columns import is_missing
-from ..data.encoded_texts import in_chunks, shortened_lists
+from ..data.encoded_texts import shortened_lists
 from ..data.text_pairs import parts_of, text_lists
-from .answers import Scored, explained, to_scores
+from .answers import Scored, to_scores
 from .arguments import PredictArguments
 from .batches import Job, check_finite, failing_on, in_batches, uncounted
-from .explanations import contributions, with_and_without
 from .loading import load_head
 
 
@@ -84,12 +83,8 @@ class Classifier:
         ]
 
     def _job(self, text: str, features: dict[str, list[int]], encoding: Any, is_cut: bool) -> Job:
-        """Compare the number of unknown tokens with that of the others, special ones aside."""
-        ids, unknown = features["input_ids"], self.tokenizer.unk_token_id
-        count = ids.count(unknown)
-        others = sum(id not in self.tokenizer.all_special_ids for id in ids) if count else 0
-        unseen = unseen_words(encoding, unknown, parts_of(text)) if count and encoding else ()
-        return Job(features, len(ids), is_cut, is_unknown=count > 0 and count >= others, unseen=unseen)
+        unseen = unseen_words(encoding, self.tokenizer.unk_token_id, parts_of(text)) if encoding else ()
+        return Job(features, len(features["input_ids"]), is_cut, unseen=unseen)
 
     @torch.inference_mode()
     def logits(self, features: list[Any]) -> torch.Tensor:
@@ -100,32 +95,6 @@ class Classifier:
             logits = self.model(**{name: tensor.to(self.device) for name, tensor in inputs.items()}).logits
         check_finite(logits)
         return logits.float().cpu()
-
-
-def explain(
-    classifier: Classifier, texts: Sequence[str], progress: Callable[[int], object] = uncounted
-) -> list[list[dict[str, Any]] | None]:
-    """Return the contributions of the words of each text, None for empty texts. Batches hold words of several texts."""
-
-    def run(batch: list[Job]) -> list[torch.Tensor]:
-        return list(classifier.logits([job.features for job in batch]).split(1))  # (1, C) each
-
-    variants = (
-        (number, each) for number, text in enumerate(texts) if not is_empty(text) for each in with_and_without(text)
-    )
-    labels: dict[int, int | None] = {}
-    kept: list[list[float | None]] = [[] for _ in texts]
-    progress(sum(map(is_empty, texts)))
-    for chunk in in_chunks(variants):
-        progress(len({number for number, _ in chunk} - labels.keys()))
-        jobs = classifier.read([text for _, text in chunk])
-        found = in_batches(jobs, lambda job: job.tokens, run, classifier.batch_size, classifier.device)
-        for (number, _), logits in zip(chunk, found):
-            # The text comes before its variants.
-            label = labels.setdefault(number, None if logits is None else int(logits.argmax()))
-            has_score = logits is not None and label is not None
-            kept[number].append(explained(logits, label, classifier.model.config).item() if has_score else None)
-    return [contributions(text, scores) if scores else None for text, scores in zip(texts, kept)]
 
 
 def load_classifier(arguments: PredictArguments) -> Classifier:

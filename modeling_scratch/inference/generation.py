@@ -103,7 +103,6 @@ def load_generator(
     generator.generation["max_new_tokens"] = generator.max_new_tokens
     # max_length would conflict with max_new_tokens, and a forced end would hide that a text was cut.
     model.generation_config.max_length = model.generation_config.forced_eos_token_id = None
-    _check_number_of_texts(generator)
     return generator
 
 
@@ -115,12 +114,6 @@ def _check_defaults(generator: TextGenerator, name: str) -> None:
         if not (type(value) is int and fits(value)):
             fault = f"{each} in generation_config.json must be {limits}, not {quoted(value)[:40]}"
             raise DataError(f"--model_name_or_path {name}: {fault}")
-
-
-def _check_number_of_texts(generator: TextGenerator) -> None:
-    texts, beams = (generator.setting(name, 1) for name in ("num_return_sequences", "num_beams"))
-    if texts > beams and (beams > 1 or not generator.setting("do_sample", False)):
-        raise DataError(f"--num_return_sequences {texts}: requires --do_sample, or --num_beams {texts} or more")
 
 
 BATCHES_AT_A_TIME = 16  # sorted by length and written together

@@ -96,15 +96,13 @@ class LinearClassifier(Classifier):
         return torch.device("cpu")
 
     def read(self, texts: Sequence[str]) -> list[Job | None]:
-        return [None if is_empty(text) else Job(text, is_unknown=self._is_unknown(text)) for text in texts]
+        return [None if is_empty(text) else Job(text, unseen=self._unseen(text)) for text in texts]
 
     def logits(self, features: list[str]) -> torch.Tensor:
         return torch.from_numpy(self.weights.logits(self.counter.transform(features)))
 
-    def _is_unknown(self, text: str) -> bool:
-        """Return whether the model knows at most half of the words."""
-        words = re.findall(WORD, text.lower())
-        return 2 * sum(word in self.known for word in words) <= len(words)
+    def _unseen(self, text: str) -> list[str]:
+        return [word for word in dict.fromkeys(re.findall(WORD, text.lower())) if word not in self.known]
 
 
 class Described(NamedTuple):

@@ -2,15 +2,12 @@
 """Models with a trained head, their tokenizers, and the precision of their weights."""
 
 import textwrap
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
-from torch.ao.quantization import quantize_dynamic
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer, PreTrainedConfig
 
 import modeling_scratch  # noqa: F401  registers its models with the Auto classes
@@ -40,23 +37,6 @@ def saved_action(name: str) -> str:
         return action_in(settings) or CLASSIFY
     except Exception:  # of files, network, configuration: reported where the model is loaded
         return CLASSIFY
-
-
-def to_precision(model: Any, precision: str) -> Any:
-    """Convert the model's weights to a torch dtype or int8, possibly in place.
-
-    int8 uses dynamic quantisation of the linear layers of the base model, including their inputs. The head reads one
-    vector per text, and stays as it is. Raises `DataError` for int8 on a device other than a CPU.
-    """
-    if precision != "int8":
-        return model.to(getattr(torch, precision))
-    if model.device.type != "cpu":
-        raise DataError("--precision int8 is only supported on CPUs; use --device cpu or --precision bfloat16")
-    inside = set(model.base_model.modules())
-    names = {name for name, layer in model.named_modules() if isinstance(layer, nn.Linear) and layer in inside}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch's deprecation notice for another package
-        return quantize_dynamic(model, names, dtype=torch.qint8)
 
 
 def _set_length(arguments: PredictArguments, tokenizer: Any, config: Any) -> None:
@@ -113,7 +93,7 @@ def load_head(
     read_special_tokens(tokenizer, arguments.allow_special_tokens or None)
     ask_for_mask(tokenizer, model)
     _set_length(arguments, tokenizer, model.config)
-    return to_precision(move(model.eval(), arguments.device), arguments.precision), tokenizer
+    return move(model.eval(), arguments.device).to(getattr(torch, arguments.precision)), tokenizer
 
 
 def load_generating(name: str, trust_remote_code: bool) -> tuple[Any, Tokenizers]:

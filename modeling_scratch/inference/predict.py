@@ -20,7 +20,7 @@ def predict(arguments: PredictArguments) -> None:
         raise DataError(f"--model {arguments.model}: {task.refusal}")
     refuse(answering.refused(arguments), task.refusal)
     answering.name_columns(arguments)
-    arguments.check_answer(answering.columns(arguments))
+    arguments.keep_beside(answering.columns(arguments))
     check_input(arguments, answering.rows)
     answerer = answering.load(arguments)
     with (

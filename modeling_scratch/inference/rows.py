@@ -14,8 +14,8 @@ from ..data.columns import KeptText, is_missing, read_kept_texts, read_lines
 from ..data.tables import Values
 from ..data.text_files import open_bytes
 from ..utils.errors import DataError
-from .answers import ALL, Choice, Scored
-from .arguments import PredictArguments
+from .answers import ALL, Scored
+from .arguments import SCORE, PredictArguments
 
 
 def check_input(arguments: PredictArguments, read: Callable[[PredictArguments], Iterable[object]]) -> None:
@@ -48,22 +48,20 @@ def row_writer(
 ) -> Callable[[Values], object]:
     """Return a function that writes the columns of an answer as a line of JSON or CSV, the kept ones behind its row.
 
-    Missing numbers become null. Lists in CSV are JSON, but for the classes that --top_k lists, which have columns of
-    their own. names: of the classes, if the last column has those.
+    Missing numbers become null. Lists in CSV are JSON, but for --top_k all: each class then has a column of scores.
+    names: of the classes, if the last column has those.
     """
     columns = ["row", *arguments.kept, *answer]
     if arguments.format == "jsonl":
         return lambda line: handle.write(_as_json({name: line[name] for name in columns}) + "\n")
     table = csv.writer(handle, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
-    head, flatten = _top_columns(arguments.choice, names) if names and arguments.top_k else ([], None)
-    plain = columns[:-1] if flatten else columns
-    every = [*plain, *head]
-    if repeated := [name for name in every if every.count(name) > 1]:
-        raise DataError(f"the output would have two columns {repeated[0]!r}; name that of the table NAME=NEW")
-    table.writerow(every)
+    every = names if arguments.top_k == ALL else ()
+    plain = columns[:-1] if every else columns
+    table.writerow([*plain, *(f"{SCORE}{name}" for name in every)])
 
     def write(line: Values) -> None:
-        table.writerow([*(_cell(line[name]) for name in plain), *(flatten(line[columns[-1]] or []) if flatten else ())])
+        scores = [_score(line[columns[-1]] or [], name) for name in every]
+        table.writerow([*(_cell(line[name]) for name in plain), *scores])
 
     return write
 
@@ -83,18 +81,6 @@ def _finite(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _finite(each) for name, each in value.items()}
     return [_finite(each) for each in value] if isinstance(value, list | tuple) else value
-
-
-def _top_columns(choice: Choice, names: Sequence[str]) -> tuple[list[str], Callable[[list[Scored]], list]]:
-    """Return the columns of the listed classes, and the function that gives their values.
-
-    score_NAME of every class in the order of the model; or label_1, score_1, label_2 and so on, most likely first.
-    """
-    if choice.top_k == ALL:
-        return [f"score_{name}" for name in names], lambda top: [_score(top, name) for name in names]
-    count = choice.listed(len(names))
-    head = [f"{part}_{number}" for number in range(1, count + 1) for part in ("label", "score")]
-    return head, lambda top: [value for each in top for value in each.values()] or [None] * len(head)
 
 
 def _score(top: list[Scored], name: str) -> float | None:

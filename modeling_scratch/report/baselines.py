@@ -136,7 +136,6 @@ class BaselineResult:
     settings: dict[str, Any]  # the selected ones, for JSON
     seconds: float  # wall time, with that of counting n-grams, which the baselines share
     weights: LinearWeights  # of `classes`
-    held_out_score: float
     mean_features: np.ndarray  # of the training texts (F,)
     classes: np.ndarray | None = None  # of the training texts, where each has one
     probabilities: np.ndarray | None = None  # (examples, classes)
@@ -293,9 +292,7 @@ def _train_one(
     weights = _weights(estimator, ngrams, getattr(features, "idf_", None))
     mean_features = np.asarray(features.transform(counts).mean(axis=0)).ravel()
     predicted, seconds = search.predict(eval_counts), time.perf_counter() - start
-    return BaselineResult(
-        model.name, predicted, settings, seconds, weights, float(search.best_score_), mean_features, *of_classes
-    )
+    return BaselineResult(model.name, predicted, settings, seconds, weights, mean_features, *of_classes)
 
 
 # Rows

@@ -129,10 +129,8 @@ def calibration_text(scores: Mapping[str, Any]) -> str:
             f"Expected calibration error ({bins}): {percent(error['before'])} before, {percent(error['after'])} after. "
             f"Negative log likelihood: {loss['before']:.4f} before, {loss['after']:.4f} after."
         )
-        if scores.get("on_validation"):
+        if scores["on_validation"]:
             text += " The figures are of these texts: on others, they are a little worse."
-        if scores.get("cross_fitted"):  # by versions up to 0.2.0
-            text += " The figures after, and the table, are of each half with the temperature of the other half."
     rows = [
         [row["threshold"], percent(row["answered"]), percent(row["accuracy"])]
         for row in scores["thresholds"]

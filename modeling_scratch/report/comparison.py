@@ -20,36 +20,15 @@ from ..utils.files import check_output, read_json, write_json
 from ..utils.markdown import escaped, excerpt, table
 from ..utils.options import REQUIRED, option
 from .answer_scores import ANSWER_METRICS
-from .metrics import METRICS, NUMBER, ONE_CLASS, ScoreMetrics, first_mean, macro_of_means, of_each_class
+from .metrics import METRICS, NUMBER, ONE_CLASS
 from .predictions import ANSWERS, TAGS, Predictions
-from .significance import NO_DIFFERENCE, SIGNIFICANCE_LEVEL, Score, mcnemar, scores_table, verdict, with_intervals
+from .significance import NO_DIFFERENCE, SIGNIFICANCE_LEVEL, Score, scores_table, verdict, with_intervals
 from .tag_scores import TAG_METRICS
-from .verdicts import one_hot
 
 MOST_ROWS = 5  # of texts with other labels, in an error
 
 
-def _classes(run: Predictions, references: np.ndarray) -> np.ndarray:
-    """Return the parts of macro F1, over the classes that occur."""
-    occurring = np.unique(references)
-    return of_each_class(one_hot(run.predicted, occurring), one_hot(references, occurring))
-
-
-def _log_likelihoods(run: Predictions, references: np.ndarray) -> np.ndarray:
-    return -run.logits[np.arange(len(references)), references][:, None]
-
-
-# Of runs with one class per text, whose scores read all of the predictions.
-CLASS_METRICS = ScoreMetrics(
-    (
-        Score("accuracy", "accuracy", lambda run, _: run.correct[:, None].astype(float), first_mean),
-        Score("f1_macro", "macro F1", _classes, macro_of_means),
-        Score("negative_log_likelihood", "negative log likelihood", _log_likelihoods, first_mean, False, False),
-    ),
-    "accuracy",
-    read=lambda run: run,
-)
-OF_SCORES = {ONE_CLASS: CLASS_METRICS, **METRICS, **TAG_METRICS, ANSWERS: ANSWER_METRICS}  # by problem type
+OF_SCORES = {**METRICS, **TAG_METRICS, ANSWERS: ANSWER_METRICS}  # by problem type
 Key = tuple[str, int]  # the digest of a text, and which of the rows with this text
 
 
@@ -57,14 +36,16 @@ Key = tuple[str, int]  # the digest of a text, and which of the rows with this t
 class CompareArguments:
     """The runs to compare and what to print."""
 
-    RETIRED = {"--label_map": "train both runs with the same --label_map"} | dict.fromkeys(
+    RETIRED = {
+        "--label_map": "train both runs with the same --label_map",
+        "--common": "leave it out; runs are compared on the texts that all have",
+    } | dict.fromkeys(
         ("--data", "--text_column", "--delimiter", "--sheet", "--encoding", "--max_file_size"),
         "the texts are those of misclassified.csv in the folders of the runs",
     )
     runs: list[str] = option(
         REQUIRED, "The folders of the runs, before other options; the others are compared with the first."
     )
-    common: bool = option(False, "Compare on the texts in common, if the runs were evaluated on different ones.")
     labels_of: str | None = option(
         None, "The run by whose true labels all are scored, if labels were corrected between them."
     )
@@ -90,7 +71,7 @@ def compare(arguments: CompareArguments) -> None:
     runs = dict(zip(names, map(read_run, arguments.runs)))
     total = max(len(run.ids) for run in runs.values())
     labels_of = arguments.labels_of and names[arguments.runs.index(arguments.labels_of)]
-    runs, relabelled = matched(runs, arguments.common, labels_of, arguments.drop_labels or ())
+    runs, relabelled = matched(runs, labels_of, arguments.drop_labels or ())
     first = next(iter(runs.values()))
     disagreements = disagreements_of(runs)
     add_texts(disagreements, runs, arguments.runs)
@@ -101,7 +82,7 @@ def compare(arguments: CompareArguments) -> None:
         "labels": first.label_names,
         **({"labels_of": labels_of, "relabelled": relabelled} if labels_of else {}),
         "problem_type": first.problem_type,
-        **scores_of(runs, imbalanced or any(_recorded(Path(each, EVALUATION), "macro_f1") for each in arguments.runs)),
+        **scores_of(runs, imbalanced or any(map(decided_by_macro_f1, arguments.runs))),
         "disagreements": disagreements,
     }
     print(report_text(report, total, arguments.show))
@@ -140,6 +121,12 @@ def _recorded(path: Path, name: str) -> Any:
     return None
 
 
+def decided_by_macro_f1(folder: str) -> bool:
+    """Return whether the report of a run, also of an earlier version, decides by macro F1."""
+    path = Path(folder, EVALUATION)
+    return bool(_recorded(path, "macro_f1")) or (_recorded(path, "comparison") or {}).get("score") == "f1_macro"
+
+
 def keys_of(run: Predictions) -> dict[Key, int]:
     """Return the row of each key. Rows with equal texts are numbered in the order of their labels."""
     digests = [name.rpartition("-")[2] for name in run.ids]
@@ -152,12 +139,12 @@ def keys_of(run: Predictions) -> dict[Key, int]:
 
 
 def matched(
-    runs: Mapping[str, Predictions], common: bool, labels_of: str | None = None, dropped: Sequence[str] = ()
+    runs: Mapping[str, Predictions], labels_of: str | None = None, dropped: Sequence[str] = ()
 ) -> tuple[dict[str, Predictions], dict[str, list[str]]]:
-    """Return the predictions of all runs on the same texts, in the order of the first run.
+    """Return the predictions of all runs on the texts that all have, in the order of the first run.
 
     labels_of: the run whose true labels are those of all runs; the ids of the texts with others are returned, too.
-    dropped: the labels whose texts are left out. Raises `DataError` for other texts (without `common`), and for other
+    dropped: the labels whose texts are left out. Raises `DataError` for runs without a text in common, and for other
     classes and labels (without `labels_of`).
     """
     first_name, labelled = next(iter(runs)), runs[labels_of or next(iter(runs))]
@@ -169,11 +156,6 @@ def matched(
     shared = sorted(set(keys[0]).intersection(*keys[1:]), key=keys[0].__getitem__)
     if not shared:
         raise DataError(f"{', '.join(runs)}: the runs have no text in common; were they evaluated on the same split?")
-    sizes = ", ".join(f"{name} {len(run.ids):,}" for name, run in runs.items())
-    if not common and any(len(run.ids) > len(shared) for run in runs.values()):
-        raise DataError(
-            f"the runs were evaluated on different texts ({sizes}), {len(shared):,} in common; give --common"
-        )
     chosen = {name: run.select([key[of] for of in shared]) for (name, run), key in zip(runs.items(), keys)}
     references = chosen[labels_of or first_name].references
     relabelled: dict[str, list[str]] = {}
@@ -234,24 +216,17 @@ def _differ(one: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 
 def scores_of(runs: Mapping[str, Predictions], by_macro_f1: bool = False) -> dict[str, Any]:
-    """Return the scores of each run, and the differences of each further run from the first, with paired intervals.
-
-    The verdict is that of the decisive score: of McNemar's test for accuracy, else of the interval.
-    """
+    """Return the scores of each run, and the differences of each further run from the first, with paired intervals."""
     (first_name, first), *others = runs.items()
     metrics = OF_SCORES[first.problem_type]
     if by_macro_f1 and first.problem_type == ONE_CLASS:
         metrics = replace(metrics, decisive="f1_macro")
     found = with_intervals(metrics.scores, {name: metrics.read(run) for name, run in runs.items()}, first.references)
     differences = []
-    for name, run in others:
+    for name, _ in others:
         scores = {key: _negated(value) for key, value in found["differences"][name].items()}
         about: dict[str, Any] = {"run": name, "compared_with": first_name, "scores": scores, "score": metrics.decisive}
         word = verdict(scores[metrics.decisive], metrics.score, len(first.ids))
-        if first.problem_type == ONE_CLASS:
-            test = mcnemar(run.correct, first.correct)
-            about |= {"only_this_correct": test.only_model_correct, "only_first_correct": test.only_baseline_correct}
-            about["p_value"], word = test.p_value, word if by_macro_f1 else test.verdict
         differences.append({**about, "verdict": _shown_verdict(word, len(first.ids))})
     return {"runs": [{"name": name, "scores": found["models"][name]} for name in runs], "differences": differences}
 
@@ -329,15 +304,12 @@ def report_text(report: Mapping[str, Any], total: int, show: int) -> str:
 
 def _differences_table(scores: Sequence[Score], report: Mapping[str, Any]) -> str:
     decisive = next(score.heading for score in scores if score.name == report["differences"][0]["score"])
-    counted = ["right alone", "p"] if "p_value" in report["differences"][0] else []
     heads = [f"compared with {escaped(report['runs'][0]['name'])}", *(score.heading for score in scores)]
     rows = []
     for each in report["differences"]:
         row = [each["run"], *(score.with_interval(each["scores"][score.name], True) for score in scores)]
-        if counted:
-            row += [f"{each['only_this_correct']:,} : {each['only_first_correct']:,}", f"{each['p_value']:.3g}"]
         rows.append([*row, each["verdict"]])
-    return table([*heads, *counted, f"verdict ({decisive})"], rows)
+    return table([*heads, f"verdict ({decisive})"], rows)
 
 
 def _notes(report: Mapping[str, Any]) -> list[str]:
@@ -351,11 +323,6 @@ def _notes(report: Mapping[str, Any]) -> list[str]:
         notes.append(
             f"Each of the {tests} tests is at the {SIGNIFICANCE_LEVEL:.0%} level: the more runs, the more of them "
             "differ by chance."
-        )
-    if "validation" in report["split"] and report["problem_type"] == ONE_CLASS:
-        notes.append(
-            "The runs were evaluated on validation, where their temperatures are fitted: their log likelihoods are "
-            "better than on new texts."
         )
     return notes
 

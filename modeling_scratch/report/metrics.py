@@ -115,7 +115,7 @@ def macro_f1_decides(train_labels: Sequence[int] | np.ndarray, is_weighted: bool
     return is_weighted or is_imbalanced(train_labels)
 
 
-# Several classes, or a number, for each text
+# Scores with intervals, of every problem type
 
 
 @dataclass(frozen=True)
@@ -195,11 +195,28 @@ def _products_of_ranks(predictions: np.ndarray, references: np.ndarray) -> np.nd
     return _products(rankdata(predictions), rankdata(references))
 
 
-MACRO_F1 = Score("f1_macro", "macro F1", of_each_class, macro_of_means)
+def one_hot(indices: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Return the indices (N,) as sets of classes (N, C), of the given ones (C,)."""
+    return (np.asarray(indices)[:, None] == classes).astype(np.float64)
+
+
+def _of_occurring_classes(predictions: np.ndarray, references: np.ndarray) -> np.ndarray:
+    occurring = np.unique(references)
+    return of_each_class(one_hot(predictions, occurring), one_hot(references, occurring))
+
+
+CLASSES = ScoreMetrics(
+    (
+        Score("accuracy", "accuracy", lambda x, y: _column(x == y), first_mean),
+        Score("f1_macro", "macro F1", _of_occurring_classes, macro_of_means),
+    ),
+    "accuracy",
+    lambda logits: np.asarray(logits).argmax(-1),
+)
 CLASS_SETS = ScoreMetrics(
     (
         Score("f1_micro", "micro F1", _of_all_classes, f1_of_means),
-        MACRO_F1,
+        Score("f1_macro", "macro F1", of_each_class, macro_of_means),
         Score("exact_match", "exact match", lambda x, y: _column((x == y).all(-1)), first_mean),
         Score("hamming_loss", "Hamming loss", lambda x, y: _column((x != y).mean(-1)), first_mean, True, False),
     ),
@@ -216,7 +233,7 @@ NUMBERS = ScoreMetrics(
     "rmse",
     lambda logits: np.asarray(logits, dtype=np.float64).reshape(len(logits)),
 )
-METRICS = {SEVERAL: CLASS_SETS, NUMBER: NUMBERS}
+METRICS = {ONE_CLASS: CLASSES, SEVERAL: CLASS_SETS, NUMBER: NUMBERS}
 # Of all tasks.
 LOWER_IS_BETTER = {"loss", "perplexity"} | {
     score.name for metrics in METRICS.values() for score in metrics.scores if not score.greater_is_better

@@ -77,20 +77,6 @@ def losses_and_score_png(
     write_png(figure, path)
 
 
-def predicted_against_true_png(references: np.ndarray, predictions: np.ndarray, name: str, path: str | Path) -> None:
-    """Plot predicted numbers (examples,) against true ones to the PNG file `path`. On the line, both are equal."""
-    figure = new_figure(6, 6)
-    axes = figure.subplots()
-    axes.scatter(references, predictions, s=12, alpha=min(1.0, max(0.05, 100 / len(references))), color=BLUE, lw=0)
-    ends = [float(min(references.min(), predictions.min())), float(max(references.max(), predictions.max()))]
-    axes.plot(ends, ends, color=VERMILION, linewidth=1)
-    axes.set_xlabel(f"true {_shortened(name)}", parse_math=False)
-    axes.set_ylabel(f"predicted {_shortened(name)}", parse_math=False)
-    axes.set_title(f"{len(references):,} examples")
-    axes.grid(alpha=0.3)
-    write_png(figure, path)
-
-
 def _shortened(name: str) -> str:
     return name if len(name) <= LONGEST_LABEL else name[: LONGEST_LABEL - 1] + "…"
 

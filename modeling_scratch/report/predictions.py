@@ -90,10 +90,10 @@ class Predictions:
     ) -> "Predictions":
         """Build the predictions from the logits (N, C) of the saved model. Infinite logits give 0 or 1."""
         logits = np.nan_to_num(np.asarray(logits, np.float64), posinf=OVERFLOW, neginf=-OVERFLOW)
+        predicted = METRICS[problem_type].answers(logits)
         if problem_type == ONE_CLASS:
-            predicted, probabilities = logits.argmax(-1), softmax(logits, -1)
+            probabilities = softmax(logits, -1)
         else:
-            predicted = METRICS[problem_type].answers(logits)
             probabilities = np.zeros((len(labels), 0)) if problem_type == NUMBER else expit(logits)
         about = split, digest, [*label_names], text_ids(texts)
         return cls(*about, labels, predicted, probabilities, problem_type)
@@ -120,16 +120,6 @@ class Predictions:
         if self.problem_type in TAGS:
             return list(map(len, self.references)) == list(map(len, self.predicted))
         return bool(np.isfinite(self.references).all() and np.isfinite(self.predicted).all())
-
-    @property
-    def correct(self) -> np.ndarray:
-        """Whether each prediction is right (N,)."""
-        return self.predicted == self.references
-
-    @property
-    def logits(self) -> np.ndarray:
-        """The logarithms of the probabilities (N, C)."""
-        return np.log(np.maximum(self.probabilities, np.finfo(np.float64).tiny))
 
     def select(self, rows: Sequence[int]) -> "Predictions":
         """Return the predictions on some of the texts, in the given order."""

@@ -14,6 +14,7 @@ from transformers import EvalPrediction, PreTrainedTokenizerBase
 
 from ..data.collators import Batch
 from ..data.packed_documents import IGNORED, PackedRows, Pieces, StreamedRows, TokenRow
+from ..inference.text_generators import Continuer
 from ..utils.errors import counted
 from ..utils.markdown import excerpt, table
 
@@ -126,23 +127,8 @@ def speed(history: Sequence[Mapping[str, Any]], tokens_per_row: float, resumed_a
     )
 
 
-def first_words(row: Tensor, tokenizer: PreTrainedTokenizerBase) -> Tensor:
-    """Return a prompt: the first tokens of a row (T,), within its first document and without its end token."""
-    ends = (row[1:PROMPT_TOKENS] == tokenizer.eos_token_id).nonzero()
-    return row[: 1 + int(ends[0]) if len(ends) else PROMPT_TOKENS]
-
-
-def write_sample(model: Any, tokenizer: PreTrainedTokenizerBase, prompt: Tensor, limit: int) -> str:
-    """Sample a continuation of prompt (T,). When the context of `limit` tokens is full, keep its last half."""
-    model.eval()
-    ids = prompt
-    while len(ids) < SAMPLE_TOKENS:
-        context = ids[-(limit // 2) :][None].to(model.device)
-        new = min(limit - context.shape[1], SAMPLE_TOKENS + 1 - len(ids))
-        with torch.no_grad():
-            mask = torch.ones_like(context)
-            written = model.generate(context, attention_mask=mask, do_sample=True, max_new_tokens=new)[0].cpu()
-        ids = torch.cat((ids, written[context.shape[1] :]))
-        if ids[-1] == tokenizer.eos_token_id:
-            break
-    return str(tokenizer.decode(ids, skip_special_tokens=True))
+def write_sample(model: Any, tokenizer: PreTrainedTokenizerBase, document: str) -> str:
+    """Sample a continuation of the first tokens of a document, as far as the positions of the model reach."""
+    prompt = str(tokenizer.decode(tokenizer(document)["input_ids"][:PROMPT_TOKENS], skip_special_tokens=True))
+    writer = Continuer(model, tokenizer, do_sample=True, max_new_tokens=SAMPLE_TOKENS)
+    return prompt + writer.generate([prompt])[0][0].text

@@ -1,8 +1,8 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The report of a run as files: results.md, evaluation.json and a plot, which pushes upload, and the texts it quotes.
 
-What pushes upload has no texts of the data unless --texts_in_card allows it. The examples are always in a file that is
-never uploaded, from which local pages read texts to try.
+What pushes upload has no texts of the data. The examples are in a file that is never uploaded, from which local pages
+read texts to try.
 """
 
 import json
@@ -18,17 +18,7 @@ if TYPE_CHECKING:  # what pushes import this file, and should not wait for Train
     from transformers import Trainer
     from transformers.trainer_utils import PredictionOutput
 
-NO_TEXTS: Mapping[str, Any] = {"examples": [], "example": ""}  # of evaluation.json
-
-
-def quotes_texts(arguments: Any) -> bool:
-    """Return whether files that pushes upload may have texts. arguments: those of the training."""
-    return bool(getattr(arguments, "texts_in_card", False))
-
-
-def without_texts(evaluation: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the evaluation without the texts that it quotes."""
-    return {**evaluation, **{key: NO_TEXTS[key] for key in NO_TEXTS.keys() & evaluation.keys()}}
+QUOTED = "examples", "example"  # what tasks, and evaluation.json of earlier versions, have texts in
 
 
 def examples_of(evaluation: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -53,15 +43,11 @@ def model_notes(trainer: "Trainer") -> list[str]:
 
 def write_report(trainer: "Trainer", report: Any, curve: Sequence[Any]) -> None:
     """Write the files of a `Report`. curve: what the learning curve shows beside the losses."""
-    folder, text, evaluation = Path(trainer.args.output_dir or ""), report.text, report.evaluation
+    folder, evaluation = Path(trainer.args.output_dir or ""), report.evaluation
     lines = [json.dumps(example, ensure_ascii=False, default=str) for example in examples_of(evaluation)]
     write_text(folder / EXAMPLES, "".join(f"{line}\n" for line in lines))
-    if quotes_texts(trainer.args):
-        text += f"\n{report.quoting}" if report.quoting else ""
-    else:
-        evaluation = without_texts(evaluation)
-    write_text(folder / RESULTS, text)
-    write_json(folder / EVALUATION, evaluation)
+    write_text(folder / RESULTS, report.text)
+    write_json(folder / EVALUATION, {name: value for name, value in evaluation.items() if name not in QUOTED})
     losses_and_score_png(trainer.state.log_history, folder / CURVE, *curve)
 
 

@@ -1,11 +1,10 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""How sure a score or a difference is: intervals, McNemar's exact test, and verdicts.
+"""How sure a score or a difference is: intervals and verdicts.
 
 Shapes: N examples, K means that a score is computed from, R resamples.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -129,52 +128,13 @@ def resamples(examples: int, seed: int) -> Iterator[np.ndarray]:
         yield np.array([np.bincount(draw, minlength=examples) for draw in draws], dtype=np.float64)
 
 
-# Tests
-
-
-@dataclass(frozen=True)
-class McNemarResult:
-    """McNemar's exact test: discordant pairs, and the probability of so uneven a split under equal accuracy."""
-
-    only_model_correct: int
-    only_baseline_correct: int
-    p_value: float
-    examples: int
-
-    @property
-    def verdict(self) -> str:
-        """The comparison with the baseline at the 5 % level, in words."""
-        if self.examples < FEW_EXAMPLES:
-            return too_few(self.examples)
-        if self.p_value >= SIGNIFICANCE_LEVEL:
-            return f"{NO_DIFFERENCE} (p = {self.p_value:.3g})"
-        return "better" if self.only_model_correct > self.only_baseline_correct else "worse"
-
-
-def mcnemar(model_correct: np.ndarray, baseline_correct: np.ndarray) -> McNemarResult:
-    """p = P(a Binomial(b + c, 1/2) is at least as uneven as b : c), two-sided; b, c = examples only one gets right.
-
-    Both arguments are (examples,), True where correct, for the same examples in the same order.
-    Source: McNemar 1947; the exact form needs no large-sample approximation (Dietterich 1998).
-    """
-    only_model = int(np.sum(model_correct & ~baseline_correct))
-    only_baseline = int(np.sum(baseline_correct & ~model_correct))
-    discordant = only_model + only_baseline
-    p_value = float(binomtest(only_model, discordant).pvalue) if discordant else 1.0
-    return McNemarResult(only_model, only_baseline, p_value, len(model_correct))
-
-
 # Verdicts
-
-
-def too_few(examples: int) -> str:
-    return f"no verdict: {examples} texts are too few"
 
 
 def verdict(difference: Mapping[str, Any], score: Score, examples: int) -> str:
     """Return whether the model is better or worse: the interval of the difference from the baseline excludes 0."""
     if examples < FEW_EXAMPLES:
-        return too_few(examples)
+        return f"no verdict: {examples} texts are too few"
     low, high = difference["interval_95"]
     if low <= 0 <= high:
         return NO_DIFFERENCE

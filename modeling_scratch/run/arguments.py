@@ -97,11 +97,6 @@ class RunArguments:
         default_factory=lambda: {"non_blocking": True} if torch.accelerator.is_available() else None,
         metadata={"help": "Settings of Accelerate; by default, copies to an accelerator are non-blocking."},
     )
-    texts_in_card: bool = option(
-        False,
-        "Quote texts of the evaluated split, with the answers, in what a push uploads: the card, "
-        "results.md, evaluation.json and verify.json.",
-    )
     early_stopping_patience: int = option(0, "Stop after this many evaluations without improvement; 0: never.")
     resume_from_checkpoint: str | None = option(
         None, "The checkpoint folder to resume from; last: the last complete one."

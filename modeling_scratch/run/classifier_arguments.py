@@ -43,11 +43,6 @@ class ClassifierTrainingArguments(EncoderTrainingArguments):
         "Decay of the moving average of weights used at the end; 0: no averaging. By default 0.999 for "
         "many steps, and 0 for fewer.",
     )
-    texts_in_card: bool | None = option(
-        None,
-        "Quote texts of the evaluated split, with the answers, in what a push uploads: the card, "
-        "results.md, evaluation.json and verify.json. By default only the demo's.",
-    )
     cuda_graphs: bool | None = option(
         None, "Run steps as CUDA graphs; by default on CUDA with --bf16, from 200 steps on."
     )

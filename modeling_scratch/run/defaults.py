@@ -79,15 +79,11 @@ DEMO: Values = {
     "model": {**CHECKPOINT["model"], "preset": "demo"},
     "training": {
         "learning_rate": 2e-3, "num_train_epochs": 8.0, "per_device_train_batch_size": 64, "ema_decay": 0.0,
-        "texts_in_card": True,
     },
 }  # fmt: skip
 NAMES = {
     "model": ("preset", "config_overrides", "tokenizer_kind", "vocab_size", "min_frequency"),
-    "training": (
-        "learning_rate", "num_train_epochs", "per_device_train_batch_size", "ema_decay",
-        "texts_in_card",
-    ),
+    "training": ("learning_rate", "num_train_epochs", "per_device_train_batch_size", "ema_decay"),
 }  # fmt: skip
 
 

@@ -2,7 +2,6 @@
 """What a run shares: its verification and its card, and with --push_to_hub the files that `push` uploads."""
 
 import sys
-from collections.abc import Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,6 @@ from transformers import Trainer
 from transformers.trainer_utils import HubStrategy
 from transformers.utils.hub import PushInProgress, hf_api
 
-from ..data.text_pairs import shortened
-from ..report.report_files import quotes_texts
 from ..sharing.hub import REPEAT, Repository
 from ..sharing.model_card import write_card
 from ..sharing.uploads import Upload, upload_of_checkpoint, upload_of_model
@@ -22,7 +19,6 @@ from ..sharing.verification import write_verification
 from ..utils.errors import DataError, attempt, one_line
 from .layout import CARD, VERIFICATION
 
-VERIFIED_TEXTS = 3
 CHECKPOINT = {HubStrategy.CHECKPOINT: "last-checkpoint", HubStrategy.ALL_CHECKPOINTS: "{}"}  # its folder on the Hub
 
 
@@ -120,18 +116,16 @@ def warn(message: str, error: DataError) -> None:
     print(f"WARNING: not pushed ({message}): {error}", file=sys.stderr)
 
 
-def share(trainer: Sharing, texts: Sequence[str]) -> None:
+def share(trainer: Sharing) -> None:
     """Write verification record and card, and push if requested, at the end of a run.
 
-    texts: evaluation texts, which the record has if it may quote them, or else sentences that are the same everywhere.
     Raises `DataError` if the push fails.
     """
     folder = Path(trainer.args.output_dir or "")
-    quoted = [*map(shortened, texts[:VERIFIED_TEXTS])] if quotes_texts(trainer.args) else None
     if trainer.is_world_process_zero():
         model: Any = trainer.model
         tokenizer: Any = trainer.processing_class
-        attempt(VERIFICATION, lambda: write_verification(model, tokenizer, folder, quoted))
+        attempt(VERIFICATION, lambda: write_verification(model, tokenizer, folder))
         trainer.create_model_card()
     if trainer.args.push_to_hub:
         try:

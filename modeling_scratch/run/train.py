@@ -165,7 +165,7 @@ def finish(task: Task, training: Training, trainer: RunTrainer) -> None:
             report = task.report(training, trainer, split, predicted)
             write_report(trainer, report, report.curve or task.curve)
         print(f"\n{unescape(report.text)}", unescape(report.quoting), sep="\n")
-    share(trainer, data.texts(split))
+    share(trainer)
     if run.is_main:
         commands = next_commands(run.folder, data.texts("train")[0]) if task.answering else []
         print(f"\n{summary(trainer, run.checkpoint)}", *commands, sep="\n")

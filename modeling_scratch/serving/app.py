@@ -4,7 +4,7 @@
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
@@ -22,10 +22,9 @@ from ..tasks.answerer import Answerer
 from ..utils.options import option
 from .batches import Batcher, QueueFullError
 from .connections import LOOPBACK, KnownHosts
-from .interface import TEXT, Body, Endpoint, openapi, record
-from .metrics import Counted, Metrics
+from .interface import Body, Endpoint, openapi, record
 
-CLIENT_HAS_GONE = 499  # internal status, for the metrics only
+CLIENT_HAS_GONE = 499  # a status that nobody receives
 SHORT = 2_000  # characters; shorter inputs tokenise faster than a thread starts
 
 
@@ -44,19 +43,13 @@ class Limits:
 
 
 class Service:
-    """The endpoints, with a shared batcher, metrics and limits."""
+    """The endpoints, with a shared batcher and limits."""
 
     def __init__(self, answerer: Answerer, limits: Limits) -> None:
         self.answerer, self.limits = answerer, limits
         self.body = Body(answerer.inputs(limits.max_texts, limits.max_characters), answerer.options)
         self.document = openapi(self.endpoints())
-        self.metrics = Metrics()
-        self.batcher = Batcher(self._run, limits.max_batch_tokens, limits.max_waiting)
-
-    def _run(self, jobs: Sequence[Job]) -> list[Any]:
-        answers = self.answerer.run(jobs)
-        self.metrics.count_batch(len(jobs), sum(len(job.features["input_ids"]) for job in jobs))
-        return answers
+        self.batcher = Batcher(answerer.run, limits.max_batch_tokens, limits.max_waiting)
 
     async def answer(self, request: Request) -> Response:
         limits, deadline = self.limits, time.monotonic() + self.limits.timeout
@@ -67,7 +60,7 @@ class Service:
             inputs = content.pop("inputs")
             texts = inputs if isinstance(inputs, list) else [inputs]
             jobs = await self._encode(texts, content)
-            answers = iter(await self._answers([job for job in jobs if job], request, deadline))
+            answers = iter(await self._answers([job for job in jobs if job], deadline))
         except ClientDisconnect:
             return Response(status_code=CLIENT_HAS_GONE)
         found = [next(answers) if job else self.answerer.no_answer for job in jobs]
@@ -87,33 +80,21 @@ class Service:
         except ValueError as error:
             raise HTTPException(422, f"inputs: {error}") from error
 
-    async def _answers(self, jobs: list[Job], request: Request, deadline: float) -> list[Any]:
-        """Wait for the answers until the deadline or a disconnect; then cancel the remaining jobs."""
+    async def _answers(self, jobs: list[Job], deadline: float) -> list[Any]:
+        """Wait for the answers until the deadline; then cancel the remaining jobs."""
         try:
             self.batcher.submit(jobs)
         except QueueFullError:
             raise HTTPException(503, "the queue is full: try again", {"Retry-After": "1"}) from None
-        # Never cancelled itself: its exception would be reported as one that nobody retrieved.
-        answers: asyncio.Future = asyncio.gather(
-            *(asyncio.wrap_future(job.answer) for job in jobs), return_exceptions=True
-        )
-        # The body is read: the next message is a disconnect.
-        gone: asyncio.Future = asyncio.ensure_future(request.receive())
+        answers = asyncio.gather(*(asyncio.wrap_future(job.answer) for job in jobs), return_exceptions=True)
+        seconds = max(deadline - time.monotonic(), 0)
         try:
-            seconds = max(deadline - time.monotonic(), 0)
-            await asyncio.wait({answers, gone}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-            if not answers.done() and gone.done():
-                raise ClientDisconnect
-            if not answers.done():
-                raise HTTPException(504, f"no answer within {self.limits.timeout:g} seconds")
-            results = answers.result()
-            if error := next((result for result in results if isinstance(result, BaseException)), None):
-                raise HTTPException(500, f"the model fails on this text: {error}")
-            return results
-        finally:
-            gone.cancel()
-            for job in jobs:
-                job.answer.cancel()
+            results = await asyncio.wait_for(answers, seconds)
+        except asyncio.TimeoutError:
+            raise HTTPException(504, f"no answer within {self.limits.timeout:g} seconds") from None
+        if error := next((result for result in results if isinstance(result, BaseException)), None):
+            raise HTTPException(500, f"the model fails on this text: {error}")
+        return results
 
     async def refuse(self, request: Request, error: Exception) -> Response:
         if not isinstance(error, HTTPException):
@@ -122,24 +103,21 @@ class Service:
         return JSONResponse({"error": detail}, error.status_code, error.headers)
 
     async def health(self, request: Request) -> Response:
-        state = {"status": "ok" if self.batcher.is_alive else "stopping", "route": f"/{self.answerer.name}"}
+        status = "ok" if self.batcher.is_alive else "stopping"
+        state = {"status": status, "route": f"/{self.answerer.name}", "waiting": self.batcher.depth}
         return JSONResponse(state, 200 if self.batcher.is_alive else 503)
-
-    async def show_metrics(self, request: Request) -> Response:
-        return PlainTextResponse(self.metrics.text(self.batcher.depth), media_type="text/plain; version=0.0.4")
 
     async def show_document(self, request: Request) -> Response:
         return JSONResponse(self.document)
 
     def endpoints(self) -> list[Endpoint]:
         """Return the routes of the server: those of its application, and of its document."""
-        answerer, state = self.answerer, record({"status": {"enum": ["ok", "stopping"]}, "route": {"type": "string"}})
-        text: dict[str, Any] = {"type": "string"}
+        answerer, kinds = self.answerer, {"route": {"type": "string"}, "waiting": {"type": "integer"}}
+        state = record({"status": {"enum": ["ok", "stopping"]}, **kinds})
         stopping = {503: ("The server is stopping.", state)}
         return [
             Endpoint(f"/{answerer.name}", self.answer, answerer.summary, answerer.answers, body=self.body),
-            Endpoint("/health", self.health, "Whether the server accepts requests.", state, others=stopping),
-            Endpoint("/metrics", self.show_metrics, "The metrics, for Prometheus.", text, TEXT),
+            Endpoint("/health", self.health, "Whether it accepts requests, and how many texts wait.", state, stopping),
             Endpoint(
                 "/openapi.json", self.show_document, "This interface, as an OpenAPI document.", {"type": "object"}
             ),
@@ -160,8 +138,7 @@ def build_app(answerer: Answerer, limits: Limits, hosts: tuple[str, ...] = LOOPB
     ]
     handlers: Any = {HTTPException: service.refuse, Exception: service.refuse}
     known = [Middleware(KnownHosts, hosts=hosts)]
-    app = Starlette(routes=routes, middleware=known, exception_handlers=handlers, lifespan=service.lifespan)
-    return Counted(app, service.metrics)
+    return Starlette(routes=routes, middleware=known, exception_handlers=handlers, lifespan=service.lifespan)
 
 
 async def read_json(request: Request, max_bytes: int, seconds: float) -> Any:

@@ -9,7 +9,7 @@ import modeling_scratch
 
 from ..tasks.requests import Inputs, Option, record
 
-JSON, TEXT = "application/json", "text/plain"
+JSON = "application/json"
 FORBIDDEN = 403  # the only documented error of a GET request
 ERRORS = {
     400: "The body is not JSON.",
@@ -69,9 +69,8 @@ class Endpoint:
     handler: Callable[..., Any]
     summary: str
     answer: dict[str, Any]
-    media_type: str = JSON
-    body: Body | None = None
     others: Mapping[int, tuple[str, dict[str, Any]]] = field(default_factory=dict)
+    body: Body | None = None
 
     @property
     def method(self) -> str:
@@ -79,7 +78,7 @@ class Endpoint:
 
     def operation(self) -> dict[str, Any]:
         """Return the route as in an OpenAPI document."""
-        answer = {"description": "The answer.", "content": {self.media_type: {"schema": self.answer}}}
+        answer = {"description": "The answer.", "content": {JSON: {"schema": self.answer}}}
         errors = {status: (told, FAULT) for status, told in ERRORS.items() if self.body or status == FORBIDDEN}
         responses = {
             str(status): {"description": told, "content": {JSON: {"schema": schema}}}

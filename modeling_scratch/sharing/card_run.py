@@ -4,22 +4,18 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from safetensors import safe_open
 
 from ..data.splits import HUB_ALIASES
-from ..data.text_pairs import TextPair, column_names
-from ..report.report_files import without_texts
-from ..run.layout import EVALUATION, HISTORY, RECORD
+from ..report.report_files import examples_of
+from ..run.layout import CONFUSION_MATRIX, EVALUATION, HISTORY, RECORD, RESULTS, SCATTER
 from ..tasks import trained_by
-from ..tasks.card import Card, Results, Use
+from ..tasks.card import Card, Metric, Use
 from ..utils.files import read_json
-from .run_record import may_quote
 
-TEXT, PAIR = "This is an example.", TextPair("What is this?", "This is an example.")  # where no text is quoted
 DEMO = "demo-reviews"  # without a data source
 SETUP_FILES = (RECORD, "config.json", "tokenizer_config.json")
 RESULT_FILES = (EVALUATION, HISTORY)
@@ -53,24 +49,25 @@ class Run:
         recorded = (self.config.get("task_specific_params") or {}).get(use.pipeline) or {}
         return use._replace(options={**use.options, **recorded})
 
-    @cached_property
-    def results(self) -> Results:
-        if not self.evaluation:
-            return Results("", [], "…")
-        evaluation = self.evaluation if may_quote(self.record) else without_texts(self.evaluation)
-        results = self.card.results(evaluation)
-        reads_pairs = "question" in self.use.fields or len(column_names(self.record["data"].get("text_column"))) == 2
-        return results._replace(example=results.example or (PAIR if reads_pairs else TEXT))
+    @property
+    def metrics(self) -> list[Metric]:
+        return self.card.metrics(self.evaluation) if self.evaluation else []
+
+    @property
+    def results(self) -> str:
+        """results.md with its picture; "" of an unfinished run, and of an earlier version's that quotes texts."""
+        path = self.folder / RESULTS
+        if not (self.evaluation and path.is_file()) or examples_of(self.evaluation):
+            return ""
+        pictures = [name for name in (CONFUSION_MATRIX, SCATTER) if (self.folder / name).is_file()]
+        text = path.read_text(encoding="utf-8").strip()
+        return "\n\n".join([text, *(f"![Predictions]({name})" for name in pictures)])
 
     @property
     def starts_from(self) -> str | None:
         """The last component of the initial checkpoint's name; None for a new model."""
         name = self.record["model"]["model_name_or_path"]
         return Path(name).name or name if name else None
-
-    @property
-    def has_new_tokenizer(self) -> bool:
-        return self.starts_from is None and not self.record["model"].get("tokenizer_name_or_path")
 
     @property
     def base_model(self) -> str | None:

@@ -13,10 +13,7 @@ from typing import Any, NamedTuple
 from huggingface_hub import ModelCard
 
 from ..data.text_pairs import TEXT_FIELDS
-from ..report.report_files import examples_of
-from ..run.layout import CARD, EVALUATION, EXAMPLES
-from ..utils.files import read_json
-from .run_record import may_quote, read_run
+from ..run.layout import CARD, EXAMPLES
 
 MOST_EXAMPLES = 6
 TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
@@ -24,7 +21,7 @@ SECTION = re.compile(r"^## ", re.MULTILINE)
 # A page must not load the pictures of a card, which can be anywhere.
 PICTURE = re.compile(r"!\[[^\]]*\](\([^)]*\)|\[[^\]]*\])?|<[^>]*>")
 UNREADABLE = (OSError, ValueError, LookupError, AttributeError, TypeError, RecursionError)
-# The keys of an example in evaluation.json, and of a widget in a card.
+# The keys of an example of an evaluation, and of a widget in a card.
 FIELDS = (TEXT_FIELDS, ("source",), ("text", "context"))
 
 
@@ -37,10 +34,10 @@ class Summary(NamedTuple):
 
 
 def read_summary(name: str, is_public: bool = False) -> Summary:
-    """Read the card and the results of a folder. What is missing or damaged is left out.
+    """Read the card and the examples of a folder. What is missing or damaged is left out.
 
     The examples are those of the card's `widget`, or else the first texts of the run's evaluation. is_public: without
-    texts that the run may not quote.
+    the latter, which are texts of the data.
     """
     folder = Path(name)
     title, description, examples = folder.resolve().name if folder.is_dir() else name, "", []
@@ -53,19 +50,11 @@ def read_summary(name: str, is_public: bool = False) -> Summary:
         examples = _examples(card.data.get("widget") or [])
     except (OSError, ValueError, AttributeError, TypeError):
         pass  # a card is optional, and its metadata can have any type
-    return Summary(title, description, examples or _of_evaluation(folder, is_public))
-
-
-def _of_evaluation(folder: Path, is_public: bool) -> list[tuple[str, ...]]:
-    with suppress(*UNREADABLE):
-        if is_public and not may_quote(read_run(folder)):
-            return []
-        if examples := _examples(examples_of(read_json(folder / EVALUATION))):
-            return examples
-    with suppress(*UNREADABLE):
-        lines = [] if is_public else (folder / EXAMPLES).read_text(encoding="utf-8").splitlines()
-        return _examples([json.loads(line) for line in lines])
-    return []
+    if not (examples or is_public):
+        with suppress(*UNREADABLE):
+            lines = (folder / EXAMPLES).read_text(encoding="utf-8").splitlines()
+            examples = _examples([json.loads(line) for line in lines])
+    return Summary(title, description, examples)
 
 
 def _examples(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:

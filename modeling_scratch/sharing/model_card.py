@@ -1,24 +1,22 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Model cards: description, use, results, limits, data and training of a run."""
 
+import json
 import math
-from dataclasses import fields
+import shlex
 from pathlib import Path
 from typing import Any
 
 from huggingface_hub import EvalResult, ModelCard, ModelCardData
-from transformers import Seq2SeqTrainingArguments
 
 from ..bridges.model_limits import NO_LIMIT
 from ..data.text_pairs import column_names
-from ..report.report_files import NO_BLOCKS
 from ..run.layout import CARD, CURVE, RECORD
 from ..utils.errors import duration
 from ..utils.files import text_digest, write_text
-from ..utils.markdown import bullets, escaped, folded, table
-from .card_programs import other_ways, use
+from ..utils.markdown import as_python, bullets, escaped, folded, table
 from .card_run import Run
-from .run_record import BEFORE, changed_settings
+from .run_record import BEFORE
 
 SIZES = {  # of config.json
     "num_hidden_layers": "layers",
@@ -28,29 +26,21 @@ SIZES = {  # of config.json
     "vocab_size": "vocabulary size",
 }
 
-# The settings of run_config.json that are told: these of the libraries, and all arguments of our own, but for those
-# that do not say how a model is trained, or that a tokenizer which is not new leaves without effect.
+# The settings of run_config.json that are told.
 SETTINGS = (
-    "learning_rate", "lr_scheduler_type", "warmup_steps", "per_device_train_batch_size", "gradient_accumulation_steps",
-    "optim", "adam_beta1", "adam_beta2", "weight_decay", "max_grad_norm", "label_smoothing_factor", "bf16",
-    "fp16", "seed",
+    "objective", "max_length", "block_size", "separate_vocabularies", "learning_rate", "lr_scheduler_type",
+    "warmup_steps", "per_device_train_batch_size", "gradient_accumulation_steps", "optim", "adam_beta1", "adam_beta2",
+    "weight_decay", "max_grad_norm", "label_smoothing_factor", "class_weights", "ema_decay", "average_checkpoints",
+    "num_beams", "bf16", "fp16", "seed",
 )  # fmt: skip
-LIBRARY = {field.name for field in fields(Seq2SeqTrainingArguments)} | {"train_batch_size", "eval_batch_size"}
-OTHERS = {
-    "overwrite", "search_trials", "search_over", "model_name_or_path", "trust_remote_code", "allow_special_tokens",
-    "tokenizer_name_or_path", "tokenizer_kind", "vocab_size", "lowercase", "texts_in_card", "save_linear_model",
-}  # fmt: skip
-
-OF_NEW_MODELS = {"preset", "config_overrides"}
-NEUTRAL = {"layer_decay": 1, "average_checkpoints": 1, "length_penalty": 1}  # values without effect
+TEXT, PAIR = "This is an example.", ("What is this?", "This is an example.")
+OURS = "seq2seq", "extractive"  # the starts of pipelines that this package registers, or the model brings along
 
 
 def what_it_is(run: Run) -> str:
     labels = ", ".join(map(escaped, run.record.get("labels", ())))
     source, target = map(escaped, run.record.get("columns", ("", "")))
-    has_blocks = run.config.get("num_hidden_layers") != 0
-    shown = [key for key in SIZES if run.config.get(key) and (has_blocks or key != "num_attention_heads")]
-    sizes = [f"{SIZES[key]}: {run.config[key]:,}" for key in shown]
+    sizes = [f"{name}: {run.config[key]:,}" for key, name in SIZES.items() if run.config.get(key)]
     origin = f"Fine-tuned from {escaped(run.starts_from)}" if run.starts_from else "Trained from scratch"
     if run.base_model:
         origin = f"Fine-tuned from [{escaped(run.base_model)}](https://huggingface.co/{run.base_model})"
@@ -60,8 +50,31 @@ def what_it_is(run: Run) -> str:
         [
             purpose.format(labels=labels, source=source, target=target),
             f"{origin}: {architecture}, {run.count_parameters():,} parameters ({'; '.join(sizes)}).",
-            *([] if has_blocks else [NO_BLOCKS]),
         ]
+    )
+
+
+def use(run: Run) -> str:
+    """Return the program of a pipeline, with the model's own code if it has any, and how to verify a copy."""
+    name, trust = as_python(run.name), ["trust_remote_code=True"] if "auto_map" in run.config else []
+    options = [f"{option}={as_python(value)}" for option, value in run.use.options.items()]
+    arguments = ", ".join([as_python(run.use.pipeline), f"model={name}", *options, *trust])
+    asked = run.use.given.format(text=as_python(TEXT), tokenizer="pipe.tokenizer")
+    if "question" in run.use.fields or len(column_names(run.record["data"].get("text_column"))) == 2:
+        asked = json.dumps(dict(zip(run.use.fields, PAIR)))
+    lines = ["from transformers import pipeline", "", f"pipe = pipeline({arguments})", f"print(pipe({asked}))"]
+    if run.use.pipeline.startswith(OURS) and not trust:
+        lines[1:1] = ["", "import modeling_scratch  # registers the pipeline"]
+    program = "\n".join(["```python", *lines, "```"])
+    with_code = ", with the model's own code" if trust else ""
+    text = f"In a pipeline{with_code}; {name} is the path of this folder or its name on the Hub:\n\n{program}"
+    if not trust:
+        return text
+    return (
+        f"{text}\n\nWith modeling-scratch installed, `import modeling_scratch` registers the classes in place of "
+        "`trust_remote_code=True`, and this compares the files and the answers of a copy with those recorded after "
+        f"training:\n\n```bash\nmodeling-scratch doctor {shlex.quote(run.name)} --checks recorded_files "
+        "recorded_answers\n```"
     )
 
 
@@ -77,19 +90,12 @@ def data(run: Run) -> str:
 
 def training(run: Run) -> str:
     settings = {**run.record["model"], **run.record["training"]}
-    left_out = OTHERS | (LIBRARY - {*SETTINGS}) | (OF_NEW_MODELS if run.starts_from else set())
-    rows = [
-        [key, value]
-        for key, value in settings.items()
-        if key not in left_out and value not in (None, "None", "", False, NEUTRAL.get(key))
-    ]
+    rows = [[key, settings[key]] for key in SETTINGS if settings.get(key) not in (None, "None", "", False)]
     if run.state:
         rows = [["steps", f"{run.state['global_step']:,}"], ["epochs", f"{run.state['epoch']:.4g}"], *rows]
     if seconds := [entry["train_runtime"] for entry in run.state.get("log_history", ()) if "train_runtime" in entry]:
         since = ", since the last resumption" if BEFORE in run.record else ""
         rows.append(["time, including evaluations", duration(seconds[-1]) + since])
-    if before := changed_settings(run.record):
-        rows.append(["before resuming", escaped(before)])
     versions = ", ".join(f"{name} {number}" for name, number in run.record["environment"].items())
     rows += [["hardware", run.record["hardware"]], ["versions", versions]]
     return "\n\n".join(
@@ -102,22 +108,12 @@ def training(run: Run) -> str:
 
 
 def limits(run: Run) -> str:
-    splits = " and ".join(dict.fromkeys(metric.split for metric in run.results.metrics))
-    lines = [f"The scores apply to the {splits} split of {escaped(run.data_name)} only."]
-    lines = lines if splits else []
-    chooses = run.record["training"]["load_best_model_at_end"]
-    if chooses and run.state.get("best_model_checkpoint"):
-        lines.append("The weights are those of the best checkpoint on the validation split.")
-    elif chooses and run.state.get("best_global_step"):
-        lines.append("The weights are not those of the best checkpoint on the validation split, which was lost.")
-    elif splits == "validation":
-        lines.append("This split was also evaluated during training.")
+    splits = " and ".join(dict.fromkeys(metric.split for metric in run.metrics))
+    lines = [f"The scores apply to the {splits} split of {escaped(run.data_name)} only."] if splits else []
     lines += run.card.limits
     if len(columns := column_names(run.record["data"].get("text_column"))) == 2:
         names = " and ".join(map(escaped, columns))
         lines.append(f"It reads pairs of texts, in this order: {names} (column names of the training data).")
-    if run.record["model"].get("lowercase") and run.has_new_tokenizer:
-        lines.append("Its vocabulary is lower-cased.")
     if run.card.reads:
         lines.append(run.card.reads)
     elif (length := run.tokenizer.get("model_max_length", NO_LIMIT)) < NO_LIMIT:
@@ -153,19 +149,18 @@ def make_card(run: Run, **extra: Any) -> ModelCard:
     sections = {
         "": what_it_is(run),
         "Use": use(run),
-        "Results": run.results.text or "Training is in progress; there are no scores yet.",
+        "Results": run.results or ("" if run.evaluation else "Training is in progress; there are no scores yet."),
         "Limits": limits(run),
         "Data": data(run),
         "Training": training(run),
-        "Other ways to load it": other_ways(run),
     }
-    text = [f"## {title}\n\n{section}" if title else section for title, section in sections.items()]
+    text = [f"## {title}\n\n{section}" if title else section for title, section in sections.items() if section]
     page = "\n\n".join([f"# {escaped(run.name.rpartition('/')[2])}", *text])
     return ModelCard(f"---\n{metadata(run, **extra).to_yaml()}\n---\n\n{page}\n")
 
 
 def metadata(run: Run, tags: str | list[str] | None = None, **extra: Any) -> ModelCardData:
-    metrics = [metric for metric in run.results.metrics if math.isfinite(metric.value)]
+    metrics = [metric for metric in run.metrics if math.isfinite(metric.value)]
     more = [tags] if isinstance(tags, str) else tags or []
     return ModelCardData(
         library_name="transformers",

@@ -37,7 +37,6 @@ class PushArguments:
     dry_run: bool = option(False, "Check the folder and list the files without uploading.")
 
     RETIRED: ClassVar[Mapping[str, str]] = {
-        "--texts_in_card": "train with it; results of earlier versions stay here",
         "--space": "docs/serving.md has the app.py of a Space",
     }
 

@@ -44,8 +44,8 @@ SELF_PRETRAINING, DEFAULTS = "self_pretraining", "defaults"  # of a classifier: 
 BEFORE, UNTIL = "training_before_it_was_resumed", "until_step"
 ON_THE_HUB = ("model_name_or_path", "dataset_name")  # arguments that hold a Hub name or a local path
 
-# Arguments of a single start rather than of the run.
-OF_ONE_START = ("resume_from_checkpoint", "overwrite", "output_dir", "run_name", "logging_dir")
+# Arguments of a single start rather than of the run, and one that earlier versions had.
+OF_ONE_START = ("resume_from_checkpoint", "overwrite", "output_dir", "run_name", "logging_dir", "texts_in_card")
 PACKAGES = ("torch", "numpy", "transformers", "tokenizers", "datasets", "accelerate", "scikit-learn", "sacrebleu")
 
 
@@ -77,8 +77,8 @@ def write_run(
         until_then = {**changed, **moved, **until}
         if times := [*earlier.get(BEFORE, []), *([until_then] if until_then else [])]:
             settings[BEFORE] = times
-        if changes := changed_settings(settings):
-            print(f"resuming with changed settings; before: {changes}")
+        if told := [f"{name} {value}" for name, value in {**changed, **moved}.items() if name not in OF_ONE_START]:
+            print(f"resuming with changed settings; before: {', '.join(told)}")
         if moved:
             print(f"other {', '.join(moved)}: the weights may not be bit for bit those of an uninterrupted run")
     shared_notes = [" ".join(map(without_paths, note.split(" "))) for note in notes]
@@ -96,16 +96,6 @@ def _machine(record: Mapping[str, Any]) -> dict[str, str]:
     return {**record.get("environment", {}), "hardware": record.get("hardware")}
 
 
-def changed_settings(record: Mapping[str, Any]) -> str:
-    """Return the changed arguments of a resumed run with their previous values, and their last steps."""
-    values: dict[str, list[str]] = {}
-    for time in record.get(BEFORE, []):
-        until = f" to step {time[UNTIL]}" if UNTIL in time else ""
-        for name in time.keys() - {UNTIL, *OF_ONE_START}:
-            values.setdefault(name, []).append(f"{time[name]}{until}")
-    return ", ".join(f"{name} {', then '.join(values[name])}" for name in sorted(values))
-
-
 def read_run(folder: Path, groups: Collection[str] = ()) -> dict[str, Any]:
     """Return the record of a run, {} if there is none. Raises `DataError` if it is damaged or lacks one of `groups`."""
     path = folder / RECORD
@@ -120,15 +110,6 @@ def read_run(folder: Path, groups: Collection[str] = ()) -> dict[str, Any]:
     if not is_whole:
         raise DataError(f"{path} is damaged: restore it from a copy, or start a new run with --overwrite")
     return record
-
-
-def may_quote(record: Mapping[str, Any]) -> bool:
-    """Return whether files that are uploaded may quote texts of the data: the run had --texts_in_card.
-
-    record: as `read_run` returns it. Without one, the folder is not that of a run, and its owner decides.
-    """
-    training = record.get("training")
-    return not record or (isinstance(training, Mapping) and training.get("texts_in_card") is True)
 
 
 def settings_of(group: Any) -> dict[str, Any]:

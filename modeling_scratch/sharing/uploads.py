@@ -13,7 +13,7 @@ from ..utils.errors import DataError
 from ..utils.files import check_regular, read_json
 from .leaks import check_contents, check_links_inside
 from .model_files import MODEL_FILES, SAVED, SAVED_WEIGHTS, all_files, code_files, is_one_of
-from .run_record import may_quote, read_run
+from .run_record import read_run
 from .verification import TEXTS, read_record
 
 QUOTING = (EVALUATION, RESULTS, VERIFICATION)  # what may quote texts of the data
@@ -34,7 +34,7 @@ def upload_of_model(folder: Path, token: str) -> Upload:
     """Return the files of a model. Raises `DataError` if one is a link out of the folder, or contains a token."""
     names = files_to_upload(folder)
     check_contents(folder, names, token)
-    quoting = () if may_quote(read_run(folder)) else QUOTING  # those that an earlier push has left
+    quoting = QUOTING if read_run(folder) else ()  # those that an earlier push has left
 
     def is_stale(name: str) -> bool:
         """Return whether it would be loaded as part of this model, such as other weight shards, or quotes texts."""
@@ -53,8 +53,8 @@ def upload_of_checkpoint(folder: Path, name: str, token: str) -> Upload:
 def files_to_upload(folder: Path) -> list[str]:
     """Return the names of the files to upload: those that a run writes or verify.json records, and the named code.
 
-    Those that quote texts which the run may not quote, as earlier versions wrote them, are left out. Raises `DataError`
-    if the folder does not hold a model, if a file of it is a link out of it, or if verify.json is damaged.
+    Those of a run that quote texts, as earlier versions wrote them, are left out. Raises `DataError` if the folder does
+    not hold a model, if a file of it is a link out of it, or if verify.json is damaged.
     """
     if not folder.is_dir():
         raise DataError(f"--folder {folder}: folder not found")
@@ -75,11 +75,11 @@ def files_to_upload(folder: Path) -> list[str]:
 
 
 def quoting_files(folder: Path) -> list[str]:
-    """Return the names of results that quote texts which the run may not quote, as earlier versions wrote them.
+    """Return the names of results of a run that quote texts of its data, as earlier versions wrote them.
 
     Raises `DataError` if run_config.json or verify.json is damaged.
     """
-    if may_quote(read_run(folder)):
+    if not read_run(folder):
         return []
     found: list[str] = []
     with suppress(OSError, ValueError, AttributeError):

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from ..data.questions import Question, QuestionData, QuestionDataArguments, load_questions
-from ..data.text_pairs import TextPair
 from ..run.arguments import HeadTrainingArguments
 from ..run.encoder_models import HeadModelArguments, model_with_head, tokenizer_of_head
 from ..utils.errors import DataError
@@ -19,7 +18,7 @@ from .answer_windows import AnswerMetrics, encode_questions
 from .answerer import record_settings
 from .base import Curve, Encoded, Task, Training
 from .card import EXAMPLES, Card, Use, headline, scores_table, shares_table
-from .reader import FIELDS, PIPELINE, SILENT, Reader, ReaderPage
+from .reader import FIELDS, PIPELINE, Reader, ReaderPage
 
 LONGEST_CONTEXT = 400  # characters of a context in an example
 SCORES = {"exact_match": "exact match", "f1": "F1"}
@@ -90,13 +89,6 @@ class AnswerCard(Card):
         kinds = {f"{kind} an answer": scores for kind, scores in evaluation["kinds"].items()}
         return [scores_table(evaluation, heads), shares_table("questions", kinds, {"questions": "number", **SCORES})]
 
-    def quoted(self, example: Mapping[str, Any]) -> dict[str, str]:
-        answers = {"this model": example["answer"] or SILENT, "the data": ", ".join(example["answers"]) or SILENT}
-        return {"question": example["question"], **answers}
-
-    def asked(self, example: Mapping[str, Any]) -> TextPair:
-        return TextPair(example["question"], example["context"])
-
 
 class QuestionAnswering(Task):
     name, refusal, explained = "answer", "the model answers questions", "span"
@@ -104,10 +96,7 @@ class QuestionAnswering(Task):
     card = AnswerCard(
         "A model for extractive question answering: the answer to a question is a piece of its context.",
         Use(
-            "question-answering", PIPELINE, "AutoModelForQuestionAnswering",
-            "[logits.argmax(-1).item() for logits in "
-            'model(**tokenizer(text, truncation=True, return_tensors="pt")).values()]',
-            fields=FIELDS,
+            "question-answering", PIPELINE, "AutoModelForQuestionAnswering", fields=FIELDS
         ),
         reads="It reads a long context in windows. An answer that no window holds cannot be found.",
         unit="questions",

@@ -108,8 +108,8 @@ class Answerer(ABC):
     @classmethod
     def refused(cls, arguments: PredictArguments) -> dict[str, Any]:
         """Return the options of predict that have no use here, and whether they are given."""
-        given: dict[str, Any] = {"--threshold": arguments.threshold is not None, "--explain": arguments.explain}
-        return {**given, "--top_k": arguments.top_k, "--text_column with two names": arguments.has_pairs}
+        given: dict[str, Any] = {"--threshold": arguments.threshold is not None, "--top_k": arguments.top_k}
+        return {**given, "--text_column with two names": arguments.has_pairs}
 
     @classmethod
     def name_columns(cls, arguments: PredictArguments) -> None:

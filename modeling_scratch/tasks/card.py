@@ -7,10 +7,10 @@ from functools import reduce
 from operator import getitem
 from typing import Any, NamedTuple
 
-from ..utils.markdown import escaped, percent, quoted_rows, table
+from ..utils.markdown import escaped, percent, table
 
 LONGER_OR_PRETRAINED = "Train longer (--num_train_epochs), or fine-tune a pretrained encoder (--model_name_or_path)."
-EXAMPLES = 5  # of a split that a card quotes
+EXAMPLES = 5  # of a split, for local pages
 
 
 class Use(NamedTuple):
@@ -19,11 +19,9 @@ class Use(NamedTuple):
     tag: str | None  # of the Hub
     pipeline: str
     auto_class: str
-    answer: str  # an expression
     options: Mapping[str, Any] = {}  # further arguments of the pipeline
     fields: tuple[str, str] = ("text", "text_pair")  # of a pair, in the pipeline's input
     given: str = "{text}"  # the expression for the input, of the text and the tokenizer
-    is_prompt: bool = False  # whether one word of a text is enough
 
 
 class Metric(NamedTuple):
@@ -35,21 +33,12 @@ class Metric(NamedTuple):
     split: str
 
 
-class Results(NamedTuple):
-    """The Markdown text, the metrics, and an example input, which can be a pair of texts; "" without one."""
-
-    text: str
-    metrics: list[Metric]
-    example: str
-
-
 # Scores beside those of baselines
 
 
 def baselines_by_name(evaluation: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Return the scores of the baselines; evaluations of earlier versions have one, which may have no name."""
-    every = evaluation["baselines"] if "baselines" in evaluation else [evaluation["baseline"]]
-    return {each.get("name") or each["settings"]["model"]: each for each in every}
+    """Return the scores of the baselines by their names."""
+    return {each["name"]: each for each in evaluation["baselines"]}
 
 
 def headline(evaluation: Mapping[str, Any], score: str, name: str, constant: str | None = None) -> str | None:
@@ -128,32 +117,13 @@ class Card:
         """Return the scores of the model and of the baselines in Markdown."""
         return [scores_table(evaluation, self.definitions(evaluation))]
 
-    def quoted(self, example: Mapping[str, Any]) -> dict[str, str]:
-        """Return the cells of an example of evaluation.json, by their heads."""
-        return {}
-
-    def asked(self, example: Mapping[str, Any]) -> Any:
-        """Return the text, or the pair, of an example of evaluation.json."""
-        return example["text"]
-
     def report(self, evaluation: Mapping[str, Any]) -> str:
         """Return results.md."""
         line = evaluation["headline"]
-        text = [f"{line} {LONGER_OR_PRETRAINED}"] if line else []
+        text = [f"**{escaped(line)}** {LONGER_OR_PRETRAINED}"] if line else []
         text.append(f"{self.evaluated(evaluation)} of the {evaluation['split']} split")
         return "\n\n".join([*text, *self.tables(evaluation), *evaluation["notes"]]) + "\n"
 
-    def results(self, evaluation: Mapping[str, Any]) -> Results:
-        """Return the results section of a card."""
-        split, examples = evaluation["split"], evaluation["examples"]
-        quoted = [self.quoted(each) for each in examples]
-        heads = list(quoted[0]) if quoted else []
-        text = [
-            *([f"**{escaped(evaluation['headline'])}**"] if evaluation["headline"] else []),
-            f"On the {self.evaluated(evaluation)} of the {split} split:",
-            *self.tables(evaluation),
-            *evaluation.get("notes", []),
-            *quoted_rows(f"The first of the {split} split:", heads, [[*each.values()] for each in quoted]),
-        ]
-        metrics = metrics_of(evaluation, self.definitions(evaluation))
-        return Results("\n\n".join(text), metrics, self.asked(examples[0]) if examples else "")
+    def metrics(self, evaluation: Mapping[str, Any]) -> list[Metric]:
+        """Return what the Hub gets of evaluation.json."""
+        return metrics_of(evaluation, self.definitions(evaluation))

@@ -7,29 +7,24 @@ And what their cards say.
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import zip_longest
 from typing import Any, ClassVar
 
 from ..data.text_pairs import TEXT_FIELDS, as_fields, check_single, from_fields, of_parts, pair_columns
 from ..inference.answers import ALL, PLAIN, Choice, Scored, gives_numbers, is_multi_label, names_of, ranked
 from ..inference.arguments import PredictArguments
-from ..inference.batches import Job, uncounted
-from ..inference.classification import explain
-from ..inference.explanations import MOST_WORDS, has_more_words
+from ..inference.batches import Job
 from ..inference.linear_models import load_any
-from ..report.classification_card import classification
+from ..report.classification_card import metrics_for_hub
 from ..report.metrics import NUMBER, ONE_CLASS, SEVERAL
 from ..utils.errors import DataError, first_few, panics_as_errors
 from .answerer import MORE_THAN_ANY, Answer, Answerer, FileRow, response
-from .card import Card, Results, Use
-from .page import CUT, Component, Later, Page
+from .card import Card, Metric, Use
+from .page import CUT, Component, Page
 from .requests import Option, Schema, array, one_or_several, record
 
 RATE = "rate"  # what a classifier of numbers does on a page
 MOST_LABELS = 10  # that a page shows
 MOST_WORDS_NAMED = 10  # of those that the model has not seen
-WORDS = "Contribution of each word to the log-odds, relative to the greatest if that exceeds 1"
-MORE_WORDS = f" Only the contributions of the first {MOST_WORDS} words are computed."
 
 
 def first_of(words: Counter[str]) -> str:
@@ -46,17 +41,14 @@ class Classification(Answerer):
         "Classify texts. The response to a text has the labels with their probabilities, most likely first."
     )
     choice: Choice = PLAIN  # what answers to rows of files have
-    explains: bool = False  # the contributions of words, too
     unsure: int = 0  # texts without a label
-    long: int = 0  # texts with more words than explained
-    unknown: int = 0  # texts mostly of unknown tokens
     unseen: Counter[str] = field(default_factory=Counter)  # texts with each word that the model has not seen
 
     @classmethod
     def load(cls, arguments: PredictArguments, limits: Mapping[str, int] | None = None) -> "Classification":
         """Load a classifier, of pairs if the arguments name two columns; or the linear model of a folder."""
         of_these = PairClassification if arguments.has_pairs else cls
-        return of_these(load_any(arguments), {"top_k": MORE_THAN_ANY}, {}, arguments.choice, arguments.explain)
+        return of_these(load_any(arguments), {"top_k": MORE_THAN_ANY}, {}, arguments.choice)
 
     @property
     def config(self) -> Any:
@@ -123,7 +115,6 @@ class Classification(Answerer):
         optional = {
             "text": arguments.with_text,
             "text_pair": arguments.with_text and arguments.has_pairs,
-            "words": arguments.explain,
             "top": arguments.top_k,
         }
         return ["label", "score", *(name for name, is_given in optional.items() if is_given)]
@@ -133,16 +124,11 @@ class Classification(Answerer):
         return names_of(self.config)
 
     def lines(self, rows: Sequence[FileRow]) -> Iterable[dict[str, Any]]:
-        texts, words = [text for _, text, _ in rows], list[Any]()
-        jobs = self.encode(texts, {})
+        jobs = self.encode([text for _, text, _ in rows], {})
         self.count(jobs)
-        found = self.pipe.answer(jobs, uncounted if self.explains else self.progress, self._chosen)
-        if self.explains:
-            words = explain(self.pipe, texts, self.progress)
-            self.long += sum(map(has_more_words, texts))
-        for (row, text, kept), answer, each in zip_longest(rows, found, words):
+        for (row, text, kept), answer in zip(rows, self.pipe.answer(jobs, self.progress, self._chosen)):
             self.unsure += answer is not None and answer["label"] in (None, [])
-            answer = {**(answer or dict.fromkeys(("label", "score", "top"))), "words": each}
+            answer = answer or dict.fromkeys(("label", "score", "top"))
             yield {**answer, "text_pair": "", **as_fields(text), **kept, "row": row}
 
     def _chosen(self, scores: list[Scored]) -> dict[str, Any]:
@@ -151,17 +137,14 @@ class Classification(Answerer):
 
     def count(self, jobs: Sequence[Job | None]) -> None:
         super().count(jobs)
-        self.unknown += sum(job.is_unknown for job in jobs if job)
         self.unseen.update(word for job in jobs if job for word in job.unseen)
 
     @property
     def counts(self) -> dict[str, int]:
         return {
             "texts without a label, as none reaches --threshold": self.unsure,
-            f"texts of which only the first {MOST_WORDS} words are explained": self.long,
             "rows without text, which get no label or score": self.empty,
             f"texts truncated to {self.pipe.limit} tokens": self.cut,
-            "texts of which at least half the tokens are unknown to the model": self.unknown,
             f"words that the model has not seen ({first_of(self.unseen)})": len(self.unseen),
         }
 
@@ -174,7 +157,7 @@ class PairClassification(Classification):
 
 
 class ClassifierPage(Page):
-    """Texts or pairs of texts -> the probabilities of labels, with the contributions of words, or numbers."""
+    """Texts or pairs of texts -> the probabilities of labels, or numbers."""
 
     outputs: Sequence[Component] = (("Label", {"label": "Answer", "num_top_classes": MOST_LABELS}),)
 
@@ -187,8 +170,6 @@ class ClassifierPage(Page):
         if gives_numbers(config):
             numbers = [("Number", {"label": name}) for name in names_of(config)]
             self.action, self.outputs = RATE, (*numbers, ("Markdown", {}))
-        elif len(self.fields) == 1 and not is_multi_label(self.answerer.config):  # the words contribute to one answer
-            self.later = Later("words", self.words, ("HighlightedText", {"label": WORDS, "show_legend": True}))
 
     @property
     def parts(self) -> tuple[Any, Any]:
@@ -206,25 +187,16 @@ class ClassifierPage(Page):
         if self.action == RATE:
             return [*(each["score"] for each in found), note]
         scores = {each["label"]: each["score"] for each in ranked(found)}
-        if self.later and has_more_words(values[0]):
-            note += MORE_WORDS
         return [
             scores,
             note if is_multi_label(self.answerer.config) else f"Probability: {max(scores.values()):.4f}. {note}",
         ]
 
-    def words(self, text: str) -> list[tuple[str, float | None]]:
-        """Return each word with its contribution, in the order of the text, on the page's scale from -1 to 1."""
-        found = explain(self.classifier, [text])[0] or []
-        most = max([1.0, *(abs(each["contribution"] or 0) for each in found)])
-        return [(each["word"], each["contribution"] and each["contribution"] / most) for each in found]
-
 
 # On a card
 
 
-PROBABILITIES = 'model(**tokenizer(text, truncation=True, return_tensors="pt")).logits.softmax(-1)'
-USE = Use("text-classification", "text-classification", "AutoModelForSequenceClassification", PROBABILITIES)
+USE = Use("text-classification", "text-classification", "AutoModelForSequenceClassification")
 
 
 class ClassificationCard(Card):
@@ -233,8 +205,8 @@ class ClassificationCard(Card):
     def of(self, record: Mapping[str, Any]) -> Card:
         return CARDS[record.get("problem_type") or ONE_CLASS]
 
-    def results(self, evaluation: Mapping[str, Any]) -> Results:
-        return classification(evaluation)
+    def metrics(self, evaluation: Mapping[str, Any]) -> list[Metric]:
+        return metrics_for_hub(evaluation)
 
 
 CARDS = {
@@ -245,11 +217,11 @@ CARDS = {
     ),
     SEVERAL: ClassificationCard(
         "A text classifier that gives each text any number of the labels {labels}.",
-        USE._replace(answer=PROBABILITIES.replace("softmax(-1)", "sigmoid()")),
+        USE,
     ),
     NUMBER: ClassificationCard(
         "A regression model that predicts a number for each text: {labels}.",
-        USE._replace(answer=PROBABILITIES.replace("softmax(-1)", "item()")),
+        USE,
         ["It predicts a number for every text, even if none applies, also outside the range of the labels."],
     ),
 }

@@ -15,7 +15,6 @@ from ..data.documents import DocumentArguments, Documents, load_documents
 from ..data.packed_documents import NumberedRows, Pieces, SimilarLengths, StreamedRows
 from ..report.pretraining import (
     PretrainingData,
-    first_words,
     report_pretraining,
     token_losses,
     token_metrics,
@@ -26,13 +25,11 @@ from ..run.objectives import PretrainingModelArguments, build_model, build_token
 from ..run.resuming import rows_a_step
 from ..tasks import PRETRAIN
 from ..utils.errors import DataError
-from ..utils.markdown import escaped, table
 from ..utils.options import option
 from . import fill, write
 from .base import Comparison, Curve, Encoded, Report, Task, Training
-from .card import Card, Metric, Results, Use
+from .card import Card, Metric, Use
 
-REWRITTEN = write.CONTINUED.replace("text, ", "text, truncation=True, ")
 DENOISED = "An encoder-decoder pretrained on denoising, for fine-tuning."
 # The purpose and the use of other models by their objective.
 PURPOSES = {"mlm": (fill.CARD.purpose, fill.CARD.use), "clm": (write.CARD.purpose, write.CARD.use)}
@@ -89,19 +86,15 @@ class PretrainingCard(Card):
         purpose, use = PURPOSES.get(record["model"]["objective"], (self.purpose, self.use))
         return PretrainingCard(purpose, use)
 
-    def results(self, evaluation: Mapping[str, Any]) -> Results:
-        """Report loss and perplexity with their definitions."""
+    def metrics(self, evaluation: Mapping[str, Any]) -> list[Metric]:
         scores = evaluation["scores"]
-        rows = [[name.replace("_", " "), f"{score['value']:.4f}", score["meaning"]] for name, score in scores.items()]
         definition = f"perplexity: exp of {scores['loss']['meaning']}"
-        metric = Metric("perplexity", scores["perplexity"]["value"], definition, "validation")
-        where = f"On {escaped(evaluation['text'])}, with a context of at most {evaluation['context']} tokens:"
-        return Results(f"{where}\n\n{table(['score', '', 'definition'], rows)}", [metric], evaluation["example"])
+        return [Metric("perplexity", scores["perplexity"]["value"], definition, "validation")]
 
 
 class Pretraining(Task):
     name = PRETRAIN
-    card = PretrainingCard(DENOISED, Use(None, "seq2seq-generation", "AutoModelForSeq2SeqLM", REWRITTEN))
+    card = PretrainingCard(DENOISED, Use(None, "seq2seq-generation", "AutoModelForSeq2SeqLM"))
     arguments = PretrainingModelArguments, DocumentArguments, PretrainingArguments
     scores = ("perplexity",)
     best_by, keeps_best, predicts, evaluates = ("loss", False), False, False, ("validation",)
@@ -149,8 +142,7 @@ class Pretraining(Task):
         report = report_pretraining(history, data, example, training.run.resumed_at)
         if training.options.objective != "clm":
             return Report(*report)
-        prompt = first_words(data.validation[0]["input_ids"], training.tokenizer)
-        sample = write_sample(trainer.model, training.tokenizer, prompt, data.longest)
+        sample = write_sample(trainer.model, training.tokenizer, example)
         return Report(*report, f"a sample:\n{sample}")
 
 

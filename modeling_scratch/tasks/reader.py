@@ -166,8 +166,8 @@ class Reader(Answerer):
 
     @classmethod
     def refused(cls, arguments: PredictArguments) -> dict[str, Any]:
-        given: dict[str, Any] = {"--threshold": arguments.threshold is not None, "--explain": arguments.explain}
-        return {**given, "--text_column": bool(arguments.text_column), "--top_k all": arguments.top_k == ALL}
+        given: dict[str, Any] = {"--threshold": arguments.threshold is not None, "--top_k all": arguments.top_k == ALL}
+        return {**given, "--text_column": bool(arguments.text_column)}
 
     @classmethod
     def name_columns(cls, arguments: PredictArguments) -> None:

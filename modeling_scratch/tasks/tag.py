@@ -245,9 +245,6 @@ class TagCard(Card):
         of_labels = shares_table("entity" if names else "label", rows, {**average, "f1": "F1", "number": "number"})
         return [scores_table(evaluation, heads), of_labels]
 
-    def quoted(self, example: Mapping[str, Any]) -> dict[str, str]:
-        return {"this model, as word/label": example["answer"], "the data": example["labels"]}
-
 
 class Tagging(Task):
     name, refusal, explained = "tag", "the model labels words", "tagging"
@@ -255,10 +252,7 @@ class Tagging(Task):
     card = TagCard(
         "A tagger, which labels the words of a text: {labels}.",
         Use(
-            PIPELINE, PIPELINE, "AutoModelForTokenClassification",
-            "[model.config.id2label[i] for i in "
-            'model(**tokenizer(text, return_tensors="pt")).logits[0].argmax(-1).tolist()]',
-            {"aggregation_strategy": "simple"},
+            PIPELINE, PIPELINE, "AutoModelForTokenClassification", {"aggregation_strategy": "simple"}
         ),
         unit="sentences",
     )  # fmt: skip

@@ -12,9 +12,9 @@ from ..data.translation_pairs import TranslationData, TranslationDataArguments, 
 from ..inference.text_generators import Translator
 from ..run.layout import TRANSLATIONS
 from ..utils.files import write_text
-from ..utils.markdown import escaped, excerpt, quoted_rows, table
+from ..utils.markdown import excerpt
 from .base import Comparison, Curve, Encoded, Report, Task, Training
-from .card import EXAMPLES, Card, Metric, Results, Use
+from .card import EXAMPLES, Card, Metric, Use
 from .translation_answers import Translation, TranslatorPage
 from .translation_model import (
     TranslationModelArguments,
@@ -67,29 +67,16 @@ def _examples(data: TranslationData, split: str, translations: Sequence[str]) ->
 
 
 class TranslationCard(Card):
-    def results(self, evaluation: Mapping[str, Any]) -> Results:
-        """Report sacreBLEU's scores with signatures, and the first translations."""
-        splits = [split for split in ("validation", "test") if split in evaluation]
-        scores = [(split, score) for split in splits for score in evaluation[split]]
-        metrics = [
+    def metrics(self, evaluation: Mapping[str, Any]) -> list[Metric]:
+        """Return sacreBLEU's scores with signatures."""
+        return [
             Metric(
                 "chrf" if score["name"] == "chrF" else "sacrebleu", score["value"],
                 f"{score['name']}: {score['meaning']}; {score['signature']}", split,
             )
-            for split, score in scores
+            for split in ("validation", "test")
+            for score in evaluation.get(split, ())
         ]  # fmt: skip
-        rows = [
-            [split, score["name"], f"{score['value']:.2f}", score["meaning"], score["signature"]]
-            for split, score in scores
-        ]
-        names = ["source", "translation", "reference"]
-        samples = [[sample[name] for name in names] for sample in evaluation["examples"]]
-        text = [
-            f"Weights: {escaped(evaluation['weights'])}.",
-            table(["split", "score", "", "definition", "signature"], rows),
-            *quoted_rows(f"The first texts of the {splits[-1]} split:", names, samples),
-        ]
-        return Results("\n\n".join(text), metrics, evaluation["examples"][0]["source"] if samples else "")
 
 
 class Translating(Task):
@@ -97,11 +84,7 @@ class Translating(Task):
     answering, page = Translation, TranslatorPage
     card = TranslationCard(
         "A translation model from {source} to {target} (column names of the training data).",
-        Use(
-            "translation", "seq2seq-translation", "AutoModelForSeq2SeqLM",
-            'tokenizer.decode(model.generate(**tokenizer(text, truncation=True, return_tensors="pt"))[0], '
-            "skip_special_tokens=True)",
-        ),
+        Use("translation", "seq2seq-translation", "AutoModelForSeq2SeqLM"),
     )  # fmt: skip
     arguments = TranslationModelArguments, TranslationDataArguments, TranslationTrainingArguments
     scores = "bleu", "chrf", "perplexity"

@@ -38,11 +38,6 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def quoted_rows(title: str, heads: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
-    """Return a table of texts under its title, or nothing where there are none."""
-    return [title, table(heads, rows)] if rows else []
-
-
 def bullets(lines: Sequence[str]) -> str:
     return "\n".join(f"- {line}" for line in lines)
 

@@ -34,6 +34,7 @@ RETIRED = {
     "--moses_tokens": "tokenise the files before: sacremoses -l en tokenize < train.en > train.tok.en",
     "--flat_batches": "leave it out: batches are without padding on CUDA, and CPUs pack internally",
     "--search_over": "leave it out: a search varies the learning rate, the batch size and the number of epochs",
+    "--texts_in_card": "uploads never quote your texts; write examples into the card, which then stays as it is",
     "--r_drop": "leave it out, or use more dropout: --config_overrides hidden_dropout=0.2",
     "--bpe_dropout": "use more dropout, which scores higher: --config_overrides hidden_dropout=0.2",
 }

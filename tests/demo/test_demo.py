@@ -6,7 +6,6 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
-from math import log
 from pathlib import Path
 from typing import Any
 
@@ -88,20 +87,6 @@ def test_labels_have_the_probabilities_of_the_pipeline(kind: str, folders: dict[
     assert scores_of(answer) == pytest.approx({each["label"]: each["score"] for each in expected}, abs=1e-5)
     assert answer["label"] == expected[0]["label"]
     assert (f"{expected[0]['score']:.4f}" in note) == (kind != "sets")
-
-
-def test_words_contribute_what_their_absence_takes_of_the_log_odds(classifier: Any, folders: dict[str, Path]) -> None:
-    classify = pipeline("text-classification", model=str(folders["labels"]), top_k=None)
-    words, whole = TEXT.split(), classify([TEXT])[0]
-    shown = classifier.predict(TEXT, api_name="/words")
-    assert [each["token"] for each in shown] == words
-    changes = []
-    for number in range(len(words)):
-        without = classify([" ".join(words[:number] + words[number + 1 :])])[0]
-        score = next(one["score"] for one in without if one["label"] == whole[0]["label"])
-        changes.append(log(whole[0]["score"] / (1 - whole[0]["score"])) - log(score / (1 - score)))
-    scaled = [change / max(1, *map(abs, changes)) for change in changes]
-    assert [each["class_or_confidence"] for each in shown] == pytest.approx(scaled, abs=1e-5)
 
 
 @pytest.mark.slow
@@ -199,11 +184,13 @@ def test_title_description_and_examples_are_those_of_the_folder(folders: dict[st
     assert "<" not in description
     (tmp_path / "README.md").write_text("---\nwidget: 3\n---\n", encoding="utf-8")
     rows = [{"text": f"text {number}", "label": "good", "answer": "bad"} for number in range(12)]
-    (tmp_path / "evaluation.json").write_text(json.dumps({"examples": rows}), encoding="utf-8")
+    examples = tmp_path / "examples.jsonl"
+    examples.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    assert read_summary(str(tmp_path), is_public=True).examples == []
     assert read_summary(str(tmp_path)).examples == [(f"text {number}",) for number in range(0, 12, 2)]
-    (tmp_path / "evaluation.json").write_text(json.dumps({"examples": [{"text": "a", "text_pair": "b"}]}))
+    examples.write_text(json.dumps({"text": "a", "text_pair": "b"}))
     assert read_summary(str(tmp_path)).examples == [("a", "b")]
-    (tmp_path / "evaluation.json").write_text("[", encoding="utf-8")
+    examples.write_text("[", encoding="utf-8")
     assert read_summary(str(tmp_path)) == Summary(tmp_path.name, "", [])
 
 

@@ -106,20 +106,20 @@ def test_the_start_page_fits_and_is_accessible(page: Any, site: Path) -> None:
     assert violations(page) == []
 
 
-def private(folder: Path, **training: Any) -> Path:
+def private(folder: Path) -> Path:
     """The folder of a model, with the results of a run on texts of a user."""
-    write_text(folder / "run_config.json", json.dumps({"program": "scripts/train_classifier.py", "training": training}))
     rows = [{"text": f"{SECRET} {number}", "label": "bad", "predicted": "good"} for number in range(4)]
-    write_text(folder / "evaluation.json", json.dumps({"examples": rows}))
     write_text(folder / "examples.jsonl", "".join(f"{json.dumps(row)}\n" for row in rows))
     return folder
 
 
 @pytest.mark.parametrize("allowed", [False, True])
-def test_texts_of_a_run_are_there_only_if_it_allows_them(
+def test_texts_of_a_run_are_there_only_if_its_card_has_them(
     tmp_path: Path, allowed: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = private(SAVE["labels"](tmp_path / "mine"), texts_in_card=allowed)
+    folder = private(SAVE["labels"](tmp_path / "mine"))
+    if allowed:
+        write_text(folder / "README.md", f"---\nwidget:\n- text: {SECRET}\n---\n")
     build_site.build(tmp_path / "site", [described(LIVE[0], str(folder))], has_course=False)
     live, start = (tmp_path / "site" / name for name in ("live/classifier.html", "index.html"))
     packed = re.search('id="explanation"[^>]*>([^<]+)<', live.read_text(encoding="utf-8"))

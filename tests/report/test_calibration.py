@@ -134,7 +134,6 @@ def test_before_is_the_model_without_its_temperature():
     assert scores["thresholds"] == threshold_rows(saved, labels)
     text = calibration_text(scores)
     assert "temperature 2.000, fitted on the 300 texts of the validation split" in text
-    assert "temperature of the other half" in calibration_text({**scores, "cross_fitted": True}), "an earlier version"
     told = "on others, they are a little worse"
     assert told not in text
     assert told in calibration_text(calibration_scores(Calibration(2.0, 5_000), saved, labels, "validation"))

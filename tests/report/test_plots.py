@@ -12,7 +12,6 @@ from PIL import Image
 from modeling_scratch.report.plots import (
     confusion_matrix_png,
     losses_and_score_png,
-    predicted_against_true_png,
 )
 from modeling_scratch.utils.errors import DataError
 
@@ -50,12 +49,10 @@ LOGS = {
     "not finite": [{"loss": NAN, "eval_loss": INFINITY, "eval_accuracy": NAN, "epoch": 1.0, "step": 1}],
     "nothing": [],
 }
-NUMBERS = {rows: (RANDOM.normal(size=rows), np.zeros(rows), "$stars$") for rows in (1, 500)}
 # A function, the pictures that it draws, the smallest and the greatest width, and the same of the height.
 DRAWN = (
     (confusion_matrix_png, MATRICES, (300, 3_000), (300, 3_000)),
     (losses_and_score_png, {name: (log,) for name, log in LOGS.items()}, (1_000, 1_400), (800, 1_300)),
-    (predicted_against_true_png, NUMBERS, (700, 1_100), (700, 1_100)),
 )
 PICTURES = {
     f"{draw.__name__}-{name}": (partial(draw, *given), *size)

@@ -199,7 +199,7 @@ def test_what_predict_cannot_do_is_said(run: Path, tmp_path: Path, capsys: pytes
     told = refusal(capsys, predict.main, f"--model {run} --input {table} --output {tmp_path}/o.jsonl".split())
     assert "asked.jsonl, row 2, context: '5' is empty or not text" in told
     assert not (tmp_path / "o.jsonl").exists()
-    for options in ("--explain", "--threshold 0.5", "--top_k all"):
+    for options in ("--threshold 0.5", "--top_k all"):
         told = refusal(capsys, predict.main, f"--model {run} --input {table} {options}".split())
         assert f"{options.rpartition(' 0')[0] or options}: the model answers questions" in told
 

@@ -278,7 +278,7 @@ def test_predict_labels_the_words_of_texts_with_a_tagger_of_classes(tmp_path: Pa
     predict.main([*asked, str(tmp_path / "short.jsonl"), "--max_length", "6"])
     assert [one["label"] for one in read(tmp_path / "short.jsonl")[0]["words"]][-1] is None
     assert "texts truncated to 6 tokens, whose last words have no label: 2" in capfd.readouterr().err
-    for option in "--top_k 2", "--threshold 0.5", "--explain":
+    for option in "--top_k 2", "--threshold 0.5":
         refused = [*asked, str(tmp_path / "no.jsonl"), *option.split()]
         assert "the model labels words" in refusal(capfd, predict.main, refused)
     assert not (tmp_path / "no.jsonl").exists()

@@ -91,7 +91,8 @@ def test_the_weights_of_a_run_are_recorded(tmp_path: Path, capsys: pytest.Captur
     evaluation = json.loads((tmp_path / "run" / "evaluation.json").read_text())
     assert not uploaded_texts(tmp_path / "run")
     assert {each["settings"]["class_weight"] for each in evaluation["baselines"]} == {"balanced"}
-    told = f"The difference from {evaluation['macro_f1']['baseline']} is "
+    assert evaluation["comparison"]["score"] == "f1_macro"
+    told = "so macro F1 decides"
     assert all(told in (tmp_path / "run" / name).read_text() for name in ("README.md", "results.md"))
     (tmp_path / "run" / "linear" / "mine.txt").write_text("")
     resumed = f"{weighted} --save_linear_model False --resume_from_checkpoint last --max_steps 3"

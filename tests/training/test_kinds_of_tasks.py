@@ -85,7 +85,6 @@ def check_report(run: Path, problem_type: str, scores: set[str]) -> dict:
     report, card = ((run / name).read_text(encoding="utf-8") for name in ("results.md", "README.md"))
     assert "(paired bootstrap)" in report
     assert "(paired bootstrap)" in card
-    assert "not calibrated" in report
     assert evaluation["headline"] is None
     assert report.startswith("**Use ")
     assert "**The" not in report + card
@@ -111,8 +110,6 @@ def test_sets_of_classes_are_learned(sets: Path) -> None:
 def test_numbers_are_learned_in_their_own_unit(numbers: Path) -> None:
     names = {"mae", "rmse", "pearson", "spearman"}
     evaluation = check_report(numbers, "regression", names)
-    assert (numbers / evaluation["picture"]).read_bytes().startswith(b"\x89PNG")
-    assert f"![Predictions]({evaluation['picture']})" in (numbers / "README.md").read_text(encoding="utf-8")
     assert evaluation["scores"]["rmse"]["value"] < 8
     assert evaluation["scores"]["pearson"]["value"] > 0.9
     assert evaluation["baselines"][0]["scores"]["pearson"]["value"] > 0.8

@@ -195,9 +195,8 @@ def test_a_run_goes_on_with_its_own_tokenizer_and_arguments(
     run(output, f"{options} last --max_steps 42 --save_strategy no")
     told = [line for line in capsys.readouterr().out.splitlines() if line.startswith("resuming with changed settings")]
     assert len(told) == 1
-    assert "max_steps 40 to step 40, " in told[0]
+    assert "max_steps 40, " in told[0]
     assert "resume_from_checkpoint" not in told[0]
-    assert "| before resuming | " in (output / "README.md").read_text(encoding="utf-8")
     assert "missing keys" not in caplog.text  # of tables that two modules share
     assert (output / "tokenizer.json").read_bytes() == (decoder / "tokenizer.json").read_bytes()
     assert "since resuming at step 40;" in (output / "results.md").read_text()
