@@ -41,5 +41,5 @@ def contributions(text: str, scores: Sequence[float | None]) -> list[dict[str, A
     if whole is None:
         return None
     words = (match[0] for match in WORD.finditer(text))
-    changes = [None if other is None else whole - other for other in others]
+    changes = [None if other is None else round(whole - other, 6) for other in others]  # what float32 tells
     return [{"word": word, "contribution": change} for word, change in zip(words, changes)]

@@ -164,7 +164,7 @@ def finish(task: Task, training: Training, trainer: RunTrainer) -> None:
         with told("writing the report"):
             report = task.report(training, trainer, split, predicted)
             write_report(trainer, report, report.curve or task.curve)
-        print("", *(unescape(part).strip("\n") for part in (report.text, report.quoting) if part), sep="\n\n")
+        print(*("\n" + unescape(part).strip("\n") for part in (report.text, report.quoting) if part), sep="\n")
     share(trainer, data.texts(split))
     if run.is_main:
         commands = next_commands(run, data.texts("train")[0]) if task.answering else []

@@ -24,7 +24,7 @@ from modeling_scratch.data.translation_pairs import TranslationData, Translation
 from modeling_scratch.inference.text_generators import Translator
 from modeling_scratch.pipelines import TARGET_FOLDER
 from modeling_scratch.report.translation import score_translations
-from modeling_scratch.run.checkpoints import average_weights, last_checkpoints
+from modeling_scratch.run.checkpoints import average_weights, last_checkpoints, load_weights
 from modeling_scratch.run.trainer import RunTrainer
 from modeling_scratch.tasks.translation_model import TranslationTrainingArguments, encode_pairs
 
@@ -151,7 +151,7 @@ def test_the_best_of_validation_is_kept(which: str, metric: str, averaged: int, 
     if metric == "loss":
         model = AutoModelForSeq2SeqLM.from_pretrained(best)
         losses = [token_losses(model, load_tokenizers(str(best)), data).mean()]
-        model.load_state_dict(mean)
+        load_weights(model, mean)
         losses.append(token_losses(model, load_tokenizers(str(best)), data).mean())
         assert says.startswith("average") == bool(losses[1] < losses[0])
 
