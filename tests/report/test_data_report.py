@@ -204,7 +204,7 @@ def test_sets_of_labels_and_numbers_are_described(tmp_path: Path, capsys) -> Non
     assert sum(map(int, counts["music"])) == 40
     assert sum(map(int, counts["acting"])) == 20
     assert sum(map(int, counts["all texts"])) == 60
-    write(tmp_path / "joined.csv", {"text": [row["text"] for row in rows], "label": ["a|b", "b|c", "c"] * 20})
+    write(tmp_path / "joined.csv", {"text": [row["text"] for row in rows], "label": ["a|b", "b|a", "a|c", "c"] * 15})
     plain, proposed = commands_in(printed(capsys, tmp_path / "joined.csv"))
     assert proposed == plain.replace(" --output_dir", " --label_separator '|' --output_dir")
     numbers = range(60)
