@@ -28,7 +28,7 @@ from .requests import Option, Schema, array, one_or_several, record
 RATE = "rate"  # what a classifier of numbers does on a page
 MOST_LABELS = 10  # that a page shows
 MOST_WORDS_NAMED = 10  # of those that the model has not seen
-WORDS = "Contribution of each word to the log-odds, relative to the greatest if that exceeds 1"
+WORDS = "Contribution of each word to the log-odds, scaled"
 MORE_WORDS = f" Only the contributions of the first {MOST_WORDS} words are computed."
 
 
