@@ -396,7 +396,7 @@ TASKS = (
     ),
     Fault(
         "worst_weights", "tasks/translate", "choose_weights",
-        "chosen = max(scores", "chosen = min(scores",
+        "else max", "else min",
         "the weights with the lower BLEU are saved",
     ),
     Fault(

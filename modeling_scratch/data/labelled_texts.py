@@ -35,7 +35,7 @@ from .labels import (
     RARE_RATIO,
     LabelMap,
     as_options,
-    joined_label_warnings,
+    joined_labels,
     label_warnings,
     parse_label_map,
     proposed_label_map,
@@ -48,6 +48,7 @@ from .text_pairs import TEXT_FIELDS, column_names, parts_of, text_lists, texts_o
 ONE_CLASS = OneClass()
 SPLIT_COLUMNS = ("split", "set", "subset", "partition", "fold")  # others that name splits are features
 MOST_PROPOSED = 20  # unknown labels for which an error proposes others
+SEPARATED = "labels such as {!r} look like several: if they are, set --label_separator {!r}"
 HIDDEN_LABEL = (-1,)  # the value of a withheld label in `datasets.ClassLabel`, as in GLUE's test splits
 
 
@@ -57,6 +58,7 @@ class ReviewData:
 
     places: the file and the row of each text of a split, if it was read from files. conflicts: of each text that occurs
     with different labels, the place of each label. proposed: labels and those that they probably stand for.
+    separators: what probably separates the labels of a text, if anything does.
     text_columns: where the texts were read from. sources: the rows of each split, those that are left out, too.
     held_out: the texts of validation and test, those beyond --max_eval_samples, too.
     """
@@ -69,6 +71,7 @@ class ReviewData:
     places: Mapping[str, Sequence[str]] = field(default_factory=dict)
     conflicts: Sequence[Mapping[Any, str]] = ()
     proposed: Mapping[Label, Label] = field(default_factory=dict)
+    separators: Sequence[str] = ()
     text_columns: Sequence[str] = ()
     sources: Mapping[str, Source | PartSource] = field(default_factory=dict)
     held_out: Sequence[str] = ()
@@ -164,7 +167,8 @@ def load_splits(arguments: DataArguments) -> ReviewData:
     counts, conflicts = _counts(splits["train"]), _conflicts(splits)
     proposed = proposed_label_map(counts)
     is_one_class = isinstance(label_type, OneClass)
-    warnings = joined_label_warnings(cells) if is_one_class and not arguments.problem_type else []
+    joined = joined_labels(cells) if is_one_class and not arguments.problem_type else {}
+    warnings = [SEPARATED.format(cell, separator) for separator, cell in joined.items()]
     warnings += type_warnings(cells)
     warnings += label_warnings(counts, proposed, is_one_class) if counts else []
     missing = missing_splits(splits)
@@ -181,7 +185,7 @@ def load_splits(arguments: DataArguments) -> ReviewData:
     warnings += [*_conflict_warnings(conflicts), *overlaps(given, "texts")]
     data = ReviewData.from_pairs(pairs, label_names, notes, warnings, label_type)
     places = {split: [row.where for row in rows] for split, rows in splits.items()}
-    data = replace(data, places=places, conflicts=conflicts, proposed=proposed)
+    data = replace(data, places=places, conflicts=conflicts, proposed=proposed, separators=[*joined])
     return replace(data, text_columns=columns[:-1], sources=sources, held_out=held_out)
 
 

@@ -180,12 +180,17 @@ def as_options(mapping: Mapping[Label, Label]) -> str:
 # Warnings
 
 
+def placeholders(labels: Iterable[Label]) -> list[Label]:
+    """Return the labels that probably stand for none."""
+    return [label for label in labels if str(label_key(label)).casefold() in PLACEHOLDERS]
+
+
 def label_warnings(counts: Mapping[Label, int], proposed: Mapping[Label, Label], is_one_class: bool) -> Iterator[str]:
     """Yield warnings on placeholders, probable variants of one class, small classes, and classes of very unlike sizes.
 
     counts: the rows of each class of train. is_one_class: a text has one.
     """
-    if found := [label for label in counts if str(label_key(label)).casefold() in PLACEHOLDERS]:
+    if found := placeholders(counts):
         listed = ", ".join(_counted(label, counts) for label in found)
         option = " ".join(["--drop_labels", *(shlex.quote(str(label)) for label in found)])
         yield f"labels that are probably placeholders: {listed}; if they are, add {option}"
@@ -245,12 +250,12 @@ def type_warnings(cells: Iterable[object]) -> list[str]:
     ]
 
 
-def joined_label_warnings(cells: Sequence[object]) -> list[str]:
-    """Return a warning if cells are few labels in many combinations, with a separator between them."""
+def joined_labels(cells: Sequence[object]) -> dict[str, str]:
+    """Return {separator: a cell} if cells are few labels in many combinations, with a separator between them."""
     texts = [value for value in cells if isinstance(value, str) and not is_missing(value)]
     for separator in SEPARATORS:
         joined = [text for text in texts if separator in text]
         parts = {part.strip() for text in texts for part in text.split(separator)}
         if len(joined) > len(texts) / 10 and len(parts) < len(set(texts)):
-            return [f"labels such as {joined[0]!r} look like several: if they are, set --label_separator {separator!r}"]
-    return []
+            return {separator: joined[0]}
+    return {}

@@ -174,6 +174,12 @@ class SplitArguments:
         """The files that the options name, by split; none for a folder and for a data set on the Hub."""
         return named_files(train=self.train_file, validation=self.validation_file, test=self.test_file)
 
+    @property
+    def input_suffix(self) -> str:
+        """The suffix of new texts like those of the files: that of their tables, else .txt, with a text a line."""
+        files = self.files.get("train") or (sorted(Path(self.data_dir).glob("train*")) if self.data_dir else [])
+        return next((suffix for suffix in map(format_of, files) if suffix in READERS), ".txt" if files else ".csv")
+
 
 @dataclass
 class DataArguments(TableArguments, SplitArguments):

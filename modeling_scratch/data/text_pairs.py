@@ -94,9 +94,12 @@ def as_recorded(given: TextColumns) -> TextColumns:
 
 
 def trained_columns(model: str) -> tuple[str, ...]:
-    """Return the names of the text columns that the record in a model's folder has: none, one, or two of pairs."""
-    path = Path(model, RECORD)
-    if not path.is_file():
+    """Return the names of the text columns that the record of a model's run has: none, one, or two of pairs.
+
+    The record is in the model's folder, or above it, as for a run's linear model and its checkpoints.
+    """
+    path = next((each for each in (Path(model, RECORD), Path(model).parent / RECORD) if each.is_file()), None)
+    if path is None:
         return ()
     try:
         record = read_json(path)

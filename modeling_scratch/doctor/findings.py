@@ -193,6 +193,9 @@ class Diagnosis:
         for finding, *others in self._groups():
             if others:
                 checks = ", ".join(each.check for each in (finding, *others))
+                if finding.verdict is Verdict.DOES_NOT_APPLY:
+                    yield f"  {len(others) + 1} checks  {finding.verdict.value} (--format json says why): {checks}"
+                    continue
                 yield f"  {len(others) + 1} checks  {finding.verdict.value}: {finding.what}"
                 yield f"    {checks}"
                 if finding.mend and not finding.follows and all(each.follows == finding.check for each in others):
@@ -209,11 +212,18 @@ class Diagnosis:
         yield f"{len(self.findings)} checks ({counts})."
 
     def _groups(self) -> Iterator[list[Finding]]:
-        """Yield each finding alone, but together those that fall short for one reason, such as a failed load."""
-        for (verdict, _), found in groupby(self.findings, lambda each: (each.verdict, each.what)):
+        """Yield each finding alone, but together those that fall short for one reason, such as a failed load.
+
+        Many that do not apply are together, too, and last.
+        """
+        silent = self.of(Verdict.DOES_NOT_APPLY)
+        told = [each for each in self.findings if each not in silent] if len(silent) > SEVERAL else self.findings
+        for (verdict, _), found in groupby(told, lambda each: (each.verdict, each.what)):
             group = list(found)
             is_joint = verdict is Verdict.FALLS_SHORT and len(group) > SEVERAL
             yield from [group] if is_joint else ([each] for each in group)
+        if told is not self.findings:
+            yield silent
 
     def to_json(self) -> str:
         return json.dumps({"model": self.model, "findings": [asdict(finding) for finding in self.findings]}, indent=2)

@@ -199,8 +199,8 @@ def subject_of(
         raise DataError("--target: only for an encoder-decoder")
     if max_tokens < LEAST_TOKENS:
         raise DataError(f"--max_tokens {max_tokens}: must be at least {LEAST_TOKENS}")
-    if len(parts_of(text)) > 1 and subject.task not in TEXT_TASKS:
-        raise DataError("--text_pair: only for a classifier or a regression")
+    if len(parts_of(text)) > 1 and subject.task not in (*TEXT_TASKS, SPAN):
+        raise DataError("--text_pair: only for a classifier, a regression, or questions on a text")
     subject.text = subject.encode(text)
     if not all(part.strip() for part in parts_of(text)) or not subject.text.ids:
         raise DataError("--text: the text is empty, or has no tokens")

@@ -19,7 +19,7 @@ from .. import presets
 from ..data.columns import Label
 from ..data.label_types import ClassSet, Number
 from ..data.labelled_texts import ReviewData, load_splits
-from ..data.labels import as_pairs, parse_label_map
+from ..data.labels import as_pairs, parse_label_map, placeholders
 from ..data.splits import DataArguments
 from ..data.text_pairs import from_fields, parts_of, shortened
 from ..utils.errors import DataError, counted, quoted
@@ -86,10 +86,21 @@ def report(arguments: DataReportArguments) -> None:
         save_doubtful_labels(doubtful, Path(arguments.check_labels))
         sections.append(f"{doubts_section(doubtful, data)}\n\nwritten: {arguments.check_labels}")
     sections.append(section("Train", training_command(arguments)))
-    if as_pairs(data.proposed):
-        merged = training_command(arguments, label_map=as_pairs(joined_map(arguments, data)))
-        sections.append(section("Train with the label variants merged", merged))
+    if options := advised(arguments, data):
+        sections.append(section("Train with the proposed options", training_command(arguments, **options)))
     print("\n\n".join(sections))
+
+
+def advised(arguments: DataReportArguments, data: ReviewData) -> dict[str, Any]:
+    """Return the options of labels that the report proposes. Those of a separator change what the labels are."""
+    if data.separators:
+        return {"label_separator": data.separators[0]}
+    options: dict[str, Any] = {}
+    if as_pairs(data.proposed):
+        options["label_map"] = as_pairs(joined_map(arguments, data))
+    if not isinstance(data.label_type, Number) and (dropped := placeholders(data.label_names)):
+        options["drop_labels"] = [*(arguments.drop_labels or ()), *dropped]
+    return options
 
 
 def joined_map(arguments: DataReportArguments, data: ReviewData) -> dict[Label, Label]:

@@ -53,7 +53,7 @@ def _last_complete(checkpoints: list[Path], output: Path) -> Path:
         print(f"WARNING: {checkpoint} is skipped: {fault}", file=sys.stderr)
     raise DataError(
         f"--resume_from_checkpoint: no complete checkpoint of a run in {output}; "
-        "start a new run with --overwrite or in another --output_dir"
+        "leave the option out to start one, with --overwrite if the folder has files of another"
     )
 
 

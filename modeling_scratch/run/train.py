@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence, Sized
 from dataclasses import replace
 from functools import partial
 from html import unescape
-from pathlib import Path
 from typing import Any
 
 from transformers import DataCollatorWithPadding, set_seed
@@ -164,17 +163,18 @@ def finish(task: Task, training: Training, trainer: RunTrainer) -> None:
         with told("writing the report"):
             report = task.report(training, trainer, split, predicted)
             write_report(trainer, report, report.curve or task.curve)
-        print(f"\n{unescape(report.text)}", unescape(report.quoting), sep="\n")
+        print(*("\n" + unescape(part).strip("\n") for part in (report.text, report.quoting) if part), sep="\n")
     share(trainer)
     if run.is_main:
-        commands = next_commands(run.folder, data.texts("train")[0]) if task.answering else []
+        commands = next_commands(run, data.texts("train")[0]) if task.answering else []
         print(f"\n{summary(trainer, run.checkpoint)}", *commands, sep="\n")
 
 
-def next_commands(folder: Path, text: str) -> list[str]:
-    """Return commands that use a saved model which reads texts like this one, a line each."""
+def next_commands(run: Run, text: str) -> list[str]:
+    """Return commands that use a saved model which reads texts like this one, from files like its own; a line each."""
+    folder, new = run.folder, f"new{run.groups['data'].input_suffix}"
     model, pair = f"--model {shlex.quote(str(folder))}", ' --text_pair "another"' if len(parts_of(text)) > 1 else ""
     return [
-        f"next: modeling-scratch predict {model} --input new.csv --output answers.csv",
+        f"next: modeling-scratch predict {model} --input {new} --output answers.csv",
         f'      modeling-scratch explain {model} --text "a text"{pair} --output inside.html',
     ]

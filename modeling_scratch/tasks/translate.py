@@ -24,17 +24,26 @@ from .translation_model import (
     encode_pairs,
 )
 
+FEW_PAIRS = 5_000
+FEW = (
+    "WARNING: train has {:,} pairs; a new model hardly learns to translate from fewer than several thousand: "
+    "find more, or fine-tune a translator (--model_name_or_path)"
+)
+OF_TRANSLATIONS = {"bleu": "BLEU", "chrf": "chrF"}  # metrics that depend on the search
 
-def choose_weights(trainer: Any, translator: Translator, data: TranslationData) -> str:
-    """Load the better of best checkpoint and average of the last ones on validation; return its description."""
-    from ..report.translation import score_translations
+
+def choose_weights(trainer: Any, translator: Translator) -> str:
+    """Load the better of best checkpoint and average of the last ones on validation; return its description.
+
+    Better by the metric that chose the checkpoint; translations are those of the search of the run.
+    """
     from ..run.checkpoints import average_weights, last_checkpoints, load_weights
 
     arguments, model = trainer.args, translator.model
     best = trainer.state.best_model_checkpoint
-    metric = str(arguments.metric_for_best_model).removeprefix("eval_")
-    score = {"bleu": "BLEU of greedy search", "chrf": "chrF of greedy search"}.get(metric, metric)
-    name = f"{Path(best).name}, the best by validation {score}" if best else "last weights"
+    metric = str(arguments.metric_for_best_model or "bleu").removeprefix("eval_")
+    score, greedy = OF_TRANSLATIONS.get(metric, metric), " of greedy search" * (metric in OF_TRANSLATIONS)
+    name = f"{Path(best).name}, the best by validation {score}{greedy}" if best else "last weights"
     checkpoints = last_checkpoints(Path(arguments.output_dir or ""), getattr(arguments, "average_checkpoints", 1))
     if len(checkpoints) < 2:
         return name
@@ -45,14 +54,10 @@ def choose_weights(trainer: Any, translator: Translator, data: TranslationData) 
     scores = {}
     for candidate, weights in candidates.items():
         load_weights(model, weights)
-        translations = [translation.text for translation in translator.translate(data.sources("validation"))]
-        bleu, *others = score_translations(translations, data.targets("validation"))
-        chosen_by = next((other for other in others if other.name.lower() == metric), bleu)
-        scores[candidate] = chosen_by.value
-        print(
-            f"validation {chosen_by.name} {chosen_by.value:.2f}, beam {translator.generation['num_beams']}: {candidate}"
-        )
-    chosen = max(scores, key=scores.__getitem__)
+        scores[candidate] = trainer.predict(trainer.eval_dataset, metric_key_prefix="eval").metrics[f"eval_{metric}"]
+        print(f"validation {score} {scores[candidate]:.4g}, beam {translator.generation['num_beams']}: {candidate}")
+    best_of = min if arguments.greater_is_better is False else max
+    chosen = best_of(scores, key=scores.__getitem__)
     load_weights(model, candidates[chosen])
     return chosen
 
@@ -112,6 +117,8 @@ class Translating(Task):
         if split == "test":  # translated, not scored token by token
             return Encoded(None, [], notes=notes)
         encoded = encode_pairs(data, split, training.tokenizer, options.max_length)
+        if split == "train" and len(encoded.rows) < FEW_PAIRS and not options.model_name_or_path:
+            notes.append(FEW.format(len(encoded.rows)))
         return encoded._replace(notes=[*encoded.notes, *notes])
 
     def metrics(self, training: Training, split: str) -> Callable[..., dict[str, float]]:
@@ -146,7 +153,7 @@ class Translating(Task):
         """Choose between the best checkpoint and the mean of the last, and record the search of the translations."""
         translator = training.answerer
         translator.generation |= training.arguments.beam_search
-        training.weights = choose_weights(trainer, translator, training.data)
+        training.weights = choose_weights(trainer, translator)
         translator.model.generation_config.update(**translator.generation)
 
     def report(self, training: Training, trainer: Any, split: str, predicted: Any) -> Report:

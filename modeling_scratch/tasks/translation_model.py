@@ -92,7 +92,7 @@ class TranslationTrainingArguments(RunArguments, Seq2SeqTrainingArguments):
     save_strategy: str = option("epoch", "When to save a checkpoint.")
     logging_steps: float = option(100, "Steps between log entries.")
     average_checkpoints: int = option(
-        10, "Average the last checkpoints, if this improves validation BLEU; 1: no averaging."
+        10, "Average the last checkpoints, if validation (BLEU by default) is better for it; 1: no averaging."
     )
     num_beams: int = option(5, "The beam size of the final translations.")
     length_penalty: float = option(

@@ -35,6 +35,10 @@ def printed(capsys: pytest.CaptureFixture, *arguments: object) -> str:
     return capsys.readouterr().out
 
 
+def commands_in(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.startswith("modeling-scratch train-classifier")]
+
+
 def table_in(text: str, head: str) -> dict[str, list[str]]:
     """The rows of a table of the report, by their first cell."""
     lines = text.partition(f"\n| {head} ")[2].partition("\n\n")[0].splitlines()[2:]
@@ -91,7 +95,7 @@ def test_the_report_counts_what_a_reader_of_csv_counts(tickets: Path, capsys) ->
 
 def test_a_map_that_is_given_is_part_of_the_command_that_merges_more(tickets: Path, capsys) -> None:
     text = printed(capsys, tickets, "--label_map", "shiping=Shipping")
-    plain, merged = (line for line in text.splitlines() if line.startswith("modeling-scratch train-classifier"))
+    plain, merged = commands_in(text)
     assert "--label_map shiping=Shipping --output" in plain
     assert "--label_map shiping=shipping " in merged
     assert " Shipping=shipping " in merged
@@ -200,6 +204,9 @@ def test_sets_of_labels_and_numbers_are_described(tmp_path: Path, capsys) -> Non
     assert sum(map(int, counts["music"])) == 40
     assert sum(map(int, counts["acting"])) == 20
     assert sum(map(int, counts["all texts"])) == 60
+    write(tmp_path / "joined.csv", {"text": [row["text"] for row in rows], "label": ["a|b", "b|a", "a|c", "c"] * 15})
+    plain, proposed = commands_in(printed(capsys, tmp_path / "joined.csv"))
+    assert proposed == plain.replace(" --output_dir", " --label_separator '|' --output_dir")
     numbers = range(60)
     columns = {"text": [f"text number {n}" for n in numbers], "label": [n / 10 for n in numbers]}
     write(tmp_path / "stars.csv", columns)

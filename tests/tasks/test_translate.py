@@ -5,6 +5,7 @@ import json
 import random
 import shutil
 from pathlib import Path
+from typing import Any
 
 import predict
 import pytest
@@ -23,7 +24,7 @@ from modeling_scratch.data.translation_pairs import TranslationData
 from modeling_scratch.inference.text_generators import Translator
 from modeling_scratch.pipelines import TARGET_FOLDER
 from modeling_scratch.report.translation import score_translations
-from modeling_scratch.run.checkpoints import average_weights, last_checkpoints
+from modeling_scratch.run.checkpoints import average_weights, last_checkpoints, load_weights
 from modeling_scratch.run.trainer import RunTrainer
 from modeling_scratch.tasks.translation_model import TranslationTrainingArguments, encode_pairs
 
@@ -53,7 +54,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-SEPARATE = "--separate_vocabularies --num_train_epochs 3 --average_checkpoints 2"
+SEPARATE = "--separate_vocabularies --num_train_epochs 3 --average_checkpoints 2 --metric_for_best_model loss"
 
 
 def train(data: Path, output: Path, extra: str = "") -> None:
@@ -128,28 +129,36 @@ def test_a_tokenizer_of_both_languages_writes_targets_as_targets() -> None:
     assert (dropped.notes, cut.notes) == (["train: 1 pairs exceed --max_length 8 and were dropped"], [])
 
 
-def test_the_best_of_validation_is_kept(run: Path) -> None:
+@pytest.mark.parametrize(("which", "metric", "averaged"), [("run", "bleu", 3), ("two_vocabularies", "loss", 2)])
+def test_the_best_of_validation_is_kept(which: str, metric: str, averaged: int, request, data: Path) -> None:
     """The folder holds either the best checkpoint's weights or the mean of the last ones, as evaluation.json says."""
-    checkpoints = last_checkpoints(run, 3)
-    assert len(checkpoints) == 3
+    run = request.getfixturevalue(which)
+    checkpoints = last_checkpoints(run, averaged)
+    assert len(checkpoints) == averaged
     mean, saved = average_weights(checkpoints), load_file(run / "model.safetensors")
     each = [load_file(path / "model.safetensors") for path in checkpoints]
     torch.testing.assert_close(mean, {name: torch.stack([one[name] for one in each]).mean(0) for name in mean})
     state = json.loads((run / "trainer_state.json").read_text())
-    bleu = {entry["step"]: entry["eval_bleu"] for entry in state["log_history"] if "eval_bleu" in entry}
-    assert len(set(bleu.values())) > 1
-    best = run / f"checkpoint-{max(bleu, key=bleu.__getitem__)}"
+    key, best_of = f"eval_{metric}", min if metric == "loss" else max
+    scores = {entry["step"]: entry[key] for entry in state["log_history"] if key in entry}
+    assert len(set(scores.values())) > 1
+    best = run / f"checkpoint-{best_of(scores, key=scores.__getitem__)}"
     assert state["best_model_checkpoint"] == best.name
     says = json.loads((run / "evaluation.json").read_text())["weights"]
-    assert says.startswith(("average of the last 3", f"{best.name}, the best"))
+    assert says.startswith((f"average of the last {averaged}", f"{best.name}, the best"))
     expected = mean if says.startswith("average") else load_file(best / "model.safetensors")
     torch.testing.assert_close(saved, {name: expected[name] for name in saved})
+    if metric == "loss":
+        model = AutoModelForSeq2SeqLM.from_pretrained(best)
+        losses = [token_losses(model, load_tokenizers(str(best)), data).mean()]
+        load_weights(model, mean)
+        losses.append(token_losses(model, load_tokenizers(str(best)), data).mean())
+        assert says.startswith("average") == bool(losses[1] < losses[0])
 
 
-def test_the_loss_of_validation_is_a_mean_over_tokens(run: Path, data: Path) -> None:
-    """Whatever the batches are."""
-    checkpoint = last_checkpoints(run, 1)[0]
-    model, (source, target) = AutoModelForSeq2SeqLM.from_pretrained(checkpoint), load_tokenizers(str(checkpoint))
+def token_losses(model: Any, tokenizers: Any, data: Path) -> torch.Tensor:
+    """The losses of all tokens of the validation split."""
+    source, target = tokenizers
     texts = [(data / f"validation.{side}").read_text().splitlines() for side in ("en", "de")]
     losses: list[torch.Tensor] = []
     for read, written in zip(*texts, strict=True):
@@ -157,9 +166,17 @@ def test_the_loss_of_validation_is_a_mean_over_tokens(run: Path, data: Path) -> 
         with torch.no_grad():
             logits = model(**source(read, return_tensors="pt"), labels=labels).logits
         losses += cross_entropy(logits[0], labels[0], reduction="none")
+    return torch.stack(losses)
+
+
+def test_the_loss_of_validation_is_a_mean_over_tokens(run: Path, data: Path) -> None:
+    """Whatever the batches are."""
+    checkpoint = last_checkpoints(run, 1)[0]
+    model = AutoModelForSeq2SeqLM.from_pretrained(checkpoint)
+    expected = token_losses(model, load_tokenizers(str(checkpoint)), data).mean().item()
     history = json.loads((run / "trainer_state.json").read_text())["log_history"]
     found = [entry["eval_loss"] for entry in history if "eval_loss" in entry][-1]
-    assert found == pytest.approx(torch.stack(losses).mean().item(), abs=1e-4)
+    assert found == pytest.approx(expected, abs=1e-4)
 
 
 def test_the_rate_is_that_of_equation_3_of_the_paper() -> None:
