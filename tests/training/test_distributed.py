@@ -79,7 +79,7 @@ def test_every_head_trains_in_two_processes(tmp_path: Path) -> None:
 SIZES = "hidden_size=16,intermediate_size=32,num_hidden_layers=2,num_attention_heads=2,hidden_dropout=0.0"
 COMMON = f"--report_to none --use_cpu --disable_tqdm True --seed 3 --logging_steps 1 --config_overrides {SIZES}"
 SAVES = "--save_strategy steps --save_steps 3 --eval_strategy steps --eval_steps 3 --save_total_limit 5"
-REVIEWS = f"{COMMON} --data_dir {{data}}/reviews --num_train_epochs 2"
+REVIEWS = f"{COMMON},classifier_dropout=0.0 --data_dir {{data}}/reviews --num_train_epochs 2"
 CLASSIFIER = "train_classifier", f"{REVIEWS} {SAVES} --ema_decay 0"  # ends with the best checkpoint
 PROGRAMS = {
     "classifier": CLASSIFIER,
