@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""A model as graphs for a runtime, written by the exporters of Transformers, and compared with PyTorch there.
+"""A model as ONNX graphs, written by the exporters of Transformers, and compared with PyTorch in ONNX Runtime.
 
 An encoder is one graph, "model". So is a decoder, which reads the cache of the tokens before, and returns that of all
 tokens. An encoder-decoder is two: "prefill" reads a text and the first token of the output, "decode" the next token.
@@ -23,10 +23,9 @@ from ..utils.errors import DataError, one_line
 
 Named = dict[str, Any]
 
+ONNX = "onnx"
 TOLERANCE = 1e-5  # relative to the largest value of an output, where that is above 1
-OPTIONS: dict[str, Named] = {"openvino": {"stateful": False}}
-EXACT: dict[str, Named] = {"openvino": {"config": {"INFERENCE_PRECISION_HINT": "f32"}}}  # not what is fastest here
-# The names of axes in ONNX, by a part of the name of an input: what is read now, and what was read before.
+# The names of axes, by a part of the name of an input: what is read now, and what was read before.
 CACHE, SEQUENCE = "past_key_values", "sequence"
 AXES = {
     "cross_attention_cache": ("batch", "", "encoder_sequence"),
@@ -35,7 +34,6 @@ AXES = {
     "decoder_input_ids": ("batch", ""),
     "": ("batch", SEQUENCE),
 }
-ONE_TEXT, LONGEST = "executorch", 512  # this runtime plans its memory beforehand, and reads one text at a time
 
 
 class Sizes(NamedTuple):
@@ -59,26 +57,17 @@ COMPARED = (
 )  # fmt: skip
 
 
-def export_graphs(model: Any, kind: str, folder: Path) -> list[str]:
+def export_graphs(model: Any, folder: Path) -> list[str]:
     """Write the graphs of a model in float32 to a folder, and return lines that say how far each is from PyTorch.
 
-    Raises `DataError` for a model that the runtime cannot hold, and for a graph that answers otherwise.
+    Raises `DataError` for a model that has no graph, and for a graph that answers otherwise.
     """
     from transformers.exporters import ExportedModel
     from transformers.exporters.auto import AutoExportConfig, AutoHfExporter
 
     graphs, limit, components = graphs_of(model), position_limit(model.config), {}
-    if kind == "openvino" and model.config.is_encoder_decoder:  # whose runtime crashes with the exporter of 5.23
-        raise DataError(f"--format {kind}: not for encoder-decoders such as {type(model).__name__}; use onnx")
-    config: Any = AutoExportConfig.from_dict({"export_format": kind, "dynamic": True, **OPTIONS.get(kind, {})})
-    if kind == ONE_TEXT:
-        if model.config.model_type != "scratch_encoder":
-            raise DataError(f"--format {kind}: only for encoders, not for {type(model).__name__}; use onnx or openvino")
-        limit = min(limit or LONGEST, LONGEST)
-        length = {1: torch.export.Dim("length", max=limit)}
-        config.dynamic_shapes = dict.fromkeys(_text(model, TRACED), length)
-    batches = [each.cut(limit) for each in (TRACED, *COMPARED, *_beyond(model))]
-    traced, *compared = [each._replace(batch=1) for each in batches] if kind == ONE_TEXT else batches
+    config: Any = AutoExportConfig.from_dict({"export_format": ONNX, "dynamic": True})
+    traced, *compared = [each.cut(limit) for each in (TRACED, *COMPARED, *_beyond(model))]
     for name, inputs in graphs.items():
         try:
             with torch.no_grad(), disabled():
@@ -86,11 +75,10 @@ def export_graphs(model: Any, kind: str, folder: Path) -> list[str]:
         except Exception as error:  # exporters raise types of their own
             raise DataError(f"{name} cannot be written: {one_line(error)[:300]}") from error
         components[name] = exported.components["model"]
-        if kind == "onnx":
-            _tidy(exported.program.graph, name)
+        _tidy(exported.program.graph, name)
     settings = model.generation_config if model.can_generate() else None
-    ExportedModel(components, kind, model.config, settings).save_pretrained(folder)
-    runners = ExportedModel.from_pretrained(folder, device="cpu", **EXACT.get(kind, {})).runners
+    ExportedModel(components, ONNX, model.config, settings).save_pretrained(folder)
+    runners = ExportedModel.from_pretrained(folder, device="cpu").runners
     differences = {name: largest_difference(model, name, runners[name], compared) for name in graphs}
     return [f"{name}: {difference:.1e} from PyTorch" for name, difference in differences.items()]
 
