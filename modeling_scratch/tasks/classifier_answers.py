@@ -22,14 +22,12 @@ from ..report.metrics import NUMBER, ONE_CLASS, SEVERAL
 from ..utils.errors import DataError, first_few, panics_as_errors
 from .answerer import MORE_THAN_ANY, Answer, Answerer, FileRow, response
 from .card import Card, Results, Use
-from .page import CUT, Component, Later, Page
+from .page import CUT, Component, Page
 from .requests import Option, Schema, array, one_or_several, record
 
 RATE = "rate"  # what a classifier of numbers does on a page
 MOST_LABELS = 10  # that a page shows
 MOST_WORDS_NAMED = 10  # of those that the model has not seen
-WORDS = "Contribution of each word to the probability"
-MORE_WORDS = f" Only the contributions of the first {MOST_WORDS} words are computed."
 
 
 def first_of(words: Counter[str]) -> str:
@@ -174,7 +172,7 @@ class PairClassification(Classification):
 
 
 class ClassifierPage(Page):
-    """Texts or pairs of texts -> the probabilities of labels, with the contributions of words, or numbers."""
+    """Texts or pairs of texts -> the probabilities of labels, or numbers."""
 
     outputs: Sequence[Component] = (("Label", {"label": "Answer", "num_top_classes": MOST_LABELS}),)
 
@@ -187,8 +185,6 @@ class ClassifierPage(Page):
         if gives_numbers(config):
             numbers = [("Number", {"label": name}) for name in names_of(config)]
             self.action, self.outputs = RATE, (*numbers, ("Markdown", {}))
-        elif len(self.fields) == 1 and not is_multi_label(self.answerer.config):  # the words contribute to one answer
-            self.later = Later("words", self.words, ("HighlightedText", {"label": WORDS, "show_legend": True}))
 
     @property
     def parts(self) -> tuple[Any, Any]:
@@ -206,17 +202,10 @@ class ClassifierPage(Page):
         if self.action == RATE:
             return [*(each["score"] for each in found), note]
         scores = {each["label"]: each["score"] for each in ranked(found)}
-        if self.later and has_more_words(values[0]):
-            note += MORE_WORDS
         return [
             scores,
             note if is_multi_label(self.answerer.config) else f"Probability: {max(scores.values()):.4f}. {note}",
         ]
-
-    def words(self, text: str) -> list[tuple[str, float | None]]:
-        """Return each word with its contribution, in the order of the text."""
-        found = explain(self.classifier, [text])[0] or []
-        return [(each["word"], each["contribution"]) for each in found]
 
 
 # On a card

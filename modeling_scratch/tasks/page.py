@@ -2,8 +2,8 @@
 """A model on the page of the demo: its texts, its settings, and what the page shows of its answers."""
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ..inference.arguments import PredictArguments
 from ..inference.generation import SearchArguments, load_generator
@@ -19,23 +19,14 @@ MOST_TOKENS = 512  # that a page can ask for
 CUT = "Only the first {limit:,} tokens were read."
 
 
-class Later(NamedTuple):
-    """What a page asks for once the answer is there, with the same texts."""
-
-    name: str  # of its route
-    answer: Callable[..., Any]
-    output: Component
-
-
 class Page:
     """A model on a page. The base class shows what the answerer of a task answers."""
 
     fields: tuple[str, ...] = ("text",)  # the names of the texts
     outputs: Sequence[Component] = (("JSON", {"label": "Answer"}),)
     settings: Sequence[Component] = ()  # beside the texts
-    hint: str = ""  # Markdown above the button
+    hint: str = ""  # Markdown above the texts
     grows: bool = False  # whether `answer` yields a growing answer
-    later: Later | None = None
 
     def __init__(self, task: Any, arguments: PredictArguments) -> None:
         """Load the model."""
