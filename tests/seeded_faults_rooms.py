@@ -381,7 +381,7 @@ TASKS = (
     ),
     Fault(
         "unread_words_lost", "tasks/tag", "read_labels",
-        "if word in firsts else otherwise", "if word in firsts else one.labels[word]",
+        "or otherwise for start, _ in one.spans", "or gold for (start, _), gold in zip(one.spans, one.labels)",
         "words that the model does not read count as right",
     ),
     Fault(
