@@ -1,9 +1,8 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Refuse files of a model folder that would take all time or memory, or lead elsewhere, before a library reads them."""
+"""Refuse files of a model folder that no training wrote, or that lead elsewhere, before a library reads them."""
 
 import json
 from collections import Counter
-from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -12,24 +11,16 @@ from ..pipelines import TARGET_FOLDER
 from ..utils.errors import DataError, quoted
 from ..utils.files import check_regular
 
-MOST_LAYERS = 1_000
 MOST_PENALTY = 10  # of a length in beam search: the power must stay within float32
-MOST_WEIGHTS = 100  # per byte of the weight files; quantised and shared weights need a few
-WEIGHT_FILES = ("*.safetensors", "pytorch_model*.bin")
 NO_LIMIT = 10**20  # a larger model_max_length means no limit, and can be written as 1e30
 JSON_BYTES = 16_000_000
 TOKENIZER_BYTES = 256_000_000
 NEEDS_UNKNOWN = ("WordLevel", "WordPiece")  # the library raises an error at the first unknown word
-# The names of sizes in the configurations of the library's families.
-LAYERS = ("num_hidden_layers", "encoder_layers", "decoder_layers", "n_layer", "n_layers", "num_layers")
-WIDTHS = ("hidden_size", "d_model", "n_embd", "dim")
-INNER = ("intermediate_size", "encoder_ffn_dim", "decoder_ffn_dim", "d_ff", "n_inner", "hidden_dim")
-VOCABULARIES = ("vocab_size", "decoder_vocab_size")
 
 
 def check_model_files(folder: Path) -> None:
     """Raise `DataError` for a file of the folder that no trained model has. Missing and damaged files mostly pass."""
-    _check_config(folder / "config.json")
+    _check_labels(folder / "config.json")
     for index in folder.glob("*.index.json"):
         _check_index(index)
     for place in (folder, folder / TARGET_FOLDER):
@@ -51,33 +42,15 @@ def _read(path: Path, most: int = JSON_BYTES) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-def _check_config(path: Path) -> None:
-    for config in _configs(_read(path)):
-        layers, width, inner, vocabulary = (_largest(config, names) for names in (LAYERS, WIDTHS, INNER, VOCABULARIES))
-        if layers > MOST_LAYERS:
-            raise DataError(f"{path}: {layers:,} layers; the maximum is {MOST_LAYERS:,}")
-        weights = width * (vocabulary + layers * (width + inner))
-        stored = sum(file.stat().st_size for kind in WEIGHT_FILES for file in path.parent.glob(kind))
-        if stored and weights > MOST_WEIGHTS * stored:
-            raise DataError(f"{path}: describes about {weights:,} weights, but the files have only {stored:,} bytes")
-        labels = config.get("id2label")
-        if labels is not None and not _are_labels(labels):
-            raise DataError(f"{path}: id2label must name the labels 0, 1, ... without a gap, not {quoted(labels)[:80]}")
-        counts = Counter((labels or {}).values())
-        if twice := next((name for name, count in counts.items() if count > 1), None):
-            raise DataError(f"{path}: id2label gives several labels the name {quoted(twice)[:80]}")
-
-
-def _configs(config: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield a configuration and those inside it, such as those of an encoder and a decoder."""
-    yield config
-    for value in config.values():
-        if isinstance(value, dict):
-            yield from _configs(value)
-
-
-def _largest(config: dict[str, Any], names: tuple[str, ...]) -> int:
-    return max(value if isinstance(value := config.get(name), int) else 0 for name in names)
+def _check_labels(path: Path) -> None:
+    labels = _read(path).get("id2label")
+    if labels is None:
+        return
+    if not _are_labels(labels):
+        raise DataError(f"{path}: id2label must name the labels 0, 1, ... without a gap, not {quoted(labels)[:80]}")
+    counts = Counter(labels.values())
+    if twice := next((name for name, count in counts.items() if count > 1), None):
+        raise DataError(f"{path}: id2label gives several labels the name {quoted(twice)[:80]}")
 
 
 def _are_labels(labels: Any) -> bool:

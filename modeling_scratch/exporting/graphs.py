@@ -6,7 +6,7 @@ tokens. An encoder-decoder is two: "prefill" reads a text and the first token of
 """
 
 import copy
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,15 +25,6 @@ Named = dict[str, Any]
 
 ONNX = "onnx"
 TOLERANCE = 1e-5  # relative to the largest value of an output, where that is above 1
-# The names of axes, by a part of the name of an input: what is read now, and what was read before.
-CACHE, SEQUENCE = "past_key_values", "sequence"
-AXES = {
-    "cross_attention_cache": ("batch", "", "encoder_sequence"),
-    CACHE: ("batch", "", "past_sequence"),
-    "encoder_outputs": ("batch", "encoder_sequence", "hidden_size"),
-    "decoder_input_ids": ("batch", ""),
-    "": ("batch", SEQUENCE),
-}
 
 
 class Sizes(NamedTuple):
@@ -75,7 +66,7 @@ def export_graphs(model: Any, folder: Path) -> list[str]:
         except Exception as error:  # exporters raise types of their own
             raise DataError(f"{name} cannot be written: {one_line(error)[:300]}") from error
         components[name] = exported.components["model"]
-        _tidy(exported.program.graph, name)
+        _forget_files(exported.program.graph)
     settings = model.generation_config if model.can_generate() else None
     ExportedModel(components, ONNX, model.config, settings).save_pretrained(folder)
     runners = ExportedModel.from_pretrained(folder, device="cpu").runners
@@ -83,39 +74,12 @@ def export_graphs(model: Any, folder: Path) -> list[str]:
     return [f"{name}: {difference:.1e} from PyTorch" for name, difference in differences.items()]
 
 
-def _tidy(graph: Any, name: str) -> None:
-    """Name the axes in place of s43, and delete what says in which file of which user each node stood."""
+def _forget_files(graph: Any) -> None:
+    """Delete what says in which file of which user each node stood."""
     values = [*graph.inputs, *(value for node in graph.all_nodes() for value in node.outputs), *graph.outputs]
     for each in (*graph.all_nodes(), *values):
         each.metadata_props.clear()
         each.doc_string = None
-    names = _axis_names(graph.inputs, name)
-    for each in values:
-        if each.shape is not None:
-            each.shape = type(each.shape)([_renamed(axis, names) for axis in each.shape])
-
-
-def _axis_names(inputs: Any, name: str) -> dict[str, str]:
-    """Return the symbols of the axes of a graph's inputs with their names, as in AXES."""
-    masked = SEQUENCE  # by the mask
-    if name == "decode":
-        masked = "encoder_sequence"
-    elif any(CACHE in each.name for each in inputs):
-        masked = f"past_sequence + {SEQUENCE}"
-    known = {"attention_mask": ("batch", masked), **AXES}
-    names: dict[str, str] = {}
-    for each in inputs:
-        axes = next(axes for part, axes in known.items() if part in each.name)
-        names |= {str(symbol): axis for symbol, axis in zip(each.shape, axes) if axis}
-    return names
-
-
-def _renamed(axis: Any, names: Mapping[str, str]) -> int | str | None:
-    """Return the size of an axis that is fixed, or its name; of "s70 + s85", both in their order. None: unknown."""
-    if isinstance(axis, int) or axis.value is None:
-        return axis
-    terms = sorted(names.get(term, term) for term in axis.value.split(" + "))
-    return int(axis.value) if axis.value.isdecimal() else " + ".join(terms)
 
 
 def _beyond(model: Any) -> list[Sizes]:

@@ -65,14 +65,6 @@ def empty(config: Any, batch: int = 1) -> DynamicCache:
     return DynamicCache([(states, states)] * config.num_hidden_layers)
 
 
-def axes(path: Path) -> set[str]:
-    """The names of the axes that an ONNX file reads, where their sizes are free."""
-    import onnx
-
-    inputs = onnx.load(path, load_external_data=False).graph.input
-    return {axis.dim_param for each in inputs for axis in each.type.tensor_type.shape.dim if axis.dim_param}
-
-
 @pytest.mark.slow
 @in_onnxruntime
 def test_a_decoder_writes_greedily_as_ours(tmp_path: Path) -> None:
@@ -82,8 +74,6 @@ def test_a_decoder_writes_greedily_as_ours(tmp_path: Path) -> None:
     run = exported(writers.save(tmp_path / "model", ours, tokenizer), tmp_path / "out")
     text = new = tokenizer("abc", return_tensors="pt")["input_ids"]
     expected = ours.generate(text, max_new_tokens=20, min_new_tokens=20, do_sample=False)
-    summed = "past_sequence + sequence"  # of what was read before and is read now
-    assert axes(tmp_path / "out" / "model.onnx") == {"batch", "sequence", "past_sequence", summed}
     cache = empty(ours.config)
     for _ in range(20):
         found = run(input_ids=new, attention_mask=torch.ones_like(text), past_key_values=cache)
@@ -104,8 +94,6 @@ def test_a_translator_writes_greedily_as_ours(tmp_path: Path) -> None:
     inputs = source(SENTENCE, return_tensors="pt")
     expected = ours.generate(**inputs, max_new_tokens=20, do_sample=False, num_beams=1)[0].tolist()
     run = exported(model, tmp_path / "out").runners
-    assert axes(tmp_path / "out" / "prefill.onnx") == {"batch", "sequence"}
-    assert axes(tmp_path / "out" / "decode.onnx") == {"batch", "encoder_sequence", "hidden_size", "past_sequence"}
     written = torch.tensor([[ours.config.decoder_start_token_id]])
     found = run["prefill"](
         input_ids=inputs["input_ids"], attention_mask=inputs["attention_mask"], decoder_input_ids=written
