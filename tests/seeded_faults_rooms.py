@@ -395,11 +395,6 @@ TASKS = (
         "the token that stands for no answer is looked for in the context",
     ),
     Fault(
-        "windows_counted_once", "tasks/answer_windows", "AnswerMetrics.answers",
-        "row += len(windows)", "row += 1",
-        "the windows of a question are those of the question before",
-    ),
-    Fault(
         "silence_not_allowed", "tasks/answer", "QuestionAnswering.build_model",
         '"handle_impossible_answer": data.has_unanswerable', '"handle_impossible_answer": False',
         "a model that was trained to give no answer always gives one",

@@ -27,8 +27,6 @@ from .base import Curve, Encoded, Task, Training
 from .card import Card, Use
 from .requests import one_or_several, record
 
-LOGITS = 'model(**tokenizer(text, return_tensors="pt")).logits'
-
 
 def pairs_of(question: str, context: str) -> tuple[list[str], list[str]]:
     choices = context.splitlines()
@@ -81,7 +79,7 @@ class Choosing(Task):
     name, refusal, answering = "choose", "the model chooses answers", Chooser
     card = Card(
         "A model that chooses the right one of several answers to a question.",
-        Use(*["text-classification"] * 2, "AutoModelForSequenceClassification", LOGITS),
+        Use(*["text-classification"] * 2, "AutoModelForSequenceClassification"),
         unit="questions", scores={"accuracy": "accuracy"},
     )  # fmt: skip
     arguments = HeadModelArguments, QuestionDataArguments, HeadTrainingArguments

@@ -1,11 +1,10 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Programs on a card that load the model of a run and ask it."""
+"""The program on a card that loads the model of a run and asks it."""
 
 import json
 import shlex
 
 from ..data.text_pairs import TextPair, of_parts, parts_of
-from ..pipelines import TARGET_FOLDER
 from ..utils.markdown import as_python
 from .card_run import Run
 
@@ -14,42 +13,23 @@ OURS = "seq2seq", "extractive"  # the starts of pipelines that this package regi
 
 
 def use(run: Run) -> str:
-    """Return the program of a pipeline, with the model's own code if it has any."""
+    """Return the program of a pipeline, with the model's own code if it has any, and the command that verifies it."""
     text, trust, name = _example(run), _trust(run), as_python(run.name)
     options = [f"{option}={as_python(value)}" for option, value in run.use.options.items()]
     arguments = ", ".join([as_python(run.use.pipeline), f"model={name}", *options, *trust])
-    asked = _as_source(run, text, "pipe.tokenizer")
+    asked = run.use.given.format(text=as_python(text), tokenizer="pipe.tokenizer")
     if isinstance(text, TextPair):
         asked = json.dumps(dict(zip(run.use.fields, text.parts)), ensure_ascii=False)
     lines = ["from transformers import pipeline", "", f"pipe = pipeline({arguments})", f"print(pipe({asked}))"]
     if run.use.pipeline.startswith(OURS) and not trust:
         lines[1:1] = ["", "import modeling_scratch  # registers the pipeline"]
     with_code = ", with the model's own code" if trust else ""
-    where = f"In a pipeline{with_code}; {name} is the path of this folder"
-    return f"{where} or its name on the Hub:\n\n{_program(lines)}"
-
-
-def other_ways(run: Run) -> str:
-    """Return the program of the model itself, and the command that verifies a copy of it."""
-    text, trust = _example(run), _trust(run)
-    arguments, answer = ", ".join([as_python(run.name), *trust]), run.use.answer
-    if isinstance(text, TextPair):
-        answer = answer.replace("tokenizer(text", "tokenizer(*text", 1)
-    lines = [
-        f"from transformers import {run.use.auto_class}, AutoTokenizer",
-        "",
-        f"tokenizer = AutoTokenizer.from_pretrained({arguments})",
-        f"model = {run.use.auto_class}.from_pretrained({arguments})",
-        f"text = {_as_source(run, text, 'tokenizer')}",
-    ]
-    if (run.folder / TARGET_FOLDER).is_dir():
-        lines.append(f"target = AutoTokenizer.from_pretrained({arguments}, subfolder={as_python(TARGET_FOLDER)})")
-        answer = answer.replace("tokenizer.decode", "target.decode", 1)
-    model = f"The model:\n\n{_program([*lines, f'print({answer})'])}"
+    program = "\n".join(["```python", *lines, "```"])
+    page = f"In a pipeline{with_code}; {name} is the path of this folder or its name on the Hub:\n\n{program}"
     if not trust:
-        return model
+        return page
     return (
-        f"{model}\n\nWith modeling-scratch installed, `import modeling_scratch` registers the classes in place of "
+        f"{page}\n\nWith modeling-scratch installed, `import modeling_scratch` registers the classes in place of "
         "`trust_remote_code=True`, and this compares the files and the answers of a copy with those recorded after "
         f"training:\n\n```bash\nmodeling-scratch doctor {shlex.quote(run.name)} --checks recorded_files "
         "recorded_answers\n```"
@@ -71,14 +51,3 @@ def _first_words(text: str) -> str:
     start = text[: LONGEST_QUESTION + 1]
     words, space, _ = start.rpartition(" ")
     return (words if space and len(text) > LONGEST_QUESTION else start[:LONGEST_QUESTION]).rstrip()
-
-
-def _as_source(run: Run, text: str, tokenizer: str) -> str:
-    """Return the example input as Python code; a pair as a tuple."""
-    if isinstance(text, TextPair):
-        return f"({', '.join(map(as_python, text.parts))})"
-    return run.use.given.format(text=as_python(text), tokenizer=tokenizer)
-
-
-def _program(lines: list[str]) -> str:
-    return "\n".join(["```python", *lines, "```"])

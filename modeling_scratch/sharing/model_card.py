@@ -16,7 +16,7 @@ from ..run.layout import CARD, CURVE, RECORD
 from ..utils.errors import duration
 from ..utils.files import text_digest, write_text
 from ..utils.markdown import bullets, escaped, folded, table
-from .card_programs import other_ways, use
+from .card_programs import use
 from .card_run import Run
 from .run_record import BEFORE, changed_settings
 
@@ -157,7 +157,6 @@ def make_card(run: Run, **extra: Any) -> ModelCard:
         "Limits": limits(run),
         "Data": data(run),
         "Training": training(run),
-        "Other ways to load it": other_ways(run),
     }
     text = [f"## {title}\n\n{section}" if title else section for title, section in sections.items()]
     page = "\n\n".join([f"# {escaped(run.name.rpartition('/')[2])}", *text])

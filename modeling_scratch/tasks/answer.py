@@ -1,12 +1,13 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Answer questions by pieces of their contexts, which are read in windows: extractive question answering."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from transformers import EvalPrediction
 
 from ..data.questions import Question, QuestionData, QuestionDataArguments, load_questions
 from ..data.text_pairs import TextPair
@@ -15,9 +16,9 @@ from ..run.encoder_models import HeadModelArguments, model_with_head, tokenizer_
 from ..utils.errors import DataError
 from ..utils.markdown import excerpt
 from ..utils.options import option
-from .answer_windows import AnswerMetrics, encode_questions
+from .answer_windows import encode_questions
 from .answerer import record_settings
-from .base import Curve, Encoded, Task, Training
+from .base import ASKED, Curve, Encoded, Task, Training
 from .card import EXAMPLES, Card, Use, headline, scores_table, shares_table
 from .reader import FIELDS, PIPELINE, SILENT, Reader, ReaderPage
 
@@ -103,16 +104,11 @@ class QuestionAnswering(Task):
     answering, page = Reader, ReaderPage
     card = AnswerCard(
         "A model for extractive question answering: the answer to a question is a piece of its context.",
-        Use(
-            "question-answering", PIPELINE, "AutoModelForQuestionAnswering",
-            "[logits.argmax(-1).item() for logits in "
-            'model(**tokenizer(text, truncation=True, return_tensors="pt")).values()]',
-            fields=FIELDS,
-        ),
+        Use("question-answering", PIPELINE, "AutoModelForQuestionAnswering", fields=FIELDS),
         reads="It reads a long context in windows. An answer that no window holds cannot be found.",
         unit="questions",
         scores={"exact_match": "exact match, as of SQuAD", "f1": "F1 of words, as of SQuAD"},
-    )  # fmt: skip
+    )
     arguments = ReaderModelArguments, QuestionDataArguments, ReaderTrainingArguments
     scores = "exact_match", "f1"
     curve = Curve("loss (nats per start or end)", "eval_f1", "F1 of answers, validation")
@@ -131,24 +127,36 @@ class QuestionAnswering(Task):
         return model
 
     def answerer(self, training: Training) -> Reader:
-        return Reader(training.model, training.tokenizer, training.arguments.device)
+        arguments = training.arguments
+        return Reader(training.model, training.tokenizer, arguments.device, arguments.eval_batch_size)
 
     def encode(self, training: Training, split: str) -> Encoded:
         questions, notes = training.data.splits[split], []
-        encoded = encode_questions(questions, training.answerer, keeps_windows=split != "train")
+        encoded = encode_questions(questions, training.answerer)
         if len(encoded.rows) > len(questions):
             notes.append(f"{split}: {len(encoded.rows):,} windows, as contexts exceed the tokens (--max_length)")
         if encoded.lost:
             notes.append(f"{split}: {encoded.lost:,} answers are in no window, and read as no answer")
         return encoded._replace(notes=notes)
 
-    def metrics(self, training: Training, split: str) -> AnswerMetrics:
-        return AnswerMetrics(training.answerer, training.data.splits[split], training.encoded[split].parts)
+    def trainer(self, training: Training) -> dict[str, Any]:
+        return ASKED
+
+    def metrics(self, training: Training, split: str) -> Callable[..., dict[str, float]]:
+        from ..report.answer_scores import mean_scores, score_answers
+
+        questions = training.data.splits[split]
+
+        def compute(prediction: EvalPrediction) -> dict[str, float]:
+            training.encoded[split].parts[:] = found = training.answerer.texts_of(questions)
+            return mean_scores(score_answers([question.right for question in questions], found))
+
+        return compute
 
     def evaluate(self, training: Training, split: str, predicted: Any) -> dict[str, Any]:
         from ..report.predictions import ANSWERS, Predictions
 
-        data, found = training.data, self.metrics(training, split).answers(predicted.predictions)
+        data, found = training.data, training.encoded[split].parts  # the last that were found
         evaluation = evaluate_answers(data, split, found)
         digest, right = str(data.digests()[split]), [question.right for question in data.splits[split]]
         given = [[text] if text else [] for text in found]

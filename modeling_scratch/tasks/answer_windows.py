@@ -1,16 +1,13 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Windows of contexts, which a model reads one after the other: their labels in training, and their scores."""
+"""Windows of contexts, which a model reads one after the other, and their labels in training."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import datasets
-import numpy as np
 import torch
-from transformers import EvalPrediction
 
 from ..data.questions import Answer, Question
-from ..utils.errors import DivergedError
 from .base import Encoded
 from .reader import Reader, Window
 
@@ -37,14 +34,13 @@ def no_answer(encoding: Any, token: int | None) -> int:
     return next((index for index, (one, side) in pairs if one == token and side != 1), IGNORED)
 
 
-def encode_questions(questions: Sequence[Question], reader: Reader, keeps_windows: bool = True) -> Encoded:
+def encode_questions(questions: Sequence[Question], reader: Reader) -> Encoded:
     """Divide each context into windows, with the tokens of the first answer, or of none, as labels.
 
-    parts: the windows of each question, kept for evaluation. lost: the first answers that are in no window. Raises
-    `DataError` for a question that leaves no room for its context.
+    lost: the first answers that are in no window. Raises `DataError` for a question without room for its context.
     """
     columns: dict[str, list[Any]] = {}
-    kept, lost = list[Any](), 0
+    lost = 0
     for question in questions:
         windows = reader.windows_of(question)
         spans = _spans(question, windows, reader.pipe.tokenizer.truncation_side)
@@ -57,9 +53,7 @@ def encode_questions(questions: Sequence[Question], reader: Reader, keeps_window
             values |= dict(zip(("start_positions", "end_positions"), span or (null, null)))
             for name, value in values.items():
                 columns.setdefault(name, []).append(value)
-        meta = [{name: window[name] for name in ("encoding", "context")} for window in windows]
-        kept += [meta] if keeps_windows else []
-    return Encoded(datasets.Dataset.from_dict(columns), kept, lost)
+    return Encoded(datasets.Dataset.from_dict(columns), [], lost)
 
 
 def _spans(question: Question, windows: Sequence[Window], truncation_side: str) -> list[tuple[int, int] | None]:
@@ -72,37 +66,3 @@ def _spans(question: Question, windows: Sequence[Window], truncation_side: str) 
         token_span(window["encoding"], question.answers[0], place == 0, place == last)
         for window, place in zip(windows, places)
     ]
-
-
-# Scores
-
-
-class AnswerMetrics:
-    """compute_metrics for Trainer: the scores of the answers to the questions of a split."""
-
-    def __init__(self, reader: Reader, questions: Sequence[Question], windows: Sequence[Sequence[Window]]) -> None:
-        self.reader, self.questions, self.windows = reader, questions, windows
-
-    def __call__(self, prediction: EvalPrediction) -> dict[str, float]:
-        """predictions: logits of start and end, (windows, tokens) each. Raises `DataError` if training has diverged."""
-        from ..report.answer_scores import mean_scores, score_answers
-
-        right = [question.right for question in self.questions]
-        return mean_scores(score_answers(right, self.answers(prediction.predictions)))
-
-    def answers(self, logits: Any) -> list[str]:
-        """Return the best answer to each question, "" for none."""
-        start, end = (torch.as_tensor(np.asarray(each)).float() for each in logits)
-        if start.isnan().any() or end.isnan().any():
-            fault = "the logits are NaN: training has diverged"
-            raise DivergedError(f"{fault}. Lower the learning rate or lengthen the warm-up")
-        found, row = [], 0
-        for windows in self.windows:
-            rows = range(row, row + len(windows))
-            outputs = [
-                {"start": start[each : each + 1], "end": end[each : each + 1], **window}
-                for each, window in zip(rows, windows)
-            ]
-            found.append("".join(best["answer"] for best in self.reader.best(outputs)))
-            row += len(windows)
-        return found

@@ -19,7 +19,6 @@ class Use(NamedTuple):
     tag: str | None  # of the Hub
     pipeline: str
     auto_class: str
-    answer: str  # an expression
     options: Mapping[str, Any] = {}  # further arguments of the pipeline
     fields: tuple[str, str] = ("text", "text_pair")  # of a pair, in the pipeline's input
     given: str = "{text}"  # the expression for the input, of the text and the tokenizer

@@ -211,8 +211,7 @@ class ClassifierPage(Page):
 # On a card
 
 
-PROBABILITIES = 'model(**tokenizer(text, truncation=True, return_tensors="pt")).logits.softmax(-1)'
-USE = Use("text-classification", "text-classification", "AutoModelForSequenceClassification", PROBABILITIES)
+USE = Use("text-classification", "text-classification", "AutoModelForSequenceClassification")
 
 
 class ClassificationCard(Card):
@@ -233,11 +232,11 @@ CARDS = {
     ),
     SEVERAL: ClassificationCard(
         "A text classifier that gives each text any number of the labels {labels}.",
-        USE._replace(answer=PROBABILITIES.replace("softmax(-1)", "sigmoid()")),
+        USE,
     ),
     NUMBER: ClassificationCard(
         "A regression model that predicts a number for each text: {labels}.",
-        USE._replace(answer=PROBABILITIES.replace("softmax(-1)", "item()")),
+        USE,
         ["It predicts a number for every text, even if none applies, also outside the range of the labels."],
     ),
 }

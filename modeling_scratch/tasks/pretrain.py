@@ -33,7 +33,6 @@ from . import fill, write
 from .base import Comparison, Curve, Encoded, Report, Task, Training
 from .card import Card, Metric, Results, Use
 
-REWRITTEN = write.CONTINUED.replace("text, ", "text, truncation=True, ")
 DENOISED = "An encoder-decoder pretrained on denoising, for fine-tuning."
 # The purpose and the use of other models by their objective.
 PURPOSES = {"mlm": (fill.CARD.purpose, fill.CARD.use), "clm": (write.CARD.purpose, write.CARD.use)}
@@ -104,7 +103,7 @@ class PretrainingCard(Card):
 
 class Pretraining(Task):
     name = PRETRAIN
-    card = PretrainingCard(DENOISED, Use(None, "seq2seq-generation", "AutoModelForSeq2SeqLM", REWRITTEN))
+    card = PretrainingCard(DENOISED, Use(None, "seq2seq-generation", "AutoModelForSeq2SeqLM"))
     arguments = PretrainingModelArguments, DocumentArguments, PretrainingArguments
     scores = ("perplexity",)
     best_by, keeps_best, predicts, evaluates = ("loss", False), False, False, ("validation",)

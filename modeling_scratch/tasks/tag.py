@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import datasets
-from torch import Tensor
 from transformers import (
     DataCollatorForTokenClassification,
     EvalPrediction,
@@ -32,7 +31,7 @@ from ..utils.errors import DataError, one_line
 from ..utils.markdown import excerpt
 from ..utils.options import option
 from .answerer import record_settings
-from .base import Curve, Encoded, Task, Training
+from .base import ASKED, Curve, Encoded, Task, Training
 from .card import EXAMPLES, Card, Use, headline, scores_table, shares_table
 from .tag_answers import PIPELINE, Tagger, TaggerPage
 
@@ -67,9 +66,9 @@ def encode_sentences(
 ) -> Encoded:
     """Tokenise the words with blanks between them, as a text is read later, and label the first token of each word.
 
-    parts: the index of the first token of each word that has one. lost: the words without a token: those beyond the
-    limit, and those that the tokenizer drops. labels_all: label the other tokens of a word as well, in BIO as inside.
-    Raises `DataError` for a token of several words, which could have one label only.
+    lost: the words without a token: those beyond the limit, and those that the tokenizer drops. labels_all: label the
+    other tokens of a word as well, in BIO as inside. Raises `DataError` for a token of several words, which could have
+    one label only.
     """
     if not tokenizer.is_fast:
         raise DataError("the tokenizer gives no offsets, which words are found by; use a fast tokenizer")
@@ -83,16 +82,15 @@ def encode_sentences(
     except Exception as error:  # of tokenizers: of no type of its own
         raise DataError(f"the tokenizer cannot read the sentences: {one_line(error)}") from error
     id_of = {name: number for number, name in enumerate(label_names)}
-    labels, firsts = [], []
+    labels, lost = [], 0
     for sentence, offsets, special in zip(sentences, batch.pop("offset_mapping"), batch.pop("special_tokens_mask")):
         try:
             words = words_of_tokens(sentence.text, sentence.spans, offsets, special)
         except ValueError as error:
             raise DataError(f"{sentence.where(0)}: {error}; use another tokenizer (--tokenizer_kind)") from error
         labels.append(_token_labels(sentence, words, id_of, labels_all))
-        firsts.append({word: words.index(word) for word in dict.fromkeys(words) if word is not None})
-    lost = sum(len(sentence.words) - len(found) for sentence, found in zip(sentences, firsts))
-    return Encoded(datasets.Dataset.from_dict({**batch, "labels": labels}), firsts, lost)
+        lost += len(sentence.words) - len({*words} - {None})
+    return Encoded(datasets.Dataset.from_dict({**batch, "labels": labels}), [], lost)
 
 
 def _token_labels(
@@ -109,11 +107,6 @@ def _token_labels(
 
 
 # Scores
-
-
-def without_logits(outputs: Any, labels: Tensor) -> Tensor:
-    """Keep nothing of a batch, as evaluations ask the `Tagger`."""
-    return labels[:, 0]
 
 
 def read_labels(training: Training, split: str) -> list[list[str]]:
@@ -220,14 +213,9 @@ class Tagging(Task):
     answering, page = Tagger, TaggerPage
     card = TagCard(
         "A tagger, which labels the words of a text: {labels}.",
-        Use(
-            PIPELINE, PIPELINE, "AutoModelForTokenClassification",
-            "[model.config.id2label[i] for i in "
-            'model(**tokenizer(text, return_tensors="pt")).logits[0].argmax(-1).tolist()]',
-            {"aggregation_strategy": "simple"},
-        ),
+        Use(PIPELINE, PIPELINE, "AutoModelForTokenClassification", {"aggregation_strategy": "simple"}),
         unit="sentences",
-    )  # fmt: skip
+    )
     arguments = TaggerModelArguments, TaggedDataArguments, TaggerTrainingArguments
     scores = "accuracy", "precision", "recall", "f1"
     curve = Curve("loss (nats per labelled token)", "eval_f1", "F1 on validation")
@@ -262,9 +250,7 @@ class Tagging(Task):
         return encoded._replace(notes=[note])
 
     def trainer(self, training: Training) -> dict[str, Any]:
-        collator = DataCollatorForTokenClassification(training.tokenizer)
-        options = {"data_collator": collator, "preprocess_logits_for_metrics": without_logits}
-        return {**options, "whole_for": "tagging"}  # each process answers on its own
+        return {"data_collator": DataCollatorForTokenClassification(training.tokenizer), **ASKED}
 
     def metrics(self, training: Training, split: str) -> Callable[..., dict[str, float]]:
         from ..report.tag_scores import score_labels

@@ -97,12 +97,8 @@ class Translating(Task):
     answering, page = Translation, TranslatorPage
     card = TranslationCard(
         "A translation model from {source} to {target} (column names of the training data).",
-        Use(
-            "translation", "seq2seq-translation", "AutoModelForSeq2SeqLM",
-            'tokenizer.decode(model.generate(**tokenizer(text, truncation=True, return_tensors="pt"))[0], '
-            "skip_special_tokens=True)",
-        ),
-    )  # fmt: skip
+        Use("translation", "seq2seq-translation", "AutoModelForSeq2SeqLM"),
+    )
     arguments = TranslationModelArguments, TranslationDataArguments, TranslationTrainingArguments
     scores = "bleu", "chrf", "perplexity"
     best_by, predicts, evaluates = ("bleu", True), False, ()

@@ -17,11 +17,9 @@ from .base import Task
 from .card import Card, Use
 from .page import Component, GeneratorPage, slider
 
-CONTINUED = 'tokenizer.decode(model.generate(**tokenizer(text, return_tensors="pt"))[0], skip_special_tokens=True)'
-
 CARD = Card(
     "A decoder pretrained on causal language modelling: it continues texts and does not follow instructions.",
-    Use("text-generation", "text-generation", "AutoModelForCausalLM", CONTINUED, is_prompt=True),
+    Use("text-generation", "text-generation", "AutoModelForCausalLM", is_prompt=True),
 )
 
 
