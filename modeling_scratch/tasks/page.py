@@ -33,11 +33,6 @@ class Page:
         self.action, self.answerer = task.name, task.answering.load(arguments)
         self.fields = task.answering.fields
 
-    @property
-    def parts(self) -> tuple[Any, Any]:
-        """The model and its tokenizer, or a pair of tokenizers."""
-        return self.answerer.pipe.model, self.answerer.pipe.tokenizer
-
     def check(self, most: int, *texts: str) -> None:
         """Raise `DataError` for a text that is empty or has more than `most` characters."""
         for name, text in zip(self.fields, texts):
@@ -72,11 +67,6 @@ class GeneratorPage(Page):
             arguments.model, SearchArguments(), 1, arguments.device, arguments.trust_remote_code,
             arguments.allow_special_tokens,
         )  # fmt: skip
-
-    @property
-    def parts(self) -> tuple[Any, Any]:
-        source = self.generator.tokenizer
-        return self.generator.model, (source, getattr(self.generator, "target_tokenizer", source))
 
     def with_settings(self, **settings: Any) -> TextGenerator:
         """Return the generator with settings of one request. Raises `DataError` for invalid ones."""

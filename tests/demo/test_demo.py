@@ -149,14 +149,6 @@ def test_what_is_wrong_with_a_text_is_said(classifier: Any, folders: dict[str, P
     assert "53 tokens exceed the model's limit of 32; shorten it" in said_of_a_long_text
 
 
-def test_the_entities_of_a_long_text_are_found_in_windows(folders: dict[str, Path]) -> None:
-    text = "good film by Anna Berg " * 10
-    with client_of(folders["tags"]) as client:
-        shown = client.predict(text, api_name="/tag")
-    assert "".join(each["token"] for each in shown) == text
-    assert any(each["class_or_confidence"] for each in shown[len(shown) // 2 :])
-
-
 def test_the_server_shows_its_page_and_no_file(folders: dict[str, Path]) -> None:
     """Nor does it answer to the name of another host, under which a page of the web could ask it."""
     folder = folders["labels"]

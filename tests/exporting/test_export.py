@@ -13,16 +13,12 @@ import writers
 from demos import SAVE, save_encoder
 from model_cases import (
     CASES,
-    CAUSAL_LM,
-    MASK,
     MASKED_LM,
     SEQ2SEQ_LM,
     SWITCHES,
     TEXTS,
     TOKENS,
     Case,
-    assert_close,
-    draw_ids,
 )
 from shared import refused
 from torch import Tensor
@@ -127,37 +123,6 @@ ROWS += [(MASKED_LM, SWITCHES["local-parallel"])]
 def test_every_class_in_onnxruntime(case: Case, settings: dict[str, Any], tmp_path: Path) -> None:
     """Each class with one of the switches: equal over all sizes of batch."""
     assert export_graphs(case.model(**settings, attn_implementation="eager"), tmp_path)
-
-
-LOCAL: dict[str, dict[str, Any]] = {
-    "mistral": {"sliding_window": 4},
-    "gemma 3": {
-        "sliding_window": 3, "layer_types": ["sliding_attention", "full_attention"], "local_rope_theta": 100.0,
-        "query_key_norm": True, "norm_position": "sandwich",
-    },
-}  # fmt: skip
-
-
-@pytest.mark.slow
-@in_onnxruntime
-@pytest.mark.parametrize("settings", LOCAL.values(), ids=LOCAL)
-def test_a_window_slides_over_the_cache(settings: dict[str, Any], tmp_path: Path) -> None:
-    """Token by token, far beyond the window: the logits are those of the whole text, read without a cache."""
-    from transformers.exporters import ExportedModel
-
-    rotary = {"position_type": "rotary", "norm_type": "rms_norm", "norm_position": "pre", "num_key_value_heads": 2}
-    model = CAUSAL_LM.model(**{**rotary, **settings}, attn_implementation="eager")
-    export_graphs(model, tmp_path)
-    run = ExportedModel.from_pretrained(tmp_path)
-    ids, mask = draw_ids(), MASK.clone()
-    mask[1] = 1  # texts padded on the left, or not at all
-    with torch.no_grad():
-        expected = model(ids, attention_mask=mask, use_cache=False).logits
-    cache = empty(model.config, len(ids))
-    for place in range(ids.shape[1]):
-        found = run(input_ids=ids[:, [place]], attention_mask=mask[:, : place + 1], past_key_values=cache)
-        cache, is_real = found.past_key_values, mask[:, place].bool()
-        assert_close(found.logits[is_real, 0], expected[is_real, place])
 
 
 WRONG: dict[str, Callable[[Tensor], Tensor]] = {

@@ -10,7 +10,7 @@ from text_samples import fault
 
 from modeling_scratch import ScratchEncoderForQuestionAnswering, presets
 from modeling_scratch.data.questions import Answer, Question
-from modeling_scratch.tasks.answer_windows import encode_questions
+from modeling_scratch.tasks.answer import encode_questions
 from modeling_scratch.tasks.answerer import record_settings
 from modeling_scratch.tasks.reader import PIPELINE, Reader
 from tokenization import KINDS, special_token_ids
