@@ -18,11 +18,12 @@ from serving import served
 from text_samples import fault, read, write
 from tokenizers import Tokenizer, models, normalizers
 from toy_names import sentences, write_conll
-from transformers import AutoModelForTokenClassification, AutoTokenizer, PreTrainedTokenizerFast, pipeline
+from transformers import AutoConfig, AutoModelForTokenClassification, AutoTokenizer, PreTrainedTokenizerFast, pipeline
 
 from modeling_scratch.data.tagged_sentences import Sentence, TaggedData
 from modeling_scratch.serving.answerers import load_answerer
 from modeling_scratch.tasks.tag import FrequentLabels, encode_sentences, evaluate_tagging
+from modeling_scratch.tasks.tag_answers import Tagger
 from tokenization import KINDS
 
 SIZES = "hidden_size=32,num_hidden_layers=2,num_attention_heads=4,intermediate_size=64,hidden_dropout=0.0"
@@ -223,6 +224,7 @@ def test_the_f1_of_the_report_is_that_of_the_spans_of_predict(tmp_path: Path, op
     assert sum(row["number"] for row in evaluation["labels"].values()) == sum(map(len, given))
     strategy = "first" if "no_label_all_tokens" in options else "simple"  # what the tokens were trained for
     assert f'aggregation_strategy="{strategy}"' in (run / "README.md").read_text()
+    assert Tagger.settings(AutoConfig.from_pretrained(run)) == {"aggregation_strategy": strategy}
 
 
 def test_predict_labels_the_words_of_texts_with_a_tagger_of_classes(tmp_path: Path, capfd) -> None:
