@@ -1,11 +1,10 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Write a model for another runtime, ONNX, OpenVINO or ExecuTorch, and compare it with PyTorch there.
+"""Write a model in ONNX, for other runtimes, and compare it with PyTorch in ONNX Runtime.
 
     modeling-scratch export --format onnx --model runs/demo --output_dir runs/demo-onnx
 
-The folder appears only if the file computes in its runtime what the model computes in PyTorch. It holds the tokenizer,
-the config and a README with the names of all tensors and a program that runs. Of a classifier, the folder for ONNX also
-holds a page that classifies in the browser.
+The folder appears only if the file computes what the model computes in PyTorch. It holds the tokenizer, the config and
+a description of all tensors.
 """
 
 from collections.abc import Sequence

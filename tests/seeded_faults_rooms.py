@@ -371,23 +371,18 @@ TASKS = (
     ),
     Fault(
         "unread_words_lost", "tasks/tag", "read_labels",
-        "if word in firsts else otherwise", "if word in firsts else one.labels[word]",
+        "or otherwise for start, _ in one.spans", "or gold for (start, _), gold in zip(one.spans, one.labels)",
         "words that the model does not read count as right",
     ),
     Fault(
-        "half_an_answer_is_labelled", "tasks/answer_windows", "token_span",
+        "half_an_answer_is_labelled", "tasks/answer", "token_span",
         "if begins and ends else None", "if begins or ends else None",
         "a window with a part of an answer is trained to have all of it",
     ),
     Fault(
-        "no_answer_in_the_context", "tasks/answer_windows", "no_answer",
+        "no_answer_in_the_context", "tasks/answer", "no_answer",
         "one == token and side != 1", "one == token and side == 1",
         "the token that stands for no answer is looked for in the context",
-    ),
-    Fault(
-        "windows_counted_once", "tasks/answer_windows", "AnswerMetrics.answers",
-        "row += len(windows)", "row += 1",
-        "the windows of a question are those of the question before",
     ),
     Fault(
         "silence_not_allowed", "tasks/answer", "QuestionAnswering.build_model",
@@ -514,8 +509,7 @@ FIRST = {
     "tasks/tag": ("tag",),
     "tasks/tag_answers": ("tag",),
     "tasks/card": ("tag",),
-    "tasks/answer": ("answer",),
-    "tasks/answer_windows": ("answer_windows",),
+    "tasks/answer": ("answer_windows", "answer"),
     "tasks/translate": ("translate",),
     "tasks/translation_model": ("translate",),
     "inference/batches": ("tag", "predict"),

@@ -7,8 +7,7 @@ export_pretrained(model, "folder")                # loads with BertForMaskedLM.f
 
 import copy
 import inspect
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from collections.abc import Iterable, Mapping
 from os import PathLike
 from typing import Any
 
@@ -16,8 +15,8 @@ import torch
 import transformers
 from huggingface_hub.errors import StrictDataclassError
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
 from transformers import AutoConfig, GenerationConfig, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+from transformers.initialization import no_init_weights
 from transformers.utils import logging
 
 from .. import modeling_decoder, modeling_encoder, modeling_seq2seq
@@ -220,43 +219,20 @@ def export_model(model: ScratchPreTrainedModel, model_type: str | None = None) -
     native_class = getattr(transformers, family.heads[head].theirs)
     takes_pooler = "add_pooling_layer" in inspect.signature(native_class).parameters
     options = {"add_pooling_layer": getattr(model, "pooler", None) is not None} if takes_pooler else {}
-    build = partial(native_class, **options)
-    native = empty_model(build, config)
+    with no_init_weights():
+        native = native_class(config, **options)
+    native.tie_weights()
     if family.unties_head and not model.config.tie_word_embeddings and native.can_generate():
         native.lm_head.weight = nn.Parameter(torch.empty_like(native.lm_head.weight))
     slots = Slots(native)
     for theirs, tensor in native_weights(model.state_dict(keep_vars=True), family, head, slots):
         slots.put(theirs, tensor, theirs)
     _finish(slots, family, ())
-    _fill_buffers(native, build)
     if native.can_generate():
         native.generation_config = copy.deepcopy(model.generation_config)
         if hasattr(config, "forced_eos_token_id"):  # BART and Marian have it in both places
             config.forced_eos_token_id = model.generation_config.forced_eos_token_id
     return native.eval()
-
-
-class WithoutWeights(TorchFunctionMode):
-    """Layers are made without memory for their weights, and their buffers are computed."""
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        placed = {"device": "meta"} if func is torch.empty else {}
-        return func(*args, **{**(kwargs or {}), **placed})
-
-
-def _fill_buffers(model: PreTrainedModel, build: Callable[[Any], PreTrainedModel]) -> None:
-    """Fill the buffers that no checkpoint has, such as the frequencies of rotary positions, as the class computes them.
-
-    The class is built again for it, with its buffers, but without weights.
-    """
-    if not any(buffer.is_meta for buffer in model.buffers()):
-        return
-    with WithoutWeights():
-        computed = dict(build(model.config).named_buffers())
-    for name, buffer in [*model.named_buffers()]:
-        if buffer.is_meta:
-            parent, _, leaf = name.rpartition(".")
-            setattr(model.get_submodule(parent), leaf, computed[name])
 
 
 def export_state_dict(model: ScratchPreTrainedModel, model_type: str | None = None) -> dict[str, Tensor]:

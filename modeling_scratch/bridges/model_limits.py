@@ -1,46 +1,26 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Refuse files of a model folder that would take all time or memory, or lead elsewhere, before a library reads them."""
+"""Refuse files of a model folder that no training wrote, or that lead elsewhere, before a library reads them."""
 
 import json
-import sys
 from collections import Counter
-from collections.abc import Iterator
 from functools import lru_cache
-from math import prod
 from pathlib import Path
 from typing import Any
-
-from safetensors import SafetensorError, safe_open
 
 from ..pipelines import TARGET_FOLDER
 from ..utils.errors import DataError, quoted
 from ..utils.files import check_regular
 
-MOST_LAYERS = 1_000
-MOST_GROWTH = 1_000  # of a text in the normalizer; beyond, a text of a few kilobytes exhausts memory
 MOST_PENALTY = 10  # of a length in beam search: the power must stay within float32
-MOST_WEIGHTS = 100  # per byte of the weight files; quantised and shared weights need a few
-WEIGHT_FILES = ("*.safetensors", "pytorch_model*.bin")
 NO_LIMIT = 10**20  # a larger model_max_length means no limit, and can be written as 1e30
 JSON_BYTES = 16_000_000
 TOKENIZER_BYTES = 256_000_000
 NEEDS_UNKNOWN = ("WordLevel", "WordPiece")  # the library raises an error at the first unknown word
-# The names of sizes in the configurations of the library's families.
-LAYERS = ("num_hidden_layers", "encoder_layers", "decoder_layers", "n_layer", "n_layers", "num_layers")
-WIDTHS = ("hidden_size", "d_model", "n_embd", "dim")
-INNER = ("intermediate_size", "encoder_ffn_dim", "decoder_ffn_dim", "d_ff", "n_inner", "hidden_dim")
-VOCABULARIES = ("vocab_size", "decoder_vocab_size")
-FLOATING = (".weight", ".bias")
-WHOLE_NUMBERS = ("BOOL", "I8", "U8", "I16", "U16", "I32", "U32", "I64", "U64")
 
 
 def check_model_files(folder: Path) -> None:
     """Raise `DataError` for a file of the folder that no trained model has. Missing and damaged files mostly pass."""
-    _check_config(folder / "config.json")
-    if not _read(folder / "config.json").get("quantization_config"):
-        for weights in filter(Path.exists, folder.glob("*.safetensors")):
-            _check_weights(weights, weights.stat().st_mtime_ns, weights.stat().st_size)
-    _check_generation_config(folder / "generation_config.json")
+    _check_labels(folder / "config.json")
     for index in folder.glob("*.index.json"):
         _check_index(index)
     for place in (folder, folder / TARGET_FOLDER):
@@ -62,53 +42,20 @@ def _read(path: Path, most: int = JSON_BYTES) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-def _check_config(path: Path) -> None:
-    for config in _configs(_read(path)):
-        layers, width, inner, vocabulary = (_largest(config, names) for names in (LAYERS, WIDTHS, INNER, VOCABULARIES))
-        if layers > MOST_LAYERS:
-            raise DataError(f"{path}: {layers:,} layers; the maximum is {MOST_LAYERS:,}")
-        weights = width * (vocabulary + layers * (width + inner))
-        stored = sum(file.stat().st_size for kind in WEIGHT_FILES for file in path.parent.glob(kind))
-        if stored and weights > MOST_WEIGHTS * stored:
-            raise DataError(f"{path}: describes about {weights:,} weights, but the files have only {stored:,} bytes")
-        labels = config.get("id2label")
-        if labels is not None and not _are_labels(labels):
-            raise DataError(f"{path}: id2label must name the labels 0, 1, ... without a gap, not {quoted(labels)[:80]}")
-        counts = Counter((labels or {}).values())
-        if twice := next((name for name, count in counts.items() if count > 1), None):
-            raise DataError(f"{path}: id2label gives several labels the name {quoted(twice)[:80]}")
-
-
-def _configs(config: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield a configuration and those inside it, such as those of an encoder and a decoder."""
-    yield config
-    for value in config.values():
-        if isinstance(value, dict):
-            yield from _configs(value)
-
-
-def _largest(config: dict[str, Any], names: tuple[str, ...]) -> int:
-    return max(value if isinstance(value := config.get(name), int) else 0 for name in names)
+def _check_labels(path: Path) -> None:
+    labels = _read(path).get("id2label")
+    if labels is None:
+        return
+    if not _are_labels(labels):
+        raise DataError(f"{path}: id2label must name the labels 0, 1, ... without a gap, not {quoted(labels)[:80]}")
+    counts = Counter(labels.values())
+    if twice := next((name for name, count in counts.items() if count > 1), None):
+        raise DataError(f"{path}: id2label gives several labels the name {quoted(twice)[:80]}")
 
 
 def _are_labels(labels: Any) -> bool:
     named = isinstance(labels, dict) and all(isinstance(name, str) for name in labels.values())
     return named and {str(label) for label in labels} == {str(number) for number in range(len(labels))}
-
-
-@lru_cache(maxsize=64)
-def _check_weights(path: Path, changed: int, size: int) -> None:
-    """Raise `DataError` for weights that a model would read as floating-point numbers, but that are none."""
-    check_regular(path)
-    try:
-        with safe_open(path, "pt") as file:
-            names = [name for name in file.keys() if name.endswith(FLOATING)]  # noqa: SIM118  # it is no dict
-            kinds = {name: file.get_slice(name).get_dtype() for name in names}
-    except (SafetensorError, OSError):
-        return
-    for name, kind in kinds.items():
-        if kind in WHOLE_NUMBERS:
-            raise DataError(f"{path}: {name} is stored as {kind}, and config.json has no quantization_config")
 
 
 def _check_index(path: Path) -> None:
@@ -119,13 +66,6 @@ def _check_index(path: Path) -> None:
     for shard in set((shards or {}).values()):
         if Path(shard).name != shard:
             raise DataError(f"{path}: names {ascii(shard)[:80]}, which is not a file of its folder")
-
-
-def _check_generation_config(path: Path) -> None:
-    for name, value in _read(path).items():
-        most = MOST_PENALTY if name == "length_penalty" else sys.float_info.max
-        if isinstance(value, int | float) and not abs(value) <= most:
-            raise DataError(f"{path}: {name} must be a number from {-most:g} to {most:g}, not {ascii(value)[:40]}")
 
 
 def _check_tokenizer_config(path: Path) -> None:
@@ -140,25 +80,7 @@ def _check_tokenizer(path: Path, changed: int, size: int) -> None:
     content = _read(path, TOKENIZER_BYTES)
     if "model" not in content or "added_tokens" not in content:
         raise DataError(f"{path}: not a tokenizer: lacks model or added_tokens, or is damaged")
-    for name in ("normalizer", "decoder"):
-        if (growth := _growth(content.get(name))) > MOST_GROWTH:
-            raise DataError(f"{path}: the {name} multiplies texts by up to {growth:.3g}; use another tokenizer")
     model = content.get("model")
     vocabulary = model.get("vocab") if isinstance(model, dict) and model.get("type") in NEEDS_UNKNOWN else None
     if isinstance(vocabulary, dict) and str(unknown := model.get("unk_token")) not in vocabulary:
         raise DataError(f"{path}: the vocabulary lacks the unknown token, {ascii(unknown)[:40]}; restore the file")
-
-
-def _growth(part: Any) -> float:
-    """Return a bound on how many times longer a text becomes in a normalizer or decoder, in characters."""
-    if isinstance(part, list):
-        return prod(map(_growth, part))
-    if not isinstance(part, dict):
-        return 1.0
-    if part.get("type") == "Prepend":
-        return 1.0 + len(str(part.get("prepend")))
-    if part.get("type") == "Replace":
-        pattern, added = part.get("pattern"), len(str(part.get("content")))
-        literal = pattern.get("String") if isinstance(pattern, dict) else None
-        return max(1.0, added / len(literal)) if literal else 1.0 + added  # an expression can match between characters
-    return prod(_growth(value) for value in part.values() if isinstance(value, list))

@@ -1,22 +1,22 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Convert checkpoints, and verify the reloaded result against its source."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 import transformers
 from safetensors import SafetensorError
 from torch import Tensor
-from transformers import AutoConfig, AutoTokenizer, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import AutoConfig, AutoTokenizer, PreTrainedConfig, PreTrainedModel
 
 import modeling_scratch
 
 from ..pipelines import TARGET_FOLDER
 from ..utils.errors import DataError
-from ..utils.files import MAX_FILE_SIZE, check_inputs, complete_folder
+from ..utils.files import complete_folder
 from ..utils.options import REQUIRED, option
 from .configs import FAMILIES
 from .conversion import export_model
@@ -25,13 +25,6 @@ from .older_names import add_older_names
 
 # The maximum difference relative to the largest output.
 TOLERANCE = {torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 5e-2}
-TEXTS = (
-    "A warm, funny and very human film.",
-    "Dull.",
-    "I had expected a masterpiece, but what I got was two hours of people who talk in corridors, and no ending at all.",
-)
-
-SOME_TEXTS = 64
 
 
 @dataclass
@@ -42,39 +35,25 @@ class ConversionArguments:
     output_dir: str = option(REQUIRED, "The output folder, which must not exist or be empty.")
     model_class: str | None = option(None, "The scratch class for a native checkpoint, such as ScratchEncoderModel.")
     model_type: str | None = option(None, f"The native family to export to: {', '.join(FAMILIES)}.")
-    text_file: str | None = option(None, "A file with additional texts for verification, one per line.")
     max_shard_size: str = option("5GB", "The maximum size of a weight file.")
+
+    RETIRED: ClassVar[Mapping[str, str]] = {"--text_file": "leave it out; random tokens are compared"}
 
 
 def convert(arguments: ConversionArguments) -> None:
     """Load, write to a temporary folder, reload and compare, then rename the folder."""
-    texts = [*TEXTS, *_lines(arguments.text_file)]
     config = load_checkpoint(AutoConfig, arguments.input, False)
     try:
         with complete_folder(arguments.output_dir) as folder:
             source, written = _convert(config, arguments, folder)
-            tokenizer = _copy_tokenizer(arguments.input, folder)
+            _copy_tokenizer(arguments.input, folder)
             if config.model_type.startswith("scratch_"):
                 add_older_names(folder)
-            for line in compare(source, written, tokenizer, texts):
+            for line in compare(source, written):
                 print(line)
     except (ValueError, FileExistsError, SafetensorError) as error:  # the last for a full disk
         raise DataError(f"{arguments.input}: {error}") from error
     print(f"{arguments.output_dir}: {type(written).__name__}, equivalent to {type(source).__name__}")
-
-
-def _lines(name: str | None) -> list[str]:
-    if name is None:
-        return []
-    try:
-        check_inputs([name], MAX_FILE_SIZE)
-        lines = Path(name).read_text(encoding="utf-8").splitlines()
-    except UnicodeDecodeError as error:
-        raise DataError(f"--text_file {name}: not UTF-8: {error}") from error
-    texts = [line for line in lines if line.strip()][:SOME_TEXTS]
-    if not texts:
-        raise DataError(f"--text_file {name}: contains no text")
-    return texts
 
 
 def _convert(
@@ -108,24 +87,21 @@ def _own_class(config: PreTrainedConfig, name: str) -> Any:
     return getattr(modeling_scratch, architecture)
 
 
-def _copy_tokenizer(name: str, folder: Path) -> PreTrainedTokenizerBase | None:
+def _copy_tokenizer(name: str, folder: Path) -> None:
     try:
         tokenizer = AutoTokenizer.from_pretrained(name)
     except (OSError, ValueError, KeyError):  # none, or a required library is not installed
-        print(f"{name}: no tokenizer; verified on random tokens only")
-        return None
+        print(f"{name}: no tokenizer")
+        return
     tokenizer.save_pretrained(folder)
     if (Path(name) / TARGET_FOLDER).is_dir():  # a translation model with two vocabularies
         AutoTokenizer.from_pretrained(Path(name) / TARGET_FOLDER).save_pretrained(folder / TARGET_FOLDER)
-    return tokenizer
 
 
-def compare(
-    source: PreTrainedModel, written: Any, tokenizer: PreTrainedTokenizerBase | None, texts: Sequence[str]
-) -> Iterator[str]:
-    """Yield a line for each input. Raises DataError if the outputs differ."""
+def compare(source: PreTrainedModel, written: Any) -> Iterator[str]:
+    """Yield a line for each input: random tokens, without and with padding. Raises DataError if the outputs differ."""
     written = written.to(source.dtype)  # of a config.json that names another type than that of the weights
-    for name, batch in _batches(source, tokenizer, texts):
+    for name, batch in _batches(source):
         with torch.inference_mode():
             first, second = (_answer(model, batch) for model in (source, written))
         difference, scale = (first - second).abs().max().item(), first.abs().max().item()
@@ -137,9 +113,7 @@ def compare(
         yield f"{name}: maximum difference {difference:.2g}, largest output {scale:.3g}"
 
 
-def _batches(
-    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None, texts: Sequence[str]
-) -> Iterator[tuple[str, dict[str, Tensor]]]:
+def _batches(model: PreTrainedModel) -> Iterator[tuple[str, dict[str, Tensor]]]:
     config = model.config
     vocabulary = min(config.vocab_size, getattr(config, "decoder_vocab_size", config.vocab_size))
     limits = (getattr(config, name, 64) for name in ("max_position_embeddings", "max_seq_len"))
@@ -153,13 +127,6 @@ def _batches(
         mask = (torch.arange(length) < torch.tensor([[length], [length // 2], [3], [length - 1]])).long()
         padded = ids.masked_fill(mask == 0, config.pad_token_id)
         yield "random tokens with padding", {"input_ids": padded, "attention_mask": mask}
-    if tokenizer is None:
-        return
-    for text in texts:
-        options = {"truncation": True, "max_length": length, "return_attention_mask": True, "return_tensors": "pt"}
-        found = tokenizer(text, **options)
-        if found["input_ids"].numel():  # some tokenizers know no token of a text
-            yield f"{text[:40]!r}", {name: found[name] for name in ("input_ids", "attention_mask")}
 
 
 def _answer(model: PreTrainedModel, batch: dict[str, Tensor]) -> Tensor:

@@ -1,31 +1,25 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The page of a model: arguments, layout and server. Neither the page nor the server calls another host."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from html import escape
 from threading import Event
 from typing import Any
 
 import gradio
 from starlette.middleware import Middleware
-from starlette.routing import Mount
-from starlette.staticfiles import StaticFiles
-
-import modeling_scratch
 
 from ..inference.arguments import PredictArguments
+from ..inference.batches import failing_on
 from ..serving.answerers import load_page
 from ..serving.connections import ANY_HOST, Address, KnownHosts, open_socket
 from ..sharing.card_summary import Summary, read_summary
-from ..tasks.page import FONTS, LONGEST, MOST_WAITING
-from ..utils.errors import DataError
+from ..tasks.page import FONTS, LONGEST, MOST_WAITING, Component, Page, boxes_of, label_of
+from ..utils.errors import DataError, one_line, panics_as_errors
 from ..utils.markdown import escaped
 from ..utils.options import REQUIRED, option
-from .explanations import ROUTE, Explanations
-from .views import View, show
 
 
 @dataclass
@@ -68,35 +62,77 @@ def running(arguments: DemoArguments) -> Iterator[tuple[str, str | None]]:
     with open_socket(arguments.host, arguments.port) as listener:  # before the model loads, which takes longer
         port = listener.getsockname()[1]
     model, card = load_page(arguments.source), read_summary(arguments.model)
-    with TemporaryDirectory(prefix="explanations-") as folder:
-        explanations = Explanations(Path(folder), modeling_scratch.explain)
-        page = build_page(card, View(model, arguments.max_characters, card.examples, explanations))
-        try:
-            _, url, public = page.launch(**launch_options(arguments, port, Path(folder)))
-            yield url.rstrip("/"), public
-        finally:
-            page.close(verbose=False)
+    page = build_page(card, model, arguments.max_characters)
+    try:
+        _, url, public = page.launch(**launch_options(arguments, port))
+        yield url.rstrip("/"), public
+    finally:
+        page.close(verbose=False)
 
 
-def build_page(card: Summary, view: View) -> Any:
-    """Return the page, without a server."""
+def build_page(card: Summary, model: Page, most: int) -> Any:
+    """Return the page, without a server. most: characters of a text."""
     with gradio.Blocks(title=card.title, analytics_enabled=False) as page:
-        gradio.Markdown(f"# {escaped(card.title)}\n\n{card.description}")
-        show(view)
+        gradio.Markdown(f"# {escaped(card.title)}\n\n{card.description}\n\n{model.hint}")
+        boxes = boxes_of(model.fields)
+        gradio.Interface(
+            answering(model, most),
+            list(map(component, boxes)),
+            list(map(component, model.outputs)),
+            [list(texts) for texts in card.examples if len(texts) == len(boxes)] or None,
+            additional_inputs=list(map(component, model.settings)),
+            additional_inputs_accordion=gradio.Accordion("Settings", open=True),
+            submit_btn=label_of(model.action),
+            api_name=model.action,
+            concurrency_limit=1,
+            cache_examples=False,
+            preload_example=False,
+            flagging_mode="never",
+            deep_link=False,
+            analytics_enabled=False,
+        )
     return page.queue(max_size=MOST_WAITING)
 
 
-def launch_options(arguments: DemoArguments, port: int, folder: Path) -> dict[str, Any]:
-    """Return the arguments of `launch`. folder: of pages that the server offers."""
+def component(described: Component) -> Any:
+    """Return a component of the page."""
+    name, arguments = described
+    return getattr(gradio, name)(**arguments, render=False)
+
+
+def answering(model: Page, most: int) -> Callable[..., Any]:
+    """Return the function of the page: texts, then settings -> the answer, which can grow."""
+
+    def answer(*values: Any) -> Any:
+        with in_words():
+            model.check(most, *values[: len(model.fields)])
+            return model.answer(*values)
+
+    def growing(*values: Any) -> Iterator[Any]:
+        with in_words():
+            yield from answer(*values)
+
+    return growing if model.grows else answer
+
+
+@contextmanager
+def in_words() -> Iterator[None]:
+    """Show an error of a text or of the model on the page, as one sentence."""
+    try:
+        with panics_as_errors(), failing_on("on this text"):
+            yield
+    except DataError as error:
+        raise gradio.Error(escape(one_line(error), quote=False), print_exception=False) from None
+
+
+def launch_options(arguments: DemoArguments, port: int) -> dict[str, Any]:
+    """Return the arguments of `launch`."""
     return {
         "server_name": arguments.host,
         "server_port": port,
         "share": arguments.share,
         "theme": gradio.themes.Default(font=FONTS, font_mono=("ui-monospace", "monospace")),
-        "app_kwargs": {
-            "routes": [Mount(f"/{ROUTE}", StaticFiles(directory=folder))],
-            "middleware": [Middleware(KnownHosts, hosts=arguments.hosts)],
-        },
+        "app_kwargs": {"middleware": [Middleware(KnownHosts, hosts=arguments.hosts)]},
         "footer_links": [],
         "run_history": False,
         "enable_monitoring": False,

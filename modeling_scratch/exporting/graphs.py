@@ -1,12 +1,12 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""A model as graphs for a runtime, written by the exporters of Transformers, and compared with PyTorch there.
+"""A model as ONNX graphs, written by the exporters of Transformers, and compared with PyTorch in ONNX Runtime.
 
 An encoder is one graph, "model". So is a decoder, which reads the cache of the tokens before, and returns that of all
 tokens. An encoder-decoder is two: "prefill" reads a text and the first token of the output, "decode" the next token.
 """
 
 import copy
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,19 +23,8 @@ from ..utils.errors import DataError, one_line
 
 Named = dict[str, Any]
 
+ONNX = "onnx"
 TOLERANCE = 1e-5  # relative to the largest value of an output, where that is above 1
-OPTIONS: dict[str, Named] = {"openvino": {"stateful": False}}
-EXACT: dict[str, Named] = {"openvino": {"config": {"INFERENCE_PRECISION_HINT": "f32"}}}  # not what is fastest here
-# The names of axes in ONNX, by a part of the name of an input: what is read now, and what was read before.
-CACHE, SEQUENCE = "past_key_values", "sequence"
-AXES = {
-    "cross_attention_cache": ("batch", "", "encoder_sequence"),
-    CACHE: ("batch", "", "past_sequence"),
-    "encoder_outputs": ("batch", "encoder_sequence", "hidden_size"),
-    "decoder_input_ids": ("batch", ""),
-    "": ("batch", SEQUENCE),
-}
-ONE_TEXT, LONGEST = "executorch", 512  # this runtime plans its memory beforehand, and reads one text at a time
 
 
 class Sizes(NamedTuple):
@@ -59,26 +48,17 @@ COMPARED = (
 )  # fmt: skip
 
 
-def export_graphs(model: Any, kind: str, folder: Path) -> list[str]:
+def export_graphs(model: Any, folder: Path) -> list[str]:
     """Write the graphs of a model in float32 to a folder, and return lines that say how far each is from PyTorch.
 
-    Raises `DataError` for a model that the runtime cannot hold, and for a graph that answers otherwise.
+    Raises `DataError` for a model that has no graph, and for a graph that answers otherwise.
     """
     from transformers.exporters import ExportedModel
     from transformers.exporters.auto import AutoExportConfig, AutoHfExporter
 
     graphs, limit, components = graphs_of(model), position_limit(model.config), {}
-    if kind == "openvino" and model.config.is_encoder_decoder:  # whose runtime crashes with the exporter of 5.23
-        raise DataError(f"--format {kind}: not for encoder-decoders such as {type(model).__name__}; use onnx")
-    config: Any = AutoExportConfig.from_dict({"export_format": kind, "dynamic": True, **OPTIONS.get(kind, {})})
-    if kind == ONE_TEXT:
-        if model.config.model_type != "scratch_encoder":
-            raise DataError(f"--format {kind}: only for encoders, not for {type(model).__name__}; use onnx or openvino")
-        limit = min(limit or LONGEST, LONGEST)
-        length = {1: torch.export.Dim("length", max=limit)}
-        config.dynamic_shapes = dict.fromkeys(_text(model, TRACED), length)
-    batches = [each.cut(limit) for each in (TRACED, *COMPARED, *_beyond(model))]
-    traced, *compared = [each._replace(batch=1) for each in batches] if kind == ONE_TEXT else batches
+    config: Any = AutoExportConfig.from_dict({"export_format": ONNX, "dynamic": True})
+    traced, *compared = [each.cut(limit) for each in (TRACED, *COMPARED, *_beyond(model))]
     for name, inputs in graphs.items():
         try:
             with torch.no_grad(), disabled():
@@ -86,48 +66,20 @@ def export_graphs(model: Any, kind: str, folder: Path) -> list[str]:
         except Exception as error:  # exporters raise types of their own
             raise DataError(f"{name} cannot be written: {one_line(error)[:300]}") from error
         components[name] = exported.components["model"]
-        if kind == "onnx":
-            _tidy(exported.program.graph, name)
+        _forget_files(exported.program.graph)
     settings = model.generation_config if model.can_generate() else None
-    ExportedModel(components, kind, model.config, settings).save_pretrained(folder)
-    runners = ExportedModel.from_pretrained(folder, device="cpu", **EXACT.get(kind, {})).runners
+    ExportedModel(components, ONNX, model.config, settings).save_pretrained(folder)
+    runners = ExportedModel.from_pretrained(folder, device="cpu").runners
     differences = {name: largest_difference(model, name, runners[name], compared) for name in graphs}
     return [f"{name}: {difference:.1e} from PyTorch" for name, difference in differences.items()]
 
 
-def _tidy(graph: Any, name: str) -> None:
-    """Name the axes in place of s43, and delete what says in which file of which user each node stood."""
+def _forget_files(graph: Any) -> None:
+    """Delete what says in which file of which user each node stood."""
     values = [*graph.inputs, *(value for node in graph.all_nodes() for value in node.outputs), *graph.outputs]
     for each in (*graph.all_nodes(), *values):
         each.metadata_props.clear()
         each.doc_string = None
-    names = _axis_names(graph.inputs, name)
-    for each in values:
-        if each.shape is not None:
-            each.shape = type(each.shape)([_renamed(axis, names) for axis in each.shape])
-
-
-def _axis_names(inputs: Any, name: str) -> dict[str, str]:
-    """Return the symbols of the axes of a graph's inputs with their names, as in AXES."""
-    masked = SEQUENCE  # by the mask
-    if name == "decode":
-        masked = "encoder_sequence"
-    elif any(CACHE in each.name for each in inputs):
-        masked = f"past_sequence + {SEQUENCE}"
-    known = {"attention_mask": ("batch", masked), **AXES}
-    names: dict[str, str] = {}
-    for each in inputs:
-        axes = next(axes for part, axes in known.items() if part in each.name)
-        names |= {str(symbol): axis for symbol, axis in zip(each.shape, axes) if axis}
-    return names
-
-
-def _renamed(axis: Any, names: Mapping[str, str]) -> int | str | None:
-    """Return the size of an axis that is fixed, or its name; of "s70 + s85", both in their order. None: unknown."""
-    if isinstance(axis, int) or axis.value is None:
-        return axis
-    terms = sorted(names.get(term, term) for term in axis.value.split(" + "))
-    return int(axis.value) if axis.value.isdecimal() else " + ".join(terms)
 
 
 def _beyond(model: Any) -> list[Sizes]:

@@ -24,35 +24,35 @@ from .graphs import export_graphs
 
 OLDEST_LIBRARY, OLDEST_PYTHON = Version("5.23"), Version("3.11")  # with exporters that open what they write
 LLAMA_CPP = "use `modeling-scratch convert --model_type llama` (or gpt2), then llama.cpp's convert_hf_to_gguf.py"
-NEEDED = {  # by the extra of the same name as the format
-    "onnx": ("onnx", "onnxscript", "onnxruntime"),
-    "openvino": ("openvino",),
-    "executorch": ("executorch", "torchao"),
-}
+NEEDED = "onnx", "onnxscript", "onnxruntime"
 
 
 @dataclass
 class ExportArguments:
     """The model, the format and the folder."""
 
-    format: Literal["onnx", "openvino", "executorch"] = option(REQUIRED, "The runtime's format.")
+    format: Literal["onnx"] = option(REQUIRED, "The runtime's format.")
     model: str = option(
         REQUIRED, "A scratch model or a native checkpoint, with its tokenizer: a folder or a name on the Hub."
     )
     output_dir: str = option(REQUIRED, "The output folder, which must not exist or be empty.")
 
-    RETIRED: ClassVar[Mapping[str, str]] = {"--format gguf": LLAMA_CPP}
+    RETIRED: ClassVar[Mapping[str, str]] = {
+        "--format gguf": LLAMA_CPP,
+        "--format openvino": "use --format onnx, which openvino.Core().read_model reads",
+        "--format executorch": "use the exporter of Transformers, transformers.exporters, on the loaded model",
+    }
 
 
 def export(arguments: ExportArguments) -> None:
     """Write to a temporary folder, compare in the runtime, then rename the folder. Raises `DataError`."""
-    name, output = arguments.format, Path(arguments.output_dir)
-    check_installed(name)
+    output = Path(arguments.output_dir)
+    check_installed()
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise DataError(f"--output_dir {output}: exists already; choose another name or delete it first")
     model, (source, target) = load_to_export(arguments.model)
     with complete_folder(output) as folder:
-        lines = export_graphs(model, name, folder)
+        lines = export_graphs(model, folder)
         describe(model, folder / CONFIG_NAME)
         source.save_pretrained(folder)
         if target is not source:
@@ -70,18 +70,18 @@ def describe(model: Any, path: Path) -> None:
     write_json(path, {"architectures": [type(model).__name__], **found})
 
 
-def check_installed(name: str) -> None:
-    """Raise `DataError` that names the extra of a format whose packages are missing, or the versions that it needs."""
-    check_versions(name, transformers.__version__, platform.python_version())
-    if missing := [module for module in NEEDED[name] if find_spec(module) is None]:
-        raise DataError(f"--format {name}: it needs {', '.join(missing)}: pip install 'modeling-scratch[{name}]'")
+def check_installed() -> None:
+    """Raise `DataError` that names the extra whose packages are missing, or the versions that exporters need."""
+    check_versions(transformers.__version__, platform.python_version())
+    if missing := [module for module in NEEDED if find_spec(module) is None]:
+        raise DataError(f"--format onnx: it needs {', '.join(missing)}: pip install 'modeling-scratch[onnx]'")
 
 
-def check_versions(name: str, library: str, python: str) -> None:
+def check_versions(library: str, python: str) -> None:
     """Raise `DataError` for versions of Transformers or of Python that the exporters of Transformers do not run in."""
     if Version(library) < OLDEST_LIBRARY or Version(python) < OLDEST_PYTHON:
         needs = f"Transformers {OLDEST_LIBRARY} or later, and Python {OLDEST_PYTHON} or later"
-        raise DataError(f"--format {name}: it needs {needs}; here are {library} and {python}")
+        raise DataError(f"--format onnx: it needs {needs}; here are {library} and {python}")
 
 
 def load_to_export(name: str) -> tuple[Any, Tokenizers]:

@@ -1,26 +1,29 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Answer questions by pieces of their contexts, which are read in windows: extractive question answering."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import datasets
 import numpy as np
+import torch
+from transformers import EvalPrediction
 
-from ..data.questions import Question, QuestionData, QuestionDataArguments, load_questions
+from ..data.questions import Answer, Question, QuestionData, QuestionDataArguments, load_questions
 from ..run.arguments import HeadTrainingArguments
 from ..run.encoder_models import HeadModelArguments, model_with_head, tokenizer_of_head
 from ..utils.errors import DataError
 from ..utils.markdown import excerpt
 from ..utils.options import option
-from .answer_windows import AnswerMetrics, encode_questions
 from .answerer import record_settings
-from .base import Curve, Encoded, Task, Training
+from .base import ASKED, Curve, Encoded, Task, Training
 from .card import EXAMPLES, Card, Use, headline, scores_table, shares_table
-from .reader import FIELDS, PIPELINE, Reader, ReaderPage
+from .reader import FIELDS, PIPELINE, Reader, ReaderPage, Window
 
 LONGEST_CONTEXT = 400  # characters of a context in an example
+IGNORED = -100  # the position of an answer that a tokenizer has no token for
 SCORES = {"exact_match": "exact match", "f1": "F1"}
 
 
@@ -42,6 +45,66 @@ class ReaderModelArguments(HeadModelArguments):
 @dataclass
 class ReaderTrainingArguments(HeadTrainingArguments):
     output_dir: str | None = option("runs/answers", "The folder for the model and all results.")
+
+
+# Windows and their labels
+
+
+def token_span(encoding: Any, answer: Answer, is_first: bool, is_last: bool) -> tuple[int, int] | None:
+    """Return the first and the last token of an answer in a window; None if the window has not all of it.
+
+    is_first, is_last: of the windows of the context.
+    """
+    places = {index: encoding.offsets[index] for index, side in enumerate(encoding.sequence_ids) if side == 1}
+    touched = [index for index, (start, end) in places.items() if max(start, answer.start) < min(end, answer.end)]
+    if not touched:
+        return None
+    begins = is_first or min(places.values())[0] <= answer.start
+    ends = is_last or max(end for _, end in places.values()) >= answer.end
+    return (touched[0], touched[-1]) if begins and ends else None
+
+
+def no_answer(encoding: Any, token: int | None) -> int:
+    """Return the index of the token that stands for no answer, as the pipeline reads it; `IGNORED` without one."""
+    pairs = enumerate(zip(encoding.ids, encoding.sequence_ids))
+    return next((index for index, (one, side) in pairs if one == token and side != 1), IGNORED)
+
+
+def encode_questions(questions: Sequence[Question], reader: Reader) -> Encoded:
+    """Divide each context into windows, with the tokens of the first answer, or of none, as labels.
+
+    lost: the first answers that are in no window. Raises `DataError` for a question without room for its context.
+    """
+    columns: dict[str, list[Any]] = {}
+    lost = 0
+    for question in questions:
+        windows = reader.windows_of(question)
+        spans = _spans(question, windows, reader.pipe.tokenizer.truncation_side)
+        lost += bool(question.answers) and not any(spans)
+        for window, span in zip(windows, spans):
+            null = no_answer(window["encoding"], reader.pipe.tokenizer.cls_token_id)
+            values: dict[str, Any] = {
+                name: value[0].tolist() for name, value in window.items() if isinstance(value, torch.Tensor)
+            }
+            values |= dict(zip(("start_positions", "end_positions"), span or (null, null)))
+            for name, value in values.items():
+                columns.setdefault(name, []).append(value)
+    return Encoded(datasets.Dataset.from_dict(columns), [], lost)
+
+
+def _spans(question: Question, windows: Sequence[Window], truncation_side: str) -> list[tuple[int, int] | None]:
+    """Return the `token_span` of the first answer in each window. Truncation on the left starts at the end."""
+    if not question.answers:
+        return [None] * len(windows)
+    last = len(windows) - 1
+    places = range(last + 1) if truncation_side == "right" else range(last, -1, -1)
+    return [
+        token_span(window["encoding"], question.answers[0], place == 0, place == last)
+        for window, place in zip(windows, places)
+    ]
+
+
+# Scores
 
 
 def evaluate_answers(data: QuestionData, split: str, found: Sequence[str]) -> dict[str, Any]:
@@ -95,13 +158,11 @@ class QuestionAnswering(Task):
     answering, page = Reader, ReaderPage
     card = AnswerCard(
         "A model for extractive question answering: the answer to a question is a piece of its context.",
-        Use(
-            "question-answering", PIPELINE, "AutoModelForQuestionAnswering", fields=FIELDS
-        ),
+        Use("question-answering", PIPELINE, "AutoModelForQuestionAnswering", fields=FIELDS),
         reads="It reads a long context in windows. An answer that no window holds cannot be found.",
         unit="questions",
         scores={"exact_match": "exact match, as of SQuAD", "f1": "F1 of words, as of SQuAD"},
-    )  # fmt: skip
+    )
     arguments = ReaderModelArguments, QuestionDataArguments, ReaderTrainingArguments
     scores = "exact_match", "f1"
     curve = Curve("loss (nats per start or end)", "eval_f1", "F1 of answers, validation")
@@ -120,24 +181,36 @@ class QuestionAnswering(Task):
         return model
 
     def answerer(self, training: Training) -> Reader:
-        return Reader(training.model, training.tokenizer, training.arguments.device)
+        arguments = training.arguments
+        return Reader(training.model, training.tokenizer, arguments.device, arguments.eval_batch_size)
 
     def encode(self, training: Training, split: str) -> Encoded:
         questions, notes = training.data.splits[split], []
-        encoded = encode_questions(questions, training.answerer, keeps_windows=split != "train")
+        encoded = encode_questions(questions, training.answerer)
         if len(encoded.rows) > len(questions):
             notes.append(f"{split}: {len(encoded.rows):,} windows, as contexts exceed the tokens (--max_length)")
         if encoded.lost:
             notes.append(f"{split}: {encoded.lost:,} answers are in no window, and read as no answer")
         return encoded._replace(notes=notes)
 
-    def metrics(self, training: Training, split: str) -> AnswerMetrics:
-        return AnswerMetrics(training.answerer, training.data.splits[split], training.encoded[split].parts)
+    def trainer(self, training: Training) -> dict[str, Any]:
+        return ASKED
+
+    def metrics(self, training: Training, split: str) -> Callable[..., dict[str, float]]:
+        from ..report.answer_scores import mean_scores, score_answers
+
+        questions = training.data.splits[split]
+
+        def compute(prediction: EvalPrediction) -> dict[str, float]:
+            training.encoded[split].parts[:] = found = training.answerer.texts_of(questions)
+            return mean_scores(score_answers([question.right for question in questions], found))
+
+        return compute
 
     def evaluate(self, training: Training, split: str, predicted: Any) -> dict[str, Any]:
         from ..report.predictions import ANSWERS, Predictions
 
-        data, found = training.data, self.metrics(training, split).answers(predicted.predictions)
+        data, found = training.data, training.encoded[split].parts  # the last that were found
         evaluation = evaluate_answers(data, split, found)
         digest, right = str(data.digests()[split]), [question.right for question in data.splits[split]]
         given = [[text] if text else [] for text in found]

@@ -18,7 +18,7 @@ class Encoded(NamedTuple):
     """A split as the model reads it."""
 
     rows: Any  # a data set of token ids and labels
-    parts: list[Any]  # what the scores need of each text
+    parts: list[Any]  # the last answers of an evaluation to each text
     lost: int = 0  # labels that no row has
     notes: Sequence[str] = ()  # for people
 
@@ -71,6 +71,16 @@ class Comparison(NamedTuple):
     others: tuple[str, ...]
     options: str  # that are fixed
     arguments: tuple[type, ...] = ()  # those of the task, without defaults that depend on the data
+
+
+def without_logits(outputs: Any, labels: Any) -> Any:
+    """Return a number of each row of a batch, and no logits, where evaluations ask the answerer."""
+    first = labels[0] if isinstance(labels, tuple) else labels
+    return first.reshape(len(first), -1)[:, 0]
+
+
+# What `RunTrainer` is told where evaluations ask the answerer: each process answers on its own.
+ASKED = {"preprocess_logits_for_metrics": without_logits, "whole_for": "the evaluation"}
 
 
 class Task:

@@ -171,10 +171,6 @@ class ClassifierPage(Page):
             numbers = [("Number", {"label": name}) for name in names_of(config)]
             self.action, self.outputs = RATE, (*numbers, ("Markdown", {}))
 
-    @property
-    def parts(self) -> tuple[Any, Any]:
-        return self.classifier.model, self.classifier.tokenizer
-
     def answer(self, *values: Any) -> list[Any]:
         """Return the scores, most likely first, or the numbers; and a note, such as about a truncated text."""
         (job,) = self.classifier.read([of_parts(values)])

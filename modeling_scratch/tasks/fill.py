@@ -36,14 +36,10 @@ class MaskPage(Page):
         self.pipe: Any = pipeline("fill-mask", model=model, tokenizer=tokenizer, device=model.device)
         self.hint = f"Write `{tokenizer.mask_token}` once, for the missing word."
 
-    @property
-    def parts(self) -> tuple[Any, Any]:
-        return self.pipe.model, self.pipe.tokenizer
-
     def check(self, most: int, *texts: str) -> None:
         super().check(most, *texts)
-        model, tokenizer = self.parts
-        limit, length = token_limit(tokenizer, model.config), len(tokenizer(texts[0], verbose=False)["input_ids"])
+        tokenizer, limit = self.pipe.tokenizer, token_limit(self.pipe.tokenizer, self.pipe.model.config)
+        length = len(tokenizer(texts[0], verbose=False)["input_ids"])
         if NO_LIMIT > limit < length:
             raise DataError(f"text: {length:,} tokens exceed the model's limit of {limit:,}; shorten it")
         if (count := texts[0].count(tokenizer.mask_token)) != 1:

@@ -25,18 +25,13 @@ class Page:
     fields: tuple[str, ...] = ("text",)  # the names of the texts
     outputs: Sequence[Component] = (("JSON", {"label": "Answer"}),)
     settings: Sequence[Component] = ()  # beside the texts
-    hint: str = ""  # Markdown above the button
+    hint: str = ""  # Markdown above the texts
     grows: bool = False  # whether `answer` yields a growing answer
 
     def __init__(self, task: Any, arguments: PredictArguments) -> None:
         """Load the model."""
         self.action, self.answerer = task.name, task.answering.load(arguments)
         self.fields = task.answering.fields
-
-    @property
-    def parts(self) -> tuple[Any, Any]:
-        """The model and its tokenizer, or a pair of tokenizers."""
-        return self.answerer.pipe.model, self.answerer.pipe.tokenizer
 
     def check(self, most: int, *texts: str) -> None:
         """Raise `DataError` for a text that is empty or has more than `most` characters."""
@@ -72,11 +67,6 @@ class GeneratorPage(Page):
             arguments.model, SearchArguments(), 1, arguments.device, arguments.trust_remote_code,
             arguments.allow_special_tokens,
         )  # fmt: skip
-
-    @property
-    def parts(self) -> tuple[Any, Any]:
-        source = self.generator.tokenizer
-        return self.generator.model, (source, getattr(self.generator, "target_tokenizer", source))
 
     def with_settings(self, **settings: Any) -> TextGenerator:
         """Return the generator with settings of one request. Raises `DataError` for invalid ones."""

@@ -111,6 +111,11 @@ class Reader(Answerer):
         every: Iterator[Any] = iter(outputs)
         return [self.best(list(islice(every, len(each))), top_k) for each in asked]
 
+    def texts_of(self, questions: Sequence[Question]) -> list[str]:
+        """Return the best answer to each question, "" for none."""
+        found = self.best_in([self.windows_of(question) for question in questions])
+        return ["".join(best["answer"] for best in each) for each in found]
+
     def _read(self, windows: Sequence[Window]) -> list[Window]:
         """Return the logits of each window of a batch."""
         found = []

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import datasets
-import numpy as np
-from torch import Tensor
 from transformers import (
     DataCollatorForTokenClassification,
     EvalPrediction,
@@ -29,16 +27,15 @@ from ..data.tagged_sentences import (
 )
 from ..run.arguments import HeadTrainingArguments
 from ..run.encoder_models import HeadModelArguments, model_with_head, tokenizer_of_head
-from ..utils.errors import DataError, DivergedError, one_line
+from ..utils.errors import DataError, one_line
 from ..utils.markdown import excerpt
 from ..utils.options import option
 from .answerer import record_settings
-from .base import Curve, Encoded, Task, Training
+from .base import ASKED, Curve, Encoded, Task, Training
 from .card import EXAMPLES, Card, Use, headline, scores_table, shares_table
 from .tag_answers import PIPELINE, Tagger, TaggerPage
 
 IGNORED = -100  # the label of a token without one
-DIVERGED = -1  # the prediction of NaN
 BASELINE = "most frequent label of the word"
 Labels = Sequence[Sequence[str]]  # of the words of each sentence
 
@@ -69,9 +66,9 @@ def encode_sentences(
 ) -> Encoded:
     """Tokenise the words with blanks between them, as a text is read later, and label the first token of each word.
 
-    parts: the index of the first token of each word that has one. lost: the words without a token: those beyond the
-    limit, and those that the tokenizer drops. labels_all: label the other tokens of a word as well, in BIO as inside.
-    Raises `DataError` for a token of several words, which could have one label only.
+    lost: the words without a token: those beyond the limit, and those that the tokenizer drops. labels_all: label the
+    other tokens of a word as well, in BIO as inside. Raises `DataError` for a token of several words, which could have
+    one label only.
     """
     if not tokenizer.is_fast:
         raise DataError("the tokenizer gives no offsets, which words are found by; use a fast tokenizer")
@@ -85,38 +82,15 @@ def encode_sentences(
     except Exception as error:  # of tokenizers: of no type of its own
         raise DataError(f"the tokenizer cannot read the sentences: {one_line(error)}") from error
     id_of = {name: number for number, name in enumerate(label_names)}
-    labels, firsts = [], []
+    labels, lost = [], 0
     for sentence, offsets, special in zip(sentences, batch.pop("offset_mapping"), batch.pop("special_tokens_mask")):
-        words = _words_of_tokens(sentence, offsets, special)
+        try:
+            words = words_of_tokens(sentence.text, sentence.spans, offsets, special)
+        except ValueError as error:
+            raise DataError(f"{sentence.where(0)}: {error}; use another tokenizer (--tokenizer_kind)") from error
         labels.append(_token_labels(sentence, words, id_of, labels_all))
-        firsts.append({word: words.index(word) for word in dict.fromkeys(words) if word is not None})
-    lost = sum(len(sentence.words) - len(found) for sentence, found in zip(sentences, firsts))
-    return Encoded(datasets.Dataset.from_dict({**batch, "labels": labels}), firsts, lost)
-
-
-def _words_of_tokens(sentence: Sentence, offsets: Any, special: Any) -> list[int | None]:
-    try:
-        return words_of_tokens(sentence.text, sentence.spans, offsets, special)
-    except ValueError as error:
-        raise DataError(f"{sentence.where(0)}: {error}; use another tokenizer (--tokenizer_kind)") from error
-
-
-def encode_windows(sentences: Sequence[Sentence], tagger: Tagger, label_names: Sequence[str]) -> Encoded:
-    """Tokenise sentences as `tagger` reads them, and label the first token of each word.
-
-    parts: the windows of each sentence, of which a long one has several.
-    """
-    id_of = {name: number for number, name in enumerate(label_names)}
-    columns: dict[str, list[Any]] = {"labels": []}
-    windows = [tagger.pipe.read(sentence.text) for sentence in sentences]
-    for sentence, window in [(sentence, window) for sentence, each in zip(sentences, windows) for window in each]:
-        offsets, special = (window[name][0].tolist() for name in ("offset_mapping", "special_tokens_mask"))
-        words = _words_of_tokens(sentence, offsets, special)
-        columns["labels"].append(_token_labels(sentence, words, id_of, False))
-        for name in tagger.pipe.tokenizer.model_input_names:
-            if name in window:
-                columns.setdefault(name, []).append(window[name][0].tolist())
-    return Encoded(datasets.Dataset.from_dict(columns), windows)
+        lost += len(sentence.words) - len({*words} - {None})
+    return Encoded(datasets.Dataset.from_dict({**batch, "labels": labels}), [], lost)
 
 
 def _token_labels(
@@ -135,35 +109,20 @@ def _token_labels(
 # Scores
 
 
-def best_labels(outputs: Any, labels: Tensor) -> tuple[Tensor, Tensor]:
-    """(B, T, labels) -> (B, T) twice: the label of the greatest logit, `DIVERGED` for NaN, and its probability."""
-    logits: Tensor = outputs[0] if isinstance(outputs, tuple) else outputs
-    return logits.argmax(-1).masked_fill(logits.isnan().any(-1), DIVERGED), logits.float().softmax(-1).amax(-1)
+def read_labels(training: Training, split: str) -> list[list[str]]:
+    """Return what `predict` answers to a split: the labels of the parts of its texts, or of its words.
 
-
-def read_labels(training: Training, split: str, predictions: Any) -> list[list[str]]:
-    """Return the labels of a split: of the parts of its texts, by the entities that `Tagger` answers; or of its words.
-
-    predictions: the label of each token and its probability, (rows, tokens) each. A word is labelled by its first
-    token; one that is not read has the most frequent label. Raises `DataError` if training has diverged.
+    A word that is not read has the most frequent label.
     """
-    ids, scores = (np.asarray(each) for each in predictions)
-    if (ids == DIVERGED).any():
-        raise DivergedError("the logits are NaN: training has diverged. Lower the learning rate or warm up longer")
-    data, tagger, encoded = training.data, training.answerer, training.encoded[split]
-    if not data.are_entities:
-        otherwise = FrequentLabels(data.splits["train"]).otherwise
-        return [
-            [data.label_names[row[firsts[word]]] if word in firsts else otherwise for word in range(len(one.words))]
-            for one, row, firsts in zip(data.splits[split], ids, encoded.parts)
-        ]
-    found, rows = [], zip(ids, scores)
-    for sentence, windows in zip(data.splits[split], encoded.parts):
-        read = [[each[: window["input_ids"].shape[1]] for each in next(rows)] for window in windows]
-        entities = tagger.entities_in(windows, *zip(*read))
-        spans = [((one["start"], one["end"]), f"B-{one['label']}") for one in entities]
-        found.append(labels_of_parts(sentence.text, spans))
-    return found
+    data, sentences = training.data, training.data.splits[split]
+    answers = training.answerer.answer([one.text for one in sentences])
+    found = [[((one["start"], one["end"]), one["label"]) for one in answer] for answer in answers]
+    if data.are_entities:
+        spans = [[(span, f"B-{label}") for span, label in each] for each in found]
+        return [labels_of_parts(one.text, each) for one, each in zip(sentences, spans)]
+    otherwise = FrequentLabels(data.splits["train"]).otherwise
+    labels = [{start: label for (start, _), label in each} for each in found]
+    return [[each.get(start) or otherwise for start, _ in one.spans] for one, each in zip(sentences, labels)]
 
 
 def given_labels(data: TaggedData, split: str, labels: Labels | None = None) -> list[list[str]]:
@@ -251,11 +210,9 @@ class Tagging(Task):
     answering, page = Tagger, TaggerPage
     card = TagCard(
         "A tagger, which labels the words of a text: {labels}.",
-        Use(
-            PIPELINE, PIPELINE, "AutoModelForTokenClassification", {"aggregation_strategy": "simple"}
-        ),
+        Use(PIPELINE, PIPELINE, "AutoModelForTokenClassification", {"aggregation_strategy": "simple"}),
         unit="sentences",
-    )  # fmt: skip
+    )
     arguments = TaggerModelArguments, TaggedDataArguments, TaggerTrainingArguments
     scores = "accuracy", "precision", "recall", "f1"
     curve = Curve("loss (nats per labelled token)", "eval_f1", "F1 on validation")
@@ -272,14 +229,15 @@ class Tagging(Task):
         return model
 
     def answerer(self, training: Training) -> Tagger:
-        return Tagger(training.model, training.tokenizer)
+        arguments = training.arguments
+        return Tagger(training.model, training.tokenizer, arguments.eval_batch_size, arguments.device)
 
     def encode(self, training: Training, split: str) -> Encoded:
         data, tokenizer, is_train = training.data, training.tokenizer, split == "train"
-        sentences, labels_all = data.splits[split], is_train and training.options.label_all_tokens
-        if data.are_entities and not is_train:
-            return encode_windows(sentences, training.answerer, data.label_names)
-        encoded = encode_sentences(sentences, tokenizer, data.label_names, labels_all)
+        labels_all = is_train and training.options.label_all_tokens
+        encoded = encode_sentences(data.splits[split], tokenizer, data.label_names, labels_all)
+        if data.are_entities and not is_train:  # those of long texts are found in windows
+            encoded = encoded._replace(lost=0)
         if not encoded.lost:
             return encoded
         note = (
@@ -289,8 +247,7 @@ class Tagging(Task):
         return encoded._replace(notes=[note])
 
     def trainer(self, training: Training) -> dict[str, Any]:
-        collator = DataCollatorForTokenClassification(training.tokenizer)
-        return {"data_collator": collator, "preprocess_logits_for_metrics": best_labels}
+        return {"data_collator": DataCollatorForTokenClassification(training.tokenizer), **ASKED}
 
     def metrics(self, training: Training, split: str) -> Callable[..., dict[str, float]]:
         from ..report.tag_scores import score_labels
@@ -298,7 +255,7 @@ class Tagging(Task):
         data = training.data
 
         def compute(prediction: EvalPrediction) -> dict[str, float]:
-            labels = read_labels(training, split, prediction.predictions)
+            training.encoded[split].parts[:] = labels = read_labels(training, split)
             scores = score_labels(given_labels(data, split), labels, data.are_entities)
             return {name: scores[name] for name in self.scores}
 
@@ -308,11 +265,11 @@ class Tagging(Task):
         return {"labels": training.data.label_names}
 
     def evaluate(self, training: Training, split: str, predicted: Any) -> dict[str, Any]:
-        """Score the entities that `predict` finds in the sentences, or the labels of words."""
+        """Score the entities that `predict` finds in the sentences, or the labels of words: the last that were read."""
         from ..report.predictions import TAGS, Predictions
 
         data, encoded, baseline = training.data, training.encoded[split], FrequentLabels(training.data.splits["train"])
-        labels = read_labels(training, split, predicted.predictions)
+        labels = encoded.parts
         about = TAGS[not data.are_entities], split, str(data.digests()[split]), data.label_names, data.texts(split)
         kept = Predictions.of_lists(*about, given_labels(data, split), labels)
         kept.save(Path(training.arguments.output_dir))

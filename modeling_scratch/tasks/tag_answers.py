@@ -7,7 +7,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-import torch
 from transformers import AutoModelForTokenClassification, TokenClassificationPipeline
 
 from ..bridges.model_limits import NO_LIMIT
@@ -31,14 +30,6 @@ OVERLAP = 1 / 4  # of neighbouring windows of a text that is too long for one
 class FinitePipeline(TokenClassificationPipeline):
     """Raises `DataError` for logits that are no numbers, of which the most likely label would be the first."""
 
-    def read(self, text: str) -> list[dict[str, Any]]:
-        """Return what the model reads of a text: one window, or several."""
-        return list(self.preprocess(text, **self._preprocess_params))
-
-    def grouped(self, outputs: list[dict[str, Any]]) -> Any:
-        """Return the groups of tokens in the outputs for the windows of a text."""
-        return self.postprocess(outputs, **self._postprocess_params)
-
     def _forward(self, model_inputs: Any) -> Any:  # type: ignore[override]  # as in the library's own pipeline
         outputs = super()._forward(model_inputs)
         check_finite(outputs["logits"])
@@ -55,7 +46,7 @@ class Tagger(Answerer):
     name: ClassVar[str] = "tag"
     summary: ClassVar[str] = "Find the entities of texts, or label their words. start and end count characters."
 
-    def __init__(self, model: Any, tokenizer: Any, batch_size: int = 32) -> None:
+    def __init__(self, model: Any, tokenizer: Any, batch_size: int = 32, device: Any = None) -> None:
         if not tokenizer.is_fast:
             raise DataError("a slow tokenizer has no character offsets; use a fast one")
         self.limit = with_padding(tokenizer, "--model").model_max_length
@@ -65,7 +56,8 @@ class Tagger(Answerer):
         if self.finds_entities:
             options = self.settings(model.config)
             options |= {"stride": int(OVERLAP * self.limit)} if self.limit < NO_LIMIT else {}
-        pipe = FinitePipeline(model=model, tokenizer=tokenizer, device=model.device, **options)
+        place = model.device if device is None else device
+        pipe = FinitePipeline(model=model, tokenizer=tokenizer, device=place, **options)
         super().__init__(pipe, batch_size=batch_size)
 
     @classmethod
@@ -96,15 +88,6 @@ class Tagger(Answerer):
         length = len(ids := self.counter(text, verbose=False)["input_ids"])
         is_cut = length > self.limit and not self.finds_entities  # these are found in windows, which cut nothing
         return Job({"input_ids": ids, "text": text}, min(length, self.limit), is_cut)
-
-    def entities_in(self, windows: Sequence[Mapping[str, Any]], ids: Any, scores: Any) -> Answer:
-        """Return the entities of a text, given the label and its probability of each token: (T,) for each window."""
-        outputs = []
-        for window, label, score in zip(windows, map(torch.as_tensor, ids), map(torch.as_tensor, scores)):
-            others = (1 - score[:, None]) / (self.pipe.model.config.num_labels - 1)  # any, as they do not count
-            probabilities = others.repeat(1, self.pipe.model.config.num_labels)
-            outputs.append({**window, "logits": probabilities.scatter(1, label[:, None], score[:, None]).log()[None]})
-        return entities_of(windows[0]["sentence"], self.pipe.grouped(outputs))
 
     def run(self, jobs: Sequence[Job]) -> list[Answer]:
         texts = [job.features["text"] for job in jobs]

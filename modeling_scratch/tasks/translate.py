@@ -90,7 +90,7 @@ class Translating(Task):
     card = TranslationCard(
         "A translation model from {source} to {target} (column names of the training data).",
         Use("translation", "seq2seq-translation", "AutoModelForSeq2SeqLM"),
-    )  # fmt: skip
+    )
     arguments = TranslationModelArguments, TranslationDataArguments, TranslationTrainingArguments
     scores = "bleu", "chrf", "perplexity"
     best_by, predicts, evaluates = ("bleu", True), False, ()

@@ -184,7 +184,9 @@ def test_what_earlier_versions_wrote_is_read_as_native_classes_read_it(name: str
 def test_arguments_of_from_pretrained_reach_the_weights(folder: Path) -> None:
     inner = shutil.copytree(folder, folder / "inner")
     change_weights(inner, lambda found: found.update({BASE: torch.full((24, 24), 0.5)}))
-    model = load_pretrained(folder, subfolder="inner", local_files_only=True, torch_dtype="bfloat16")
+    options = {"local_files_only": True, "torch_dtype": "bfloat16", "attn_implementation": "eager"}
+    model = load_pretrained(folder, subfolder="inner", **options)
+    assert model.config._attn_implementation == "eager"
     assert torch.equal(model.model.stack.layers[0].attention.q_proj.weight, torch.full((24, 24), 0.5).bfloat16())
     assert model.dtype == model.config.dtype == torch.bfloat16
     with pytest.raises(CheckpointError, match="dtype='bloat16': not a dtype"):
@@ -272,16 +274,6 @@ def test_another_head_takes_the_body_and_what_fits_of_the_old_head(folder: Path,
     with pytest.raises(CheckpointError, match=r"classifier.(weight|bias) has shape .3.* implies .7"):
         load_pretrained(tmp_path / "old", num_labels=7)
     assert load_pretrained(tmp_path / "old", num_labels=7, ignore_mismatched_sizes=True).num_labels == 7
-
-
-def test_labels_dtype_and_backend_come_along(tmp_path: Path) -> None:
-    native = Native("bert", "ScratchEncoderForSequenceClassification")
-    names = {0: "bad", 1: "fair", 2: "good"}
-    native.model(id2label=names, label2id={name: i for i, name in names.items()}).bfloat16().save_pretrained(tmp_path)
-    model = load_pretrained(tmp_path, attn_implementation="eager")
-    assert (model.config.id2label, model.config._attn_implementation) == (names, "eager")
-    assert {weight.dtype for weight in model.parameters()} == {torch.bfloat16}
-    assert load_pretrained(tmp_path, dtype=torch.float32).dtype == torch.float32
 
 
 def test_an_old_checkpoint_with_its_old_names_loads(folder: Path) -> None:

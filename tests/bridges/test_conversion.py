@@ -486,6 +486,8 @@ def test_what_no_native_class_has_is_named_with_the_nearest_class() -> None:
         export_config(presets.llama(rope_parameters=share), "ScratchDecoderForCausalLM")
     with pytest.raises(ValueError, match="no counterpart in gpt2"):
         export_config(config, "ScratchEncoderModel", "gpt2")
+    with pytest.raises(ValueError, match="no counterpart in modernbert: the hidden layer of its head"):
+        export_config(config, "ScratchEncoderForSequenceClassification", "modernbert")
 
 
 LOCAL = {"sliding_window": 4, "layer_types": ["sliding_attention", "full_attention"]}
@@ -560,23 +562,6 @@ def test_a_family_without_biases_holds_what_was_trained(native: Native, auto_cla
     back, start = (native.model_class.from_pretrained(tmp_path / name).eval() for name in ("back", "0"))
     torch.testing.assert_close(back(**text).logits, model(**text).logits, atol=1e-5, rtol=0)
     assert not torch.allclose(back(**text).logits, start(**text).logits, atol=1e-2)
-
-
-def test_modernbert_holds_no_biases_of_norms_and_no_norm_before_its_first_attention() -> None:
-    native = Native("modernbert", "ScratchEncoderForMaskedLM")
-    model = converted(native, native.model())
-    with pytest.raises(ValueError, match=r"first_norm=True .native: False."):
-        export_config(convert_config(native.config(), first_norm=True), native.head, "modernbert")
-    for name in ("model.stack.layers.1.feed_forward_residual.norm.bias", "lm_head.dense.bias"):
-        bias = model.get_parameter(name)
-        torch.nn.init.constant_(bias, 0.1)
-        fault = f"{name}: nonzero weights without counterpart in modernbert: freeze these biases in training"
-        with pytest.raises(ValueError, match=fault):
-            export_state_dict(model, "modernbert")
-        torch.nn.init.zeros_(bias)
-    assert "decoder.bias" in export_state_dict(model)
-    with pytest.raises(ValueError, match="no counterpart in modernbert: the hidden layer of its head"):
-        export_config(model.config, "ScratchEncoderForSequenceClassification", "modernbert")
 
 
 @pytest.mark.parametrize("model_type", ["llama", "gemma3_text"])

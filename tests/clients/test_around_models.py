@@ -1,12 +1,10 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Libraries that evaluate, explain, merge and distribute models."""
 
-import copy
 import json
 import os
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -25,19 +23,9 @@ from client_pairs import (
     steps,
 )
 from datasets import Dataset
-from safetensors.torch import load_file
 from together import together
 
-from modeling_scratch import export_pretrained, load_pretrained
-
 LABELS = [label for _, label in REVIEWS]
-
-
-def classifiers(models: Pair) -> list[Any]:
-    return [
-        transformers.pipeline("text-classification", model=model, tokenizer=models.tokenizer, top_k=None, device="cpu")
-        for model in models
-    ]
 
 
 @client("lm-eval", "GPT-2, Llama")
@@ -58,42 +46,6 @@ def test_lm_eval(model_type: str, tmp_path: Path) -> None:
         found.append((torch.tensor(scores), judged.generate_until(write)))
     assert_same(found[1][0], found[0][0])
     assert found[1][1] == found[0][1]
-
-
-@client("shap", "BERT")
-def test_shap() -> None:
-    """`Explainer` of a pipeline: the share of each token in each label"""
-    shap = import_module("shap")
-    models = pair("bert", LABEL)
-    found = [shap.Explainer(pipe, seed=0)(TEXTS[3:4], max_evals=12) for pipe in classifiers(models)]
-    for theirs, ours in zip(found[0].values, found[1].values):
-        assert_same(torch.tensor(ours), torch.tensor(theirs))
-
-
-@client("mergekit", "Llama")
-def test_mergekit_merges_exports(tmp_path: Path) -> None:
-    """`run_merge` (linear) of two exported models: weights of the merged folder, and logits after `load_pretrained`"""
-    merge = import_module("mergekit.merge")
-    config = import_module("mergekit.config")
-    models = pair("llama", WRITE, attention_bias=False, mlp_bias=False)  # its table of Llama has no biases
-    other = copy.deepcopy(models.ours)
-    with torch.no_grad():
-        for weight in other.parameters():
-            weight.mul_(1.1)
-    for name, model in (("a", models.ours), ("b", other)):
-        export_pretrained(model, tmp_path / name)
-        models.tokenizer.save_pretrained(tmp_path / name)
-    parts = [{"model": str(tmp_path / name), "parameters": {"weight": 0.5}} for name in "ab"]
-    recipe = {"merge_method": "linear", "dtype": "float32", "models": parts}
-    options = import_module("mergekit.options").MergeOptions(copy_tokenizer=False)
-    merge.run_merge(config.MergeConfiguration.model_validate(recipe), str(tmp_path / "merged"), options)
-    weights = [load_file(next((tmp_path / name).glob("*.safetensors"))) for name in ("a", "b", "merged")]
-    assert weights[2].keys() == weights[0].keys()
-    for name, merged in weights[2].items():
-        assert_same(merged, (weights[0][name] + weights[1][name]) / 2)
-    ids = torch.tensor([[5, 6, 7]])
-    native = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "merged").eval()
-    assert_same(load_pretrained(tmp_path / "merged").eval()(ids).logits, native(ids).logits)
 
 
 @client("transformers", "BART")

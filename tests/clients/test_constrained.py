@@ -39,21 +39,6 @@ def test_xgrammar(model_type: str) -> None:
     assert all(re.fullmatch(PATTERN, text) for text in ours)
 
 
-@client("outlines", "GPT-2, Llama")
-@WRITERS
-def test_outlines(model_type: str) -> None:
-    """Choices and a regular expression by `from_transformers`: texts"""
-    outlines = import_module("outlines")
-    models = pair(model_type, WRITE)
-    for kind in (outlines.regex(PATTERN), import_module("typing").Literal["good", "bad"]):
-        found = []
-        for model in models:
-            writer = outlines.from_transformers(model, models.tokenizer)
-            found.append(writer(TEXTS[0], kind, max_new_tokens=12, do_sample=False))
-        assert found[1] == found[0]
-    assert found[1] in ("good", "bad")
-
-
 @client("transformers", "GPT-2, Llama, BART")
 @pytest.mark.parametrize("beams", [1, 3])
 @pytest.mark.parametrize(("model_type", "head"), [("gpt2", WRITE), ("llama", WRITE), ("bart", TRANSLATE)])
@@ -90,22 +75,3 @@ def test_continuous_batching() -> None:
         found.append([texts[tuple(ids)] for ids in prompts])
         assert found[-1] == [ids.tolist() for ids in alone]
     assert found[1] == found[0]
-
-
-@client("transformers", "GPT-2, Llama")
-@pytest.mark.parametrize("options", [{"guidance_scale": 1.7}, {"prefill_chunk_size": 4}], ids=" ".join)
-@WRITERS
-def test_guidance_and_chunks(model_type: str, options: dict[str, Any]) -> None:
-    """`guidance_scale` and `prefill_chunk_size`: texts"""
-    theirs, ours = written(pair(model_type, WRITE), **options)
-    assert ours == theirs
-
-
-@client("transformers", "BART", "refused; BART reads the tokens of its decoder as a source, or a part of the mask")
-@pytest.mark.parametrize("options", [{"guidance_scale": 1.7}, {"prefill_chunk_size": 4}], ids=" ".join)
-def test_an_encoder_decoder_takes_neither_guidance_nor_chunks(options: dict[str, Any]) -> None:
-    """`guidance_scale` and `prefill_chunk_size` of encoder-decoders"""
-    models = pair("bart", TRANSLATE)
-    batch = models.tokenizer(TEXTS[:2], padding=True, return_tensors="pt")
-    with pytest.raises(ValueError, match=next(iter(options))):
-        models.ours.generate(batch["input_ids"], attention_mask=batch["attention_mask"], max_new_tokens=4, **options)

@@ -81,20 +81,6 @@ def test_torchao_int8_products(model_type: str, head: str) -> None:
     assert_quantised_inputs(made(model_type, head), by_torchao("Int8DynamicActivationInt8WeightConfig"))
 
 
-@client("optimum-quanto", "BERT, Llama, BART")
-@FAMILIES
-def test_quanto(model_type: str, head: str) -> None:
-    """`quantize(weights=qint8)` and `freeze`: logits"""
-    quanto = import_module("optimum.quanto")
-
-    def quantise(model: Any) -> Any:
-        quanto.quantize(model, weights=quanto.qint8)
-        quanto.freeze(model)
-        return model
-
-    assert_quantised(made(model_type, head), quantise)
-
-
 @client("bitsandbytes", "BERT, Llama, BART", needs="accelerate")
 @pytest.mark.parametrize("bits", [4, 8])
 @FAMILIES

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 import torch
-from client_pairs import REVIEWS, TEXTS, assert_same, client, folders, losses, pair, steps
+from client_pairs import TEXTS, assert_same, client, folders, losses, pair, steps
 from datasets import Dataset
-from sklearn.linear_model import LogisticRegression
 
 BASE = "ScratchEncoderModel"
 MODES = pytest.mark.parametrize("pooling", ["mean", "cls", "max"])
@@ -58,20 +57,3 @@ def test_cross_encoders(tmp_path: Path) -> None:
     pairs = [(text, "a good film") for text in TEXTS]
     scores = [library.CrossEncoder(name, device="cpu").predict(pairs) for name in folders(models, tmp_path)]
     assert_same(torch.tensor(scores[1]), torch.tensor(scores[0]))
-
-
-@client("setfit", "BERT", needs="sentence-transformers")
-def test_setfit(tmp_path: Path) -> None:
-    """SetFit's Trainer: probabilities after contrastive training and a logistic regression"""
-    setfit = import_module("setfit")
-    rows = Dataset.from_dict({"text": TEXTS, "label": [label for _, label in REVIEWS]})
-    found = []
-    for body in embedders(tmp_path):
-        model = setfit.SetFitModel(body, LogisticRegression())
-        arguments = setfit.TrainingArguments(
-            output_dir=str(tmp_path / "run"), max_steps=3, batch_size=4, report_to="none", save_strategy="no", seed=0
-        )
-        torch.manual_seed(0)
-        setfit.Trainer(model=model, args=arguments, train_dataset=rows).train()
-        found.append(torch.as_tensor(model.predict_proba(TEXTS)))
-    assert_same(found[1], found[0], atol=1e-3)

@@ -77,14 +77,6 @@ def test_dpo(model_type: str, tmp_path: Path) -> None:
     assert_equal_logs(trained("DPO", pair(model_type, WRITE), tmp_path, PAIRS), "rewards/margins")
 
 
-@client("trl", "GPT-2, Llama")
-@WRITERS
-def test_kto(model_type: str, tmp_path: Path) -> None:
-    """KTOTrainer: loss of each step"""
-    rows = {"prompt": TEXTS, "completion": PAIRS["chosen"], "label": [True, False] * (len(TEXTS) // 2)}
-    assert_equal_logs(trained("KTO", pair(model_type, WRITE), tmp_path, rows))
-
-
 @client("trl", "GPT-2, RoBERTa")
 @pytest.mark.parametrize(
     ("model_type", "head"), [("gpt2", "ScratchDecoderForSequenceClassification"), ("roberta", LABEL)]

@@ -18,8 +18,6 @@ from shared import refused
 from transformers import pipeline, set_seed
 
 from modeling_scratch import ScratchEncoderModel
-from modeling_scratch.inference.arguments import PredictArguments
-from modeling_scratch.serving.answerers import load_page
 from modeling_scratch.sharing.card_summary import Summary, read_summary
 
 TEXT, PAIR = "a slow and bad film by Anna Berg", ("a good film", "not good at all")
@@ -151,14 +149,6 @@ def test_what_is_wrong_with_a_text_is_said(classifier: Any, folders: dict[str, P
     assert "53 tokens exceed the model's limit of 32; shorten it" in said_of_a_long_text
 
 
-def test_the_entities_of_a_long_text_are_found_in_windows(folders: dict[str, Path]) -> None:
-    text = "good film by Anna Berg " * 10
-    with client_of(folders["tags"]) as client:
-        shown = client.predict(text, api_name="/tag")
-    assert "".join(each["token"] for each in shown) == text
-    assert any(each["class_or_confidence"] for each in shown[len(shown) // 2 :])
-
-
 def test_the_server_shows_its_page_and_no_file(folders: dict[str, Path]) -> None:
     """Nor does it answer to the name of another host, under which a page of the web could ask it."""
     folder = folders["labels"]
@@ -172,7 +162,6 @@ def test_the_server_shows_its_page_and_no_file(folders: dict[str, Path]) -> None
             assert http.get(f"/gradio_api/file={path}").status_code == 403
         for headers in ({"Host": "example.org"}, {"Origin": "https://example.org"}):
             assert http.get("/", headers=headers).status_code == 403
-        assert http.get("/explanations/../app.py").status_code == 404
 
 
 def test_title_description_and_examples_are_those_of_the_folder(folders: dict[str, Path], tmp_path: Path) -> None:
@@ -192,38 +181,6 @@ def test_title_description_and_examples_are_those_of_the_folder(folders: dict[st
     assert read_summary(str(tmp_path)).examples == [("a", "b")]
     examples.write_text("[", encoding="utf-8")
     assert read_summary(str(tmp_path)) == Summary(tmp_path.name, "", [])
-
-
-class Written:
-    """A page that says what it was made of."""
-
-    def __init__(self, *of: Any) -> None:
-        self.of = of
-
-    def save(self, path: Path) -> None:
-        model, tokenizer, texts = self.of
-        path.write_text(f"{type(model).__name__} {type(tokenizer).__name__} {texts}", encoding="utf-8")
-
-
-def test_a_button_makes_a_page_that_explains_the_answer(folders: dict[str, Path], tmp_path: Path) -> None:
-    """Without what makes such pages, there is no button."""
-    from modeling_scratch.demo.app import build_page
-    from modeling_scratch.demo.explanations import Explanations
-    from modeling_scratch.demo.views import View
-
-    model = load_page(PredictArguments(model=str(folders["labels"])))
-    explanations = Explanations(tmp_path, Written)
-    names = []
-    for view in (View(model, 100), View(model, 100, explanations=explanations)):
-        page = build_page(Summary("A title", "", []), view)
-        names.append({each.api_name for each in page.fns.values()})
-    assert names[1] - names[0] == {"explain"}
-    links = [explanations.link(*model.parts, f"good {number}") for number in range(25)]
-    name = links[-1].partition("explanations/")[2].partition('"')[0]
-    assert 'target="_blank"' in links[-1]
-    assert "ScratchEncoderForSequenceClassification" in (tmp_path / name).read_text(encoding="utf-8")
-    assert "['good 24']" in (tmp_path / name).read_text(encoding="utf-8")
-    assert len([*tmp_path.iterdir()]) == 20
 
 
 def test_what_cannot_be_shown_is_one_line(

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Exported folders in their runtimes: what they answer and write is what our models do; what cannot be is refused."""
+"""Exported folders in ONNX Runtime: what they answer and write is what our models do; what cannot be is refused."""
 
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -13,17 +13,12 @@ import writers
 from demos import SAVE, save_encoder
 from model_cases import (
     CASES,
-    CAUSAL_LM,
-    MASK,
     MASKED_LM,
     SEQ2SEQ_LM,
-    SPANS,
     SWITCHES,
     TEXTS,
     TOKENS,
     Case,
-    assert_close,
-    draw_ids,
 )
 from shared import refused
 from torch import Tensor
@@ -31,7 +26,7 @@ from transformers import AutoTokenizer, DynamicCache, pipeline
 from transformers.modeling_outputs import BaseModelOutput
 
 import modeling_scratch as scratch
-from modeling_scratch.exporting.graphs import COMPARED, EXACT, export_graphs, largest_difference
+from modeling_scratch.exporting.graphs import COMPARED, export_graphs, largest_difference
 from modeling_scratch.exporting.program import NEEDED, ExportArguments, check_versions, export
 from modeling_scratch.utils.errors import DataError
 
@@ -39,27 +34,23 @@ TEXT = "a slow and bad film by Anna Berg"
 SENTENCE = "word3 word5 word8 word1"
 
 
-def needs(kind: str) -> list[pytest.MarkDecorator]:
-    missing = [name for name in NEEDED[kind] if find_spec(name) is None]
-    return [pytest.mark.slow, pytest.mark.skipif(bool(missing), reason=f"needs {', '.join(missing)}")]
+MISSING = [name for name in NEEDED if find_spec(name) is None]
+in_onnxruntime = pytest.mark.skipif(bool(MISSING), reason=f"needs {', '.join(MISSING)}")
 
 
-def runtimes(*kinds: str) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("kind", [pytest.param(kind, marks=needs(kind)) for kind in kinds])
-
-
-def exported(kind: str, model: Path, folder: Path) -> Any:
+def exported(model: Path, folder: Path) -> Any:
     """A folder of export, opened in its runtime as Transformers opens it."""
     from transformers.exporters import ExportedModel
 
-    export(ExportArguments(kind, str(model), str(folder)))
-    return ExportedModel.from_pretrained(folder, **EXACT.get(kind, {}))
+    export(ExportArguments("onnx", str(model), str(folder)))
+    return ExportedModel.from_pretrained(folder)
 
 
-@runtimes("onnx", "openvino", "executorch")
-def test_a_classifier_answers_as_ours(kind: str, tmp_path: Path) -> None:
+@pytest.mark.slow
+@in_onnxruntime
+def test_a_classifier_answers_as_ours(tmp_path: Path) -> None:
     model, folder = SAVE["labels"](tmp_path / "model"), tmp_path / "out"
-    logits = exported(kind, model, folder)(**AutoTokenizer.from_pretrained(folder)(TEXT, return_tensors="pt")).logits
+    logits = exported(model, folder)(**AutoTokenizer.from_pretrained(folder)(TEXT, return_tensors="pt")).logits
     best = pipeline("text-classification", model=str(model))(TEXT)[0]
     assert logits.softmax(-1).max().item() == pytest.approx(best["score"], abs=1e-5)
     assert not [file for file in folder.iterdir() if str(tmp_path).encode() in file.read_bytes()]
@@ -70,25 +61,15 @@ def empty(config: Any, batch: int = 1) -> DynamicCache:
     return DynamicCache([(states, states)] * config.num_hidden_layers)
 
 
-def axes(path: Path) -> set[str]:
-    """The names of the axes that an ONNX file reads, where their sizes are free."""
-    import onnx
-
-    inputs = onnx.load(path, load_external_data=False).graph.input
-    return {axis.dim_param for each in inputs for axis in each.type.tensor_type.shape.dim if axis.dim_param}
-
-
-@runtimes("onnx", "openvino")
-def test_a_decoder_writes_greedily_as_ours(kind: str, tmp_path: Path) -> None:
+@pytest.mark.slow
+@in_onnxruntime
+def test_a_decoder_writes_greedily_as_ours(tmp_path: Path) -> None:
     tokenizer = writers.characters()
     ours = writers.decoder(tokenizer, num_key_value_heads=2, position_type="rotary", num_hidden_layers=2)
     ours.generation_config.update(no_repeat_ngram_size=None, suppress_tokens=None)
-    run = exported(kind, writers.save(tmp_path / "model", ours, tokenizer), tmp_path / "out")
+    run = exported(writers.save(tmp_path / "model", ours, tokenizer), tmp_path / "out")
     text = new = tokenizer("abc", return_tensors="pt")["input_ids"]
     expected = ours.generate(text, max_new_tokens=20, min_new_tokens=20, do_sample=False)
-    if kind == "onnx":
-        summed = "past_sequence + sequence"  # of what was read before and is read now
-        assert axes(tmp_path / "out" / "model.onnx") == {"batch", "sequence", "past_sequence", summed}
     cache = empty(ours.config)
     for _ in range(20):
         found = run(input_ids=new, attention_mask=torch.ones_like(text), past_key_values=cache)
@@ -98,8 +79,9 @@ def test_a_decoder_writes_greedily_as_ours(kind: str, tmp_path: Path) -> None:
     assert text.tolist() == expected.tolist()
 
 
-@runtimes("onnx")
-def test_a_translator_writes_greedily_as_ours(kind: str, tmp_path: Path) -> None:
+@pytest.mark.slow
+@in_onnxruntime
+def test_a_translator_writes_greedily_as_ours(tmp_path: Path) -> None:
     source, target = writers.words(), writers.words("x")
     ours = writers.translator(source, target, decoder_layers=2)
     ours.generation_config.update(no_repeat_ngram_size=None, suppress_tokens=None)
@@ -107,9 +89,7 @@ def test_a_translator_writes_greedily_as_ours(kind: str, tmp_path: Path) -> None
     target.save_pretrained(model / "target_tokenizer")
     inputs = source(SENTENCE, return_tensors="pt")
     expected = ours.generate(**inputs, max_new_tokens=20, do_sample=False, num_beams=1)[0].tolist()
-    run = exported(kind, model, tmp_path / "out").runners
-    assert axes(tmp_path / "out" / "prefill.onnx") == {"batch", "sequence"}
-    assert axes(tmp_path / "out" / "decode.onnx") == {"batch", "encoder_sequence", "hidden_size", "past_sequence"}
+    run = exported(model, tmp_path / "out").runners
     written = torch.tensor([[ours.config.decoder_start_token_id]])
     found = run["prefill"](
         input_ids=inputs["input_ids"], attention_mask=inputs["attention_mask"], decoder_input_ids=written
@@ -131,54 +111,18 @@ ROWS += [(case, SWITCHES["relative-query_key_norm"]) for case in (MASKED_LM, SEQ
 ROWS += [(MASKED_LM, SWITCHES["local-parallel"])]
 
 
+@pytest.mark.slow
+@in_onnxruntime
 @pytest.mark.parametrize(
     ("case", "settings"),
     [
-        pytest.param(case, settings, id=f"{case.model_class.__name__}-{number}", marks=needs("onnx"))
+        pytest.param(case, settings, id=f"{case.model_class.__name__}-{number}")
         for number, (case, settings) in enumerate([(TEXTS, {"type_vocab_size": 2}), *ROWS])
     ],
 )
 def test_every_class_in_onnxruntime(case: Case, settings: dict[str, Any], tmp_path: Path) -> None:
     """Each class with one of the switches: equal over all sizes of batch."""
-    assert export_graphs(case.model(**settings, attn_implementation="eager"), "onnx", tmp_path)
-
-
-@runtimes("executorch")
-@pytest.mark.parametrize(
-    ("case", "switch"), [(SPANS, "local-parallel"), (MASKED_LM, "relative-query_key_norm")], ids=str
-)
-def test_encoders_in_executorch(kind: str, case: Case, switch: str, tmp_path: Path) -> None:
-    assert export_graphs(case.model(**SWITCHES[switch], attn_implementation="eager"), kind, tmp_path)
-
-
-LOCAL: dict[str, dict[str, Any]] = {
-    "mistral": {"sliding_window": 4},
-    "gemma 3": {
-        "sliding_window": 3, "layer_types": ["sliding_attention", "full_attention"], "local_rope_theta": 100.0,
-        "query_key_norm": True, "norm_position": "sandwich",
-    },
-}  # fmt: skip
-
-
-@runtimes("onnx", "openvino")
-@pytest.mark.parametrize("settings", LOCAL.values(), ids=LOCAL)
-def test_a_window_slides_over_the_cache(kind: str, settings: dict[str, Any], tmp_path: Path) -> None:
-    """Token by token, far beyond the window: the logits are those of the whole text, read without a cache."""
-    from transformers.exporters import ExportedModel
-
-    rotary = {"position_type": "rotary", "norm_type": "rms_norm", "norm_position": "pre", "num_key_value_heads": 2}
-    model = CAUSAL_LM.model(**{**rotary, **settings}, attn_implementation="eager")
-    export_graphs(model, kind, tmp_path)
-    run = ExportedModel.from_pretrained(tmp_path, **EXACT.get(kind, {}))
-    ids, mask = draw_ids(), MASK.clone()
-    mask[1] = 1  # texts padded on the left, or not at all
-    with torch.no_grad():
-        expected = model(ids, attention_mask=mask, use_cache=False).logits
-    cache = empty(model.config, len(ids))
-    for place in range(ids.shape[1]):
-        found = run(input_ids=ids[:, [place]], attention_mask=mask[:, : place + 1], past_key_values=cache)
-        cache, is_real = found.past_key_values, mask[:, place].bool()
-        assert_close(found.logits[is_real, 0], expected[is_real, place])
+    assert export_graphs(case.model(**settings, attn_implementation="eager"), tmp_path)
 
 
 WRONG: dict[str, Callable[[Tensor], Tensor]] = {
@@ -204,22 +148,22 @@ def test_what_cannot_be_exported_is_refused(tmp_path: Path, capfd: pytest.Captur
         refused(capfd, program.main, [each for name, value in given.items() for each in (f"--{name}", value)], *pieces)
         assert not output.exists()
 
-    for kind, modules in NEEDED.items():
-        if any(find_spec(name) is None for name in modules):
-            fails("it needs", f"pip install 'modeling-scratch[{kind}]'", format=kind)
+    for kind, told in (
+        ("gguf", "use `modeling-scratch convert"),
+        ("openvino", "use --format onnx"),
+        ("executorch", "use"),
+    ):
+        fails(f"--format {kind} is retired: {told}", format=kind)
     fails("invalid choice", format="coreml")
-    fails("--format gguf is retired: use `modeling-scratch convert --model_type llama`", format="gguf")
-    if all(map(find_spec, NEEDED["onnx"])):
+    if MISSING:
+        fails("it needs", "pip install 'modeling-scratch[onnx]'")
+    else:
         fails("exists already", output_dir=model)
         fails("folder not found", model=tmp_path / "none")
-    if all(map(find_spec, NEEDED["executorch"])):
-        fails("only for encoders", "use onnx", format="executorch", model=SAVE["translator"](tmp_path / "translator"))
-    if all(map(find_spec, NEEDED["openvino"])):
-        fails("not for encoder-decoders", format="openvino", model=SAVE["translator"](tmp_path / "translator-2"))
 
 
 @pytest.mark.parametrize(("library", "python"), [("5.22.1", "3.12.1"), ("5.23.0", "3.10.14")])
 def test_versions_without_exporters_are_refused(library: str, python: str) -> None:
-    check_versions("onnx", "5.23.0", "3.11.0")
+    check_versions("5.23.0", "3.11.0")
     with pytest.raises(DataError, match=rf"Transformers 5.23 or later, and Python 3.11 .* are {library} and {python}"):
-        check_versions("onnx", library, python)
+        check_versions(library, python)

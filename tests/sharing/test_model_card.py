@@ -253,13 +253,16 @@ def test_options_are_on_the_card_where_they_have_an_effect(classifier, translato
         assert all(row in rows for row in told)
 
 
+def run_program_of(card, folder):
+    [program] = re.findall(r"```python\n(.*?)\n```", str(card), re.DOTALL)
+    (folder / "program.py").write_text(program, encoding="utf-8")
+    runpy.run_path(str(folder / "program.py"))
+
+
 def test_the_program_of_a_card_runs_as_it_stands(run, root, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(root)
     card = str(make_card(Run.read(run, run.name, is_finished=True)))
-    (program,) = re.findall(r"```python\n(.*?)\n```", card, re.DOTALL)
-    (tmp_path / "0.py").write_text(program, encoding="utf-8")
-    capsys.readouterr()
-    runpy.run_path(str(tmp_path / "0.py"))
+    run_program_of(card, tmp_path)
     assert capsys.readouterr().out
     assert f"\nmodeling-scratch doctor {run.name} --checks recorded_files recorded_answers\n" in card
 
@@ -279,9 +282,7 @@ def test_a_model_of_the_library_brings_no_code(classifier, root, monkeypatch):
     assert "Fine-tuned from albert: AlbertForSequenceClassification, " in card.text
     assert not re.search("trust_remote_code|preset|lower-cased", card.text)
     monkeypatch.chdir(root)
-    (program,) = re.findall(r"```python\n(.*?)\n```", card.text, re.DOTALL)
-    (root / "0.py").write_text(program, encoding="utf-8")
-    runpy.run_path(str(root / "0.py"))
+    run_program_of(card, root)
 
 
 def test_pushes_hold_the_card_and_the_code_and_no_pickle(classifier, hub):

@@ -3,7 +3,6 @@
 
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -11,17 +10,15 @@ from text_samples import fault
 
 from modeling_scratch import ScratchEncoderForQuestionAnswering, presets
 from modeling_scratch.data.questions import Answer, Question
-from modeling_scratch.tasks.answer_windows import AnswerMetrics, encode_questions
+from modeling_scratch.tasks.answer import encode_questions
 from modeling_scratch.tasks.answerer import record_settings
 from modeling_scratch.tasks.reader import PIPELINE, Reader
-from modeling_scratch.utils.errors import DataError
 from tokenization import KINDS, special_token_ids
 
 LENGTH = 40
 WORDS = ("tower", "Eiffel", "1889", "naïve", "“crêpes”", "日本語", "🗼", "e\u0301", "\u200bx", "ﬁn", "İ", "3,50")
 ASKED = "who built the tower?"
 CORPUS = [f"{ASKED} {' '.join(WORDS[:8])}"] * 4
-SURE = 30.0
 
 
 def reader_of(kind: str, **options: Any) -> Reader:
@@ -46,19 +43,6 @@ TEXTS = st.lists(
 )  # fmt: skip
 
 
-def labelled(encoded: Any) -> list[np.ndarray]:
-    """Logits of a model that is sure of the labels, padded as Trainer pads them."""
-    longest = max(map(len, encoded.rows["input_ids"])) + 3
-    sides = []
-    for name in ("start_positions", "end_positions"):
-        logits = np.full((len(encoded.rows), longest), -100.0, dtype=np.float32)
-        for row, (ids, place) in enumerate(zip(encoded.rows["input_ids"], encoded.rows[name])):
-            logits[row, : len(ids)] = 0.0
-            logits[row, place] = SURE
-        sides.append(logits)
-    return sides
-
-
 @pytest.mark.parametrize("kind", READERS)
 @settings(max_examples=25, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(words=TEXTS, data=st.data())
@@ -68,7 +52,7 @@ def test_labels_cover_the_answer_in_any_text(kind: str, words: list[str], data: 
     first = data.draw(st.integers(0, len(context) - 1))
     answer = Answer(context[first : data.draw(st.integers(first + 1, min(first + 9, len(context))))], first)
     encoded = encode_questions([Question(ASKED, context, (answer,))], reader)
-    windows, covered = encoded.parts[0], 0
+    windows, covered = reader.windows(ASKED, context), 0
     for row, window in zip(encoded.rows, windows):
         encoding = window["encoding"]
         assert row["input_ids"] == encoding.ids
@@ -89,25 +73,6 @@ def test_labels_cover_the_answer_in_any_text(kind: str, words: list[str], data: 
     assert encoded.lost == (covered == 0)
 
 
-@pytest.mark.parametrize("kind", READERS)
-def test_every_answer_of_whole_words_is_found_where_it_is_labelled(kind: str) -> None:
-    """From labels to text again, over all windows of a long context, in one padded batch of several questions."""
-    reader, words = READERS[kind], [f"{WORDS[number % 8]}" for number in range(50)]
-    context = " ".join(words)
-    starts = [sum(len(word) + 1 for word in words[:number]) for number in range(len(words))]
-    answers = [Answer(" ".join(words[number : number + 2]), starts[number]) for number in range(0, 49, 4)]
-    questions = [Question(ASKED, context, (answer,)) for answer in answers]
-    questions += [Question(ASKED, context), Question(ASKED, words[0], (Answer(words[0], 0),)), Question(ASKED, "x y")]
-    encoded = encode_questions(questions, reader)
-    assert len(encoded.rows) > 2 * len(answers)
-    assert encoded.lost == 0
-    found = AnswerMetrics(reader, questions, encoded.parts).answers(labelled(encoded))
-    expected = [*(answer.text for answer in answers), "", words[0], ""]
-    assert found[-3:] == expected[-3:]
-    for one, right in zip(found, expected):
-        assert one == right or kind == "words" or one.strip("“”") == right.strip("“”")
-
-
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_only_windows_with_all_of_an_answer_have_a_label(side: str) -> None:
     """On either side of truncation: on the left, the first window is the end of the context."""
@@ -118,7 +83,7 @@ def test_only_windows_with_all_of_an_answer_have_a_label(side: str) -> None:
     answers = [Answer(" ".join(context[start:].split()[:6]), start) for start in starts]
     encoded = encode_questions([Question(ASKED, context, (answer,)) for answer in answers], reader)
     assert encoded.lost == 0
-    windows = [(answer, window) for answer, each in zip(answers, encoded.parts) for window in each]
+    windows = [(answer, window) for answer in answers for window in reader.windows(ASKED, context)]
     labelled = 0
     for row, (answer, window) in zip(encoded.rows, windows, strict=True):
         if (places := (row["start_positions"], row["end_positions"])) != (0, 0):
@@ -136,13 +101,6 @@ def test_an_answer_longer_than_the_overlap_can_be_in_no_window() -> None:
     assert set(encoded.rows["start_positions"][:-1]) == {0}
 
 
-def test_nan_and_a_question_without_room_are_refused() -> None:
-    reader = READERS["wordlevel"]
-    questions = [Question(ASKED, "tower", (Answer("tower", 0),), where="squad.json, data[3]")]
-    encoded = encode_questions(questions, reader)
-    start, end = labelled(encoded)
-    end[0, 1] = np.nan
-    with pytest.raises(DataError, match="training has diverged"):
-        AnswerMetrics(reader, questions, encoded.parts).answers((start, end))
+def test_a_question_without_room_is_refused() -> None:
     with fault("squad.json, data[3]: the question leaves no room for its context; shorten it, or raise --max_length"):
-        encode_questions([questions[0]._replace(question="tower " * 60)], reader)
+        encode_questions([Question("tower " * 60, "tower", where="squad.json, data[3]")], READERS["wordlevel"])

@@ -18,11 +18,12 @@ from serving import served
 from text_samples import fault, read, write
 from tokenizers import Tokenizer, models, normalizers
 from toy_names import sentences, write_conll
-from transformers import AutoModelForTokenClassification, AutoTokenizer, PreTrainedTokenizerFast, pipeline
+from transformers import AutoConfig, AutoModelForTokenClassification, AutoTokenizer, PreTrainedTokenizerFast, pipeline
 
-from modeling_scratch.data.tagged_sentences import Sentence, TaggedData, labels_of_parts
+from modeling_scratch.data.tagged_sentences import Sentence, TaggedData
 from modeling_scratch.serving.answerers import load_answerer
-from modeling_scratch.tasks.tag import FrequentLabels, Tagger, encode_sentences, evaluate_tagging
+from modeling_scratch.tasks.tag import FrequentLabels, encode_sentences, evaluate_tagging
+from modeling_scratch.tasks.tag_answers import Tagger
 from tokenization import KINDS
 
 SIZES = "hidden_size=32,num_hidden_layers=2,num_attention_heads=4,intermediate_size=64,hidden_dropout=0.0"
@@ -74,26 +75,6 @@ def test_learns_and_keeps_its_predictions(run: Path, capsys: pytest.CaptureFixtu
     assert "The runs give the same answer to every text." in capsys.readouterr().out
 
 
-def test_the_pipeline_finds_the_entities_that_were_scored(run: Path) -> None:
-    """Their offsets are those of the words. A list of words gives the same as their text."""
-    tagger: Any = pipeline("token-classification", model=str(run), aggregation_strategy="simple")
-    given, found = set(), set()
-    for row, sentence in enumerate(sentences(ROWS["test"], 2)):
-        words, labels = zip(*sentence)
-        text, ends = " ".join(words), [len(" ".join(words[: index + 1])) for index in range(len(words))]
-        spans = [
-            (ends[first] - len(words[first]), ends[last], kind) for kind, first, last in get_entities(list(labels))
-        ]
-        given |= {(row, text[start:end], start, kind) for start, end, kind in spans}
-        answers = tagger(text)
-        found |= {(row, text[one["start"] : one["end"]], one["start"], one["entity_group"]) for one in answers}
-        assert tagger(list(words), is_split_into_words=True) == [answers]
-    evaluation = json.loads((run / "evaluation.json").read_text())
-    f1 = 2 * len(given & found) / (len(given) + len(found))
-    assert f1 == pytest.approx(evaluation["f1"], abs=0.1)  # the pipeline reads the labels of all tokens
-    assert f1 > evaluation["baselines"][0]["f1"] + 0.1
-
-
 def in_whole_words(text: str, found: list[dict[str, Any]]) -> list[tuple[int, int, str, float]]:
     """The entities of the pipeline up to the ends of their words, each of which is that of the first in it."""
     words, entities = [word.span() for word in re.finditer(r"\w+", text)], list[tuple[int, int, str, float]]()
@@ -121,6 +102,7 @@ def test_predict_writes_the_entities_that_the_pipeline_finds(run: Path, tmp_path
         entities = [row["entities"] if suffix == ".jsonl" else json.loads(row["entities"]) for row in rows]
         assert entities[-1] == []
         for text, mine, theirs in zip(texts, entities, tagger(texts)):
+            assert tagger(text.split(), is_split_into_words=True) == [theirs]  # as their text
             expected = in_whole_words(text, theirs)
             assert [(one["start"], one["end"], one["label"]) for one in mine] == [one[:3] for one in expected]
             assert [one["score"] for one in mine] == pytest.approx([score for *_, score in expected], abs=1e-5)
@@ -208,28 +190,12 @@ def test_a_tagger_without_padding_token_pads_with_another(run: Path, tmp_path: P
     assert found[0] == found[1]
 
 
-def test_words_have_the_label_that_was_scored_also_if_only_first_tokens_are_trained(data: Path, tmp_path: Path) -> None:
-    """The first token of a word may be a blank alone."""
-    run = tmp_path / "run"
-    train(data, run, f"{FAST} --no_label_all_tokens --num_train_epochs 2")
-    model, tokenizer = AutoModelForTokenClassification.from_pretrained(run), AutoTokenizer.from_pretrained(run)
-    assert Tagger(model, tokenizer).pipe._postprocess_params["aggregation_strategy"].value == "first"
-    card = (run / "README.md").read_text()
-    assert 'aggregation_strategy="first"' in card
-    assert '"simple"' not in card
-    _, *lines = map(json.loads, (run / "predictions.jsonl").read_text(encoding="utf-8").splitlines())
-    texts = [" ".join(word for word, _ in sentence) for sentence in sentences(ROWS["test"], 2)]
-    for line, text, found in zip(lines, texts, Tagger(model, tokenizer).answer(texts), strict=True):
-        spans = [((one["start"], one["end"]), f"B-{one['label']}") for one in found]
-        assert labels_of_parts(text, spans) == line["prediction"]
-
-
 # Without options is what both others are in part: without windows, and with labels on all tokens.
 @pytest.mark.parametrize(
     "options", [pytest.param("", marks=pytest.mark.slow), "--max_length 8", "--no_label_all_tokens"]
 )
 def test_the_f1_of_the_report_is_that_of_the_spans_of_predict(tmp_path: Path, options: str) -> None:
-    """Also of words with hyphens and full stops, and of sentences that are read in windows."""
+    """Also of words with hyphens and full stops, and of sentences that are read in windows. The card says how."""
     given: list[set[tuple[int, int, str]]] = []
     texts: list[str] = []
     for seed, (split, rows) in enumerate({"train": 120, "validation": 20, "test": 40}.items()):
@@ -256,6 +222,9 @@ def test_the_f1_of_the_report_is_that_of_the_spans_of_predict(tmp_path: Path, op
     assert 0 < expected == pytest.approx(evaluation["f1"])
     assert json.loads((run / "test_results.json").read_text())["test_f1"] == pytest.approx(expected)
     assert sum(row["number"] for row in evaluation["labels"].values()) == sum(map(len, given))
+    strategy = "first" if "no_label_all_tokens" in options else "simple"  # what the tokens were trained for
+    assert f'aggregation_strategy="{strategy}"' in (run / "README.md").read_text()
+    assert Tagger.settings(AutoConfig.from_pretrained(run)) == {"aggregation_strategy": strategy}
 
 
 def test_predict_labels_the_words_of_texts_with_a_tagger_of_classes(tmp_path: Path, capfd) -> None:
@@ -295,17 +264,16 @@ def test_each_word_has_its_label_on_its_first_token(kind: str, prefix: bool) -> 
     """The tokens of a word are those that the library finds, where it reads lists of words as texts."""
     options = {"add_prefix_space": prefix} if kind == "byte_bpe" else {}
     tokenizer = tokenizer_of(kind, **options)
-    rows, firsts, lost, _ = encode_sentences([SENTENCE], tokenizer, NAMES)
-    assert lost == len(WORDS) - len(firsts[0])
+    rows, _, lost, _ = encode_sentences([SENTENCE], tokenizer, NAMES)
+    read = [word for word in range(len(WORDS)) if not lost or word != 9]  # that is an invisible character alone
+    assert lost == len(WORDS) - len(read)
     assert rows[0]["input_ids"] == tokenizer(SENTENCE.text)["input_ids"]
-    labels = [NAMES[label] if label >= 0 else None for label in rows[0]["labels"]]
-    assert {word: labels[token] for word, token in firsts[0].items()} == {word: LABELS[word] for word in firsts[0]}
-    assert {labels[index] for index in set(range(len(labels))) - set(firsts[0].values())} == {None}
-    assert set(range(len(WORDS))) - set(firsts[0]) <= {9}  # of an invisible character alone
+    firsts = [index for index, label in enumerate(rows[0]["labels"]) if label >= 0]
+    assert [NAMES[rows[0]["labels"][index]] for index in firsts] == [LABELS[word] for word in read]
     if kind != "byte_bpe" or prefix:
         of_lists = tokenizer(list(WORDS), is_split_into_words=True)
         assert of_lists["input_ids"] == rows[0]["input_ids"]
-        assert firsts[0] == {word: of_lists.word_ids().index(word) for word in firsts[0]}
+        assert firsts == [of_lists.word_ids().index(word) for word in read]
 
 
 def test_further_tokens_are_inside_and_none_is_outside_of_a_word() -> None:
