@@ -80,7 +80,7 @@ def without_logits(outputs: Any, labels: Any) -> Any:
 
 
 # What `RunTrainer` is told where evaluations ask the answerer: each process answers on its own.
-ASKED = {"preprocess_logits_for_metrics": without_logits, "whole_for": "the evaluation"}
+ASKED = {"preprocess_logits_for_metrics": without_logits}
 
 
 class Task:
