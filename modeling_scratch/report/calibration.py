@@ -17,7 +17,6 @@ from ..utils.markdown import percent, table
 LOWEST, HIGHEST = 0.05, 20.0  # temperatures
 LEAST_ROWS = 100  # fewer validation texts do not determine a temperature
 LEAST_WRONG = 5  # nor do fewer wrong answers: T follows each of them, and of none it would be 0
-LEAST_GAIN = 3.84  # of twice the log likelihood: by chance, 5 % of validation splits have more
 BINS = 15
 OVERFLOW = 1e30  # in place of infinite logits, in scores
 THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
@@ -82,10 +81,7 @@ class Calibration:
 
 
 def calibration_of(logits: np.ndarray, labels: np.ndarray) -> Calibration:
-    """Fit the temperature on validation, unless the texts do not determine it, or T = 1 is as likely.
-
-    The likelihood ratio test decides: 2 N (NLL(1) - NLL(T)) has a chi-squared distribution if T is 1 (Wilks 1938).
-    """
+    """Fit the temperature on validation, unless the texts do not determine it."""
     obstacle = None
     if len(labels) < LEAST_ROWS:
         obstacle = f"the validation split has {len(labels):,} texts, fewer than {LEAST_ROWS}"
@@ -95,13 +91,7 @@ def calibration_of(logits: np.ndarray, labels: np.ndarray) -> Calibration:
         obstacle = "all texts of the validation split are of one class"
     elif (wrong := int(np.sum(np.argmax(logits, -1) != labels))) < LEAST_WRONG:
         obstacle = f"{wrong} answers to the validation split are wrong, fewer than {LEAST_WRONG}"
-    if obstacle:
-        return Calibration(1.0, len(labels), obstacle)
-    temperature, loss = fit_temperature(logits, labels), negative_log_likelihood
-    if 2 * len(labels) * (loss(logits, labels) - loss(logits / temperature, labels)) < LEAST_GAIN:
-        obstacle = "on the validation split, no temperature is better than 1 by more than chance"
-        return Calibration(1.0, len(labels), obstacle)
-    return Calibration(temperature, len(labels))
+    return Calibration(1.0 if obstacle else fit_temperature(logits, labels), len(labels), obstacle)
 
 
 def calibration_scores(calibration: Calibration, logits: np.ndarray, labels: np.ndarray, split: str) -> dict[str, Any]:

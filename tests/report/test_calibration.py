@@ -100,7 +100,6 @@ def test_thresholds_count_the_answers_that_reach_them():
         (100, np.zeros_like, "one class"),
         (100, lambda right: right, "0 answers to the validation split are wrong, fewer than 5"),
         (100, lambda right: right ^ (np.arange(100) < 4), "4 answers"),
-        (100, lambda right: right ^ (np.arange(100) < 27), "better than 1 by more than chance"),
     ],
 )
 def test_texts_that_determine_no_temperature_leave_it_at_one(rows, labels_of, obstacle):
