@@ -13,7 +13,7 @@ from .folder_rule import RECORD as RECORD
 
 CARD, RESULTS, EVALUATION, EXAMPLES = "README.md", "results.md", "evaluation.json", "examples.jsonl"
 VERIFICATION, CURVE = "verify.json", "learning_curve.png"
-CONFUSION_MATRIX, SCATTER = "confusion_matrix.png", "predicted_against_true.png"
+CONFUSION_MATRIX = "confusion_matrix.png"
 PREDICTIONS, MISCLASSIFIED = "predictions.jsonl", "misclassified.csv"
 TRANSLATIONS = "{}.translations.txt"  # of a split
 LINEAR = "linear"  # a folder; its n-grams are words of the training texts
@@ -52,7 +52,6 @@ ENTRIES = (
     Entry(VERIFICATION, "sharing/verification", "push, doctor", is_shared=True),
     Entry(CURVE, "report/report_files", "the card", is_shared=True),
     Entry(CONFUSION_MATRIX, "report/classification_report", "the card", is_shared=True),
-    Entry(SCATTER, "report/classification_report", "the card", is_shared=True),
     Entry("f1_of_classes.png", BEFORE, is_shared=True),
     Entry("*_results.json", "Trainer, by run/life_cycle"),
     Entry(HISTORY, "Trainer, by run/life_cycle", "report, sharing, figures"),

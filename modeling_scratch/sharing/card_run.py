@@ -11,7 +11,7 @@ from safetensors import safe_open
 
 from ..data.splits import HUB_ALIASES
 from ..report.report_files import examples_of
-from ..run.layout import CONFUSION_MATRIX, EVALUATION, HISTORY, RECORD, RESULTS, SCATTER
+from ..run.layout import CONFUSION_MATRIX, EVALUATION, HISTORY, RECORD, RESULTS
 from ..tasks import trained_by
 from ..tasks.card import Card, Metric, Use
 from ..utils.files import read_json
@@ -59,9 +59,9 @@ class Run:
         path = self.folder / RESULTS
         if not (self.evaluation and path.is_file()) or examples_of(self.evaluation):
             return ""
-        pictures = [name for name in (CONFUSION_MATRIX, SCATTER) if (self.folder / name).is_file()]
         text = path.read_text(encoding="utf-8").strip()
-        return "\n\n".join([text, *(f"![Predictions]({name})" for name in pictures)])
+        has_picture = (self.folder / CONFUSION_MATRIX).is_file()
+        return f"{text}\n\n![Predictions]({CONFUSION_MATRIX})" if has_picture else text
 
     @property
     def starts_from(self) -> str | None:

@@ -110,6 +110,11 @@ def training(run: Run) -> str:
 def limits(run: Run) -> str:
     splits = " and ".join(dict.fromkeys(metric.split for metric in run.metrics))
     lines = [f"The scores apply to the {splits} split of {escaped(run.data_name)} only."] if splits else []
+    chooses = run.record["training"]["load_best_model_at_end"]
+    if chooses and run.state.get("best_model_checkpoint"):
+        lines.append("The weights are those of the best checkpoint on the validation split.")
+    elif chooses and run.state.get("best_global_step"):
+        lines.append("The weights are not those of the best checkpoint on the validation split, which was lost.")
     lines += run.card.limits
     if len(columns := column_names(run.record["data"].get("text_column"))) == 2:
         names = " and ".join(map(escaped, columns))
