@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import convert_checkpoint
 import generate
 import predict
 import pretrain
@@ -30,7 +29,6 @@ RUN = "--train_file {file} --output_dir {folder}/run"
 PROGRAMS: dict[str, tuple[Callable[..., Any], str]] = {
     "predict": (predict.main, "--model {folder} --input {file}"),
     "generate": (generate.main, "--model_name_or_path {folder} --input_file {file}"),
-    "convert": (convert_checkpoint.main, "--input {folder} --output_dir {folder}/new --text_file {file}"),
     "train-classifier": (train_classifier.main, RUN),
     "train-translation": (train_translation.main, RUN),
     "train-tokens": (train_tokens.main, RUN),
