@@ -2,10 +2,10 @@
 """Convert a native checkpoint to a scratch one, or export a scratch one as native, and verify the result.
 
     modeling-scratch convert --input bert-base-uncased --output_dir runs/bert
-    modeling-scratch convert --input runs/mine --output_dir runs/mine-bert --text_file reviews.txt
+    modeling-scratch convert --input runs/mine --output_dir runs/mine-bert
 
-The input determines the direction. The result is reloaded and compared with the source on random tokens and real
-texts, with and without padding. The output folder appears only if the outputs agree.
+The input determines the direction. The result is reloaded and compared with the source on random tokens, with
+and without padding. The output folder appears only if the outputs agree.
 """
 
 from collections.abc import Sequence

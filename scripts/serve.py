@@ -6,8 +6,8 @@
 
 A response is {"outputs": pipeline output, "truncated": whether a text was truncated}, an error {"error": message}.
 Besides "inputs", /classify accepts "top_k" and "threshold", /translate "num_beams" and "max_new_tokens", and /answer
-"top_k"; its inputs are objects with "question" and "context". GET /openapi.json describes the interface, GET /health
-returns 200 while the server accepts requests, and GET /metrics is for Prometheus.
+"top_k"; its inputs are objects with "question" and "context". GET /openapi.json describes the interface, and
+GET /health returns 200 while the server accepts requests.
 Concurrent requests are batched. On SIGTERM or SIGINT, the server completes the accepted requests and exits.
 
 There is no encryption or authentication. By default, the server listens on the local host only (--host).

@@ -93,9 +93,12 @@ def _fits(sample: Sequence[Sequence[str]]) -> bool:
 
 
 def has_row_names(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether each row begins with its number, which the header lacks, as R's write.table writes them."""
+    """Return whether each row begins with its number, which the header lacks, as R's write.table writes them.
+
+    One row alone can have a comma that is not quoted.
+    """
     longer = [row[0] for row in rows if len(row) == len(header) + 1 > 2 and row[0].isdecimal()]
-    return len(rows) == len({*longer}) > 0
+    return len(rows) == len({*longer}) > 1
 
 
 def is_a_row(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:

@@ -236,7 +236,10 @@ def _found(path: Path, form: TableForm, *state: int) -> Table:
         return replace(table, has_header=not form.no_header)
     header, *sample = [record.fields for record in islice(records, SAMPLE_RECORDS + 1)] or [[]]
     has_header = not is_a_row([name.strip() for name in header], sample)
-    return replace(table, has_header=has_header, has_row_names=has_row_names(header, sample))
+    if not has_row_names(header, sample):
+        return replace(table, has_header=has_header)
+    note = f"{path.name}: a row has one field more than the header: the first is read as the number of the row"
+    return replace(table, has_header=has_header, has_row_names=True, notes=(*table.notes, note))
 
 
 _remembered = lru_cache(maxsize=64)(_found)

@@ -42,7 +42,7 @@ class PredictArguments(TableArguments, InputAndOutput):
 
     RETIRED = {
         "--explain": "use `modeling-scratch explain`, whose page shows what each word adds to an answer",
-        "--precision int8": "use --precision bfloat16, or `modeling-scratch export --format openvino`",
+        "--precision int8": "use --precision bfloat16, or `modeling-scratch export --format onnx`",
     }
     text_column: TextColumns = option(None, TEXT_COLUMN_HELP)
     keep_columns: list[str] | None = option(

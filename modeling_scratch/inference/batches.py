@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import torch
 
 from ..fast.text_classification import batches_by_length
-from ..utils.errors import DataError
+from ..utils.errors import DataError, DivergedError
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -33,9 +33,12 @@ class Job:
 
 
 def check_finite(*logits: torch.Tensor) -> None:
-    """Raise `DataError` for logits that are no numbers."""
+    """Raise `DivergedError` for logits that are no numbers."""
     if not all(each.isfinite().all() for each in logits):
-        raise DataError("the model returns NaN or infinity: its weights are damaged; train it again")
+        raise DivergedError(
+            "the model returns NaN or infinity: its weights are damaged, or its training diverged; train it again, "
+            "with a lower --learning_rate"
+        )
 
 
 @contextmanager

@@ -26,7 +26,7 @@ from .tokens import Tokens, described_tokenizer, target_tokens, tokenizer_rules,
 from .trace import trace
 from .training_step import training_step
 
-FORMAT = 1
+FORMAT = 2
 MAX_TOKENS = 64
 MOST_TEXTS = 8
 PRIVATE = ("_name_or_path", "name_or_path", "auto_map", "custom_pipelines")  # of a config: paths, and code

@@ -52,6 +52,7 @@ ENTRIES = (
     Entry(VERIFICATION, "sharing/verification", "push, doctor", is_shared=True),
     Entry(CURVE, "report/report_files", "the card", is_shared=True),
     Entry(CONFUSION_MATRIX, "report/classification_report", "the card", is_shared=True),
+    Entry("predicted_against_true.png", BEFORE, is_shared=True),
     Entry("f1_of_classes.png", BEFORE, is_shared=True),
     Entry("*_results.json", "Trainer, by run/life_cycle"),
     Entry(HISTORY, "Trainer, by run/life_cycle", "report, sharing, figures"),

@@ -15,6 +15,7 @@ from ..run.layout import CONFUSION_MATRIX, EVALUATION, HISTORY, RECORD, RESULTS
 from ..tasks import trained_by
 from ..tasks.card import Card, Metric, Use
 from ..utils.files import read_json
+from ..utils.markdown import table
 
 DEMO = "demo-reviews"  # without a data source
 SETUP_FILES = (RECORD, "config.json", "tokenizer_config.json")
@@ -55,10 +56,12 @@ class Run:
 
     @property
     def results(self) -> str:
-        """results.md with its picture; "" of an unfinished run, and of an earlier version's that quotes texts."""
+        """results.md with its picture; the scores alone where it quotes texts; "" of an unfinished run."""
         path = self.folder / RESULTS
-        if not (self.evaluation and path.is_file()) or examples_of(self.evaluation):
+        if not (self.evaluation and path.is_file()):
             return ""
+        if examples_of(self.evaluation):  # of an earlier version
+            return table(["score", "value"], [[metric.name, f"{metric.value:.4f}"] for metric in self.metrics])
         text = path.read_text(encoding="utf-8").strip()
         has_picture = (self.folder / CONFUSION_MATRIX).is_file()
         return f"{text}\n\n![Predictions]({CONFUSION_MATRIX})" if has_picture else text

@@ -28,7 +28,6 @@ PIPELINE = "extractive-question-answering"
 SETTINGS = {"max_answer_len": int, "handle_impossible_answer": bool}  # of the pipeline, which a configuration records
 FIELDS = "question", "context"
 PARTS = "answer", "score", "start", "end"  # of an answer
-SILENT = "(no answer)"
 Window = dict[str, Any]  # what the pipeline's preprocess yields, or its forward returns
 Found = dict[str, Any]  # an answer of the pipeline
 
