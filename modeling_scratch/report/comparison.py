@@ -2,6 +2,7 @@
 """Compare runs on the texts that they were evaluated on: scores, differences with intervals, and disagreements."""
 
 import csv
+import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -177,8 +178,10 @@ def _check_kinds(runs: Mapping[str, Predictions], dropped: Sequence[str], labels
             raise DataError(f"the problem types of {first_name} and {name} differ: {types}; compare runs of one type")
         if classes != kept[0] and not labels_of:
             listed = " and ".join(first_few(each.label_names) for each in (first, run))
-            alone = first_few(sorted(classes ^ kept[0]))
+            alone = shlex.join(sorted(classes ^ kept[0])[:MOST_ROWS])
             hint = f"give --labels_of, the run by whose labels to score, or leave out texts: --drop_labels {alone}"
+            if classes.isdisjoint(kept[0]):
+                hint = "they share none, as runs of one task do"
             raise DataError(f"the classes of {first_name} and {name} differ: {listed}; {hint}")
     if dropped and first.problem_type != ONE_CLASS:
         raise DataError(f"--drop_labels: the runs are of {first.problem_type}, and not of one class a text")

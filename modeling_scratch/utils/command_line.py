@@ -21,7 +21,7 @@ from .retired_options import retired
 from .terminal import escape_missing_letters, flush_output
 
 # Inherited arguments that the short help includes.
-SHOWN = {"num_train_epochs", "max_steps", "seed", "bf16", "push_to_hub", "hub_model_id"}
+SHOWN = {"num_train_epochs", "max_steps", "seed", "bf16", "push_to_hub", "hub_model_id", "resume_from_checkpoint"}
 METAVARS: dict[Any, str] = {int: "N", float: "X"}
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
