@@ -152,4 +152,9 @@ def test_trainings_show_what_the_lessons_say(tmp_path: Path, monkeypatch: pytest
     assert loss > training["math"].log(10)
     assert accuracy < 0.7
     for report in own_data["report"], own_data["tuned"]:
-        assert report.scores["accuracy"] > 0.8 > 0.7 > max(row["accuracy"] for row in report.scores["baselines"])
+        assert (
+            report.scores["accuracy"]
+            > 0.8
+            > 0.7
+            > max(row["scores"]["accuracy"]["value"] for row in report.scores["baselines"])
+        )
