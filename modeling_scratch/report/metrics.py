@@ -63,11 +63,6 @@ class ClassificationMetrics(Metrics):
             raise ValueError(f"classification metrics need at least 2 labels, got {list(label_names)}")
         self.label_names = list(label_names)
 
-    @property
-    def f1_name(self) -> str:
-        """The heading of "f1": "F1 (positive)" or "macro F1"."""
-        return f"F1 ({self.label_names[-1]})" if len(self.label_names) == 2 else "macro F1"
-
     @staticmethod
     def answers(logits: np.ndarray) -> np.ndarray:
         return logits.argmax(axis=-1)
