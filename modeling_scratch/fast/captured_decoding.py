@@ -44,9 +44,11 @@ def decodes_captured(model: Any, config: GenerationConfig, prompt: Any, kwargs: 
         return False
     if config.use_cache is False or config.compile_config or config.cache_implementation not in (None, "static"):
         return False
-    rows = len(prompt) * (config.num_return_sequences or 1)
-    needed = _cache_bytes(model, rows * (prompt.shape[1] + new))
-    return _has_plain_weights(model) and needed < SHARE * torch.cuda.mem_get_info(model.device)[0]
+    longest = prompt.shape[1] + new
+    if longest > model.config.max_position_embeddings or not _has_plain_weights(model):
+        return False  # past the last position, the plain way raises an error and a graph cannot
+    needed = _cache_bytes(model, len(prompt) * (config.num_return_sequences or 1) * longest)
+    return needed < SHARE * torch.cuda.mem_get_info(model.device)[0]
 
 
 def _has_plain_weights(model: Any) -> bool:
