@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from typing_extensions import TypedDict
+
 from ..data.text_pairs import TEXT_FIELDS, as_fields, check_single, from_fields, of_parts, pair_columns
 from ..inference.answers import ALL, PLAIN, Choice, Scored, gives_numbers, is_multi_label, names_of, ranked
 from ..inference.arguments import PredictArguments
@@ -17,10 +19,9 @@ from ..inference.linear_models import load_any
 from ..report.classification_card import metrics_for_hub
 from ..report.metrics import NUMBER, ONE_CLASS, SEVERAL
 from ..utils.errors import DataError, first_few, panics_as_errors
-from .answerer import MORE_THAN_ANY, Answer, Answerer, FileRow, response
+from .answerer import MORE_THAN_ANY, Answer, Answerer, FileRow, Option
 from .card import Card, Metric, Use
 from .page import CUT, Component, Page
-from .requests import Option, Schema, array, one_or_several, record
 
 RATE = "rate"  # what a classifier of numbers does on a page
 MOST_LABELS = 10  # that a page shows
@@ -32,6 +33,11 @@ def first_of(words: Counter[str]) -> str:
     return first_few([word for word, _ in words.most_common()], MOST_WORDS_NAMED)
 
 
+class Label(TypedDict):
+    label: str
+    score: float
+
+
 @dataclass
 class Classification(Answerer):
     """Labels with their probabilities, or numbers. pipe: a `Classifier`."""
@@ -40,6 +46,7 @@ class Classification(Answerer):
     summary: ClassVar[str] = (
         "Classify texts. The response to a text has the labels with their probabilities, most likely first."
     )
+    answers = list[Label]
     choice: Choice = PLAIN  # what answers to rows of files have
     unsure: int = 0  # texts without a label
     unseen: Counter[str] = field(default_factory=Counter)  # texts with each word that the model has not seen
@@ -56,23 +63,12 @@ class Classification(Answerer):
 
     @property
     def options(self) -> Mapping[str, Option]:
-        top_k = Option("The number of labels of a text, most likely first.", 2, 1, self.limits["top_k"], words=(ALL,))
+        top_k = Option("The number of labels of a text, most likely first.", 1, self.limits["top_k"], words=(ALL,))
         options: dict[str, Option] = {"top_k": top_k}
         if not gives_numbers(self.config):
             told = 'The lowest probability of a label. The answer then has "labels": the labels that reach it.'
-            options["threshold"] = Option(told, 0.8, 0, 1, is_whole=False)
+            options["threshold"] = Option(told, 0, 1, float)
         return options
-
-    @property
-    def answers(self) -> Schema:
-        names = self.classes
-        outputs = one_or_several(array(record({"label": {"enum": names}, "score": {"type": "number"}})))
-        added = {"unseen": one_or_several(array({"type": "string"}))}
-        if not gives_numbers(self.config):
-            added["labels"] = one_or_several(
-                array({"enum": names}) if is_multi_label(self.config) else {"enum": [*names, None]}
-            )
-        return response(outputs, added)
 
     def encode(self, texts: Sequence[Any], options: Mapping[str, Any]) -> list[Job | None]:
         with panics_as_errors():
@@ -86,6 +82,13 @@ class Classification(Answerer):
         top_k = options.get("top_k", 1)
         best = [answer[: None if top_k == ALL else top_k] for answer in answers]
         return best if is_list else best[0]
+
+    @property
+    def added_answers(self) -> dict[str, Any]:
+        kinds: dict[str, Any] = {"unseen": list[str]}
+        if not gives_numbers(self.config):
+            kinds["labels"] = list[str] if is_multi_label(self.config) else str | None
+        return kinds
 
     def added(
         self, jobs: Sequence[Job | None], answers: Sequence[Answer], options: Mapping[str, Any]
@@ -151,6 +154,7 @@ class Classification(Answerer):
 
 class PairClassification(Classification):
     fields: ClassVar[tuple[str, ...]] = TEXT_FIELDS
+    asks = "A pair of texts, or a list of these."
 
 
 # On a page

@@ -9,7 +9,6 @@ from ..inference.arguments import PredictArguments
 from ..inference.generation import SearchArguments, load_generator
 from ..inference.text_generators import TextGenerator
 from ..utils.errors import DataError
-from .requests import Inputs
 
 Component = tuple[str, Mapping[str, Any]]  # a class of Gradio and its arguments
 FONTS = "system-ui", "sans-serif"  # of the reader's system
@@ -38,8 +37,8 @@ class Page:
         for name, text in zip(self.fields, texts):
             if not text.strip():
                 raise DataError(f"{name}: empty; write a text")
-            if fault := Inputs(1, most).fault_of(text):
-                raise DataError(f"{name}: {fault}")
+            if len(text) > most:
+                raise DataError(f"{name}: {len(text):,} characters; the maximum is {most:,}")
 
     def answer(self, *values: Any) -> Any:
         """Return the values of `outputs`, or that of the only one, for texts and then settings."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from transformers import AutoModelForQuestionAnswering, DataCollatorWithPadding
+from typing_extensions import TypedDict
 
 from ..bridges.model_sources import position_limit
 from ..data.columns import is_missing
@@ -20,16 +21,23 @@ from ..inference.batches import Job, check_finite, in_batches
 from ..inference.loading import load_head
 from ..question_answering import QuestionAnsweringPipeline
 from ..utils.errors import DataError
-from .answerer import MORE_THAN_ANY, Answerer, FileRow, recorded_settings, response
+from .answerer import MORE_THAN_ANY, Answerer, FileRow, Option, recorded_settings
 from .page import Page
-from .requests import Option, Schema, array, record
 
 PIPELINE = "extractive-question-answering"
 SETTINGS = {"max_answer_len": int, "handle_impossible_answer": bool}  # of the pipeline, which a configuration records
 FIELDS = "question", "context"
 PARTS = "answer", "score", "start", "end"  # of an answer
 Window = dict[str, Any]  # what the pipeline's preprocess yields, or its forward returns
-Found = dict[str, Any]  # an answer of the pipeline
+
+
+class Found(TypedDict):
+    """An answer of the pipeline."""
+
+    answer: str
+    score: float
+    start: int
+    end: int
 
 
 class Reader(Answerer):
@@ -46,7 +54,7 @@ class Reader(Answerer):
     )
     unit: ClassVar[str] = "questions"
     fields = FIELDS
-    asks, example = "A question with its context, or a list of these.", ("Who built it?", "It was built by Eiffel.")
+    asks, answers = "A question with its context, or a list of these.", Found | list[Found]
 
     def __init__(
         self,
@@ -132,13 +140,7 @@ class Reader(Answerer):
 
     @property
     def options(self) -> Mapping[str, Option]:
-        return {"top_k": Option("The number of answers to a question, best first.", 2, 1, self.limits["top_k"])}
-
-    @property
-    def answers(self) -> Schema:
-        kinds = {"score": "number", "start": "integer", "end": "integer", "answer": "string"}
-        answer = record({name: {"type": kind} for name, kind in kinds.items()})
-        return response({"anyOf": [answer, array(answer), array(array(answer))]})
+        return {"top_k": Option("The number of answers to a question, best first.", 1, self.limits["top_k"])}
 
     def _encode(self, text: Any, options: Mapping[str, Any]) -> Job:
         with self.lock:  # each call changes how the tokenizer truncates, and requests are encoded in threads

@@ -12,18 +12,14 @@ from ..inference.arguments import PredictArguments
 from ..inference.batches import Job
 from ..inference.loading import load_generating, move
 from ..pipelines import DEFAULT_NEW_TOKENS, TranslationPipeline
-from .answerer import Answer, Answerer, FileRow, response
+from .answerer import Answer, Answerer, FileRow, Option
 from .page import CUT, Component, GeneratorPage, slider
-from .requests import Option, Schema, array, record
 
 WARMING = 7, 8  # tokens of the translations that warm up a model
 MOST_BEAMS = 8  # that a page can ask for
 UNFINISHED = "The text has no end: it was cut at {limit:,} tokens."
 MOST = {"num_beams": 1_000, "max_new_tokens": 1_000_000}  # of a file
-GENERATION = {
-    "num_beams": ("The number of beams.", 4),
-    "max_new_tokens": ("The maximum number of tokens of a translation.", 32),
-}
+GENERATION = {"num_beams": "The number of beams.", "max_new_tokens": "The maximum number of tokens of a translation."}
 
 
 @dataclass
@@ -32,7 +28,7 @@ class Translation(Answerer):
 
     name: ClassVar[str] = "translate"
     summary: ClassVar[str] = "Translate texts."
-    column = "translation"
+    column, answers = "translation", list[dict[str, str]]
 
     @classmethod
     def load(cls, arguments: PredictArguments, limits: Mapping[str, int] | None = None) -> "Translation":
@@ -46,12 +42,7 @@ class Translation(Answerer):
 
     @property
     def options(self) -> Mapping[str, Option]:
-        chosen = {name: (*GENERATION[name], most) for name, most in self.limits.items()}
-        return {name: Option(told, min(value, most), 1, most) for name, (told, value, most) in chosen.items()}
-
-    @property
-    def answers(self) -> Schema:
-        return response(array(record({"translation_text": {"type": "string"}})))
+        return {name: Option(GENERATION[name], 1, most) for name, most in self.limits.items()}
 
     @property
     def no_answer(self) -> Answer:
