@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
-from ..data.columns import KeptText, is_missing, read_kept_texts, read_lines
-from ..data.tables import Values
+from ..data.columns import KeptText, NumberedText, is_missing, read_kept_texts, read_lines
+from ..data.tables import TableForm, Values
 from ..data.text_files import open_bytes
 from ..utils.errors import DataError
 from .answers import ALL, Scored
@@ -38,9 +38,14 @@ def read_input(arguments: PredictArguments) -> Iterator[KeptText]:
     if arguments.is_table:
         yield from read_kept_texts(path, arguments.text_column, arguments.kept | arguments.texts, arguments.form)
         return
-    with sys.stdin.buffer if arguments.input == "-" else open_bytes(path) as handle:
-        for row, text in read_lines(handle, f"--input {arguments.input}", arguments.form):
-            yield row, "" if is_missing(text) else text, {"text": text} if arguments.with_text else {}
+    for row, text in read_text_lines("--input", arguments.input, arguments.form):
+        yield row, "" if is_missing(text) else text, {"text": text} if arguments.with_text else {}
+
+
+def read_text_lines(option: str, source: str, form: TableForm) -> Iterator[NumberedText]:
+    """Stream the lines of a file, or of standard input: "-"."""
+    with sys.stdin.buffer if source == "-" else open_bytes(Path(source)) as handle:
+        yield from read_lines(handle, f"{option} {source}", form)
 
 
 def row_writer(

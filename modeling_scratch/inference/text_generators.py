@@ -74,6 +74,10 @@ class TextGenerator(ABC):
         self.generation = generation
 
     @property
+    def device(self) -> torch.device:
+        return self.model.device
+
+    @property
     @abstractmethod
     def limit(self) -> int | None:
         """The maximum number of input tokens; None: unlimited."""
@@ -121,7 +125,7 @@ class TextGenerator(ABC):
             rows = list(group)
             for start in range(0, len(rows), self.batch_size):
                 batch = rows[start : start + self.batch_size]
-                for row, answers in zip(batch, self._generate_batch([encoded[row] for row in batch], room)):
+                for row, answers in zip(batch, self.run([encoded[row] for row in batch], room)):
                     generated[row] = answers
         return generated
 
@@ -131,16 +135,15 @@ class TextGenerator(ABC):
         if not tokens:
             return Generated()
         streamer = WordStreamer(partial(self.decode, tokens), write)
-        answer = self._generate_batch([tokens], self.room(len(tokens)), streamer)[0][0]
+        answer = self.run([tokens], self.room(len(tokens)), streamer=streamer)[0][0]
         streamer.finish(answer.text)
         return answer
 
     @torch.inference_mode()
-    def _generate_batch(
-        self, batch: list[list[int]], room: int, streamer: BaseStreamer | None = None
-    ) -> list[list[Generated]]:
+    def run(self, batch: Sequence[list[int]], room: int, **options: Any) -> list[list[Generated]]:
+        """Generate the texts of one batch of tokens: at most `room` new tokens each. options: of model.generate."""
         inputs = self._pad(batch)
-        options = {**self.generation, "max_new_tokens": room, "streamer": streamer, "return_dict_in_generate": False}
+        options = {**self.generation, **options, "max_new_tokens": room, "return_dict_in_generate": False}
         if self.stop:
             options |= {"stop_strings": [*self.stop], "tokenizer": getattr(self, "target_tokenizer", self.tokenizer)}
         was_training = self.model.training
@@ -151,7 +154,7 @@ class TextGenerator(ABC):
         each = len(new) // len(batch)
         return [[self._answer(tokens, new[i * each + j], room) for j in range(each)] for i, tokens in enumerate(batch)]
 
-    def _pad(self, batch: list[list[int]]) -> dict[str, Tensor]:
+    def _pad(self, batch: Sequence[list[int]]) -> dict[str, Tensor]:
         """Pad the rows into input_ids and attention_mask (B, T)."""
         side: dict[str, Any] = {"batch_first": True, "padding_side": self.padding_side}
         rows = [torch.tensor(tokens) for tokens in batch]
@@ -237,11 +240,12 @@ class Translator(TextGenerator):
         return limit if limit < NO_LIMIT else None
 
     def encode(self, texts: Sequence[str], truncation: bool = True) -> list[list[int]]:
-        sources = [text.strip() for text in texts]
+        sources, prefix = [text.strip() for text in texts], getattr(self.model.config, "prefix", None) or ""
         if not any(sources):
             return [[] for _ in sources]
         limit = self.limit if truncation else None
-        encoded = self.tokenizer(sources, truncation=limit is not None, max_length=limit, verbose=False)["input_ids"]
+        options: dict[str, Any] = {"truncation": limit is not None, "max_length": limit, "verbose": False}
+        encoded = self.tokenizer([prefix + source for source in sources], **options)["input_ids"]
         return [list(tokens) if source else [] for source, tokens in zip(sources, encoded)]
 
     def decode(self, source: list[int], tokens: list[int]) -> str:

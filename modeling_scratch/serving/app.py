@@ -3,8 +3,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,11 +19,9 @@ import modeling_scratch
 from ..inference.batches import Job
 from ..tasks.answerer import Answerer
 from ..utils.options import option
-from .batches import Batcher, QueueFullError
+from .batches import Batcher, ModelError, QueueFullError
 from .connections import LOOPBACK, KnownHosts
 from .interface import ERRORS, Fault, Health, answer_type, fault_of, request_type
-
-SHORT = 2_000  # characters; shorter inputs tokenise faster than a thread starts
 
 
 @dataclass
@@ -82,6 +79,7 @@ class Service:
 
     def __init__(self, answerer: Answerer, limits: Limits) -> None:
         self.answerer, self.limits = answerer, limits
+        self.encoding = asyncio.Lock()  # a call of a tokenizer changes how the tokenizer truncates
         self.batcher = Batcher(answerer.run, limits.max_batch_tokens, limits.max_waiting)
 
     async def answer(self, inputs: Any, options: dict[str, Any], deadline: float) -> dict[str, Any]:
@@ -100,31 +98,22 @@ class Service:
 
     async def _encode(self, texts: list[Any], options: dict[str, Any]) -> list[Job | None]:
         try:
-            if len(str(texts)) <= SHORT:
-                return self.answerer.encode(texts, options)
-            return await asyncio.to_thread(self.answerer.encode, texts, options)
+            async with self.encoding:
+                return await asyncio.to_thread(self.answerer.encode, texts, options)
         except ValueError as error:
             raise HTTPException(422, f"inputs: {error}") from error
 
     async def _answers(self, jobs: list[Job], deadline: float) -> list[Any]:
         """Wait for the answers until the deadline; then cancel the remaining jobs."""
-        try:
-            self.batcher.submit(jobs)
-        except QueueFullError:
-            raise HTTPException(503, "the queue is full: try again", {"Retry-After": "1"}) from None
-        answers = asyncio.gather(*(asyncio.wrap_future(job.answer) for job in jobs), return_exceptions=True)
         seconds = max(deadline - time.monotonic(), 0)
         try:
-            results = await asyncio.wait_for(answers, seconds)
+            return await asyncio.wait_for(self.batcher.answer(jobs), seconds)
+        except QueueFullError:
+            raise HTTPException(503, "the queue is full: try again", {"Retry-After": "1"}) from None
         except asyncio.TimeoutError:
             raise HTTPException(504, f"no answer within {self.limits.timeout:g} seconds") from None
-        if error := next((result for result in results if isinstance(result, BaseException)), None):
-            raise HTTPException(500, f"the model fails on this text: {error}")
-        return results
-
-    def health(self) -> Health:
-        status: Any = "ok" if self.batcher.is_alive else "stopping"
-        return Health(status=status, route=f"/{self.answerer.name}", waiting=self.batcher.depth)
+        except ModelError as error:
+            raise HTTPException(500, f"the model fails on this text: {error}") from error
 
 
 async def refuse(request: Request, error: Exception) -> Response:
@@ -146,28 +135,21 @@ def build_app(answerer: Answerer, limits: Limits, hosts: tuple[str, ...] = LOOPB
     service, route = Service(answerer, limits), f"/{answerer.name}"
     content_type = request_type(answerer, limits.max_texts, limits.max_characters)
 
-    @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        yield
-        service.batcher.close(limits.timeout)
-
     async def answer(content: content_type, request: Request) -> Response:  # type: ignore[valid-type]
         options = content.model_dump(exclude_unset=True)  # type: ignore[attr-defined]
         return JSONResponse(await service.answer(options.pop("inputs"), options, request.state.deadline))
 
-    async def health() -> Response:
-        state = service.health()
-        return JSONResponse(state.model_dump(), 200 if state.status == "ok" else 503)
+    async def health() -> Health:
+        return Health(status="ok", route=route, waiting=service.batcher.depth)
 
     known = [Middleware(KnownHosts, hosts=hosts)]
     handlers: Any = dict.fromkeys((exceptions.HTTPException, RequestValidationError, Exception), refuse)
     about: Any = {"title": "modeling-scratch serve", "version": modeling_scratch.__version__}
     about |= {"docs_url": None, "redoc_url": None}  # pages that load their code from other hosts
-    app = FastAPI(**about, lifespan=lifespan, middleware=known, exception_handlers=handlers)
+    app = FastAPI(**about, middleware=known, exception_handlers=handlers)
     app.state.limits, app.state.answerer, app.router.route_class = limits, answerer, LimitedRoute
     errors: Any = {status: {"description": told, "model": Fault} for status, told in ERRORS.items()}
     responses = {200: {"model": answer_type(answerer)}, **errors}
     app.post(route, summary=answerer.summary, responses=responses, response_model=None)(answer)
-    stopping: Any = {200: {"model": Health}, 503: {"description": "The server is stopping.", "model": Health}}
-    app.get("/health", summary="Whether it accepts requests.", responses=stopping, response_model=None)(health)
+    app.get("/health", summary="Whether it accepts requests, and how many texts wait.")(health)
     return app

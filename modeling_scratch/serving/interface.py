@@ -27,7 +27,7 @@ class Fault(BaseModel):
 
 
 class Health(BaseModel):
-    status: Literal["ok", "stopping"]
+    status: Literal["ok"]
     route: str
     waiting: int
 

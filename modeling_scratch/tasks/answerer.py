@@ -41,6 +41,7 @@ class Answerer(ABC):
     asks: ClassVar[str] = "A text, or a list of texts."  # what a request has
     answers: ClassVar[Any]  # the type of the outputs for a text of a request
     column = "answer"  # of predict's output
+    no_answer: ClassVar[Answer] = []  # to an empty text
     pipe: Any
     limits: dict[str, int] = field(default_factory=dict)  # the maxima of options of requests
     defaults: dict[str, int] = field(default_factory=dict)  # arguments of the model that requests do not override
@@ -59,6 +60,11 @@ class Answerer(ABC):
         """Return the arguments of the pipeline that a model was trained and evaluated with."""
         return {}
 
+    @property
+    def limit(self) -> int:
+        """The number of tokens that the model reads of a text."""
+        return getattr(self.pipe, "limit", None) or self.pipe.tokenizer.model_max_length
+
     # Texts of requests
 
     @property
@@ -70,11 +76,6 @@ class Answerer(ABC):
         """Yield batches that warm up the model, before a request comes."""
         texts = ["a", "b c"]
         yield list(filter(None, self.encode(texts if len(self.fields) == 1 else [dict(zip(self.fields, texts))], {})))
-
-    @property
-    def no_answer(self) -> Answer:
-        """The answer to an empty text."""
-        return []
 
     def encode(self, texts: Sequence[Any], options: Mapping[str, Any]) -> list[Job | None]:
         """Tokenise texts into jobs, None for empty texts. Raises `ValueError` if the tokenizer fails on a text."""

@@ -11,21 +11,20 @@ from typing import Any, ClassVar
 
 from typing_extensions import TypedDict
 
-from ..data.text_pairs import TEXT_FIELDS, as_fields, check_single, from_fields, of_parts, pair_columns
+from ..data.text_pairs import TEXT_FIELDS, as_fields, check_single, from_fields, pair_columns
 from ..inference.answers import ALL, PLAIN, Choice, Scored, gives_numbers, is_multi_label, names_of, ranked
 from ..inference.arguments import PredictArguments
 from ..inference.batches import Job
 from ..inference.linear_models import load_any
 from ..report.classification_card import metrics_for_hub
 from ..report.metrics import NUMBER, ONE_CLASS, SEVERAL
-from ..utils.errors import DataError, first_few, panics_as_errors
+from ..utils.errors import first_few, panics_as_errors
 from .answerer import MORE_THAN_ANY, Answer, Answerer, FileRow, Option
 from .card import Card, Metric, Use
-from .page import CUT, Component, Page
+from .page import MOST_WORDS_NAMED, Component, Page
 
 RATE = "rate"  # what a classifier of numbers does on a page
 MOST_LABELS = 10  # that a page shows
-MOST_WORDS_NAMED = 10  # of those that the model has not seen
 
 
 def first_of(words: Counter[str]) -> str:
@@ -163,34 +162,22 @@ class PairClassification(Classification):
 class ClassifierPage(Page):
     """Texts or pairs of texts -> the probabilities of labels, or numbers."""
 
-    outputs: Sequence[Component] = (("Label", {"label": "Answer", "num_top_classes": MOST_LABELS}),)
-
     def __init__(self, task: Any, arguments: PredictArguments) -> None:
         super().__init__(task, arguments)
-        self.fields = pair_columns(arguments.model) or self.fields
-        self.classifier, config = self.answerer.pipe, self.answerer.config
-        labels = {**self.outputs[0][1], "show_heading": not is_multi_label(self.answerer.config)}
-        self.outputs = ("Label", labels), ("Markdown", {})
-        if gives_numbers(config):
-            numbers = [("Number", {"label": name}) for name in names_of(config)]
-            self.action, self.outputs = RATE, (*numbers, ("Markdown", {}))
+        self.fields, self.config = pair_columns(arguments.model) or self.fields, self.answerer.config
+        self.has_one = not is_multi_label(self.config)
+        labels = {"label": "Answer", "num_top_classes": MOST_LABELS, "show_heading": self.has_one}
+        self.outputs: Sequence[Component] = (("Label", labels),)
+        if gives_numbers(self.config):
+            numbers = [("Number", {"label": name}) for name in names_of(self.config)]
+            self.action, self.outputs, self.has_one = RATE, numbers, False
 
-    def answer(self, *values: Any) -> list[Any]:
-        """Return the scores, most likely first, or the numbers; and a note, such as about a truncated text."""
-        (job,) = self.classifier.read([of_parts(values)])
-        if job is None:
-            raise DataError(f"{self.fields[0]}: has no tokens of the model; write something else")
-        [found] = self.classifier.scores([job])
-        note = CUT.format(limit=self.classifier.limit) if job.truncated else ""
-        if job.unseen:
-            note += f" The model has not seen: {first_of(Counter(job.unseen))}."
-        if self.action == RATE:
-            return [*(each["score"] for each in found), note]
-        scores = {each["label"]: each["score"] for each in ranked(found)}
-        return [
-            scores,
-            note if is_multi_label(self.answerer.config) else f"Probability: {max(scores.values()):.4f}. {note}",
-        ]
+    def shown(self, answer: Any, *texts: str) -> list[Any]:
+        scores = {each["label"]: each["score"] for each in answer}
+        return [scores[name] for name in names_of(self.config)] if self.action == RATE else [scores]
+
+    def notes(self, answer: Any) -> list[str]:
+        return [f"Probability: {answer[0]['score']:.4f}."] if self.has_one else []
 
 
 # On a card

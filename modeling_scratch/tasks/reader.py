@@ -2,7 +2,6 @@
 """The answers to questions: pieces of their contexts, which a model reads in windows."""
 
 import sys
-import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
@@ -69,7 +68,7 @@ class Reader(Answerer):
         limit, most = tokenizer.model_max_length, position_limit(model.config)
         tokenizer.model_max_length = min(limit, most or limit)
         self.chosen, self.top_k = self.settings(model.config), top_k
-        self.length, self.lock = {} if max_length is None else {"max_seq_len": max_length}, threading.Lock()
+        self.length = {} if max_length is None else {"max_seq_len": max_length}
         place = model.device if device is None else device
         try:
             pipe = QuestionAnsweringPipeline(model=model, tokenizer=tokenizer, device=place, **self.chosen)
@@ -143,9 +142,8 @@ class Reader(Answerer):
         return {"top_k": Option("The number of answers to a question, best first.", 1, self.limits["top_k"])}
 
     def _encode(self, text: Any, options: Mapping[str, Any]) -> Job:
-        with self.lock:  # each call changes how the tokenizer truncates, and requests are encoded in threads
-            windows = self.windows(**text)
-            question = self.pipe.tokenizer(text["question"], add_special_tokens=False, verbose=False)["input_ids"]
+        windows = self.windows(**text)
+        question = self.pipe.tokenizer(text["question"], add_special_tokens=False, verbose=False)["input_ids"]
         ids = [token for window in windows for token in window["encoding"].ids]
         sides = [window["encoding"].sequence_ids for window in windows]
         if not any(1 in each for each in sides):

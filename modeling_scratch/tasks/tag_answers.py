@@ -49,13 +49,13 @@ class Tagger(Answerer):
     def __init__(self, model: Any, tokenizer: Any, batch_size: int = 32, device: Any = None) -> None:
         if not tokenizer.is_fast:
             raise DataError("a slow tokenizer has no character offsets; use a fast one")
-        self.limit = with_padding(tokenizer, "--model").model_max_length
+        limit = with_padding(tokenizer, "--model").model_max_length
         self.finds_entities = are_entities(model.config.label2id)
         self.column = COLUMNS[not self.finds_entities]
         options: dict[str, Any] = {"ignore_labels": []}
         if self.finds_entities:
             options = self.settings(model.config)
-            options |= {"stride": int(OVERLAP * self.limit)} if self.limit < NO_LIMIT else {}
+            options |= {"stride": int(OVERLAP * limit)} if limit < NO_LIMIT else {}
         place = model.device if device is None else device
         pipe = FinitePipeline(model=model, tokenizer=tokenizer, device=place, **options)
         super().__init__(pipe, batch_size=batch_size)

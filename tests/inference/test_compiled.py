@@ -67,21 +67,6 @@ def test_models_of_one_shape_have_graphs_of_their_own() -> None:
         assert torch.equal(written(model, PROMPTS, "left", max_new_tokens=12), text)
 
 
-@pytest.mark.slow
-@needs_compiler
-def test_the_program_says_that_it_compiles(tmp_path: Path, capfd: Any) -> None:
-    characters = writers.characters()
-    model = writers.save(tmp_path / "model", writers.decoder(characters), characters)
-    (tmp_path / "in.txt").write_text("abc\nh\na b c d\n")
-    lines = []
-    for option in (), ("--compile",):
-        options = ("--model_name_or_path", str(model), "--input_file", str(tmp_path / "in.txt"), "--device", "cpu")
-        generate.main([*options, "--max_new_tokens", "8", *option])
-        lines.append(capfd.readouterr())
-    assert lines[0].out == lines[1].out
-    assert [COMPILING in each.err for each in lines] == [False, True]
-
-
 REQUESTS = [
     {"inputs": [writers.text_of(length + row % 2) for row in range(texts)], "num_beams": beams, "max_new_tokens": new}
     for beams, texts, length, new in [

@@ -25,25 +25,6 @@ def translate(parts: Any, sources: list[str] = SOURCES, **options: Any) -> list[
     return Translator(*parts, **{"max_new_tokens": NEW, **options}).translate(sources)
 
 
-def alone(parts: Any, source: str, **options: Any) -> str:
-    """The library's own way, for one source; nothing is translated to nothing."""
-    model, tokenizer, target_tokenizer = parts
-    if not source.strip():
-        return ""
-    inputs = tokenizer(source, return_tensors="pt", return_token_type_ids=False)
-    output = model.generate(**inputs, **{"max_new_tokens": NEW, **options})[0]
-    return target_tokenizer.decode(output, skip_special_tokens=True).strip()
-
-
-@pytest.mark.parametrize(("num_beams", "batch_size"), [(1, 64), (3, 3)])
-def test_a_batch_says_what_its_sources_say_alone(parts, num_beams, batch_size):
-    expected = [alone(parts, source, num_beams=num_beams) for source in SOURCES]
-    found = [answer.text for answer in translate(parts, batch_size=batch_size, num_beams=num_beams)]
-    assert found == expected
-    assert len(set(found)) > len(SOURCES) // 2
-    assert all(word.startswith("targetword") for text in found for word in text.split())
-
-
 def test_a_text_is_cut_where_it_found_no_end(parts):
     """One that ends does so at every limit from there on; one that does not is longer with a higher limit."""
     longest = translate(parts, max_new_tokens=POSITIONS)
@@ -73,15 +54,6 @@ def test_the_limit_is_the_tokenizers_or_that_of_the_positions():
     assert Translator(writers.translator(tokenizer, tokenizer), tokenizer).limit == POSITIONS
     assert Translator(endless, tokenizer).limit is None
     assert Translator(endless, tokenizer).generate([text_of(3 * POSITIONS)])[0][0].text
-
-
-def test_streamed_pieces_are_the_whole(parts):
-    translator = Translator(*parts, max_new_tokens=NEW)
-    for source, expected in zip(SOURCES[:4], translate(parts, SOURCES[:4])):
-        pieces: list[str] = []
-        assert translator.stream(source, pieces.append) == expected
-        assert "".join(pieces) == expected.text
-        assert len(pieces) >= len(expected.text.split()) // 2
 
 
 def written(states: list[str]) -> list[str]:

@@ -143,24 +143,6 @@ def test_predict_finds_the_entities_of_a_text_longer_than_the_model_reads(run: P
     assert expected[-1][0] > 0.9 * len(text)
 
 
-def test_the_server_finds_the_entities_of_predict(run: Path, tmp_path: Path) -> None:
-    texts = [" ".join(word for word, _ in sentence) for sentence in sentences(6, 2)]
-    table = write(tmp_path / "in.csv", {"text": texts})
-    predict.main(f"--model {run} --input {table} --output {tmp_path}/out.jsonl".split())
-    expected = [row["entities"] for row in read(tmp_path / "out.jsonl")]
-    with served(load_answerer(str(run), "cpu")) as client:
-        content = client.post("/tag", json={"inputs": [*texts, " "]}).json()
-        alone = client.post("/tag", json={"inputs": texts[0]}).json()
-        other = client.post("/classify", json={"inputs": texts[0]})
-    assert content["truncated"] == [False] * 7
-    assert content["outputs"][-1] == []
-    for found, wanted in [*zip(content["outputs"], expected), (alone["outputs"], expected[0])]:
-        places = [[(one["text"], one["label"], one["start"], one["end"]) for one in each] for each in (found, wanted)]
-        assert places[0] == places[1]
-        assert [one["score"] for one in found] == pytest.approx([one["score"] for one in wanted], abs=1e-5)
-    assert (other.status_code, "use POST /tag" in other.text) == (404, True)
-
-
 def test_predict_refuses_a_tagger_that_is_damaged_and_a_limit_without_room(run: Path, tmp_path: Path, capfd) -> None:
     (tmp_path / "in.txt").write_text("Anna lives in Porto .\n")
     asked = ["--input", str(tmp_path / "in.txt"), "--output", str(tmp_path / "out.jsonl"), "--model"]
