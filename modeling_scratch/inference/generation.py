@@ -134,22 +134,21 @@ class GenerateArguments(TableArguments, GeneratorInput):
     no_progress: bool = option(False, "Disable the progress bar, which is shown only on a terminal.")
 
     def __post_init__(self) -> None:
-        if self.prompt is not None and self.input_file != "-":
-            raise DataError("--prompt and --input_file are mutually exclusive")
-        if self.prompt == "":
-            raise DataError("--prompt: the text is empty")
-        if self.prompt and any("\ud800" <= character <= "\udfff" for character in self.prompt):
-            raise DataError("--prompt: not valid UTF-8")
-        if self.text_column and not self.is_table:
-            raise DataError(f"--text_column {self.text_column}: requires a table ({', '.join(READERS)})")
-        if "" in (self.stop or ()):
-            raise DataError("--stop: a string is empty")
-        if self.batch_size < 1:
-            raise DataError(f"--batch_size {self.batch_size}: must be at least 1")
-        if self.seed is not None and not 0 <= self.seed < 2**32:
-            raise DataError(f"--seed {self.seed}: must be from 0 to {2**32 - 1:,}")
-        if sys.stdin is None and self.input_file == "-" and self.prompt is None:
-            raise DataError("--input_file -: standard input is closed; name a file or give --prompt")
+        reads_stdin = self.input_file == "-" and self.prompt is None
+        faults = {
+            "--prompt and --input_file are mutually exclusive": self.prompt is not None and self.input_file != "-",
+            "--prompt: the text is empty": self.prompt == "",
+            "--prompt: not valid UTF-8": any("\ud800" <= character <= "\udfff" for character in self.prompt or ""),
+            f"--text_column {self.text_column}: requires a table ({', '.join(READERS)})": (
+                self.text_column and not self.is_table
+            ),
+            "--stop: a string is empty": "" in (self.stop or ()),
+            f"--batch_size {self.batch_size}: must be at least 1": self.batch_size < 1,
+            f"--seed {self.seed}: must be from 0 to {2**32 - 1:,}": not 0 <= (self.seed or 0) < 2**32,
+            "--input_file -: standard input is closed; name a file or give --prompt": sys.stdin is None and reads_stdin,
+        }
+        if fault := next((fault for fault, is_given in faults.items() if is_given), None):
+            raise DataError(fault)
         check_inputs([self.input_file], self.max_file_size)
         check_output("--output_file", self.output_file, self.input_file, self.overwrite)
 

@@ -5,20 +5,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
-from transformers import PreTrainedTokenizerBase
-from transformers.generation import BaseStreamer
+from transformers import PreTrainedTokenizerBase, TextStreamer
 
 from ..bridges.model_limits import NO_LIMIT
 from ..bridges.model_sources import position_limit
 from ..pipelines import DEFAULT_NEW_TOKENS
 
 TEXTS_AT_ONCE = 1_000  # tokenised to count their tokens: tokens take fifty times as much memory as their text
-HELD_BACK = 24  # characters; longer words, or text without spaces, are written before they are complete
 
 
 class Generated(NamedTuple):
@@ -32,34 +31,16 @@ class Generated(NamedTuple):
         return self.cut_after is not None
 
 
-class WordStreamer(BaseStreamer):
-    """Stream a growing text except for its last word, which the next token may still change."""
+class PieceStreamer(TextStreamer):
+    """Passes a growing text to `write`, except for its last word, which the next token may still change."""
 
-    def __init__(self, decode: Callable[[list[int]], str], write: Callable[[str], object]) -> None:
-        self.decode, self.write = decode, write
-        self.tokens: list[int] | None = None
-        self.written = 0
+    def __init__(self, decode: Callable[..., str], write: Callable[[str], object]) -> None:
+        """decode: of new tokens. It stands for a tokenizer's, which would not know what they follow."""
+        super().__init__(SimpleNamespace(decode=decode), skip_prompt=True)
+        self.write = write
 
-    def put(self, value: Tensor) -> None:
-        """Add the next token. The first call passes the prompt and is ignored."""
-        if self.tokens is None:
-            self.tokens = []
-            return
-        self.tokens += value.tolist()
-        text = self.decode(self.tokens)
-        self._write_until(text, max(text.rfind(" "), text.rfind("\n"), len(text) - HELD_BACK))
-
-    def end(self) -> None:
-        """Do nothing: `finish` writes the rest."""
-
-    def finish(self, text: str) -> None:
-        """Write the rest of the complete text."""
-        self._write_until(text, len(text))
-
-    def _write_until(self, text: str, end: int) -> None:
-        if end > self.written:
-            self.write(text[self.written : end])
-            self.written = end
+    def on_finalized_text(self, text: str, stream_end: bool = False) -> None:
+        self.write(text)
 
 
 class TextGenerator(ABC):
@@ -134,10 +115,8 @@ class TextGenerator(ABC):
         tokens = self.encode([text])[0]
         if not tokens:
             return Generated()
-        streamer = WordStreamer(partial(self.decode, tokens), write)
-        answer = self.run([tokens], self.room(len(tokens)), streamer=streamer)[0][0]
-        streamer.finish(answer.text)
-        return answer
+        streamer = PieceStreamer(partial(self.decode, tokens), write)
+        return self.run([tokens], self.room(len(tokens)), streamer=streamer)[0][0]
 
     @torch.inference_mode()
     def run(self, batch: Sequence[list[int]], room: int, **options: Any) -> list[list[Generated]]:

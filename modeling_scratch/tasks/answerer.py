@@ -55,11 +55,6 @@ class Answerer(ABC):
     def load(cls, arguments: PredictArguments, limits: Mapping[str, int] | None = None) -> "Answerer":
         """Load a saved model. limits: the most that a request of a server may ask for, by option."""
 
-    @classmethod
-    def settings(cls, config: Any) -> dict[str, Any]:
-        """Return the arguments of the pipeline that a model was trained and evaluated with."""
-        return {}
-
     @property
     def limit(self) -> int:
         """The number of tokens that the model reads of a text."""
@@ -84,8 +79,8 @@ class Answerer(ABC):
                 None if isinstance(text, str) and is_missing(text) else self._encode(text, options) for text in texts
             ]
 
-    def _encode(self, text: Any, options: Mapping[str, Any]) -> Job:
-        """Tokenise a text."""
+    def _encode(self, text: Any, options: Mapping[str, Any]) -> Job | None:
+        """Tokenise a text; None if the tokenizer finds nothing in it."""
         raise NotImplementedError
 
     @abstractmethod

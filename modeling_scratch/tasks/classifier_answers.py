@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from typing_extensions import TypedDict
 
 from ..data.text_pairs import TEXT_FIELDS, as_fields, check_single, from_fields, pair_columns
-from ..inference.answers import ALL, PLAIN, Choice, Scored, gives_numbers, is_multi_label, names_of, ranked
+from ..inference.answers import ALL, PLAIN, Choice, gives_numbers, is_multi_label, names_of, ranked
 from ..inference.arguments import PredictArguments
 from ..inference.batches import Job
 from ..inference.linear_models import load_any
@@ -114,12 +114,8 @@ class Classification(Answerer):
 
     @classmethod
     def columns(cls, arguments: PredictArguments, answerer: Any = None) -> list[str]:
-        optional = {
-            "text": arguments.with_text,
-            "text_pair": arguments.with_text and arguments.has_pairs,
-            "top": arguments.top_k,
-        }
-        return ["label", "score", *(name for name, is_given in optional.items() if is_given)]
+        texts = TEXT_FIELDS[: 1 + arguments.has_pairs] if arguments.with_text else ()
+        return ["label", "score", *texts, *(["top"] if arguments.top_k else [])]
 
     @property
     def classes(self) -> list[str]:
@@ -128,14 +124,18 @@ class Classification(Answerer):
     def lines(self, rows: Sequence[FileRow]) -> Iterable[dict[str, Any]]:
         jobs = self.encode([text for _, text, _ in rows], {})
         self.count(jobs)
-        for (row, text, kept), answer in zip(rows, self.pipe.answer(jobs, self.progress, self._chosen)):
+        for (row, text, kept), answer in zip(rows, self.pipe.answer(jobs, self._chosen, self.progress)):
             self.unsure += answer is not None and answer["label"] in (None, [])
             answer = answer or dict.fromkeys(("label", "score", "top"))
             yield {**answer, "text_pair": "", **as_fields(text), **kept, "row": row}
 
-    def _chosen(self, scores: list[Scored]) -> dict[str, Any]:
-        label, score = self.choice.answer(scores, self.config)
-        return {"label": label, "score": score, "top": ranked(scores)[: self.choice.listed(len(scores))]}
+    def _chosen(self, batch: list[Job]) -> list[dict[str, Any]]:
+        """Return what the answers to a batch have: the scores of all classes of all texts would take much memory."""
+        chosen = []
+        for scores in self.pipe.scores(batch):
+            label, score = self.choice.answer(scores, self.config)
+            chosen.append({"label": label, "score": score, "top": ranked(scores)[: self.choice.listed(len(scores))]})
+        return chosen
 
     def count(self, jobs: Sequence[Job | None]) -> None:
         super().count(jobs)

@@ -44,8 +44,10 @@ class Translation(Answerer):
     def options(self) -> Mapping[str, Option]:
         return {name: Option(GENERATION[name], 1, most) for name, most in self.limits.items()}
 
-    def _encode(self, text: Any, options: Mapping[str, Any]) -> Job:
+    def _encode(self, text: Any, options: Mapping[str, Any]) -> Job | None:
         whole, ids = (self.pipe.encode([text], truncation)[0] for truncation in (False, True))
+        if not ids:
+            return None
         generation = {**self.defaults, **options}
         tokens = len(ids) * generation["num_beams"]  # each beam occupies a row of the batch
         return Job({"input_ids": ids}, tokens, len(ids) < len(whole), tuple(sorted(generation.items())))

@@ -5,7 +5,6 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import generate
 import pytest
 import torch
 import writers
@@ -14,7 +13,7 @@ from native_models import NATIVES
 from serving import save_classifier, served
 from torch import Tensor
 
-from modeling_scratch.inference.compiled import COMPILING, compile_generation
+from modeling_scratch.inference.compiled import compile_generation
 from modeling_scratch.serving.answerers import load_answerer
 from modeling_scratch.utils.errors import DataError
 

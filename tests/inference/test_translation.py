@@ -4,11 +4,10 @@
 from typing import Any
 
 import pytest
-import torch
 import writers
 from writers import POSITIONS, text_of
 
-from modeling_scratch.inference.text_generators import HELD_BACK, Generated, Translator, WordStreamer
+from modeling_scratch.inference.text_generators import Generated, Translator
 
 SOURCES = ["", *(text_of(length) for length in (3, 20, 1, 7, 3)), "  ", *(text_of(length) for length in (12, 5, 2, 9))]
 NEW = 10
@@ -54,22 +53,3 @@ def test_the_limit_is_the_tokenizers_or_that_of_the_positions():
     assert Translator(writers.translator(tokenizer, tokenizer), tokenizer).limit == POSITIONS
     assert Translator(endless, tokenizer).limit is None
     assert Translator(endless, tokenizer).generate([text_of(3 * POSITIONS)])[0][0].text
-
-
-def written(states: list[str]) -> list[str]:
-    """The pieces of a text that has these states while it grows."""
-    pieces: list[str] = []
-    streamer = WordStreamer(lambda tokens: states[len(tokens) - 1], pieces.append)
-    for token in range(-1, len(states)):  # the first call is for what was read already
-        streamer.put(torch.tensor([token]))
-    streamer.end()
-    streamer.finish(states[-1])
-    return pieces
-
-
-def test_a_word_is_written_once_no_token_can_change_it():
-    assert written(["A", "A do", "A don", "A don 't", "A don't", "A don't run"]) == ["A", " don", "'t", " run"]
-    assert written(["caf\ufffd", "café", "café au"]) == ["café", " au"]
-    without_spaces = ["語" * length for length in range(1, 3 * HELD_BACK)]
-    pieces = written(without_spaces)
-    assert (len(pieces), "".join(pieces)) == (2 * HELD_BACK, without_spaces[-1])

@@ -13,14 +13,12 @@ import pytest
 import train_tokens
 from processes import refusal
 from seqeval.metrics.sequence_labeling import get_entities
-from serving import served
 from text_samples import fault, read, write
 from tokenizers import Tokenizer, models, normalizers
 from toy_names import sentences, write_conll
 from transformers import AutoConfig, AutoModelForTokenClassification, AutoTokenizer, PreTrainedTokenizerFast, pipeline
 
 from modeling_scratch.data.tagged_sentences import Sentence, TaggedData
-from modeling_scratch.serving.answerers import load_answerer
 from modeling_scratch.tasks.tag import FrequentLabels, encode_sentences, evaluate_tagging
 from modeling_scratch.tasks.tag_answers import Tagger
 from tokenization import KINDS
