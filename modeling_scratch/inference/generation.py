@@ -7,7 +7,6 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
@@ -16,11 +15,9 @@ from tqdm import tqdm
 
 from ..bridges.model_limits import MOST_PENALTY
 from ..bridges.model_sources import ALLOW_SPECIAL_TOKENS, read_special_tokens
-from ..data.columns import NumberedText, find_text_columns, is_missing, parse_text, read_texts
-from ..data.tables import READERS, TableArguments, open_table, read_rows, select
+from ..data.columns import NumberedText, is_missing
+from ..data.tables import READERS, TableArguments
 from ..data.text_files import format_of
-from ..data.text_pairs import as_recorded, trained_columns
-from ..data.translation_pairs import NESTED, nested
 from ..pipelines import DEFAULT_NEW_TOKENS
 from ..utils.errors import DataError, first_few
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, check_inputs, check_output, open_output
@@ -28,7 +25,7 @@ from ..utils.options import REQUIRED, option
 from .batches import failing_on
 from .compiled import COMPILE_HELP, compile_generation
 from .loading import load_generating, loading_errors, move
-from .rows import read_text_lines
+from .rows import read_sources, read_text_lines
 from .text_generators import Continuer, Generated, TextGenerator, Translator
 
 SAMPLING = ("temperature", "top_k", "top_p")
@@ -192,23 +189,11 @@ def read_input(arguments: GenerateArguments) -> Iterator[NumberedText]:
     if arguments.prompt is not None:
         yield 1, arguments.prompt
     elif arguments.is_table:
-        yield from _read_table(Path(arguments.input_file), arguments)
+        path = Path(arguments.input_file)
+        yield from read_sources(path, arguments.text_column, arguments.model_name_or_path, arguments.form)
     else:
         for row, text in read_text_lines("--input_file", arguments.input_file, arguments.form):
             yield row, "" if is_missing(text) else text
-
-
-def _read_table(path: Path, arguments: GenerateArguments) -> Iterator[NumberedText]:
-    """Stream the texts of the column that is given, or else of that of the model's training, also in nested pairs."""
-    trained, form = trained_columns(arguments.model_name_or_path), arguments.form
-    first = islice(read_rows(path, form=form), 1)
-    if trained and not arguments.text_column and any(NESTED in row.values for row in first):
-        for row in read_rows(path, form=form):
-            text = select(nested(row.values), trained, row.where)[trained[0]]
-            yield row.number, parse_text(text, trained[0], row.where, "")
-    else:
-        column = arguments.text_column or as_recorded(list(find_text_columns(open_table(path, form), trained)))
-        yield from read_texts(path, column, form)
 
 
 def check_texts(rows: Sequence[NumberedText], generator: TextGenerator, arguments: GenerateArguments) -> None:

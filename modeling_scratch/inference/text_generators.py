@@ -36,7 +36,8 @@ class PieceStreamer(TextStreamer):
 
     def __init__(self, decode: Callable[..., str], write: Callable[[str], object]) -> None:
         """decode: of new tokens. It stands for a tokenizer's, which would not know what they follow."""
-        super().__init__(SimpleNamespace(decode=decode), skip_prompt=True)
+        tokenizer: Any = SimpleNamespace(decode=decode)
+        super().__init__(tokenizer, skip_prompt=True)
         self.write = write
 
     def on_finalized_text(self, text: str, stream_end: bool = False) -> None:

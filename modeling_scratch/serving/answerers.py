@@ -44,19 +44,16 @@ def load_page(arguments: PredictArguments) -> Page:
 def load_answerer(
     name: str,
     device: str | None = None,
-    trust_remote_code: bool = False,
     max_beams: int = MOST_BEAMS,
     max_new_tokens: int = MOST_NEW_TOKENS,
-    allow_special_tokens: bool = False,
     compiles: bool = False,
+    **loading: bool,
 ) -> Answerer:
     """Load a checkpoint. Raises `DataError` for architectures that answer no texts and for untrained heads.
 
-    compiles: the pass of a token, before the first request.
+    compiles: the pass of a token, before the first request. loading: further arguments of predict.
     """
-    arguments = PredictArguments(
-        model=name, device=device, trust_remote_code=trust_remote_code, allow_special_tokens=allow_special_tokens
-    )
+    arguments = PredictArguments(model=name, device=device, **loading)  # type: ignore[arg-type]
     with task_of(arguments, "does not classify, tag, translate or answer", is_served=True) as task:
         assert task.answering
         answerer = task.answering.load(arguments, {"num_beams": max_beams, "max_new_tokens": max_new_tokens})
