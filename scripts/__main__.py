@@ -51,7 +51,7 @@ RETIRED = {
 # The modules that each extra installs.
 EXTRAS = {
     "train": ("accelerate", "datasets", "evaluate", "matplotlib", "sacrebleu", "seqeval", "sklearn"),
-    "serve": ("httpx", "starlette", "uvicorn"),
+    "serve": ("fastapi", "httpx", "uvicorn"),
     "demo": ("gradio",),
     "search": ("optuna",),
     "report": ("tensorboard",),

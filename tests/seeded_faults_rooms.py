@@ -221,7 +221,7 @@ INFERENCE = (
         "with --seed 0 each call draws another text",
     ),
     Fault(
-        "texts_of_prompts_mixed_up", "inference/text_generators", "TextGenerator._generate_batch",
+        "texts_of_prompts_mixed_up", "inference/text_generators", "TextGenerator.run",
         "new[i * each + j]", "new[j * len(batch) + i]",
         "of several texts for each prompt some are those of other prompts",
     ),
@@ -332,12 +332,12 @@ SERVING = (
         "texts are translated with the beam of another request",
     ),
     Fault(
-        "queue_one_shorter", "serving/batches", "Batcher.submit",
-        "len(self._waiting) + len(jobs) > self.max_waiting", "len(self._waiting) + len(jobs) >= self.max_waiting",
+        "queue_one_shorter", "serving/batches", "Batcher.answer",
+        "self.depth + len(jobs) > self.max_waiting", "self.depth + len(jobs) >= self.max_waiting",
         "a queue refuses a text for which it has room",
     ),
     Fault(
-        "pieces_measured_alone", "serving/app", "_read_body",
+        "pieces_measured_alone", "serving/app", "LimitedRequest._read",
         "if len(body) > max_bytes:", "if len(piece) > max_bytes:",
         "a body that comes in small pieces may be of any length",
     ),
@@ -347,8 +347,8 @@ SERVING = (
         "a request whose body takes long may take twice as long as --timeout says",
     ),
     Fault(
-        "cut_beyond_the_positions", "serving/answerers", "_ready",
-        "token_limit(answerer.pipe.tokenizer, answerer.pipe.model.config)", "answerer.pipe.tokenizer.model_max_length",
+        "cut_beyond_the_positions", "inference/text_generators", "Translator.limit",
+        "position_limit(self.model.config) or NO_LIMIT", "NO_LIMIT",
         "texts are not cut where the positions of the model end, and fail",
     ),
 )  # fmt: skip
@@ -505,7 +505,6 @@ FIRST = {
     "sharing/hub": ("push_to_hub",),
     "serving/batches": ("serving_batches", "serve"),
     "serving/app": ("serve",),
-    "serving/answerers": ("serve",),
     "tasks/tag": ("tag",),
     "tasks/tag_answers": ("tag",),
     "tasks/card": ("tag",),

@@ -78,7 +78,7 @@ def build_page(card: Summary, model: Page, most: int) -> Any:
         gradio.Interface(
             answering(model, most),
             list(map(component, boxes)),
-            list(map(component, model.outputs)),
+            list(map(component, model.outputs if model.grows else [*model.outputs, ("Markdown", {})])),
             [list(texts) for texts in card.examples if len(texts) == len(boxes)] or None,
             additional_inputs=list(map(component, model.settings)),
             additional_inputs_accordion=gradio.Accordion("Settings", open=True),

@@ -100,17 +100,17 @@ def test_the_other_encoders_answer_as_their_pipelines(folders: dict[str, Path]) 
         number, _ = client.predict(TEXT, api_name="/rate")
     assert number == pytest.approx(expected["numbers"], abs=1e-5)
     with client_of(folders["tags"]) as client:
-        spans = [each for each in client.predict(TEXT, api_name="/tag") if each["class_or_confidence"]]
+        spans = [each for each in client.predict(TEXT, api_name="/tag")[0] if each["class_or_confidence"]]
     assert [(each["token"], each["class_or_confidence"]) for each in spans] == [
         (TEXT[each["start"] : each["end"]], each["entity_group"]) for each in expected["tags"]
     ]
     assert spans
     with client_of(folders["masks"]) as client:
-        answer = client.predict(masked, api_name="/fill")
+        answer, _ = client.predict(masked, api_name="/fill")
         assert "[MASK] 2 times; write it once" in said(client, f"{masked} [MASK]", api_name="/fill")
     assert scores_of(answer) == pytest.approx({one["token_str"]: one["score"] for one in expected["masks"]}, abs=1e-5)
     with client_of(folders["questions"]) as client:
-        answer, place = client.predict(PAIR[0], TEXT, api_name="/answer")
+        answer, place, _ = client.predict(PAIR[0], TEXT, api_name="/answer")
     assert scores_of(answer) == pytest.approx({expected["questions"]["answer"]: expected["questions"]["score"]})
     assert [one["token"] for one in place if one["class_or_confidence"]] == [expected["questions"]["answer"]]
 

@@ -43,18 +43,3 @@ def test_a_person_asks_a_classifier(page: Any, url: str, folder: Path) -> None:
     expect(page.get_by_test_id("label-output-value")).to_have_text(best["label"])
     expect(page.get_by_text(f"Probability: {best['score']:.4f}.")).to_be_visible()
     assert str(folder.parent) not in page.content()
-
-
-@pytest.mark.slow
-def test_a_person_reads_a_text_that_grows(page: Any, tmp_path: Path) -> None:
-    from playwright.sync_api import expect
-
-    folder = SAVE["writer"](tmp_path)
-    write = pipeline("text-generation", model=str(folder))
-    written = write("abc", max_new_tokens=12, do_sample=False)[0]["generated_text"]
-    with demo_of(folder) as (url, _):
-        page.goto(url)
-        page.get_by_label("Prompt").fill("abc")
-        page.get_by_label("number input for At most so many new tokens").fill("12")
-        page.get_by_role("button", name="Write").click()
-        expect(page.locator("textarea").last).to_have_value(written)
