@@ -314,11 +314,6 @@ SHARING = (
         "a file of code that is not in verify.json counts as recorded",
     ),
     Fault(
-        "nan_is_no_difference", "sharing/verification", "difference",
-        "nan_to_num(nan=math.inf)", "nan_to_num()",
-        "logits that are no numbers agree with those that were recorded",
-    ),
-    Fault(
         "all_else_deleted_there", "sharing/hub", "Repository._commit",
         "for name in there - upload.files.keys() if upload.is_stale(name))", "for name in there - upload.files.keys())",
         "a push deletes whatever else is in the repository",

@@ -21,27 +21,25 @@ from ..data.label_types import ClassSet, Number
 from ..data.labelled_texts import ReviewData, load_splits
 from ..data.labels import as_pairs, parse_label_map, placeholders
 from ..data.splits import DataArguments
-from ..data.text_pairs import from_fields, parts_of, shortened
+from ..data.text_pairs import parts_of
 from ..utils.errors import DataError, counted, quoted
-from ..utils.files import check_output
 from ..utils.markdown import bullets, excerpt, table
 from ..utils.options import option
 from ..utils.terminal import told
-from .doubtful_labels import HEADS, find_doubtful_labels, save_doubtful_labels
 
 MOST_LABELS, MOST_CONFLICTS = 50, 200
 LONGEST_LABEL, LONGEST_LINE = 24, 10_000  # characters
 SPECIAL_TOKENS = 2
-SHOWN, LONGEST = 20, 80  # labels in doubt, and characters of their texts
 TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
 @dataclass
 class DataReportArguments(DataArguments):
-    """The data of a report, and the table of doubtful labels to write."""
+    """The data of a report."""
 
     RETIRED = {
         "--write_label_map": "write the pairs that the report proposes into a csv file of source,target",
+        "--check_labels": "train, and read misclassified.csv of the run; cleanlab doubts the labels of all splits",
         "--output": "write what is printed into a file: modeling-scratch data reviews.csv > report.md",
     }
 
@@ -49,23 +47,11 @@ class DataReportArguments(DataArguments):
         presets.ENCODERS["reviews"]().max_position_embeddings,
         "The maximum number of tokens in training; here, tokens are words and punctuation marks.",
     )
-    check_labels: str | None = option(
-        None, "A csv file for the texts whose labels a cross-validated linear model disputes."
-    )
-    overwrite: bool = option(False, "Replace the file of --check_labels.")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.uses_demo:
             raise DataError("name a table or a folder: modeling-scratch data my_reviews, or --dataset_name")
-        if (output := self.check_labels) is None:
-            return
-        if Path(output).suffix.lower() != ".csv":
-            raise DataError(f"--check_labels {output}: use the suffix .csv")
-        if self.data_dir and Path(output).resolve().is_relative_to(Path(self.data_dir).resolve()):
-            raise DataError(f"--check_labels {output}: in the folder of the data; name a file in another folder")
-        for source in (self.train_file, self.validation_file, self.test_file):
-            check_output("--check_labels", output, source, self.overwrite)
 
 
 def with_source(arguments: Sequence[str]) -> list[str]:
@@ -80,11 +66,6 @@ def report(arguments: DataReportArguments) -> None:
     with told("reading the data"):
         data = load_splits(arguments)
         sections = sections_of(data, arguments.max_length)
-    if arguments.check_labels:
-        with told("looking for doubtful labels"):
-            doubtful = find_doubtful_labels(data)
-        save_doubtful_labels(doubtful, Path(arguments.check_labels))
-        sections.append(f"{doubts_section(doubtful, data)}\n\nwritten: {arguments.check_labels}")
     sections.append(section("Train", training_command(arguments)))
     if options := advised(arguments, data):
         sections.append(section("Train with the proposed options", training_command(arguments, **options)))
@@ -222,12 +203,3 @@ def _lengths(data: ReviewData, limit: int) -> tuple[str, list[str]]:
 def _read_texts(data: ReviewData, split: str) -> list[str]:
     """Return the texts of a split, the two of a pair behind each other."""
     return [" ".join(parts_of(text)) for text in data.texts(split)]
-
-
-def doubts_section(found: Sequence[Mapping[str, str]], data: ReviewData) -> str:
-    """Return the labels in doubt, the most probable errors first."""
-    what = f"{counted(len(found), 'label')} of {counted(sum(map(len, data.splits.values())), 'text')} in doubt"
-    line = f"{what}: TF-IDF with logistic regression, trained on other texts, is sure of another class"
-    first = f"{line}. The first {SHOWN}:" if len(found) > SHOWN else line
-    rows = [[*(each[head] for head in HEADS), excerpt(shortened(from_fields(each)), LONGEST)] for each in found[:SHOWN]]
-    return section("Labels to check", first, *([plain_table([*HEADS, "text"], rows)] if found else []))

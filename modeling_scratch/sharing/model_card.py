@@ -72,9 +72,8 @@ def use(run: Run) -> str:
         return text
     return (
         f"{text}\n\nWith modeling-scratch installed, `import modeling_scratch` registers the classes in place of "
-        "`trust_remote_code=True`, and this compares the files and the answers of a copy with those recorded after "
-        f"training:\n\n```bash\nmodeling-scratch doctor {shlex.quote(run.name)} --checks recorded_files "
-        "recorded_answers\n```"
+        "`trust_remote_code=True`, and this compares the files of a copy with those recorded after training:\n\n"
+        f"```bash\nmodeling-scratch doctor {shlex.quote(run.name)} --checks recorded_files\n```"
     )
 
 

@@ -58,7 +58,7 @@ def push(arguments: PushArguments) -> None:
     upload = upload_of_model(folder, token)
     show_files(folder, repo_id, upload)
     for name in set(quoting_files(folder)).difference(upload.files):
-        print(f"{'left out':>21}  {name}  (it quotes texts of the data)")
+        print(f"{'left out':>21}  {name}  (it may quote texts of the data)")
     for name in left_out(folder, upload.files):
         print(f"{'left out':>21}  {name}  (no run wrote it, and {VERIFICATION} does not record it)")
     if arguments.dry_run:

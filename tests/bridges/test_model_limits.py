@@ -136,7 +136,7 @@ def test_programs_that_load_a_folder_refuse_it_in_one_line(
 
 
 def test_a_copy_is_not_verified_and_not_pushed_with_it(folder: Path) -> None:
-    write_verification(ScratchEncoderForSequenceClassification.from_pretrained(folder), None, folder)
+    write_verification(folder)
     names = [path.name for path in folder.iterdir()]
     lead_outside(folder)
     assert "not a file of its folder" in findings(folder)["loading"].what

@@ -264,7 +264,7 @@ def test_the_program_of_a_card_runs_as_it_stands(run, root, tmp_path, monkeypatc
     card = str(make_card(Run.read(run, run.name, is_finished=True)))
     run_program_of(card, tmp_path)
     assert capsys.readouterr().out
-    assert f"\nmodeling-scratch doctor {run.name} --checks recorded_files recorded_answers\n" in card
+    assert f"\nmodeling-scratch doctor {run.name} --checks recorded_files\n" in card
 
 
 def test_a_model_of_the_library_brings_no_code(classifier, root, monkeypatch):
