@@ -7,7 +7,7 @@ It describes the splits that `load_splits` returns, which are those that trainin
 import re
 import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from html import unescape
 from pathlib import Path

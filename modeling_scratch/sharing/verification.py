@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The record verify.json of a saved model: the digests of its files. The doctor's check `recorded_files` compares a copy."""
+"""The record verify.json of a saved model: the digests of its files, which `recorded_files` of the doctor compares."""
 
 import os
 from collections.abc import Collection

@@ -21,7 +21,6 @@ from serving import save_classifier
 from shared import refused
 from text_samples import fault
 
-from modeling_scratch import ScratchEncoderForSequenceClassification
 from modeling_scratch.bridges.model_sources import check_folder
 from modeling_scratch.sharing.push import check_that_it_loads
 from modeling_scratch.utils.errors import DataError

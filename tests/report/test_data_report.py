@@ -14,7 +14,7 @@ import train_classifier
 from messy_tickets import WORDS, write_tickets
 from records import is_as_recorded
 from shared import refused
-from text_samples import reviews, write
+from text_samples import write
 
 SMALL = (
     "--config_overrides hidden_size=16,intermediate_size=16,num_hidden_layers=1,num_attention_heads=2 --max_length 32 "
