@@ -251,7 +251,7 @@ EVALUATION = (
     ),
     Fault(
         "all_wrong_is_uncertain_alone", "report/significance", "_interval",
-        "if low == high:", "if low == high == 0:",
+        "if low == high and score.is_share:", "if low == high == 0 and score.is_share:",
         "where all answers are right the interval is one point",
     ),
     Fault(

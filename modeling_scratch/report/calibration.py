@@ -94,9 +94,14 @@ def calibration_of(logits: np.ndarray, labels: np.ndarray) -> Calibration:
     return Calibration(1.0 if obstacle else fit_temperature(logits, labels), len(labels), obstacle)
 
 
+def finite(logits: Any) -> np.ndarray:
+    """Return logits in float64, with large ones in place of infinite ones."""
+    return np.nan_to_num(np.asarray(logits, np.float64), posinf=OVERFLOW, neginf=-OVERFLOW)
+
+
 def calibration_scores(calibration: Calibration, logits: np.ndarray, labels: np.ndarray, split: str) -> dict[str, Any]:
     """Return what evaluation.json records of the logits (N, C) of the saved model on a split."""
-    after = np.nan_to_num(np.asarray(logits, np.float64), posinf=OVERFLOW, neginf=-OVERFLOW)
+    after = finite(logits)
     before = after * calibration.temperature
     scores = {
         "expected_calibration_error": expected_calibration_error,

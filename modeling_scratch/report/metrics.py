@@ -8,7 +8,6 @@ Trainer(..., compute_metrics=metrics)
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -115,15 +114,11 @@ def macro_f1_decides(train_labels: Sequence[int] | np.ndarray, is_weighted: bool
 
 @dataclass(frozen=True)
 class ScoreMetrics(Metrics):
-    """Scores with intervals. decisive: the name of the one that a verdict is about. answers: logits to predictions.
-
-    read: what the scores read of the `Predictions` of a run.
-    """
+    """Scores with intervals. decisive: the name of the one that a verdict is about. answers: logits to predictions."""
 
     scores: tuple[Score, ...]
     decisive: str
     answers: Callable[[np.ndarray], np.ndarray] = np.asarray
-    read: Callable[[Any], Any] = attrgetter("predicted")
 
     @property
     def names(self) -> tuple[str, ...]:  # type: ignore[override]
