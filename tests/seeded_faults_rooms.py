@@ -261,7 +261,8 @@ EVALUATION = (
     ),
     Fault(
         "baseline_has_seen_the_test", "report/baselines", "_train",
-        "counts = _count(vectorizer, texts)", "counts = _count(vectorizer, [*texts, *eval_texts])[: len(texts)]",
+        "counts = vectorizer.fit_transform(texts)",
+        "counts = vectorizer.fit_transform([*texts, *eval_texts])[: len(texts)]",
         "words and their frequencies of the baselines are those of the test split as well",
     ),
     Fault(

@@ -133,7 +133,6 @@ def test_terms_of_a_single_text_are_dropped_from_a_large_corpus_only():
 @pytest.mark.parametrize(
     ("texts", "labels", "message"),
     [
-        (["a", "b"], [0], "2 training texts and 1 labels"),
         (["a", "b"], [1, 1], r"at least two classes, got only \[1\]"),
         (["a", "b", "c"], [0, 0, 4], "two classes with two training texts each"),
         (["", "?", "", "!"], [0, 1, 0, 1], "no word occurs in 1 training text"),
