@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import expit, softmax
+from sklearn.metrics import confusion_matrix
 from transformers import Trainer
 from transformers.trainer_utils import PredictionOutput
 
@@ -24,7 +25,7 @@ from ..utils.markdown import excerpt
 from .baselines import BaselineResult, one_versus_rest, ridge, run_baselines
 from .calibration import Calibration, calibration_scores, finite
 from .classification_card import is_useful, scores_text
-from .metrics import METRICS, NUMBER, ONE_CLASS, SEVERAL, ClassificationMetrics, class_scores, macro_f1_decides
+from .metrics import METRICS, NUMBER, ONE_CLASS, SEVERAL, class_scores, macro_f1_decides
 from .plots import confusion_matrix_png
 from .predictions import Predictions, as_names
 from .quoted_texts import (
@@ -183,10 +184,10 @@ class OneClassReport(ClassifierReport):
         return np.asarray(np.bincount(self.train_labels).argmax())
 
     def details(self, predicted: np.ndarray, calibration: Calibration, logits: np.ndarray) -> dict[str, Any]:
-        metrics = ClassificationMetrics(self.data.label_names)
+        classes = range(len(self.data.label_names))
         return {
-            **metrics.compute(predicted, self.labels),
-            "confusion_matrix": metrics.confusion_matrix(predicted, self.labels).tolist(),
+            **self.metrics.compute(predicted, self.labels),
+            "confusion_matrix": confusion_matrix(self.labels, predicted, labels=classes).tolist(),
             "classes": class_scores(self.data.label_names, self.labels, predicted),
             "calibration": calibration_scores(calibration, logits, self.labels, self.split),
         }
