@@ -172,9 +172,9 @@ def test_an_upload_can_be_interrupted(hub, folder, capfd):
 
 
 REFUSED = {
-    "a wrong token": (WRONG, {}, ["user/no: the Hub does not accept the access token: set"]),
+    "a wrong token": (WRONG, {}, ["user/no: the access token is not accepted"]),
     "no room": (TOKEN, {"store": [403]}, ["user/no: ", "403", "repeat the command"]),
-    "no commits": (TOKEN, {"receive_commit": [403]}, ["lacks write permission: 403", "commit is refused"]),
+    "no commits": (TOKEN, {"receive_commit": [403]}, ["lacks write permission", "403", "commit is refused"]),
 }  # fmt: skip
 
 
