@@ -134,7 +134,7 @@ def sections_of(data: ReviewData, max_length: int) -> list[str]:
     """Return the sections of the report as Markdown, without the command to train."""
     lengths, cut = _lengths(data, max_length)
     return [
-        section("Labels", _labels(data)),
+        section("Labels", _numbers(data) if isinstance(data.label_type, Number) else _labels(data)),
         section("Lengths", lengths),
         section("To check", listed(data.warnings or ["nothing was found"])),
         *([section("Labels of one text", _conflicts(data))] if data.conflicts else []),
@@ -143,19 +143,24 @@ def sections_of(data: ReviewData, max_length: int) -> list[str]:
 
 
 def _labels(data: ReviewData) -> str:
-    if isinstance(data.label_type, Number):
-        return _numbers(data)
-    counts = {split: _class_counts(data, split) for split in data.splits}
+    """Return the number of texts that have each class."""
+    counts = {}
+    for split, texts in data.splits.items():
+        column = texts["label"][:]
+        counts[split] = (
+            Counter[int](column)
+            if not isinstance(data.label_type, ClassSet)
+            else Counter[int](dict(enumerate(data.label_type.array(column).sum(0).astype(int).tolist())))
+        )
     order = sorted(range(len(data.label_names)), key=lambda label: -counts["train"][label])
-    rows = [
+    rows: list[list[object]] = [
         [excerpt(data.label_names[label], LONGEST_LABEL), *(f"{count[label]:,}" for count in counts.values())]
         for label in order[:MOST_LABELS]
     ]
     if len(order) > MOST_LABELS:
         rows.append([f"{len(order) - MOST_LABELS:,} other labels", *("" for _ in counts)])
-    return plain_table(
-        ["label", *counts], [*rows, ["all texts", *(f"{len(split):,}" for split in data.splits.values())]]
-    )
+    rows.append(["all texts", *(f"{len(split):,}" for split in data.splits.values())])
+    return plain_table(["label", *counts], rows)
 
 
 def _conflicts(data: ReviewData) -> str:
@@ -166,14 +171,6 @@ def _conflicts(data: ReviewData) -> str:
     ]
     more = len(data.conflicts) - MOST_CONFLICTS
     return listed([*places, *([f"{more:,} other texts"] if more > 0 else [])])
-
-
-def _class_counts(data: ReviewData, split: str) -> Counter[int]:
-    """Return the number of texts that have each class."""
-    column = data.splits[split]["label"][:]
-    if isinstance(data.label_type, ClassSet):
-        return Counter(dict(enumerate(data.label_type.array(column).sum(0).astype(int).tolist())))
-    return Counter(column)
 
 
 def _numbers(data: ReviewData) -> str:
@@ -190,7 +187,7 @@ def _lengths(data: ReviewData, limit: int) -> tuple[str, list[str]]:
     heads = ["words of a text", "quartile 1", "median", "quartile 3", "longest", f"above {limit} tokens"]
     lines, notes = [], []
     for split, rows in data.splits.items():
-        texts = _read_texts(data, split)
+        texts = [" ".join(parts_of(text)) for text in data.texts(split)]  # the two of a pair behind each other
         words = np.quantile([len(text.split()) for text in texts], [0.25, 0.5, 0.75, 1]).round()
         cut = sum(len(TOKEN.findall(text)) + SPECIAL_TOKENS > limit for text in texts)
         lines.append([split, *(f"{int(number):,}" for number in words), f"{cut / rows.num_rows:.1%}"])
@@ -198,8 +195,3 @@ def _lengths(data: ReviewData, limit: int) -> tuple[str, list[str]]:
             what = f"{counted(cut, 'text')} of more than {limit} tokens"
             notes.append(f"{split}: about {what}, which training truncates (--max_length)")
     return plain_table(heads, lines), notes
-
-
-def _read_texts(data: ReviewData, split: str) -> list[str]:
-    """Return the texts of a split, the two of a pair behind each other."""
-    return [" ".join(parts_of(text)) for text in data.texts(split)]
