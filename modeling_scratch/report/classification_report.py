@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -40,6 +41,7 @@ from .report_files import evaluated_split, model_notes
 from .significance import with_intervals
 from .verdicts import MODEL, compared, headline_of, strongest
 
+PROBABILITIES = {ONE_CLASS: partial(softmax, axis=-1), SEVERAL: expit}  # of logits (texts, classes)
 EXAMPLES_OF_CLASS, EXAMPLES = 2, 6  # quoted texts of each class; of reports without classes
 
 
@@ -80,8 +82,8 @@ class ClassifierReport(ABC):
         """
         folder, logits = Path(trainer.args.output_dir or ""), finite(predicted.predictions)
         answers = self.metrics.answers(logits)
-        probabilities = self.probabilities(logits)
         kind, names, digest = self.data.problem_type, self.data.label_names, self.data.digest(self.split)
+        probabilities = PROBABILITIES[kind](logits) if kind in PROBABILITIES else None
         given, found = (as_names(kind, names, values) for values in (self.labels, answers))
         Predictions.of_lists(kind, self.split, digest, names, self.texts, given, found).save(folder, probabilities)
         evaluation = self.evaluation(answers) | self.details(answers, calibration, logits)
@@ -89,8 +91,7 @@ class ClassifierReport(ABC):
         if stages:
             evaluation["stages"] = stages
         evaluation["linear_model"] = self._keep_linear(trainer.args, evaluation["comparison"])
-        told, quotations = self.quotations(answers, probabilities, folder, evaluation)
-        self.draw(evaluation, folder)
+        told, quotations = self.further(answers, probabilities, folder, evaluation)
         report = "\n\n".join(filter(None, (scores_text(evaluation), told)))
         return Report(f"{report}\n", evaluation, "\n".join(f"{part}\n" for part in quotations), self.curve)
 
@@ -117,10 +118,6 @@ class ClassifierReport(ABC):
             "comparison": compared(score, labels, predicted, answers[best], best),
             "examples": examples(self.texts, labels, predicted, self.quoted_rows(), self.shown),
         }  # fmt: skip
-
-    def probabilities(self, logits: np.ndarray) -> np.ndarray | None:
-        """Return the probabilities of classes (N, C), if there are any."""
-        return None
 
     def details(self, predicted: np.ndarray, calibration: Calibration, logits: np.ndarray) -> dict[str, Any]:
         """Return the entries of evaluation.json of the problem type."""
@@ -150,14 +147,11 @@ class ClassifierReport(ABC):
         fitted, texts = self.baselines[0].settings["texts"], len(self.train_labels)
         return [f"The linear models were fitted on {fitted:,} of {texts:,} training texts."] * (fitted < texts)
 
-    def quotations(
+    def further(
         self, predicted: np.ndarray, probabilities: Any, folder: Path, evaluation: Mapping[str, Any]
     ) -> tuple[str, list[str]]:
-        """Write the texts that the report points to. Return what it says of them, and what quotes them."""
+        """Write the texts and the picture that the report points to. Return what it says, and what quotes texts."""
         return "", []
-
-    def draw(self, evaluation: Mapping[str, Any], folder: Path) -> None:  # noqa: B027 (optional)
-        """Plot the predictions, where a table does not have all numbers."""
 
 
 def delete_linear(run: Path) -> None:
@@ -204,22 +198,16 @@ class OneClassReport(ClassifierReport):
     def shown(self, answer: Any) -> str:
         return self.data.label_names[answer]
 
-    def probabilities(self, logits: np.ndarray) -> np.ndarray:
-        return softmax(logits, -1)
-
-    def quotations(
+    def further(
         self, predicted: np.ndarray, probabilities: Any, folder: Path, evaluation: Mapping[str, Any]
     ) -> tuple[str, list[str]]:
         best, names = self.best_baseline(evaluation["comparison"]), self.data.label_names
         answers = self.labels, predicted, probabilities, best.predictions
         wrong = find_misclassified(names, self.texts, self.data.places_of(self.split), *answers)
         save_misclassified(wrong, folder)
+        confusion_matrix_png(np.array(evaluation["confusion_matrix"]), names, folder / CONFUSION_MATRIX)
         quoting = misclassified_table(wrong, best.name), class_words_text(best, names)
         return misclassified_text(wrong, best.name, is_useful(evaluation)), [*filter(None, quoting)]
-
-    def draw(self, evaluation: Mapping[str, Any], folder: Path) -> None:
-        matrix = np.array(evaluation["confusion_matrix"])
-        confusion_matrix_png(matrix, self.data.label_names, folder / CONFUSION_MATRIX)
 
 
 class ClassSetReport(ClassifierReport):
@@ -244,9 +232,6 @@ class ClassSetReport(ClassifierReport):
     @property
     def notes(self) -> list[str]:
         return [*super().notes, "A class is predicted if its probability is above 0.5. The model is not calibrated."]
-
-    def probabilities(self, logits: np.ndarray) -> np.ndarray:
-        return expit(logits)
 
     def shown(self, answer: Any) -> str:
         return ", ".join(self.data.label_names[index] for index in np.flatnonzero(answer)) or "(none)"
