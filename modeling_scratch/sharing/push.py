@@ -60,7 +60,7 @@ def push(arguments: PushArguments) -> None:
     for name, path in upload.files.items():
         print(f"{path.stat().st_size:>15,} bytes  {name}")
     for name in set(quoting_files(folder)).difference(upload.files):
-        print(f"{'left out':>21}  {name}  (it may quote texts of the data)")
+        print(f"{'left out':>21}  {name}  (of an earlier version: it may quote texts of the data)")
     for name in left_out(folder, upload.files):
         print(f"{'left out':>21}  {name}  (no run wrote it, and {VERIFICATION} does not record it)")
     if arguments.dry_run:

@@ -244,7 +244,7 @@ def test_texts_of_the_data_of_a_run_stay_here(hub, folder, capfd):
     (folder / "run_config.json").write_text(json.dumps({"program": "train_classifier"}))
     told = push(capfd, folder, repository)
     for name in quoting:
-        assert re.search(f"left out  {name}  .it may quote texts of the data", told)
+        assert re.search(f"left out  {name}  .of an earlier version: it may quote texts of the data", told)
         assert f"deleted on the Hub  {name}  (earlier commits still have it" in told
     assert not [name for name, content in on_the_hub(hub, repository).items() if words.encode() in content]
 
