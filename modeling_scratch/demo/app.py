@@ -73,7 +73,7 @@ def running(arguments: DemoArguments) -> Iterator[tuple[str, str | None]]:
 def build_page(card: Summary, model: Page, most: int) -> Any:
     """Return the page, without a server. most: characters of a text."""
     with gradio.Blocks(title=card.title, analytics_enabled=False) as page:
-        gradio.Markdown(f"# {escaped(card.title)}\n\n{card.description}\n\n{model.hint}")
+        gradio.Markdown(f"# {escaped(card.title)}\n\n{model.hint}")
         boxes = boxes_of(model.fields)
         gradio.Interface(
             answering(model, most),

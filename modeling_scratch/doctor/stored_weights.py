@@ -12,8 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from ..sharing.verification import TOLERANCE, differing_texts, largest_difference, read_record
-from .files import FOLDER, NOT_AS_RECORDED, RECORD
+from .files import FOLDER
 from .findings import check, listed, require
 from .fresh_process import tensors
 from .loading import load, saved
@@ -146,19 +145,6 @@ def weights_are_read(subject: Subject) -> None:
     _, report = load(subject, subject.folder)
     for what, names in report.items():
         require(not names, f"The folder loads with {len(names)} {what}: {listed(names)}.")
-
-
-@check(NOT_AS_RECORDED, FOLDER, RECORD)
-def recorded_answers(subject: Subject) -> None:
-    """The answers are those that verify.json records."""
-    assert subject.folder
-    record = read_record(subject.folder)
-    texts = differing_texts(record, subject.tokenizer) if subject.tokenizer is not None else []
-    require(not texts, f"The tokenizer reads other tokens than recorded in {listed(list(map(repr, texts)))}.")
-    apart = largest_difference(record, subject.model)
-    made_with = ", ".join(map(" ".join, record["versions"].items()))
-    what = f"The answers are {apart:.2g} away from the recorded ones, which were made with {made_with}."
-    require(apart < TOLERANCE[record["dtype"]], what)
 
 
 @check("Register it as a buffer, or make it on the device of what it meets.")

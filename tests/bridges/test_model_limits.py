@@ -21,7 +21,6 @@ from serving import save_classifier
 from shared import refused
 from text_samples import fault
 
-from modeling_scratch import ScratchEncoderForSequenceClassification
 from modeling_scratch.bridges.model_sources import check_folder
 from modeling_scratch.sharing.push import check_that_it_loads
 from modeling_scratch.utils.errors import DataError
@@ -136,7 +135,7 @@ def test_programs_that_load_a_folder_refuse_it_in_one_line(
 
 
 def test_a_copy_is_not_verified_and_not_pushed_with_it(folder: Path) -> None:
-    write_verification(ScratchEncoderForSequenceClassification.from_pretrained(folder), None, folder)
+    write_verification(folder)
     names = [path.name for path in folder.iterdir()]
     lead_outside(folder)
     assert "not a file of its folder" in findings(folder)["loading"].what

@@ -29,10 +29,6 @@ widget:
 # The [best](https://example.org) of _three_
 
 It judges films. ![A badge](https://example.org/badge.svg)
-<img src="https://example.org/pixel.png"> ![Pixel]
-!![](a)[b](https://example.org/hidden.png)
-
-[Pixel]: https://example.org/pixel.png
 
 ## Results
 
@@ -164,13 +160,10 @@ def test_the_server_shows_its_page_and_no_file(folders: dict[str, Path]) -> None
             assert http.get("/", headers=headers).status_code == 403
 
 
-def test_title_description_and_examples_are_those_of_the_folder(folders: dict[str, Path], tmp_path: Path) -> None:
+def test_title_and_examples_are_those_of_the_folder(folders: dict[str, Path], tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text(CARD, encoding="utf-8")
-    title, description, examples = read_summary(str(tmp_path))
+    title, examples = read_summary(str(tmp_path))
     assert (title, examples) == ("The [best](https://example.org) of _three_", [("good",), ("moving",)])
-    assert description.startswith("It judges films. ")
-    assert "![" not in description
-    assert "<" not in description
     (tmp_path / "README.md").write_text("---\nwidget: 3\n---\n", encoding="utf-8")
     rows = [{"text": f"text {number}", "label": "good", "answer": "bad"} for number in range(12)]
     examples = tmp_path / "examples.jsonl"
@@ -180,7 +173,7 @@ def test_title_description_and_examples_are_those_of_the_folder(folders: dict[st
     examples.write_text(json.dumps({"text": "a", "text_pair": "b"}))
     assert read_summary(str(tmp_path)).examples == [("a", "b")]
     examples.write_text("[", encoding="utf-8")
-    assert read_summary(str(tmp_path)) == Summary(tmp_path.name, "", [])
+    assert read_summary(str(tmp_path)) == Summary(tmp_path.name, [])
 
 
 def test_what_cannot_be_shown_is_one_line(

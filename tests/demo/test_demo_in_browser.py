@@ -11,9 +11,7 @@ from transformers import pipeline
 
 pytestmark = pytest.mark.browser
 TEXT = "a slow and bad film by Anna Berg"
-CARD = (
-    "# Films\n\nIt judges films. ![A badge](https://example.org/badge.svg)\n<img src='https://example.org/pixel.png'>\n"
-)
+CARD = "# Films\n\n"
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +33,6 @@ def test_a_person_asks_a_classifier(page: Any, url: str, folder: Path) -> None:
     best = pipeline("text-classification", model=str(folder))(TEXT)[0]
     page.goto(url)
     expect(page.get_by_role("heading", name="Films")).to_be_visible()
-    expect(page.get_by_text("It judges films.")).to_be_visible()
     assert page.title() == "Films"
     page.get_by_role("button", name=TEXT).click()  # an example
     expect(page.get_by_label("Text", exact=True)).to_have_value(TEXT)

@@ -86,7 +86,6 @@ def test_learns_and_leaves_everything_that_was_promised(run: Path) -> None:
     assert min(baseline["scores"]["accuracy"]["value"] for baseline in evaluation["baselines"]) > 0.9
     classes = evaluation["classes"]
     assert [(row["label"], row["support"]) for row in classes] == [("NEGATIVE", 20), ("POSITIVE", 20)]
-    assert classes[1]["f1"] == pytest.approx(evaluation["f1"])
     assert evaluation["f1_macro"] == pytest.approx((classes[0]["f1"] + classes[1]["f1"]) / 2)
     for name in ("results.md", "README.md"):
         assert "| class | precision | recall | F1 | support |" in (run / name).read_text()
