@@ -29,7 +29,7 @@ from .tables import (
     read_rows,
     refuse_links_out,
 )
-from .text_files import COMPRESSIONS, format_of, unknown_format
+from .text_files import OPENERS, format_of, unknown_format
 from .text_pairs import TEXT_COLUMN_HELP, TextColumns, as_recorded, column_names
 
 if TYPE_CHECKING:  # who names files needs no such library, and waits a second for it
@@ -50,7 +50,7 @@ SAVED = ("dataset_dict.json", "state.json")  # in folders of `datasets.save_to_d
 _SPLIT_FILE = re.compile(
     rf"(?P<split>{'|'.join(SPLIT_NAMES)})"
     r"(-(?P<shard>\d+)-of-(?P<shards>\d+)(-[0-9a-f]+)?)?"  # the Hub's shards; older ones have a hash
-    rf"(?P<suffix>(?P<format>\.[a-z0-9]+)({'|'.join(map(re.escape, COMPRESSIONS))})?)"
+    rf"(?P<suffix>(?P<format>\.[a-z0-9]+)({'|'.join(map(re.escape, OPENERS))})?)"
 )
 
 _UNLABELLED_FILE = re.compile(r"unsupervised(-\d+-of-\d+(-[0-9a-f]+)?)?(\.[a-z]+){1,2}")
@@ -82,7 +82,7 @@ def find_splits(folder: Path, suffixes: Collection[str] = tuple(READERS)) -> dic
     candidates: dict[str, dict[str, list[Path]]] = {}
     for path in sorted(folder.iterdir()):
         match = _SPLIT_FILE.fullmatch(path.name.lower())
-        if match and path.is_file() and match["format"] not in COMPRESSIONS and format_of(path) in suffixes:
+        if match and path.is_file() and match["format"] not in OPENERS and format_of(path) in suffixes:
             one_set = f"{match['split']} {match['shards']} {match['suffix']}"
             candidates.setdefault(SPLIT_NAMES[match["split"]], {}).setdefault(one_set, []).append(path)
         elif path.name.lower() in SPLIT_NAMES and is_review_folder(path):

@@ -5,7 +5,6 @@ import bz2
 import csv
 import gzip
 import lzma
-import os
 import random
 import sys
 import zipfile
@@ -116,16 +115,6 @@ def test_a_gap_of_mysql_is_an_empty_cell(tmp_path: Path, quote: str) -> None:
     assert [[*row.values()] for row in rows[1:]] == [["", "b"], ["C:\\N", "\\N"], ["plain", "N"]]
 
 
-@pytest.mark.parametrize(("name", "delimiter"), [("a.csv", ","), ("a.csv", ";"), ("a.tsv", "\t"), ("a.csv", " ")])
-@pytest.mark.parametrize("quote", ['"', ""])
-def test_a_header_of_r_lacks_the_names_of_rows(tmp_path: Path, name: str, delimiter: str, quote: str) -> None:
-    records = [["text", "label"], ["1", "good", "a"], ["7", "bad", "b"]]
-    lines = [delimiter.join(f"{quote}{cell}{quote}" for cell in record) for record in records]
-    path = write_text(tmp_path / name, "\n".join(lines))
-    form = TableForm(delimiter) if delimiter == " " else None
-    assert rows_of(path, form) == [{"": row[0], "text": row[1], "label": row[2]} for row in records[1:]]
-
-
 def test_quotes_of_a_tsv_are_literal_where_they_do_not_enclose_fields(tmp_path: Path) -> None:
     """GLUE's files have unbalanced quotes, with whole rows between two of them."""
     lines = ['"He said\ta', "she said\ta", 'they said"\ta', '"all"\tb']
@@ -210,20 +199,8 @@ to_bz2 = partial(packed_by, suffix=".bz2", compress=bz2.compress)
 to_xz = partial(packed_by, suffix=".xz", compress=lzma.compress)
 
 
-def to_zip(path: Path) -> Path:
-    packed = path.with_name(f"{path.name}.zip")
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.write(path, f"folder/{path.name}")
-        archive.writestr("__MACOSX/._data", "x")
-    return packed
-
-
-def to_bare_zip(path: Path) -> Path:
-    return to_zip(path).rename(path.with_suffix(".zip"))
-
-
 @pytest.mark.parametrize("suffix", TEXT_WRITERS)
-@pytest.mark.parametrize("pack", [to_gzip, to_bz2, to_xz, to_zip, to_bare_zip])
+@pytest.mark.parametrize("pack", [to_gzip, to_bz2, to_xz])
 def test_compressed_files_are_read_as_plain_ones(tmp_path: Path, suffix: str, pack: Callable[[Path], Path]) -> None:
     path = write(tmp_path / f"data{suffix}", reviews(50))
     plain = rows_of(path)
@@ -233,7 +210,7 @@ def test_compressed_files_are_read_as_plain_ones(tmp_path: Path, suffix: str, pa
 
 
 def test_compressed_splits_are_found_in_folders(tmp_path: Path) -> None:
-    for name, pack, start in (("train", to_gzip, 0), ("dev", to_zip, 100), ("test", to_xz, 200), ("x", to_gzip, 300)):
+    for name, pack, start in (("train", to_gzip, 0), ("dev", to_bz2, 100), ("test", to_xz, 200), ("x", to_gzip, 300)):
         path = write(tmp_path / f"{name}.csv", reviews(20, start))
         pack(path)
         path.unlink()
@@ -255,27 +232,13 @@ def flip(path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [cut, flip, lambda path: path.write_bytes(b"text,label\na,1\n")])
-@pytest.mark.parametrize("pack", [to_gzip, to_zip, to_bare_zip])
-def test_damaged_archives_are_refused(
-    tmp_path: Path, pack: Callable[[Path], Path], damage: Callable[[Path], None]
-) -> None:
-    packed = pack(write(tmp_path / "data.csv", reviews(500)))
+def test_damaged_archives_are_refused(tmp_path: Path, damage: Callable[[Path], None]) -> None:
+    packed = to_gzip(write(tmp_path / "data.csv", reviews(500)))
     damage(packed)
     with fault(str(packed), "damaged"):
         rows_of(packed)
-
-
-def test_archives_of_other_things_are_refused(tmp_path: Path) -> None:
-    for names, message in ((["a.csv", "b.csv"], "contains 2 files"), ([], "contains 0"), (["a.exe"], "not a text")):
-        path = tmp_path / "data.zip"
-        with zipfile.ZipFile(path, "w") as archive:
-            for name in names:
-                archive.writestr(name, "text\na\n")
-        with fault(str(path), message):
-            rows_of(path)
-    packed = to_gzip(write(tmp_path / "data.parquet", reviews(2)))
-    with fault(str(packed), "unknown format", ".gz, .bz2, .xz, .zip"):
-        rows_of(packed)
+    with fault("unknown format", ".gz, .bz2, .xz", "unpack an archive"):
+        rows_of(packed.rename(tmp_path / "data.zip"))
     with fault("line 2, character 3", "iconv"):
         rows_of(to_gzip(write_text(tmp_path / "bad.csv", b"text\ncaf\xe9\n")))
 
@@ -336,13 +299,13 @@ def test_a_table_may_start_anywhere_in_its_sheet(tmp_path: Path) -> None:
     assert rows_of(write_sheets(tmp_path / "index.xlsx", tickets=index, more=[["else"]]))[1]["text"] == "b"
     assert note in open_table(tmp_path / "index.xlsx").notes[0]
     write_sheets(path, tickets=[*records, ["aside", "c", 3]])
-    with fault("line 5 of the sheet", "3 fields, but the header has 2"):
+    with fault("(line 5)", "3 fields, but the header has 2"):
         rows_of(path)
 
 
 def test_excel_that_cannot_be_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_sheets(tmp_path / "train.xlsx", tickets=[["text", "label"], ["a", "b", "c"]])
-    with fault("line 2 of the sheet", "3 fields, but the header has 2"):
+    with fault("(line 2)", "3 fields, but the header has 2"):
         rows_of(path)
     cut(path)
     with fault(str(path), "damaged or not an Excel workbook"):
@@ -378,19 +341,17 @@ def test_excel_that_cannot_be_read_is_refused(tmp_path: Path, monkeypatch: pytes
         ("a.jsonl", b'{"text": "ok"}\n{"text": \n', ["line 2", "invalid JSON"]),
         ("a.jsonl", b'{"text": "ok"}\n' + b"[" * 100_000, ["line 2", "invalid JSON"]),
         ("a.jsonl", b'{"text": "half \\ud83d a pair"}\n', ["line 1", "surrogates"]),
-        ("a.jsonl", b'{"text": "a", "text": "b"}\n', ["line 1", "duplicate key 'text'"]),
         ("a.jsonl", b'[{"text": "ok"}]', ["line 1", "JSON list", ".json"]),
         ("a.json", b'[{"text": "ok"}, 3]', ["a.json[1]: int, but expected an object"]),
-        ("a.json", b'[{"text": "ok"},\n', ["line 2, column 1", "invalid JSON"]),
+        ("a.json", b'[{"text": "ok"},\n', ["line 2 column 1", "invalid JSON"]),
         ("a.parquet", b"text,label\nok,1\n", ["a.parquet", "not Parquet"]),
         ("a.csv", b"PAR1\x15\x04\x15", ["the bytes are those of a Parquet file"]),
         ("a.jsonl", b"\x89PNG\r\n\x1a\n", ["the bytes are those of a picture"]),
         ("a.csv", b"<!DOCTYPE html>\n<html>Sign in</html>\n", ["the bytes are those of a web page"]),
-        ("a.csv", b"__label__b good film, really\n", ["lines of fastText", "sed -E", "a.csv > train.tsv"]),
         ("a.csv", b'"text" "label"\n"1" "good" "a"\n', ["header", "set --delimiter"]),
         ("a.ods", b"PK\x03\x04", ["unknown format", "save a sheet as .xlsx"]),
     ],
-    ids=range(31),
+    ids=range(29),
 )
 def test_a_broken_file_is_refused_with_the_place(tmp_path: Path, name: str, content: bytes, pieces: list[str]) -> None:
     path = write_text(tmp_path / name, content)
@@ -412,7 +373,7 @@ def test_what_is_missing_is_named_and_answered_with_the_closest(tmp_path: Path) 
         with fault(str(path), "no column 'sentense'", "'sentence', 'label'", "did you mean 'sentence'?"):
             list(read_rows(path, ["sentense"]))
     lines = write_text(tmp_path / "data.jsonl", '{"text": "a", "label": 1}\n\n{"text": "b"}\n')
-    with fault("row 3", "a missing value is null", "no column 'label'"):
+    with fault("row 3", "no column 'label'"):
         list(read_rows(lines, ["text", "label"]))
     pq.write_table(pa.table([pa.array(["a"]), pa.array(["b"])], names=["text", "text"]), path)
     with fault(str(path), "duplicate column names", "'text'"):
@@ -514,13 +475,3 @@ def test_only_names_that_were_found_are_doubted(tmp_path: Path) -> None:
     assert doubted(text_column="what the customer said", label_column="its usual label") == []
     write(path.with_suffix(".parquet"), rows)
     assert open_table(path.with_suffix(".parquet")).header_notes(rows) == []  # which has no header
-
-
-def test_a_file_that_changes_is_read_anew(tmp_path: Path) -> None:
-    """How an old file is read is remembered: until its time or its size is another."""
-    path = write_text(tmp_path / "a.csv", "a;b\n1;2\n")
-    os.utime(path, (1e9, 1e9))
-    assert rows_of(path) == rows_of(path) == [{"a": "1", "b": "2"}]
-    write_text(path, "a|b\n1|2\n")
-    assert rows_of(path) == [{"a": "1", "b": "2"}]
-    assert rows_of(path, TableForm(no_header=True))[0] == {"column_1": "a", "column_2": "b"}
