@@ -53,7 +53,7 @@ DATA = (
     ),
     Fault(
         "missing_shard_unseen", "data/splits", "_only_candidate",
-        'len(files) != int(match["shards"])', 'len(files) > int(match["shards"])',
+        'len(files) != int(shards)', 'len(files) > int(shards)',
         "a split of which a shard is missing is read as if it were whole",
     ),
     Fault(
