@@ -28,23 +28,13 @@ OWN_SPLIT = "the data set's own split"
 
 
 @dataclass
-class TextSource:
-    """The source of unlabelled text: exactly one of `train_file`, `data_dir` and `dataset_name`."""
+class DocumentArguments(TableArguments):
+    """The texts to pretrain on: exactly one of `train_file`, `data_dir` and `dataset_name`."""
 
     train_file: list[str] | None = option(None, "Training files: txt, csv, tsv, jsonl or parquet.")
     data_dir: str | None = option(None, "A folder with train.* and optionally validation.*; test.* is not opened.")
     dataset_name: str | None = option(None, "A data set on the Hub; its test split is not opened.")
     dataset_config_name: str | None = option(None, "The configuration of that data set.")
-
-    def __post_init__(self) -> None:
-        if [self.train_file, self.data_dir, self.dataset_name].count(None) != 2:
-            raise DataError("give exactly one of --train_file, --data_dir and --dataset_name")
-
-
-@dataclass
-class DocumentArguments(TableArguments, TextSource):
-    """The texts to pretrain on."""
-
     validation_file: list[str] | None = option(None, "Validation files.")
     text_column: str | None = option(None, "The text column; inferred by default.")
     document: DocumentKind = option("file", "The unit of a document in txt files; blank lines separate paragraphs.")
@@ -57,7 +47,8 @@ class DocumentArguments(TableArguments, TextSource):
     streaming: bool = option(False, "Stream the training data, for data larger than memory; requires --max_steps.")
 
     def __post_init__(self) -> None:
-        super().__post_init__()
+        if [self.train_file, self.data_dir, self.dataset_name].count(None) != 2:
+            raise DataError("give exactly one of --train_file, --data_dir and --dataset_name")
         if self.validation_file and not self.train_file:
             raise DataError("--validation_file requires --train_file")
         if not 0 < self.validation_fraction < 1:
@@ -102,7 +93,7 @@ class Documents:
 
     def digests(self) -> dict[str, str | None]:
         """Return a digest of the documents of each split, in their order: of the files of a stream, or None."""
-        return {"train": _digest(self.train), "validation": _digest(self.validation)}
+        return {split: _digest(texts) for split, texts in self.splits.items()}
 
     def describe(self) -> str:
         train = _size(self.train) if isinstance(self.train, Sequence) else "streamed"
@@ -120,42 +111,31 @@ def _size(documents: Sequence[str]) -> str:
     return f"{counted(len(documents), 'document')}, {sum(map(len, documents)):,} characters"
 
 
-def _open(arguments: DocumentArguments) -> Any:
-    """Open the splits. Of a folder that only has other texts, the error tells how to read them."""
-    try:
-        return open_splits(arguments, (".txt", *READERS), ("train", "validation"), arguments.streaming)
-    except DataError as error:
-        if arguments.data_dir and not arguments.train_file and list(Path(arguments.data_dir).glob("*.txt")):
-            raise DataError(
-                f"{error}; to train on all of its texts: --train_file {arguments.data_dir}/*.txt"
-            ) from error
-        raise
-
-
 def load_documents(arguments: DocumentArguments) -> Documents:
     """Load and split the documents that `arguments` select. Raises `DataError` for invalid data."""
-    sources, notes = _open(arguments)
+    try:
+        sources, notes = open_splits(arguments, (".txt", *READERS), ("train", "validation"), arguments.streaming)
+    except DataError as error:
+        if not arguments.data_dir or not any(Path(arguments.data_dir).glob("*.txt")):
+            raise
+        raise DataError(f"{error}; to train on all of its texts: --train_file {arguments.data_dir}/*.txt") from error
     files = getattr(sources["train"], "paths", ())
     notes += [note for path in files[:1] if not _is_plain_text(path) for note in _column_notes(path, arguments)]
     if arguments.streaming and arguments.document == "file" and any(map(_is_plain_text, files)):
         raise DataError("--streaming cannot read a whole txt file as one document: set --document to line or paragraph")
     train: Any = Stream(partial(read_documents, sources["train"], arguments), files)
-    if not arguments.streaming:
-        train = list(train)
+    train = train if arguments.streaming else list(train)
     if "validation" in sources:
         read = list(read_documents(sources["validation"], arguments))
-        validation, what = read[: arguments.max_validation_documents], OWN_SPLIT  # what is evaluated
-        notes += (
-            overlap_notes({"train": train, "validation": validation}, "documents") if isinstance(train, list) else []
-        )
+        validation, what = read[: arguments.max_validation_documents], OWN_SPLIT
+        if not arguments.streaming:
+            notes += overlap_notes({"train": train, "validation": validation}, "documents")  # of what is evaluated
     elif arguments.streaming:
         train, validation, what = _divide_stream(train, arguments)
     else:
         train, validation, what = hold_out(train, arguments.validation_fraction, arguments.split_seed)
     if not any(validation) or not any(train):
-        raise DataError(
-            f"{sources['train']}: too little text to hold out a validation split; add text or set --validation_file"
-        )
+        raise DataError(f"{sources['train']}: too little text to hold out validation; add text or --validation_file")
     notes += ["test: never opened; pretraining reads only train and validation", f"validation: {what}"]
     return Documents(train, validation[: arguments.max_validation_documents], notes)
 

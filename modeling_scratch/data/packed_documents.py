@@ -1,7 +1,6 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Tokenise documents into rows: packed end to end without padding, or in pieces, in memory or streamed."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, count, islice
@@ -124,22 +123,21 @@ def _pad(tokens: Tokens, number: int, pad_token_id: int) -> Tokens:
     return Tokens(*(np.pad(array, (0, number), constant_values=value) for array, value in zip(tokens, fill)))
 
 
-class NumberedRows(Dataset, ABC):
-    """Rows in memory. A row's number seeds its noise and changes with each epoch."""
+class NumberedRows(Dataset):
+    """Rows in memory. A row's number seeds its noise and changes with each epoch.
 
-    def __init__(self) -> None:
+    ids: all tokens of the documents, without padding.
+    """
+
+    def __init__(self, rows: int, ids: np.ndarray) -> None:
+        self.size, self.ids = rows, ids
         self._epoch = torch.tensor(0).share_memory_()  # persistent workers must see the change
 
     def set_epoch(self, epoch: int) -> None:
         self._epoch.fill_(epoch)
 
-    @abstractmethod
-    def __len__(self) -> int: ...
-
-    @property
-    @abstractmethod
-    def ids(self) -> np.ndarray:
-        """All tokens of the documents, without padding."""
+    def __len__(self) -> int:
+        return self.size
 
     def tokens_per_row(self) -> float:
         return len(self.ids) / len(self)
@@ -155,21 +153,14 @@ class PackedRows(NumberedRows):
     """
 
     def __init__(self, documents: Iterator[Tokens], block_size: int, pad_token_id: int) -> None:
-        super().__init__()
         tokens = join(list(documents))
         self.block_size, self.padding = block_size, -len(tokens.ids) % block_size
         self.tokens = _pad(tokens, self.padding + 1, pad_token_id)
-
-    def __len__(self) -> int:
-        return (len(self.tokens.ids) - 1) // self.block_size
+        super().__init__((len(self.tokens.ids) - 1) // block_size, self.tokens.ids[: -self.padding - 1])
 
     def __getitem__(self, row: int) -> TokenRow:
         start = row * self.block_size
         return {**make_row(_slice(self.tokens, start, start + self.block_size + 1)), "number": self.number(row)}
-
-    @property
-    def ids(self) -> np.ndarray:
-        return self.tokens.ids[: -self.padding - 1]
 
     def __str__(self) -> str:
         waste = self.padding / (len(self) * self.block_size)
@@ -195,36 +186,23 @@ class Pieces(NumberedRows):
     """Documents split into pieces of nearly equal length, at most `longest` tokens each."""
 
     def __init__(self, documents: Iterator[Tokens], longest: int) -> None:
-        super().__init__()
-        self.pieces = [piece for document in documents for piece in _even_pieces(document, longest)]
-
-    def __len__(self) -> int:
-        return len(self.pieces)
+        pieces = [row["input_ids"] for row in self.cut(documents, longest)]
+        self.lengths, ids = np.array(list(map(len, pieces))), torch.cat(pieces)
+        self.pieces = ids.split(self.lengths.tolist())
+        super().__init__(len(pieces), ids.numpy())
 
     def __getitem__(self, row: int) -> TokenRow:
-        return {"input_ids": torch.from_numpy(self.pieces[row]), "number": self.number(row)}
-
-    @property
-    def ids(self) -> np.ndarray:
-        return np.concatenate(self.pieces)
-
-    @property
-    def lengths(self) -> np.ndarray:
-        return np.array([len(piece) for piece in self.pieces])
+        return {"input_ids": self.pieces[row], "number": self.number(row)}
 
     def __str__(self) -> str:
         return f"{len(self):,} pieces of at most {self.lengths.max()}"
 
     @staticmethod
     def cut(documents: Iterator[Tokens], longest: int) -> Iterator[TokenRow]:
-        """Yield the same pieces from a stream of documents."""
+        """Yield the pieces of a stream of documents."""
         for document in documents:
-            yield from ({"input_ids": torch.from_numpy(piece)} for piece in _even_pieces(document, longest))
-
-
-def _even_pieces(document: Tokens, longest: int) -> list[np.ndarray]:
-    number = -(-len(document.ids) // longest)
-    return np.array_split(document.ids, number) if number else []
+            pieces = np.array_split(document.ids, max(1, -(-len(document.ids) // longest)))
+            yield from ({"input_ids": torch.from_numpy(piece)} for piece in pieces if len(piece))
 
 
 class StreamedRows(IterableDataset):
