@@ -2,8 +2,7 @@
 """Collators for pretraining objectives: rows of tokens -> model inputs and labels.
 
 All randomness derives from the seed and the row numbers. A resumed run therefore gets the same batches as an
-uninterrupted one, with any number of workers (for a stream, with the same number, as each worker batches its own share
-of the rows), and every evaluation gets the same batches.
+uninterrupted one, with any number of workers, and every evaluation gets the same batches.
 
 Shapes: B rows in a batch, T tokens in a row, n tokens in a piece, k spans in a piece.
 """

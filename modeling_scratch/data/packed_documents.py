@@ -1,15 +1,15 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Tokenise documents into rows: packed end to end without padding, or in pieces, in memory or streamed."""
+"""Tokenise documents into rows: packed end to end without padding, or in pieces."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, count, islice
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils.data import Dataset, IterableDataset, Sampler, get_worker_info
+from torch.utils.data import Dataset, Sampler
 from transformers import PreTrainedTokenizerBase
 
 from tokenization.building import parts_of
@@ -91,8 +91,6 @@ def join(parts: Sequence[Tokens]) -> Tokens:
 
 
 IGNORED = -100  # the label that the loss ignores
-SHUFFLED_ROWS = 10_000
-MEASURED_ROWS = 1_000
 
 TokenRow = dict[str, Tensor]
 
@@ -166,85 +164,26 @@ class PackedRows(NumberedRows):
         waste = self.padding / (len(self) * self.block_size)
         return f"{len(self):,} rows of {self.block_size}, {percent(waste)} of it padding"
 
-    @staticmethod
-    def cut(documents: Iterator[Tokens], block_size: int, pad_token_id: int) -> Iterator[TokenRow]:
-        """Yield the same rows from a stream of documents."""
-        waiting: list[Tokens] = []
-        for document in documents:
-            waiting.append(document)
-            if sum(len(tokens.ids) for tokens in waiting) > block_size:
-                tokens = join(waiting)
-                starts = range(0, len(tokens.ids) - block_size, block_size)
-                yield from (make_row(_slice(tokens, start, start + block_size + 1)) for start in starts)
-                waiting = [_slice(tokens, starts[-1] + block_size, len(tokens.ids))]
-        if waiting:
-            tokens = join(waiting)
-            yield make_row(_pad(tokens, block_size + 1 - len(tokens.ids), pad_token_id))
-
 
 class Pieces(NumberedRows):
     """Documents split into pieces of nearly equal length, at most `longest` tokens each."""
 
     def __init__(self, documents: Iterator[Tokens], longest: int) -> None:
-        pieces = [row["input_ids"] for row in self.cut(documents, longest)]
-        self.lengths, ids = np.array(list(map(len, pieces))), torch.cat(pieces)
-        self.pieces = ids.split(self.lengths.tolist())
-        super().__init__(len(pieces), ids.numpy())
+        pieces = [
+            piece
+            for document in documents
+            for piece in np.array_split(document.ids, max(1, -(-len(document.ids) // longest)))
+            if len(piece)
+        ]
+        self.lengths, ids = np.array(list(map(len, pieces))), np.concatenate(pieces)
+        self.pieces = torch.from_numpy(ids).split(self.lengths.tolist())
+        super().__init__(len(pieces), ids)
 
     def __getitem__(self, row: int) -> TokenRow:
         return {"input_ids": self.pieces[row], "number": self.number(row)}
 
     def __str__(self) -> str:
         return f"{len(self):,} pieces of at most {self.lengths.max()}"
-
-    @staticmethod
-    def cut(documents: Iterator[Tokens], longest: int) -> Iterator[TokenRow]:
-        """Yield the pieces of a stream of documents."""
-        for document in documents:
-            pieces = np.array_split(document.ids, max(1, -(-len(document.ids) // longest)))
-            yield from ({"input_ids": torch.from_numpy(piece)} for piece in pieces if len(piece))
-
-
-class StreamedRows(IterableDataset):
-    """An endless stream of rows: repeated passes over the documents, each in a different order.
-
-    cut: tokenised documents -> rows. Each worker builds all rows and keeps its share.
-    """
-
-    def __init__(
-        self,
-        documents: Iterable[str],
-        to_tokens: DocumentTokenizer,
-        cut: Callable[[Iterator[Tokens]], Iterator[TokenRow]],
-        seed: int,
-    ) -> None:
-        self.documents, self.to_tokens, self.cut, self.seed = documents, to_tokens, cut, seed
-
-    def tokens_per_row(self) -> float:
-        """Return the mean length of the first rows, as an estimate for the stream."""
-        rows = islice(self.cut(self.to_tokens(self.documents)), MEASURED_ROWS)
-        return float(np.mean([len(row["input_ids"]) for row in rows]))
-
-    def __iter__(self) -> Iterator[TokenRow]:
-        random = np.random.default_rng(self.seed)
-        passes = (self.cut(self.to_tokens(self.documents)) for _ in count())
-        rows = chain.from_iterable(_shuffled(rows, random) for rows in passes)
-        numbered = ({**row, "number": torch.tensor(number)} for number, row in enumerate(rows))
-        worker = get_worker_info()
-        return islice(numbered, worker.id, None, worker.num_workers) if worker else numbered
-
-
-def _shuffled(rows: Iterator[TokenRow], random: np.random.Generator) -> Iterator[TokenRow]:
-    """Shuffle within a buffer: each incoming row replaces a random one."""
-    buffer: list[TokenRow] = []
-    for row in rows:
-        if len(buffer) < SHUFFLED_ROWS:
-            buffer.append(row)
-            continue
-        index = int(random.integers(SHUFFLED_ROWS))
-        yield buffer[index]
-        buffer[index] = row
-    yield from (buffer[index] for index in random.permutation(len(buffer)))
 
 
 class SimilarLengths(Sampler[int]):

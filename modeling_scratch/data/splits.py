@@ -262,18 +262,17 @@ class FileSource:
 
 @dataclass(frozen=True)
 class DatasetSource:
-    """One split as a `datasets.Dataset`, or a stream of one."""
+    """One split as a `datasets.Dataset`."""
 
     name: str
-    dataset: "datasets.Dataset | datasets.IterableDataset"
+    dataset: "datasets.Dataset"
 
     def __str__(self) -> str:
         return self.name
 
     def rows(self, columns: Sequence[str] | None = None) -> Iterator[Row]:
         """Stream the rows. Raises `DataError` for a missing column."""
-        # streamed text and CSV files declare no columns, so take them from the first row
-        available = list(self.dataset.column_names or next(iter(self.dataset), {}))
+        available = self.dataset.column_names
         for column in columns or ():
             if column not in available:
                 raise missing_column(column, available, self.name)
@@ -337,17 +336,14 @@ def _ignored(names: Sequence[str]) -> list[str]:
     return [f"ignored, as not named after a split: {', '.join(names)}"] if names else []
 
 
-def open_hub(name: str, config_name: str | None = None, streaming: bool = False) -> tuple[dict[str, Source], list[str]]:
-    """Return the splits of a data set on the Hub or in a local folder, and a note on ignored splits.
-
-    streaming: fetch rows over the network on demand, without storing them.
-    """
+def open_hub(name: str, config_name: str | None = None) -> tuple[dict[str, Source], list[str]]:
+    """Return the splits of a data set on the Hub or in a local folder, and a note on ignored splits."""
     if config_name is None:
         name, config_name = HUB_ALIASES.get(name, (name, None))
     from datasets import load_dataset
 
     try:
-        dataset = load_dataset(name, config_name, streaming=streaming)
+        dataset = load_dataset(name, config_name)
     except Exception as error:  # network, access, configuration, files: the client raises many types
         raise DataError(
             f"data set {name!r} could not be loaded: {one_line(error)}; check its name and the network, "
@@ -379,17 +375,14 @@ def _splits_of(dataset: Mapping[str, Any], title: str) -> tuple[dict[str, Source
 
 
 def open_splits(
-    arguments: Any,
-    suffixes: Collection[str] = tuple(READERS),
-    opened: Collection[str] = SPLITS,
-    streaming: bool = False,
+    arguments: Any, suffixes: Collection[str] = tuple(READERS), opened: Collection[str] = SPLITS
 ) -> tuple[Mapping[str, Source], list[str]]:
     """Return the splits that the arguments of a data set select, and notes on ignored files or splits, and on tables.
 
     suffixes: of the formats. opened: the splits to return; files of others are not opened.
     """
     if arguments.dataset_name:
-        return open_hub(arguments.dataset_name, arguments.dataset_config_name, streaming)
+        return open_hub(arguments.dataset_name, arguments.dataset_config_name)
     files, notes = arguments.files, list[str]()
     if arguments.data_dir and any(Path(arguments.data_dir, name).is_file() for name in SAVED):
         return _open_saved(arguments.data_dir)

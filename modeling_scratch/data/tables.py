@@ -445,7 +445,7 @@ def _read_parquet(table: Table, columns: Sequence[str] | None) -> Numbered:
 
 def _read_review_folder(table: Table, columns: Sequence[str] | None) -> Numbered:
     """`text` is a file's content and `label` its folder's name. File names are sorted for a reproducible order."""
-    files = files_in(table.path)
+    files = [file for folder in _label_folders(table.path) for file in sorted(folder.glob("*.txt"))]
     refuse_links_out(table.path, files)
     for row, file in enumerate(files, 1):
         yield row, {"text": table.form.text(file), "label": file.parent.name}
@@ -476,13 +476,6 @@ def _label_folders(path: Path) -> list[Path]:
         return []
     folders = (each for each in sorted(path.iterdir()) if each.is_dir() and each.name != UNLABELLED_FOLDER)
     return [each for each in folders if next(each.glob("*.txt"), None)]
-
-
-def files_in(path: Path) -> list[Path]:
-    """Return the files that `read_rows` reads, in this order: the file itself, or those of the folders of labels."""
-    if not is_review_folder(path):
-        return [path]
-    return [file for folder in _label_folders(path) for file in sorted(folder.glob("*.txt"))]
 
 
 READERS: dict[str, Callable[[Table, Sequence[str] | None], Numbered]] = {
