@@ -71,7 +71,7 @@ def _fitting(lines: Iterable[str], delimiter: str, style: Style) -> int:
     records = filter(None, parsed(lines, delimiter, style))
     number = 0
     with suppress(csv.Error):
-        header = next(records, [])
+        header: list[str] = next(records, [])
         for record in islice(records, SAMPLE_RECORDS):
             has_quoted = any(field[:1] == " " and field.lstrip()[:1] == '"' for field in record)
             number += len(record) == len(header) > 1 and not has_quoted

@@ -41,16 +41,6 @@ def test_a_text_file_is_one_document_or_its_paragraphs_or_its_lines(tmp_path: Pa
     assert "never opened" in documents.describe()
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "split"), [("dev.txt", "validation.txt", "validation"), ("train.txt", "train.csv", "train")]
-)
-def test_of_two_files_for_a_split_none_is_taken_in_silence(tmp_path: Path, first: str, second: str, split: str) -> None:
-    for name in ("train.txt", first, second):
-        (tmp_path / name).write_text("text\nwords\n")
-    with fault(first, second, f"are both candidates for the {split} split"):
-        load_documents(DocumentArguments(data_dir=str(tmp_path)))
-
-
 def test_the_overlap_with_train_is_that_of_the_documents_that_are_evaluated(tmp_path: Path) -> None:
     write(tmp_path / "train.csv", many(10))
     write(tmp_path / "validation.csv", many(8, start=8))  # the first two are in train
@@ -94,28 +84,12 @@ def test_several_files_are_one_text_and_blank_documents_are_left_out(tmp_path: P
     assert len(load(first, second, validation_file=[str(validation)], max_validation_documents=2).validation) == 2
 
 
-def test_data_sets_as_the_hub_has_them(tmp_path: Path) -> None:
-    for split, rows in (("train", 40), ("validation", 5), ("test", 5)):
-        write(tmp_path / f"{split}.parquet", many(rows))
-    documents = load_documents(DocumentArguments(dataset_name=str(tmp_path)))
-    assert len(documents.train) == 40
-    assert len(documents.validation) == 5
-
-
 def test_the_text_column_of_a_data_set_is_found_as_that_of_a_table(tmp_path: Path) -> None:
     write(tmp_path / "train.parquet", many(20) | {"id": [f"row {number % 3}" for number in range(20)]})
+    write(tmp_path / "test.parquet", many(5, start=30))
     for source in ({"dataset_name": str(tmp_path)}, {"data_dir": str(tmp_path)}):
         documents = load_documents(DocumentArguments(**source))
         assert {*documents.train, *documents.validation} == {*many(20)["text"]}
-
-
-def test_documents_of_validation_that_are_in_train_are_warned_of(tmp_path: Path) -> None:
-    for name, lines in [("train.txt", "one\ntwo\n"), ("validation.txt", "two\nthree\n")]:
-        (tmp_path / name).write_text(lines)
-    files = {"document": "line", "validation_file": [str(tmp_path / "validation.txt")]}
-    warning = "WARNING: validation: 1 of its 2 documents also occur in train"
-    assert warning in load(tmp_path / "train.txt", **files).describe()
-    assert "WARNING" not in load(tmp_path / "train.txt", document="line").describe()
 
 
 FAULTS: list[tuple[str, bytes, dict[str, Any], list[str]]] = [
