@@ -92,9 +92,9 @@ DATA = (
         "the end of a word at the beginning of a row counts as a part of the last word of another row",
     ),
     Fault(
-        "shuffled_text_predicted", "data/collators", "Infill.__call__",
-        "self.mask_token_id), ids", "self.mask_token_id), shuffled",
-        "infilling: the decoder predicts the sentences in the order in which the encoder reads them",
+        "shuffled_text_predicted", "data/collators", "Denoise.__call__",
+        "for side in (noisy, texts)", "for side in (noisy, noisy)",
+        "infilling: the decoder predicts what the encoder reads",
     ),
     Fault(
         "padding_predicted", "data/collators", "Denoise.__call__",

@@ -25,7 +25,6 @@ from ..configuration_scratch import ScratchConfig
 from ..data.collators import (
     Batch,
     Denoise,
-    Infill,
     MaskTokens,
     next_token_batch,
     sentence_ends,
@@ -253,5 +252,5 @@ def make_collator(
     fraction = arguments.mask_fraction or MASKED[arguments.objective]
     if arguments.objective == "mlm":
         return MaskTokens(tokenizer.mask_token_id, ordinary, fraction, seed)
-    noise = Infill(tokenizer.mask_token_id, sentence_ends(tokenizer), fraction)
-    return Denoise(noise, frame, tokenizer.pad_token_id, seed)
+    ends = sentence_ends(tokenizer)
+    return Denoise(tokenizer.mask_token_id, ends, fraction, frame, tokenizer.pad_token_id, seed)
