@@ -29,7 +29,7 @@ from .tables import (
     open_table,
     refuse_links_out,
 )
-from .text_files import format_of, intact, unknown_format
+from .text_files import CONLL, format_of, intact, unknown_format
 from .text_pairs import TEXT_COLUMN_HELP, TextColumns, as_recorded, column_names
 
 if TYPE_CHECKING:  # who names files needs no such library, and waits a second for it
@@ -231,7 +231,7 @@ class FileSource:
     @cached_property
     def tables(self) -> list[Table]:
         """The files that are tables, and how they are read."""
-        return [open_table(path, self.form) for path in self.paths if format_of(path) in READERS or path.is_dir()]
+        return [open_table(path, self.form) for path in self.paths if format_of(path) not in (".txt", *CONLL)]
 
     @property
     def first(self) -> Table:

@@ -347,6 +347,9 @@ def test_what_is_missing_is_named_and_answered_with_the_closest(tmp_path: Path) 
         rows_of(path)
     with fault(str(tmp_path / "none"), "folder not found"):
         load(tmp_path / "none")
+    for name in ("none.csv", "none.zip"):
+        with fault(f"{name}: file not found"):
+            load_splits(DataArguments(train_file=name))
 
 
 # Tables without a header, or with lines above it
