@@ -53,7 +53,7 @@ DATA = (
     ),
     Fault(
         "missing_shard_unseen", "data/splits", "_only_candidate",
-        'len(files) != int(match["shards"])', 'len(files) > int(match["shards"])',
+        'len(files) != int(shards)', 'len(files) > int(shards)',
         "a split of which a shard is missing is read as if it were whole",
     ),
     Fault(
@@ -77,9 +77,9 @@ DATA = (
         "--max_train_samples takes the first rows, of whatever classes they are",
     ),
     Fault(
-        "held_out_and_trained_on", "data/documents", "_divide_stream",
-        "kept = Stream(partial(_kept, train, fraction, seed), train.files)", "kept = train",
-        "streaming: the documents that are held out are trained on as well",
+        "held_out_and_trained_on", "data/documents", "hold_out",
+        "[text for text in documents if text not in held_out]", "documents",
+        "the documents that are held out are trained on as well",
     ),
     Fault(
         "noise_of_the_row_behind", "data/packed_documents", "NumberedRows.number",
@@ -92,9 +92,9 @@ DATA = (
         "the end of a word at the beginning of a row counts as a part of the last word of another row",
     ),
     Fault(
-        "shuffled_text_predicted", "data/collators", "Infill.__call__",
-        "self.mask_token_id), ids", "self.mask_token_id), shuffled",
-        "infilling: the decoder predicts the sentences in the order in which the encoder reads them",
+        "shuffled_text_predicted", "data/collators", "Denoise.__call__",
+        "for side in (noisy, texts)", "for side in (noisy, noisy)",
+        "infilling: the decoder predicts what the encoder reads",
     ),
     Fault(
         "padding_predicted", "data/collators", "Denoise.__call__",

@@ -65,7 +65,7 @@ PLAIN = {"text": TEXTS, "label": CLASSES}
         (
             {"text": TEXTS, "a": [0, 1] * 6, "b": [1, 1] * 6},
             {},
-            ["'a' or 'b'", "--label_column", "make one column of lists"],
+            ["'a' or 'b'", "--label_column", "one column of lists"],
         ),
         ({"a": TEXTS, "b": TEXTS, "data": [{"text": "good"}] * 12}, {}, ["'data' has objects", "--text_column"]),
         ({**PLAIN, "answer": ["accept", "reject"] * 6}, {}, ["'answer' rejects labels", "leave these rows out"]),

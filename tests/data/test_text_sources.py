@@ -145,7 +145,7 @@ def test_a_saved_dataset_is_loaded(tmp_path: Path) -> None:
     assert load(tmp_path / "splits").splits["test"]["text"] == saved["test"]["text"]
     assert sum(load(tmp_path / "one").splits.num_rows.values()) == 32
     (tmp_path / "one" / "dataset_info.json").write_text("[")
-    with fault(str(tmp_path / "one"), "damaged, or not a data set"):
+    with fault(str(tmp_path / "one"), "damaged or not a data set"):
         load(tmp_path / "one")
 
 
