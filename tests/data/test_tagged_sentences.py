@@ -54,9 +54,7 @@ def test_columns_are_chosen_by_index(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("labels", [["PER", "PER", *"OOOO"], ["b-PER", *"oooLo"], list("122300")])
 def test_what_is_read_as_classes_and_may_be_entities_is_told(tmp_path: Path, labels: list[str]) -> None:
-    assert any(
-        "the labels are classes of words" in note for note in read(tmp_path / "a.txt", conll(WORDS, labels)).notes
-    )
+    assert "classes of words (of entities: O, and B- or I-" in read(tmp_path / "a.txt", conll(WORDS, labels)).describe()
 
 
 def test_all_formats_give_the_same_sentences(tmp_path: Path) -> None:
@@ -109,7 +107,7 @@ def test_comments_before_sentences_are_no_words(tmp_path: Path) -> None:
 def test_other_schemes_mark_the_same_entities(tmp_path: Path, labels: list[str]) -> None:
     data = read(tmp_path / "train.iob", conll([*WORDS, "a", "b", "c"], labels))
     assert list(data.splits["test"][0].labels) == [*LABELS, "B-ORG", "I-ORG", "I-ORG"]
-    assert any("train: 3 labels read as those of BIO, first train.iob, line" in note for note in data.notes)
+    assert any("train: 3 labels read as those of BIO, first train.iob, line 1, word" in note for note in data.notes)
 
 
 def test_neighbours_are_two_entities_where_the_second_begins(tmp_path: Path) -> None:
@@ -120,7 +118,7 @@ def test_neighbours_are_two_entities_where_the_second_begins(tmp_path: Path) -> 
 @pytest.mark.parametrize("slip", ["0", "NER", "b-PER"])
 def test_a_slip_among_entities_is_named_with_its_line(tmp_path: Path, slip: str) -> None:
     text = f"{conll(WORDS, LABELS)}\n" * 9
-    with fault(f"train.conll, line 64: the label {slip!r} is neither O nor B- or I-"):
+    with fault(f"train.conll, line 64, word 1: the label {slip!r} is neither O nor B- or I-"):
         read(tmp_path / "train.conll", text + f"slip {slip}\n")
 
 
@@ -144,9 +142,9 @@ ROWS = {
 }
 FILES = {
     "a O\nb\n": "line 2: 1 columns, but the first line has 2",
-    "a O\nb\t\n": "line 2, column '1': '' is empty or not text",
+    "a O\nb\t\n": "line 1, word 2, column '1': '' is empty or not text",
     "a\nb\n": "line 1: column 0 cannot be both the word and the label",
-    "a O\nb O\n": "line 1: all words of the train split have one label, 'O'",
+    "a O\nb O\n": "line 1, word 1: all words of the train split have one label, 'O'",
     "": "the train split has no words",
 }
 
