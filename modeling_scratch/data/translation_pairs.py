@@ -46,7 +46,7 @@ class TranslationDataArguments(TableArguments, SplitArguments):
         super().__post_init__()
         given = {self.source_column, self.target_column}
         if given != {None} and (None in given or len(given) < 2):
-            raise DataError("--source_column and --target_column: give both, or none, and two different ones")
+            raise DataError("--source_column and --target_column must be given together, and differ")
 
 
 @dataclass(frozen=True)

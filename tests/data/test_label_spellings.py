@@ -74,15 +74,19 @@ def test_typos_of_frequent_labels_are_proposed() -> None:
         **dict.fromkeys(["log in", "LOG-IN"], "login"),
         "shiping": "shipping",
     }
-    assert proposed_label_map({"reset": 9, "cancel": 9_000, "cancell": 18, "cancelll": 4}) == {
-        "cancell": "cancel", "cancelll": "cancel",
-    }  # fmt: skip
+    assert proposed_label_map({"reset": 9, "cancel": 9_000, "cancell": 18, "=cancel": 4}) == {"cancell": "cancel"}
 
 
-def test_frequent_labels_and_negations_are_no_typos() -> None:
-    assert not proposed_label_map({"unlikely": 3_000, "likely": 250, "like": 5_000, "hike": 100})
-    assert not proposed_label_map({"male": 900, "female": 10, "product": 700, "production": 5})
-    assert not proposed_label_map({"relevant": 900, "irrelevant": 10, "legal": 5, "illegal": 700})
+@pytest.mark.parametrize(
+    "counts",
+    [
+        {"unlikely": 3_000, "likely": 250, "like": 5_000, "hike": 100},
+        {"male": 900, "female": 10, "product": 700, "production": 5},
+        {"relevant": 900, "irrelevant": 10, "legal": 5, "illegal": 700, "moral": 900, "amoral": 5},
+    ],
+)
+def test_frequent_labels_and_other_words_are_no_typos(counts: dict[str, int]) -> None:
+    assert not proposed_label_map(counts)
 
 
 def write_tickets(folder: Path) -> dict[str, list]:
@@ -138,17 +142,13 @@ def test_labels_that_mean_none_are_told_and_left_out(tmp_path: Path) -> None:
     labels = ["billing"] * 40 + ["login"] * 20 + ["N/A"] * 6
     write(tmp_path / "train.csv", {"text": reviews(len(labels))["text"], "label": labels})
     write(tmp_path / "validation.csv", {"text": ["new", "old", "none"], "label": ["login", "billing", "n/a "]})
-    with fault("'n/a ' does not occur in train", "--label_map n/a=N/A)"):
+    with fault("'n/a ' does not occur in train", "--label_map n/a=...)"):
         load(tmp_path)
     data = load(tmp_path, label_map=["n/a=N/A"])
     assert any(warning.endswith("if they are, add --drop_labels N/A") for warning in data.warnings)
     data = load(tmp_path, drop_labels=["N/A", "n/a"])
-    assert (data.label_names, data.splits["train"].num_rows, data.splits["validation"].num_rows) == (
-        ["billing", "login"],
-        60,
-        2,
-    )
-    assert "train: left out the label 'N/A' of 6 rows (--drop_labels)" in data.notes
+    assert (data.label_names, data.splits.num_rows) == (["billing", "login"], {"train": 60, "validation": 2})
+    assert "train: labels that are left out (--drop_labels): 'N/A' (6 rows)" in data.notes
     assert data.warnings == []
     data = load(tmp_path, drop_labels=["N/A"], label_map=["n/a=N/A"])
     assert (data.label_names, data.splits["validation"].num_rows, data.warnings) == (["billing", "login"], 2, [])

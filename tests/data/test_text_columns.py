@@ -169,7 +169,7 @@ ONE_CLASS = {"problem_type": "single_label_classification"}
     ("labels", "arguments", "pieces"),
     [
         ([1] * 12, {}, ["only one class, 1"]),
-        ([0.5, 1.0] * 6, ONE_CLASS, ["train.jsonl, row 1, column 'label'", "float 0.5", "fraction"]),
+        ([0.5, 1.0] * 6, ONE_CLASS, ["train.jsonl, row 1, column 'label'", "float 0.5 is not a label"]),
         ([[1, 0], [0]] * 6, ONE_CLASS, ["row 1, column 'label'", "list [1, 0] is not a label"]),
         (TEXTS, {}, ["12 rows", "12 different labels", "wrong column", "--label_column"]),
         ([row % 1_001 for row in range(2_002)], {}, ["2002 rows", "1001 different labels"]),
