@@ -33,7 +33,7 @@ PLACEHOLDERS = {"n/a", "na", "nan", "none", "null", "nil", "unknown", "undefined
 
 
 def parse_class(value: object, where: str, keeps_text: bool = False) -> Label | None:
-    """Return a class as an integer or a string, independent of the file format, or None if it is missing.
+    """Return a class as an integer or a `label_key`, independent of the file format, or None if it is missing.
 
     "1", 1.0 and "1.0" (pandas' form of integers in a column with gaps) become 1. True becomes "True", as in CSV.
     keeps_text: "1.0" stays a text. Raises `DataError` for fractions that are not texts, for lists and other types.
@@ -43,7 +43,7 @@ def parse_class(value: object, where: str, keeps_text: bool = False) -> Label | 
         return None
     if isinstance(value, str):
         integral = key if keeps_text else key.removesuffix(".0")
-        return int(integral) if INTEGER.fullmatch(integral) else value
+        return int(integral) if INTEGER.fullmatch(integral) else key
     if isinstance(value, bool):
         return str(value)
     if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
@@ -277,14 +277,6 @@ def _multi_hot_length(cells: Sequence[object]) -> int:
     return max(lengths) if len(lengths) == 1 and lengths != {1} else 0
 
 
-def check_numbers(numbers: Sequence[float], names: Sequence[str] | None) -> None:
-    """Raise `DataError` for numbers of the train split that are all equal, and for more than one name."""
-    if len(set(numbers)) < 2:
-        raise DataError(f"all labels of the train split are {numbers[0]:g}; a regression needs different numbers")
-    if names and len(names) != 1:
-        raise DataError(f"--class_names {' '.join(names)}: a regression has one number; give one name for it")
-
-
 def name_classes(
     labels: Collection[Label], given: Sequence[str] | None = None, declared: Sequence[Label] = ()
 ) -> dict[Label, str]:
@@ -295,12 +287,6 @@ def name_classes(
     strings. Raises `DataError` if the labels are not classes, or if `given` does not match them.
     """
     distinct = set(labels)
-    if len(distinct) < 2:
-        found = f"has only one class, {distinct.pop()!r}" if distinct else "has no label"
-        raise DataError(
-            f"the train split {found}, and a classifier needs two classes: add rows of others, or name the column of "
-            "the labels with --label_column"
-        )
     if len(distinct) > MAX_CLASSES or len(distinct) == len(labels) > 2:
         raise DataError(
             f"{len(labels)} rows of the train split have {len(distinct)} different labels: probably the wrong column; "
@@ -310,7 +296,7 @@ def name_classes(
     order = [*declared] or sorted(distinct, key=_numbers_first)
     if given is None:
         return dict(zip(order, SENTIMENT_NAMES if order == [0, 1] else map(str, order)))
-    label_of = {label_key(str(label)): label for label in order}
+    label_of = {str(label): label for label in order}
     if {label_key(name) for name in given} == set(label_of):
         return {label_of[label_key(name)]: name for name in given}
     may_rename = bool(declared) or not any(isinstance(label, str) for label in order)

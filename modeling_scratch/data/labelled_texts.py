@@ -26,7 +26,6 @@ from .label_types import (
     LabelType,
     Number,
     OneClass,
-    check_numbers,
     choose_label_type,
     name_classes,
     parse_class,
@@ -181,8 +180,6 @@ def load_splits(arguments: DataArguments) -> ReviewData:
     check_learned(splits, counts)
     held_out = [row.text for split, rows in splits.items() if split != "train" for row in rows]
     splits = sampled(splits, arguments, "rows", notes, reader.strata)
-    if isinstance(label_type, Number):
-        check_numbers([example.label for example in splits["train"]], arguments.class_names)
     label_names = list(names.values()) or arguments.class_names or [columns[-1]]  # a number has the name of its column
     ids = {label: number for number, label in enumerate(names)}
     pairs = {split: [(row.text, label_type.stored(row.label, ids)) for row in rows] for split, rows in splits.items()}
@@ -267,7 +264,7 @@ class _Reader:
         if not splits["train"]:
             raise DataError("the train split has no row with both text and label")
         declared = sources["train"].class_names(self.columns[-1]) or self.label_type.declared()
-        names = self.names(splits["train"], self.map.applied(declared))
+        names = self.names(splits["train"], self.map.applied([*map(label_key, declared)]))
         for split in SPLITS[1:]:
             if split in sources and (rows := self.evaluation(split, sources[split], names)):
                 splits[split] = rows
@@ -276,7 +273,7 @@ class _Reader:
 
     def examples(self, split: str, source: Source | PartSource, rows: Iterable[Example]) -> list[Example]:
         """Return the labelled texts of a split, with the labels that the map gives. Notes tell of the others."""
-        class_names = source.class_names(self.columns[-1]) or []
+        class_names = list(map(label_key, source.class_names(self.columns[-1]) or ()))
         examples: list[Example] = []
         left_out: dict[str, list[str]] = {"text": [], "label": []}
         for text, cell, where in rows:
@@ -294,7 +291,7 @@ class _Reader:
         if repeated := len(examples) - len({example.text for example in examples}):
             self.notes.append(f"{split}: kept {counted(repeated, 'row')} with the text of an earlier row")
         if not isinstance(self.label_type, Number):
-            read_as = self.map.read(split, _counts(examples), class_names, self.notes)
+            read_as = self.map.read(split, _counts(examples), self.notes)
             if any(label != target for label, target in read_as.items()) or self.map.dropped:
                 examples = [example.with_classes(read_as) for example in examples]
             examples = [example for example in examples if example.label or not isinstance(self.label_type, OneClass)]
@@ -323,16 +320,23 @@ class _Reader:
             raise DataError(
                 f"{unknown[label]}, column {self.columns[-1]!r}: the label {label!r} does not occur in train{also}: "
                 f"{', '.join(map(repr, names))}{did_you_mean(label, names)}; correct it, read it as another one "
-                f"(--label_map {shlex.quote(f'{label_key(label)}=...')}), leave it out (--drop_labels), or add train "
+                f"(--label_map {shlex.quote(f'{label}=...')}), leave it out (--drop_labels), or add train "
                 "rows with it"
             )
 
     def names(self, train: Sequence[Example], declared: Sequence[Label]) -> dict[Label, str]:
         """Return the name of each class, in the order of the class ids; none for numbers."""
-        given = self.arguments.class_names
-        if isinstance(self.label_type, Number):
+        given, is_number = self.arguments.class_names, isinstance(self.label_type, Number)
+        labels = [example.label for example in train] if is_number else [*chain(*(example.label for example in train))]
+        if len({*labels}) < 2:
+            found = f"has only one label, {labels[0]!r}" if labels else "has no label"
+            what = "training needs two different ones: add rows of others, or name their column with --label_column"
+            raise DataError(f"the train split {found}; {what}")
+        if is_number:
+            if given and len(given) > 1:
+                raise DataError(f"--class_names {' '.join(given)}: a regression has one number; give one name for it")
             return {}
-        names = name_classes([label for example in train for label in example.label], given, declared)
+        names = name_classes(labels, given, declared)
         if given or list(names) != [0, 1]:
             return names
         if not isinstance(self.label_type, OneClass):
@@ -348,7 +352,7 @@ def _label_map(arguments: DataArguments, label_type: LabelType) -> LabelMap:
     given = arguments.label_map or (), arguments.drop_labels or ()
     if isinstance(label_type, Number) and any(given):
         raise DataError("--label_map and --drop_labels: the labels are numbers, which they cannot change")
-    dropped = {label_key(parse_class(label, "--drop_labels", keeps_text=True)) for label in given[1]}
+    dropped = {parse_class(label, "--drop_labels", keeps_text=True) for label in given[1]}
     return LabelMap(parse_label_map(given[0]), dropped - {None})
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..utils.errors import DataError, counted, quoted, some
-from .columns import Label, is_missing, label_key, normalised
+from .columns import Label, is_missing, normalised
 from .label_types import MAX_CLASSES, is_placeholder, parse_class
 from .tables import did_you_mean, read_rows
 
@@ -37,7 +37,7 @@ _BETWEEN_LETTERS = re.compile(r"(?<=[^\W\d_])[\s_-]+(?=[^\W\d_])")
 
 
 def parse_label_map(pairs: Sequence[str]) -> dict[Label, Label]:
-    """Return {key of a source label: target label} of `source=target` pairs, or of files with such pairs.
+    """Return {source label: target label} of `source=target` pairs, or of files with such pairs.
 
     Raises `DataError` for a pair without two sides, and for a source with two targets.
     """
@@ -47,8 +47,8 @@ def parse_label_map(pairs: Sequence[str]) -> dict[Label, Label]:
         if len(labels) != 2 or None in labels:
             what = "must be source=target, with a label on each side of one '='; or a csv file without '=' in its name"
             raise DataError(f"--label_map {where}: {what}")
-        source = label_key(labels[0])
-        if parsed.setdefault(source, labels[1]) != labels[1]:
+        source, target = labels
+        if parsed.setdefault(source, target) != target:
             raise DataError(f"--label_map {where}: {source!r} is already read as {parsed[source]!r}")
     return parsed
 
@@ -64,27 +64,16 @@ def _sides(pairs: Sequence[str]) -> Iterator[tuple[str, Sequence[object]]]:
 
 @dataclass
 class LabelMap:
-    """The class that each class is read as, in all splits: that of `--label_map`, then its usual spelling.
+    """The class that each class is read as, in all splits. dropped: classes that mean that there is none."""
 
-    dropped: the keys of classes that mean that there is none. seen: the spelling of each key that a split has.
-    """
-
-    targets: dict[Label, Label] = field(default_factory=dict)
+    targets: Mapping[Label, Label] = field(default_factory=dict)
     dropped: Collection[Label] = ()
-    spellings: dict[Label, Label] = field(default_factory=dict)
-    seen: dict[Label, Label] = field(default_factory=dict)
+    seen: dict[Label, None] = field(default_factory=dict)  # of all splits
 
-    def read(
-        self, split: str, counts: Mapping[Label, int], declared: Sequence[str], notes: list[str]
-    ) -> dict[Label, Label]:
-        """Return what each class of a split is read as, without those that are left out. Notes tell of both.
-
-        counts: of the classes, the most frequent first. declared: names of classes, which keep their spelling.
-        """
-        self.spellings = {label_key(name): name for name in declared} | self.spellings
-        self.seen = {label_key(label): label for label in counts} | self.seen
-        kept = {label: self.target(label) for label in counts if not self.is_dropped(label)}
-        read_as = {label: self.spellings.setdefault(label_key(target), target) for label, target in kept.items()}
+    def read(self, split: str, counts: Mapping[Label, int], notes: list[str]) -> dict[Label, Label]:
+        """Return what each class of a split is read as, without those that are left out. Notes tell of both."""
+        self.seen.update(dict.fromkeys(counts))
+        read_as = {label: self.targets.get(label, label) for label in counts if not self.is_dropped(label)}
         changed = [f"{_counted(label, counts)} as {quoted(name)}" for label, name in read_as.items() if label != name]
         if changed:
             notes.append(f"{split}: labels that are read as others: {', '.join(changed)}")
@@ -92,23 +81,20 @@ class LabelMap:
             notes.append(f"{split}: labels that are left out (--drop_labels): {', '.join(left_out)}")
         return read_as
 
-    def target(self, label: Label) -> Label:
-        return self.targets.get(label_key(label), label)
-
     def is_dropped(self, label: Label) -> bool:
         """Return whether the class, or the one that it is read as, is left out."""
-        return label_key(label) in self.dropped or label_key(self.target(label)) in self.dropped
+        return not {label, self.targets.get(label, label)}.isdisjoint(self.dropped)
 
     def applied(self, declared: Sequence[Label]) -> list[Label]:
         """Return the declared classes without those that are dropped, or read as another one."""
-        return list(dict.fromkeys(self.target(name) for name in declared if not self.is_dropped(name)))
+        return list(dict.fromkeys(self.targets.get(name, name) for name in declared if not self.is_dropped(name)))
 
     def check_used(self) -> None:
         """Raise `DataError` if `--label_map` or `--drop_labels` names a label that no split has."""
         given = {**dict.fromkeys(self.targets, "--label_map"), **dict.fromkeys(self.dropped, "--drop_labels")}
         for source, option in given.items():
             if source not in self.seen:
-                known = list(map(str, self.seen.values()))
+                known = list(map(str, self.seen))
                 names = f"{', '.join(map(repr, known[:20]))}{did_you_mean(source, known)}"
                 raise DataError(f"{option}: no row has the label {source!r}; labels: {names}")
 
@@ -126,7 +112,7 @@ def proposed_label_map(counts: Mapping[Label, int]) -> dict[Label, Label]:
     strings = [label for label in counts if isinstance(label, str) and "=" not in label]  # which --label_map divides
     groups: dict[str, list[str]] = {}
     for label in sorted(strings, key=lambda label: (-counts[label], label)):
-        groups.setdefault(_BETWEEN_LETTERS.sub("", normalised(label_key(label))), []).append(label)
+        groups.setdefault(_BETWEEN_LETTERS.sub("", normalised(label)), []).append(label)
     totals = {folded: sum(counts[label] for label in group) for folded, group in groups.items()}
     kept: list[str] = []
     proposed: dict[Label, Label] = {}

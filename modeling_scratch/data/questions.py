@@ -80,17 +80,17 @@ def asked_rows(
 
     kept: the columns by their new names. A missing text is "". Raises `DataError` that names the entry and the field.
     """
-    if source == "-":
-        lines = [
-            (f"--input -, line {number}", number, line)
-            for number, line in read_lines(sys.stdin.buffer, "--input -", form)
-        ]
-        rows = (Row(number, json_object(line, where), where) for where, number, line in lines if not is_missing(line))
-    else:
-        rows = question_rows(read_rows(Path(source), form=form))
-    for row in rows:
+    for row in _typed_rows(form) if source == "-" else question_rows(read_rows(Path(source), form=form)):
         question, chosen = asked(row, may_be_missing=True), select(row.values, kept.values(), row.where)
         yield row.number, question, {new: chosen[name] for new, name in kept.items()}
+
+
+def _typed_rows(form: TableForm) -> Iterator[Row]:
+    """Stream the rows of standard input, whose lines are objects in JSON."""
+    for number, line in read_lines(sys.stdin.buffer, "--input -", form):
+        where = f"--input -, line {number}"
+        if not is_missing(line):
+            yield Row(number, json_object(line, where), where)
 
 
 # Fields
@@ -127,11 +127,11 @@ def answered(row: Row, fixed: list[str] | None = None) -> Question:
     if impossible is not None and impossible == bool(pairs):
         raise DataError(f"{where}: {counted(len(pairs), 'answer')}, and is_impossible is {impossible}; correct one")
     places = (f"{where}, answers[{number}]" for number in range(len(pairs)))
-    answers = tuple(_located(*pair, question.context, place, fixed) for pair, place in zip(pairs, places))
+    answers = tuple(_located(text, at, question.context, place, fixed) for (text, at), place in zip(pairs, places))
     return question._replace(answers=answers, where=where)
 
 
-def _answer_fields(value: Any, where: str) -> list[tuple[Any, ...]]:
+def _answer_fields(value: Any, where: str) -> list[tuple[Any, Any]]:
     """Return (text, answer_start) of each answer: of a dict of two lists, a list of dicts, or either as JSON.
 
     A dict may be in a cell as Python writes it, as in the tables of pandas.
@@ -148,7 +148,8 @@ def _answer_fields(value: Any, where: str) -> list[tuple[Any, ...]]:
         if not isinstance(texts, list) or not isinstance(starts, list) or len(texts) != len(starts):
             raise DataError(f"{where}: expected the lists text and answer_start, of equal length")
         return list(zip(texts, starts))
-    return [tuple(select(each, PARTS, place).values()) for place, each in objects(value, where)]
+    found = (select(each, PARTS, place) for place, each in objects(value, where))
+    return [(each["text"], each["answer_start"]) for each in found]
 
 
 def _located(text: Any, start: Any, context: str, where: str, fixed: list[str] | None) -> Answer:

@@ -335,8 +335,9 @@ def load_tagged(arguments: TaggedDataArguments) -> TaggedData:
 
 
 def _read(split: str, source: Source, arguments: TaggedDataArguments, notes: list[str]) -> list[Sentence]:
-    is_file = isinstance(source, FileSource)
-    rows = chain.from_iterable(_rows_of(path, source.form) for path in source.paths) if is_file else source.rows()
+    rows = source.rows()
+    if isinstance(source, FileSource):
+        rows = chain.from_iterable(_rows_of(path, source.form) for path in source.paths)
     sentences: list[Sentence] = []
     if first := next(rows, None):
         columns = _choose_columns(first, arguments)
