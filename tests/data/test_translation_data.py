@@ -80,41 +80,37 @@ def test_a_pair_that_lacks_a_side_is_left_out_and_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("files", "columns", "told"),
     [
-        (["t.csv"], ("englisch", "german"), "did you mean 'english'?"),
-        (["t.csv"], (None, None), "ambiguous columns id, english, german"),
-        (["t.csv", "t.tsv"], (None, None), "or two text files"),
-        (["x.en", "x.de"], (None, None), "x.en: file not found"),
-        (["x.txt", "y.txt"], (None, None), "whose suffixes name the languages"),
-        (["one.en"], (None, None), "or two text files"),
+        (["t.csv"], {"source_column": "englisch", "target_column": "german"}, "did you mean 'english'?"),
+        (["t.csv"], {}, "ambiguous columns id, english, german"),
+        (["t.csv", "t.tsv"], {}, "or two text files"),
+        (["x.en", "x.de"], {}, "x.en: file not found"),
+        (["x.txt", "y.txt"], {}, "whose suffixes name the languages"),
+        (["one.en"], {}, "or two text files"),
     ],
 )
 def test_files_and_columns_that_do_not_fit_are_refused(
-    tmp_path: Path, files: list[str], columns: tuple, told: str
+    tmp_path: Path, files: list[str], columns: dict, told: str
 ) -> None:
     write(tmp_path / "t.csv", {"id": EN, "english": EN, "german": DE})
-    source, target = columns
     with fault(told):
-        load(train_file=[str(tmp_path / name) for name in files], source_column=source, target_column=target)
+        load(train_file=[str(tmp_path / name) for name in files], **columns)
 
 
-def test_files_that_hold_no_pairs_are_refused(tmp_path: Path) -> None:
-    def files(english: str, german: str) -> list[str]:
-        for name, text in (("a.en", english), ("a.de", german)):
-            (tmp_path / name).write_text(text, encoding="latin-1")
-        return [str(tmp_path / "a.en"), str(tmp_path / "a.de")]
-
-    with fault("a.en has 3 lines", "a.de has 2 lines", "one translation per line"):
-        load(train_file=files("x\n" * 3, "y\n" * 2))
-    with fault("a.en and", "contains no pairs"):
-        load(train_file=files("", ""))
-    with fault("a.en, line 2, character 0", "UTF-8"):
-        load(train_file=files("fine\n\xff\xfe\n", "y\n" * 2))
-    for german, told in (
-        (list(range(40)), "row 1, column 'de': int 0 is not text"),
-        ([" "] * 40, "no pair has text"),
-    ):
-        with fault(told):
-            load(train_file=[str(write(tmp_path / "t.jsonl", {"en": EN, "de": german}))])
+@pytest.mark.parametrize(
+    ("english", "german", "told"),
+    [
+        ("x\n" * 3, "y\n" * 2, "a.de has 2 lines: the two files must have one translation per line"),
+        ("", "", "contains no pairs"),
+        ("fine\n\xff\xfe\n", "y\n" * 2, "a.en, line 2, character 0: not valid UTF-8"),
+        ("x\n", " \n", "no pair has text on both sides"),
+    ],
+    ids=range(4),
+)
+def test_files_that_hold_no_pairs_are_refused(tmp_path: Path, english: str, german: str, told: str) -> None:
+    for name, text in (("a.en", english), ("a.de", german)):
+        (tmp_path / name).write_text(text, encoding="latin-1")
+    with fault("a.en", told):
+        load(train_file=[str(tmp_path / "a.en"), str(tmp_path / "a.de")])
 
 
 def test_what_files_of_lines_in_a_folder_leave_open_is_asked(tmp_path: Path) -> None:
