@@ -231,9 +231,7 @@ def choose_label_type(
     where all cells are integers.
     """
     present = [value for value in cells if not is_missing(value)]
-    has_commas = 2 * sum(map(bool, map(_decimal_comma, present))) > len(present)
-    could_be = (each for each in present if (has_commas if _decimal_comma(each) else not isinstance(each, SheetText)))
-    numbers = [number for value in could_be if (number := number_of(value)) is not None]
+    numbers, remark = _numbers(present)
     texts = sorted({label_key(value) for value in present if isinstance(value, str)})
     spelled = [text for text in texts if number_of(text) is not None]
     is_spelled_once = len({*map(number_of, spelled)}) == len(spelled)
@@ -248,8 +246,7 @@ def choose_label_type(
     if why := _why_sets(present, sets):
         inferred = sets
     elif not are_whole and len(numbers) > MOSTLY * len(present) and is_spelled_once:
-        inferred = Number()
-        why = f"some labels are fractions{' with decimal commas (sets need --label_separator ,)' * has_commas}"
+        inferred, why = Number(), f"some labels are fractions{remark}"
     elif not are_integers and (kept := [text for text in spelled if not INTEGER.fullmatch(text)]):
         why = f"labels such as {kept[0]!r} are read as texts"
     elif (highest := len({*numbers})) > 2 and {*numbers} == {*range(1, highest + 1)}:
@@ -257,6 +254,14 @@ def choose_label_type(
     if why:
         notes.append(f"problem type: {inferred.problem_type}, as {why}; set --problem_type to change this")
     return inferred
+
+
+def _numbers(cells: Sequence[object]) -> tuple[list[float], str]:
+    """Return the numbers of cells, and a remark. Decimal commas count where most cells have one."""
+    has_commas = 2 * sum(_decimal_comma(cell) is not None for cell in cells) > len(cells)
+    could_be = (cell for cell in cells if (has_commas if _decimal_comma(cell) else not isinstance(cell, SheetText)))
+    numbers = [number for cell in could_be if (number := number_of(cell)) is not None]
+    return numbers, " with decimal commas (sets need --label_separator ,)" if has_commas else ""
 
 
 def _why_sets(cells: Sequence[object], sets: ClassSet) -> str:

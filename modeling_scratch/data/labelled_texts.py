@@ -10,7 +10,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, islice
+from itertools import islice
 from typing import Any, NamedTuple
 
 import datasets
@@ -168,27 +168,27 @@ def load_splits(arguments: DataArguments) -> ReviewData:
     reader = _Reader(arguments, columns, label_type, _label_map(arguments, label_type), notes)
     splits, names = reader.read(sources, train)
     del train  # for the memory
-    counts = _counts(splits["train"])
+    counts, is_one_class = _counts(splits["train"]), isinstance(label_type, OneClass)
     proposed = proposed_label_map(counts)
-    is_one_class = isinstance(label_type, OneClass)
     joined = joined_labels(cells) if is_one_class and not arguments.problem_type else {}
-    warnings = [SEPARATED.format(cell, separator) for separator, cell in joined.items()]
-    warnings += type_warnings(cells)
+    warnings = [SEPARATED.format(cell, separator) for separator, cell in joined.items()] + type_warnings(cells)
     warnings += label_warnings(counts, proposed, is_one_class) if counts else []
     missing = missing_splits(splits)
     splits = complete_splits(splits, missing, lambda row: normalised(row.text), arguments, "rows", notes, reader.strata)
     check_learned(splits, counts)
     held_out = [row.text for split, rows in splits.items() if split != "train" for row in rows]
     splits = sampled(splits, arguments, "rows", notes, reader.strata)
+    check_different(_labels(splits["train"]))
     label_names = list(names.values()) or arguments.class_names or [columns[-1]]  # a number has the name of its column
     ids = {label: number for number, label in enumerate(names)}
     pairs = {split: [(row.text, label_type.stored(row.label, ids)) for row in rows] for split, rows in splits.items()}
-    given = {split: [row.text for row in rows] for split, rows in splits.items() if split not in missing}
+    places = {split: [row.where for row in rows] for split, rows in splits.items()}
     data = ReviewData.from_pairs(pairs, label_names, notes, warnings, label_type)
-    data = replace(data, places={split: [row.where for row in rows] for split, rows in splits.items()})
-    warnings += [*_conflict_warnings(data.conflicts()), *overlaps(given, "texts")]
+    data = replace(data, places=places, text_columns=columns[:-1], sources=sources, held_out=held_out)
     data = replace(data, proposed=proposed, separators=[*joined])
-    return replace(data, text_columns=columns[:-1], sources=sources, held_out=held_out)
+    warnings += conflict_warnings(data.conflicts())
+    warnings += overlaps({split: data.texts(split) for split in splits if split not in missing}, "texts")
+    return data
 
 
 def examples_in(source: Source | PartSource, columns: Sequence[str]) -> Iterator[Example]:
@@ -326,17 +326,12 @@ class _Reader:
 
     def names(self, train: Sequence[Example], declared: Sequence[Label]) -> dict[Label, str]:
         """Return the name of each class, in the order of the class ids; none for numbers."""
-        given, is_number = self.arguments.class_names, isinstance(self.label_type, Number)
-        labels = [example.label for example in train] if is_number else [*chain(*(example.label for example in train))]
-        if len({*labels}) < 2:
-            found = f"has only one label, {labels[0]!r}" if labels else "has no label"
-            what = "training needs two different ones: add rows of others, or name their column with --label_column"
-            raise DataError(f"the train split {found}; {what}")
-        if is_number:
+        given = self.arguments.class_names
+        if isinstance(self.label_type, Number):
             if given and len(given) > 1:
                 raise DataError(f"--class_names {' '.join(given)}: a regression has one number; give one name for it")
             return {}
-        names = name_classes(labels, given, declared)
+        names = name_classes(_labels(train), given, declared)
         if given or list(names) != [0, 1]:
             return names
         if not isinstance(self.label_type, OneClass):
@@ -356,6 +351,14 @@ def _label_map(arguments: DataArguments, label_type: LabelType) -> LabelMap:
     return LabelMap(parse_label_map(given[0]), dropped - {None})
 
 
+def check_different(labels: Sequence[Any]) -> None:
+    """Raise `DataError` for fewer than two different labels."""
+    if len({*labels}) < 2:
+        found = f"has only one label, {labels[0]!r}" if labels else "has no label"
+        what = "training needs two different ones: add rows of others, or name their column with --label_column"
+        raise DataError(f"the train split {found}; {what}")
+
+
 def check_learned(splits: Splits, counts: Mapping[Label, int]) -> None:
     """Raise `DataError` if splits that were held out leave train without a text of a class. counts: those before."""
     if lost := sorted(map(str, counts.keys() - _counts(splits["train"]).keys())):
@@ -368,13 +371,17 @@ def check_learned(splits: Splits, counts: Mapping[Label, int]) -> None:
 # Findings
 
 
-def _counts(examples: Sequence[Example]) -> dict[Label, int]:
+def _labels(examples: Iterable[Example]) -> list[Any]:
+    """Return the classes, or the numbers."""
+    return [part for one in examples for part in (one.label if isinstance(one.label, tuple) else (one.label,))]
+
+
+def _counts(examples: Iterable[Example]) -> dict[Label, int]:
     """Return the number of texts of each class, the most frequent first; none for numbers."""
-    labels = (example.label for example in examples if isinstance(example.label, tuple))
-    return dict(Counter(chain.from_iterable(labels)).most_common())
+    return dict(Counter(_labels(one for one in examples if isinstance(one.label, tuple))).most_common())
 
 
-def _conflict_warnings(conflicts: Sequence[Mapping[Any, str]]) -> list[str]:
+def conflict_warnings(conflicts: Sequence[Mapping[Any, str]]) -> list[str]:
     """Return a warning on texts that occur with different labels, with the first three of them."""
     if not conflicts:
         return []
