@@ -32,7 +32,7 @@ INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")  # canonical ones only: "007" st
 LIST = re.compile(r"\[.*\]", re.DOTALL)
 ITEM = re.compile(r"'([^']*)'|\"([^\"]*)\"|([^\s,\[\]]+)")
 ON, OFF = (1, "1", "1.0"), (0, "0", "0.0")  # True is 1
-FRACTION = re.compile(r"[+-]?[0-9]*\.[0-9]+")
+JOINERS = "\u200c\u200d"  # of letters in Persian, of emoji
 
 
 # Values
@@ -50,13 +50,13 @@ def _is_invisible(character: str) -> bool:
 
 
 def label_key(label: Any) -> Any:
-    """Return what all spellings of a string label share: NFC, single blanks, no invisible characters."""
+    """Return what all spellings of a string label share: NFC, single blanks, no invisible characters but joiners."""
     if not isinstance(label, str):
         return label
     if label.isascii():
         return " ".join(label.split())
     composed = unicodedata.normalize("NFC", label)
-    return " ".join("".join(character for character in composed if not _is_invisible(character)).split())
+    return " ".join("".join(each for each in composed if each in JOINERS or not _is_invisible(each)).split())
 
 
 def normalised(text: str) -> str:

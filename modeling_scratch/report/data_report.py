@@ -77,7 +77,7 @@ def advised(arguments: DataReportArguments, data: ReviewData) -> dict[str, Any]:
     if data.separators:
         return {"label_separator": data.separators[0]}
     options: dict[str, Any] = {}
-    if as_pairs(data.proposed):
+    if data.proposed:
         options["label_map"] = as_pairs(joined_map(arguments, data))
     if not isinstance(data.label_type, Number) and (dropped := placeholders(data.label_names)):
         options["drop_labels"] = [*(arguments.drop_labels or ()), *dropped]
@@ -137,7 +137,7 @@ def sections_of(data: ReviewData, max_length: int) -> list[str]:
         section("Labels", _numbers(data) if isinstance(data.label_type, Number) else _labels(data)),
         section("Lengths", lengths),
         section("To check", listed(data.warnings or ["nothing was found"])),
-        *([section("Labels of one text", _conflicts(data))] if data.conflicts else []),
+        *([section("Labels of one text", listed(conflicts))] if (conflicts := _conflicts(data)) else []),
         section("What training does with the data", listed([*data.notes, *cut])),
     ]
 
@@ -163,14 +163,11 @@ def _labels(data: ReviewData) -> str:
     return plain_table(["label", *counts], rows)
 
 
-def _conflicts(data: ReviewData) -> str:
+def _conflicts(data: ReviewData) -> list[str]:
     """Return the labels and places of each text with different labels; the texts are left to the files."""
-    places = [
-        "; ".join(f"{quoted(label)} in {where}" for label, where in labels.items())
-        for labels in data.conflicts[:MOST_CONFLICTS]
-    ]
-    more = len(data.conflicts) - MOST_CONFLICTS
-    return listed([*places, *([f"{more:,} other texts"] if more > 0 else [])])
+    found = ["; ".join(f"{quoted(label)} in {where}" for label, where in labels.items()) for labels in data.conflicts()]
+    more = len(found) - MOST_CONFLICTS
+    return [*found[:MOST_CONFLICTS], *([f"{more:,} other texts"] if more > 0 else [])]
 
 
 def _numbers(data: ReviewData) -> str:

@@ -29,7 +29,7 @@ FAST = f"{COMMON} --config_overrides {SIZES} --vocab_size 300 --num_train_epochs
 ROWS = {"train": 220, "validation": 30, "test": 40}
 WORDS = ("Anna", "Ross-Vila", "lives", "in", "Porto", "Alto", "!?", "“Jörg”", "42nd", "\u200b", "New  York")
 LABELS = ("B-PER", "I-PER", "O", "O", "B-LOC", "I-LOC", "O", "B-PER", "O", "O", "B-LOC")
-SENTENCE = Sentence(WORDS, LABELS, "train.conll", tuple(range(1, len(WORDS) + 1)))
+SENTENCE = Sentence(WORDS, LABELS, "train.conll, line 1")
 NAMES = ["O", "B-LOC", "I-LOC", "B-PER", "I-PER"]
 
 
@@ -280,8 +280,8 @@ def test_a_token_of_several_words_is_refused() -> None:
     )
     backend.normalizer = normalizers.Replace(" ", "")
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend, unk_token="<unk>")
-    with fault("train.conll, line 1", "'New York' is one token of several words"):
-        encode_sentences([Sentence(("New", "York"), ("O", "O"), "train.conll", (1, 2))], tokenizer, NAMES)
+    with fault("train.conll, line 1, word 1", "'New York' is one token of several words"):
+        encode_sentences([Sentence(("New", "York"), ("O", "O"), "train.conll, line 1")], tokenizer, NAMES)
 
 
 def test_the_baseline_is_the_most_frequent_label() -> None:
