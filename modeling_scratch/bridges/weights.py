@@ -36,9 +36,8 @@ class Names:
         theirs = re.sub(r"LayerNorm\.beta$", "LayerNorm.bias", theirs)
         for pattern, row, prefix in self.rows:
             if match := pattern.fullmatch(theirs):
-                names, layer, kind = row.ours, match.groupdict().get("layer"), match["kind"] or ""
-                names = (names,) if isinstance(names, str) else names
-                return row, tuple(f"{prefix}{name.format(layer)}{kind}" for name in names)
+                layer, kind = match.groupdict().get("layer"), match["kind"] or ""
+                return row, tuple(f"{prefix}{name.format(layer)}{kind}" for name in row.ours)
         return None
 
 
