@@ -106,11 +106,9 @@ def load_pretrained(
 
 
 def _dtype(given: torch.dtype | str | None) -> torch.dtype | None:
-    if given is None or given == "auto":
+    if given in (None, "auto"):
         return None
-    if isinstance(given, torch.dtype):
-        return given
-    found = getattr(torch, given.removeprefix("torch."), None) if isinstance(given, str) else None
+    found = getattr(torch, str(given).removeprefix("torch."), None)
     if not isinstance(found, torch.dtype):
         raise CheckpointError(f"dtype={given!r}: not a dtype of torch, such as bfloat16")
     return found
@@ -258,9 +256,3 @@ def export_pretrained(
         if tokenizer is not None:
             tokenizer.save_pretrained(beside)
         add_older_names(beside)
-
-
-__all__ = [
-    "CheckpointError", "convert_config", "convert_state_dict", "export_config", "export_model", "export_pretrained",
-    "export_state_dict", "load_pretrained",
-]  # fmt: skip
