@@ -267,6 +267,15 @@ def test_texts_and_targets_are_truncated_to_what_the_model_reads() -> None:
     assert sum("truncated to 8 tokens (the limit of the model)" in note for note in text.notes) == 2
 
 
+def test_a_long_text_has_all_words() -> None:
+    """Whose variants take several batches."""
+    model = model_of(scratch.ScratchEncoderForSequenceClassification, max_position_embeddings=256)
+    tokenizer = toy_tokenizer()
+    tokenizer.model_max_length = 256
+    (text,) = explain(model, tokenizer, "a good film " * 30, max_tokens=256).texts
+    assert len(text.attributions["occlusion"]["words"]) == 90
+
+
 @pytest.mark.filterwarnings("ignore")  # torch's own quantisation is deprecated
 def test_a_model_of_few_bits_is_explained() -> None:
     model = model_of(scratch.ScratchEncoderForSequenceClassification)
