@@ -8,10 +8,16 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
+from tokenization.training import HTML_TAG, WITH_APOSTROPHES
+
 from ..data.text_pairs import parts_of
 from .subjects import MASKED, Encoded, Subject, Word
 
 LISTED = "normalizers", "pretokenizers"  # of sequences
+# What tokenize.js has, by the names of the tokenizers library: the parts of the tokenizers that this package trains.
+NORMALIZERS = {"NFC", "NFD", "NFKC", "NFKD", "StripAccents", "Lowercase"}
+COMPUTED = {*NORMALIZERS, "Whitespace", "WhitespaceSplit", "ByteLevel", "Split", "BPE", "WordLevel"}
+PATTERNS = {WITH_APOSTROPHES, HTML_TAG, r"[\s\S]"}  # of Split
 
 
 @dataclass
@@ -67,7 +73,7 @@ def tokenizer_rules(subject: Subject, encoded: Encoded) -> dict[str, Any] | None
     """Return the file of a fast tokenizer without its vocabulary; None for a slow one.
 
     encoded: any text or pair, whose special tokens give the template. merges: token ids, left and right in turn;
-    odd: the first added token that is not found as it is written, or is no special one.
+    missing: the first part that tokenize.js does not have, or added token that is not found as it is written.
     """
     if not subject.tokenizer.is_fast:
         return None
@@ -78,6 +84,11 @@ def tokenizer_rules(subject: Subject, encoded: Encoded) -> dict[str, Any] | None
     pairs = [merge.split(" ") if isinstance(merge, str) else merge for merge in merges]
     special = [each for each in added if each["special"] and reads_special]
     odd = [each for each in added if not each["special"]] + [e for e in special if e["single_word"] or e["normalized"]]
+    steps = [*_flat(parts["normalizer"]), *_flat(parts["pre_tokenizer"]), parts["model"]]
+    missing = [step["type"] for step in steps if not _is_computed(step)] + [each["content"] for each in odd]
+    template = _template(encoded)
+    if not any("part" in entry for entry in template):  # a text of special tokens alone
+        missing.append("template")
     return {
         "normalizer": _flat(parts["normalizer"]),
         "pre_tokenizer": _flat(parts["pre_tokenizer"]),
@@ -85,10 +96,16 @@ def tokenizer_rules(subject: Subject, encoded: Encoded) -> dict[str, Any] | None
         "merges": [vocabulary[symbol] for pair in pairs for symbol in pair],
         "outside": [each["id"] for each in added if each["content"] not in own],
         "special": special,
-        "template": _template(encoded),
+        "template": template,
         "limit": subject.limit,
-        "odd": odd[0]["content"] if odd else None,
+        "missing": missing[0] if missing else None,
     }
+
+
+def _is_computed(step: dict[str, Any]) -> bool:
+    if step["type"] == "Split":
+        return step["pattern"].get("Regex") in PATTERNS and step["behavior"] in ("Removed", "Isolated")
+    return step["type"] in COMPUTED
 
 
 def _flat(part: dict[str, Any] | None) -> list[dict[str, Any]]:

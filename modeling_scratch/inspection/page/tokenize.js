@@ -1,8 +1,8 @@
 // Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 // A text becomes tokens as in the tokenizers library: normalise, cut into pieces, and the model's rule for each piece.
 //
-// Rules are what tokenizer_rules() of tokens.py gives. The tables hold the parts of the tokenizers that this package
-// trains. \w is that of the library: of Rust's regex in Whitespace, of Oniguruma in Split.
+// Rules are what tokenizer_rules() of tokens.py gives, which knows what is here: the parts of the tokenizers that this
+// package trains. \w is that of the library: of Rust's regex in Whitespace, of Oniguruma in Split.
 
 const LETTERS = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}"; // of words
 const RUST_WORD = `${LETTERS}\\p{Join_Control}`, WORD = `${LETTERS}\u00b2\u00b3\u00b9\u00bc\u00bd\u00be`;
@@ -120,16 +120,6 @@ function preparedRules(rules, vocabulary) {
   const ranks = new Map();
   for (let i = 0; i < rules.merges.length; i += 2) ranks.set(rules.merges[i] * ids.size + rules.merges[i + 1], i / 2);
   return { ...rules, ids, ranks };
-}
-
-/** The first part of a tokenizer that is not here, or an added token that is not found as it is written; or null. */
-function unknownPart({ normalizer, pre_tokenizer: cuts, model, template, odd }) {
-  const isCut = ({ type, pattern, behavior }) => (type === "Split"
-    ? pattern.Regex in PATTERNS && ["Removed", "Isolated"].includes(behavior)
-    : type in PRE_TOKENIZERS);
-  const unknown = [...normalizer.filter(({ type }) => !(type in NORMALIZERS)), ...cuts.filter((cut) => !isCut(cut)),
-    ...[model].filter(({ type }) => !(type in MODELS))];
-  return unknown[0]?.type ?? odd ?? (template.some(({ part: side }) => side !== undefined) ? null : "template");
 }
 
 /** The text, cut at special tokens, which take the white space along that they strip: [text, special token or null]. */

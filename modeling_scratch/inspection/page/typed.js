@@ -12,7 +12,7 @@ const MOST_WRITTEN = 48; // tokens of an output
 function prepareTyping() {
   const { explanation } = state, { rules } = explanation.tokenizer;
   state.recorded = explanation.texts.length;
-  state.untyped = rules ? unknownPart(rules) : "typed.slow";
+  state.untyped = rules ? rules.missing : "typed.slow";
   if (state.untyped !== null) return;
   state.rules = preparedRules(rules, vocabulary("source"));
   for (const { tokens, text: written } of explanation.texts) {
