@@ -160,9 +160,9 @@ def _is_of_head(ours: str, head: str) -> bool:
 def _finish(slots: Slots, family: Family, new: Iterable[str]) -> None:
     """Fill zero biases, and initialise new weights as configured."""
     model, dtype = slots.model, slots.dtype
-    for name in zeros_of(slots.empty(), family):
+    for name in zeros_of(slots.missing(), family):
         slots.put(name, torch.zeros(slots.weights[name].shape, dtype=dtype), name)
-    for parent in dict.fromkeys(name.rpartition(".")[0] for name in slots.empty()):
+    for parent in dict.fromkeys(name.rpartition(".")[0] for name in slots.missing()):
         module = model.get_submodule(parent)
         module.to_empty(device="cpu", recurse=False)
         model._init_weights(module.to(dtype))

@@ -6,8 +6,6 @@ float16, AdamW's epsilon is 0.
 """
 
 import copy
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any
 
@@ -45,7 +43,8 @@ def _step(subject: Subject, target: Target, labels: Tensor) -> dict[str, Any]:
     before = {each: parameter.detach().clone() for each, parameter in model.named_parameters()}
     optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=0.0)
     probability_before = _probability(subject, target, model)
-    with as_textbook(model), torch.enable_grad(), _outputs(model) as outputs:
+    outputs = _kept_outputs(model)
+    with as_textbook(model), torch.enable_grad():
         first = model(**inputs)
         first.loss.backward()
         gradients = [
@@ -114,9 +113,8 @@ def stream_names(model: Any) -> list[str]:
     return [f"{path}{name}" for name in ("embeddings", *blocks)]
 
 
-@contextmanager
-def _outputs(model: Any) -> Iterator[dict[str, Tensor]]:
-    """The outputs of the embeddings and of each block, by path, which keep their gradients."""
+def _kept_outputs(model: Any) -> dict[str, Tensor]:
+    """The outputs of the embeddings and of each block, by path, of the passes to come, which keep their gradients."""
     found: dict[str, Tensor] = {}
 
     def keep(name: str, output: Tensor) -> None:
@@ -124,11 +122,10 @@ def _outputs(model: Any) -> Iterator[dict[str, Tensor]]:
             output.retain_grad()
             found[name] = output
 
-    with ExitStack() as handles:
-        for name in stream_names(model):
-            hook = partial(lambda name, _, __, output: keep(name, output), name)
-            handles.callback(model.get_submodule(name).register_forward_hook(hook).remove)
-        yield found
+    for name in stream_names(model):
+        hook = partial(lambda name, _, __, output: keep(name, output), name)
+        model.get_submodule(name).register_forward_hook(hook)
+    return found
 
 
 def _change(name: str, parameter: Tensor, before: Tensor) -> dict[str, Any]:
