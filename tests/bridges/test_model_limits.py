@@ -60,15 +60,6 @@ def index_of(shards: Any) -> Callable[[Path], None]:
     return lambda folder: change(folder / "model.safetensors.index.json", metadata={}, weight_map=shards)
 
 
-def limit(tokens: Any) -> Callable[[Path], None]:
-    return lambda folder: change(folder / "tokenizer_config.json", model_max_length=tokens)
-
-
-def lose_the_unknown_token(folder: Path) -> None:
-    model = json.loads((folder / "tokenizer.json").read_text())["model"]
-    change(folder / "tokenizer.json", model=model | {"vocab": {"a": 0}})
-
-
 def config(**fields: Any) -> Callable[[Path], None]:
     return lambda folder: change(folder / "config.json", **fields)
 
@@ -82,12 +73,8 @@ ATTACKS: dict[str, tuple[Callable[[Path], None], str]] = {
     "labels": (config(id2label={"0": "bad", "5": "good"}), "id2label must name the labels 0, 1, ..."),
     "label types": (config(id2label={"0": "bad", "1": 5}), "id2label must name the labels 0, 1, ..."),
     "equal labels": (config(id2label={"0": "bad", "1": "bad"}), "id2label gives several labels the name 'bad'"),
-    "length": (limit("x"), "tokenizer_config.json: model_max_length must"),
-    "part of a token": (limit(3.7), "tokenizer_config.json: model_max_length must"),
     "list of weights": (index_of(["a"]), "index.json: weight_map must give the file of each weight"),
     "numbers of files": (index_of({"a": 1}), "index.json: weight_map must give the file of each weight"),
-    "empty tokenizer": (lambda folder: (folder / "tokenizer.json").write_text("{}") and None, "tokenizer.json: not a"),
-    "unknown token": (lose_the_unknown_token, "tokenizer.json: the vocabulary lacks the unknown token, '[UNK]'"),
     "index": (lead_outside, "'../other.safetensors', which is not a file of its folder"),
     "pipe": (pipe, "config.json: not a regular file"),
 }

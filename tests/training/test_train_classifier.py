@@ -135,7 +135,7 @@ def test_overrides_can_be_dictionaries_and_lists_and_have_to_take_effect() -> No
     assert (config.rope_parameters, config.layer_types) == (linear, ["full_attention"] * 2)
     for overrides, told in {
         'position_type=rotary,rope_parameters={"rope_type":"linear"}': "factor",
-        'position_type=learned,rope_parameters={"rope_theta": 100}': "rope_parameters: only position_type=rotary",
+        'position_type=learned,rope_parameters={"rope_theta": 100}': "rope_parameters has no effect with",
     }.items():
         with pytest.raises(DataError, match=told):
             preset_config(presets.ENCODERS, "demo", overrides, vocab_size=9)
