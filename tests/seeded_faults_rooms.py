@@ -162,7 +162,7 @@ TRAINING = (
         "layerwise decay upside down",
     ),
     Fault(
-        "highest_loss_of_equals", "run/search", "_report",
+        "highest_loss_of_equals", "run/search", "_save",
         '(-row[metric], row["loss"])', '(-row[metric], -row["loss"])',
         "search: of trials of equal accuracy the one with the highest loss comes first",
     ),

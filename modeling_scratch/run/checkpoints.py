@@ -8,7 +8,7 @@ it; a damaged one does not match it.
 import json
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -26,10 +26,14 @@ from ..utils.files import file_digest, flush, remove, write_json
 from .layout import MANIFEST, RECORD
 
 
+def resumes(arguments: TrainingArguments) -> bool:
+    return (arguments.resume_from_checkpoint or "").lower() not in ("", "false")
+
+
 def checkpoint_to_resume(arguments: TrainingArguments) -> str | None:
     """Return the checkpoint to resume from: a complete checkpoint of the run in the output folder, or None."""
-    name, output = arguments.resume_from_checkpoint, Path(arguments.output_dir or "")
-    if not name or name.lower() == "false":
+    name, output = arguments.resume_from_checkpoint or "", Path(arguments.output_dir or "")
+    if not resumes(arguments):
         return None
     checkpoints = checkpoints_in(output)
     if checkpoints and not (output / RECORD).is_file():
@@ -145,18 +149,7 @@ def check_checkpoint(checkpoint: Path) -> str | None:
         return f"incomplete, the run was stopped while writing it (no {MANIFEST})"
     except (ValueError, TypeError, LookupError, AttributeError, OSError):
         return f"damaged, {MANIFEST} cannot be read"
-    return _fault_of_state(checkpoint / TRAINER_STATE_NAME)
-
-
-def _fault_of_state(state: Path) -> str | None:
-    """Return what is wrong with the state of a checkpoint that was renamed, or changed and sealed again."""
-    if not state.is_file():
-        return None
-    try:
-        step = json.loads(state.read_bytes())["global_step"]
-    except (ValueError, TypeError, LookupError, RecursionError):
-        return f"damaged, {state.name} cannot be read"
-    return None if step == step_of(state.parent) else f"damaged, {state.name} is of step {ascii(step)[:20]}"
+    return None
 
 
 def is_regular(checkpoint: Path) -> bool:
@@ -192,25 +185,6 @@ def saving(folder: Path) -> Iterator[None]:
         raise DataError(
             f"{folder} could not be saved: {one_line(error)}; {free / 1e6:,.0f} MB are free. Earlier "
             "checkpoints are unchanged: free disk space, then resume with --resume_from_checkpoint last"
-        ) from error
-
-
-@contextmanager
-def resuming_from(checkpoint: Any, has_begun: Callable[[], bool]) -> Iterator[None]:
-    """Raise `DataError` if a checkpoint cannot be loaded. torch.load rejects pickles that could run code.
-
-    checkpoint: its folder; None: of a new run. has_begun: whether all is loaded, and the training has begun.
-    """
-    try:
-        yield
-    except DataError:
-        raise
-    except Exception as error:  # safetensors, torch.load and load_state_dict raise many types
-        if checkpoint is None or has_begun():
-            raise
-        raise DataError(
-            f"{checkpoint} cannot be resumed from, and none of it was executed: {one_line(error)[:300]}; resume from "
-            "another checkpoint or start a new run"
         ) from error
 
 

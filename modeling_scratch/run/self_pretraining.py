@@ -30,7 +30,7 @@ from ..tasks import PRETRAIN, named
 from ..utils.errors import DataError, counted, duration
 from ..utils.options import option
 from .arguments import choose_epoch, inputs_of
-from .checkpoints import has_checkpoint
+from .checkpoints import has_checkpoint, resumes
 from .continued import check_unchanged
 from .encoder_models import ModelArguments, build_tokenizer, preset_of
 from .layout import PRETRAINING
@@ -43,7 +43,6 @@ MASKED = 0.25  # of the tokens: a small model learns faster from more of them (W
 LEARNING_RATE = 2e-3
 MOST_EPOCHS = 40  # more of them overfit
 TIMED_STEPS = 5
-USUAL_EPOCHS = 1.0  # where unlabelled texts are given: less of them brings nothing
 EVALUATIONS = 0.05  # of the time of the steps
 # Arguments of the whole run that hold for pretraining as well.
 SHARED = (
@@ -77,14 +76,10 @@ class SelfPretrainingArguments:
     def is_asked_for(self) -> bool:
         return bool(self.pretrain_minutes or self.pretrain_epochs)
 
-    @property
-    def is_declined(self) -> bool:
-        return not self.is_asked_for and 0 in (self.pretrain_minutes, self.pretrain_epochs)
-
 
 def check_combination(model: ModelArguments, data: Any, options: SelfPretrainingArguments, training: Any) -> None:
     """Raise `DataError` for arguments that exclude self-pretraining."""
-    if options.is_declined and options.unlabelled_file:
+    if options.unlabelled_file and not (options.is_asked_for or resumes(training)):  # the record has the length
         raise DataError("--unlabelled_file: there is no pretraining to read these texts; give --pretrain_minutes")
     excluded = {
         "--model_name_or_path": model.model_name_or_path,
@@ -106,7 +101,6 @@ def open_run(program: str, model: ModelArguments, data: Any, options: SelfPretra
     if goes_on:
         arguments = copy(arguments)
         arguments.resume_from_checkpoint = None
-        recorded_pretraining(folder)  # which checks it
     return Run.open(program, model, data, arguments, inputs_of(model, data, options), goes_on)
 
 
@@ -117,8 +111,6 @@ def corpus_of(run: Run, data: Any, options: SelfPretrainingArguments) -> Corpus 
     """
     if run.continues:
         options = as_recorded(run, options)
-    elif options.unlabelled_file and not options.is_asked_for:
-        options = replace(options, pretrain_epochs=USUAL_EPOCHS)
     if not options.is_asked_for:
         return None
     if not run.continues and (run.folder / PRETRAINING).exists() and not has_pretraining(run.folder):
@@ -129,17 +121,17 @@ def corpus_of(run: Run, data: Any, options: SelfPretrainingArguments) -> Corpus 
 
 def as_recorded(run: Run, options: SelfPretrainingArguments) -> SelfPretrainingArguments:
     """Return what the run was started with. Raises `DataError` for other options."""
-    recorded = recorded_pretraining(run.folder)
-    if not recorded:
+    record = read_run(run.folder)
+    if not (recorded := record.get(SELF_PRETRAINING)):
         if options.is_asked_for or options.unlabelled_file:
             raise DataError(
                 f"--pretrain_minutes, --unlabelled_file: the run in {run.folder} was started without it; leave it out"
             )
         return SelfPretrainingArguments(0.0)
     run.noted[SELF_PRETRAINING] = recorded
-    if not (options.is_asked_for or options.is_declined):
-        earlier = read_run(run.folder, ["pretraining"])["pretraining"]
-        options = replace(options, **{name: earlier.get(name) for name in ("pretrain_minutes", "pretrain_epochs")})
+    if not options.is_asked_for:
+        earlier = record["pretraining"]
+        options = replace(options, **{name: earlier[name] for name in ("pretrain_minutes", "pretrain_epochs")})
     check_unchanged(run.folder, {"pretraining": options}, ())
     return options
 
@@ -162,18 +154,6 @@ def pretrain(run: Run, corpus: Corpus, notes: Sequence[str]) -> Stage:
     run.record(notes)
     run.fine_tuned = fine_tuned(run)
     return stage
-
-
-def recorded_pretraining(folder: Path) -> dict[str, Any]:
-    """Return the number of steps, and the row of the report if the stage is finished; {} for runs without one."""
-    recorded = read_run(folder).get(SELF_PRETRAINING) or {}
-    try:
-        if recorded:
-            finished = recorded["finished"] and asdict(Stage(**recorded["finished"]))
-            return {"steps": int(recorded["steps"]), "finished": finished}
-    except (ValueError, LookupError, TypeError) as error:
-        raise DataError(f"{folder}: run_config.json is damaged: restore it from a copy, or use --overwrite") from error
-    return {}
 
 
 def fine_tuned(run: Run) -> ModelArguments:

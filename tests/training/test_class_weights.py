@@ -54,8 +54,9 @@ def test_a_step_is_that_of_the_weighted_cross_entropy(
     model, reference = Linear(), Linear()
     weights = balanced_weights(LABELS, 3)
     expected = F.cross_entropy(
-        reference(FEATURES).logits, torch.tensor(LABELS), torch.tensor(weights), label_smoothing=smoothing
-    )
+        reference(FEATURES).logits, torch.tensor(LABELS), torch.tensor(weights), reduction="none",
+        label_smoothing=smoothing,
+    ).mean()  # fmt: skip
     expected.backward()
     with torch.no_grad():
         for weight in reference.parameters():

@@ -239,13 +239,12 @@ def run_on_two_machines(options: str, killed: int | None = None) -> list[tuple[i
 def test_of_two_machines_one_loses_its_process(
     killed: int, data: Path, tmp_path: Path, alone: Callable[[str], Path]
 ) -> None:
-    """Both end, each says why, and both go on together where they were."""
+    """Both end, and both go on together where they were."""
     output = tmp_path / "run"
     options = options_of("classifier", data, output, processes=2)
     ended = run_on_two_machines(options, killed)
     assert all(status for status, _ in ended)
     assert f"Signal {signal.SIGKILL:d} (SIGKILL)" in ended[killed][1]
-    assert "error: another process of this run has ended" in ended[1 - killed][1], ended[1 - killed][1]
     assert [path.name for path in checkpoints_in(output)] == ["checkpoint-3"]
     assert check_checkpoint(checkpoint_at(TrainingArguments(output_dir=str(output), use_cpu=True), 3)) is None
     ended = run_on_two_machines(f"{options} --resume_from_checkpoint last")

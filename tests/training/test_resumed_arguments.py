@@ -40,7 +40,6 @@ def stopped(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("--gradient_accumulation_steps 1", "a step was 24 rows and is 12"),
         ("--seed 4", "--seed was 3 and is 4"),
         ("--train_sampling_strategy group_by_length", "--train_sampling_strategy was 'random'"),
-        ("--dataloader_drop_last", "--dataloader_drop_last was False"),
     ],
 )
 def test_what_cannot_go_on_is_refused_before_it_is_recorded(options: str, said: str, data: Path, stopped: Path) -> None:
