@@ -10,7 +10,6 @@ from transformers import TrainingArguments
 
 from ..sharing.run_record import DIGESTS, read_run, settings_of
 from ..utils.errors import DataError
-from .layout import RECORD
 from .resuming import rows_a_step
 
 # They determine the state of the optimizer.
@@ -66,11 +65,9 @@ def check_unchanged(folder: Path, groups: Mapping[str, Any], fixed: Collection[s
 def check_same_data(folder: Path, digests: Mapping[str, str | None]) -> None:
     """Raise `DataError` if a continued run would read other rows, or rows in another order, than those recorded."""
     recorded = read_run(folder).get(DIGESTS, {})
-    if not recorded or None in digests.values():
-        reason = "are streamed from the Hub" if recorded else f"have no digests in {folder / RECORD}"
-        print(f"the training data {reason}: whether they have changed is not known", file=sys.stderr)
-    changed = [split for split in {**recorded, **digests} if recorded.get(split) != digests.get(split)]
-    if recorded and changed:
+    if None in digests.values():
+        print("the training data are streamed from the Hub: whether they have changed is not known", file=sys.stderr)
+    if changed := [split for split in {**recorded, **digests} if recorded.get(split) != digests.get(split)]:
         raise DataError(
             f"cannot continue the run in {folder}: the rows of {' and '.join(changed)}, or their order, are not those "
             "that it was started with; restore the data, or choose another --output_dir for a new run"

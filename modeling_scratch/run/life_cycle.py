@@ -143,8 +143,7 @@ def summary(trainer: Any, checkpoint: str | None) -> str:
     rate = f", {steps / seconds:,.1f} per second" if steps else ""
     since = f" since step {step_of(checkpoint):,}" if checkpoint else ""
     weights = sum(weight.numel() for weight in trainer.model.parameters())
-    described = [entry for entry in ENTRIES if entry.what]
-    files = [f"{path.name} ({entry.what})" for entry in described for path in sorted(output.glob(entry.name))]
+    files = [f"{path.name} ({each.what})" for each in ENTRIES if each.what for path in sorted(output.glob(each.name))]
     return (
         f"{steps:,} steps{since} in {duration(seconds)}{rate}, evaluations and checkpoints included, "
         f"{trainer.seconds_for_data / seconds:.1%} of it waiting for data; "

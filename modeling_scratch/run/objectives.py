@@ -17,21 +17,13 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-import modeling_scratch
 from tokenization import special_token_ids
 
 from .. import presets
 from ..bridges.configs import FAMILIES
 from ..bridges.model_sources import load_checkpoint, load_model, preset_config
 from ..configuration_scratch import ScratchConfig
-from ..data.collators import (
-    Batch,
-    Denoise,
-    Infill,
-    MaskTokens,
-    next_token_batch,
-    sentence_ends,
-)
+from ..data.collators import Batch, Denoise, Infill, MaskTokens, next_token_batch, sentence_ends
 from ..data.documents import Documents, Stream
 from ..data.packed_documents import (
     DocumentTokenizer,
@@ -41,15 +33,17 @@ from ..data.packed_documents import (
     StreamedRows,
     TokenRow,
     template_frame,
-)
+)  # fmt: skip
 from ..modeling_base import ScratchPreTrainedModel
+from ..modeling_decoder import ScratchDecoderForCausalLM
+from ..modeling_encoder import ScratchEncoderForMaskedLM
+from ..modeling_seq2seq import ScratchSeq2SeqForConditionalGeneration
 from ..report.pretraining import PretrainingData, TextSize
 from ..utils.errors import DataError
 from ..utils.options import REQUIRED, option
 from .encoder_models import check_folders, new_tokenizer
 
 STREAMED_TEXTS = 100_000  # the number of first documents of a stream that a new tokenizer is trained on
-MOST_PADDING = 10  # rows of so many times the training text
 
 
 @dataclass(frozen=True)
@@ -64,18 +58,10 @@ class Objective:
 
 
 OBJECTIVES = {
-    "mlm": Objective(
-        presets.ENCODERS, "reviews", AutoModelForMaskedLM, modeling_scratch.ScratchEncoderForMaskedLM, "bert"
-    ),
-    "clm": Objective(
-        presets.DECODERS, "characters", AutoModelForCausalLM, modeling_scratch.ScratchDecoderForCausalLM, "gpt"
-    ),
+    "mlm": Objective(presets.ENCODERS, "reviews", AutoModelForMaskedLM, ScratchEncoderForMaskedLM, "bert"),
+    "clm": Objective(presets.DECODERS, "characters", AutoModelForCausalLM, ScratchDecoderForCausalLM, "gpt"),
     "denoising": Objective(
-        presets.SEQ2SEQS,
-        "captions",
-        AutoModelForSeq2SeqLM,
-        modeling_scratch.ScratchSeq2SeqForConditionalGeneration,
-        "bart",
+        presets.SEQ2SEQS, "captions", AutoModelForSeq2SeqLM, ScratchSeq2SeqForConditionalGeneration, "bart"
     ),
 }
 
@@ -223,19 +209,12 @@ def prepare(
         train = StreamedRows(documents.train, to_tokens, partial(layout.cut, **options), seed)
     else:
         train = layout(to_tokens(documents.train), **options)
-        _check_padding(arguments, len(train.ids))
         notes.insert(0, f"train: {train}, {_counts(train.ids, tokenizer)}")
     collator = make_collator(arguments, tokenizer, frame, seed)
     return PretrainingData(
         train, validation, collator, train.tokens_per_row(), arguments.objective, arguments.block_size,
         TextSize.of(documents.validation), arguments.objective == "clm" and bool(frame[0]), notes,
     )  # fmt: skip
-
-
-def _check_padding(arguments: PretrainingModelArguments, tokens: int) -> None:
-    """Refuse packed rows that are nearly all padding: they take the time and the memory of text."""
-    if arguments.objective != "denoising" and arguments.block_size > MOST_PADDING * tokens:
-        raise DataError(f"--block_size {arguments.block_size}: the training text has only {tokens:,} tokens; lower it")
 
 
 def document_frame(tokenizer: PreTrainedTokenizerBase, objective: str) -> Frame:

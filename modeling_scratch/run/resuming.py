@@ -74,20 +74,12 @@ def _ends_epoch(state: TrainerState) -> bool:
     return float(state.epoch or 0).is_integer() or state.global_step >= state.max_steps
 
 
-class BetweenSteps(TrainerCallback):
-    """Finds the best checkpoint, and compares evaluations. trainer: a `RunTrainer`."""
-
-    def __init__(self, trainer: Any) -> None:
-        self.trainer = trainer
+class BestCheckpoint(TrainerCallback):
+    """Finds the best checkpoint of a resumed run whose folder has moved."""
 
     def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         if state.best_global_step and (best := checkpoint_at(args, state.best_global_step)).is_dir():
-            state.best_model_checkpoint = str(best)  # where the run's folder is now
-
-    def on_evaluate(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, metrics: Any = None, **_: Any
-    ) -> None:
-        self.trainer.compare_with_best(metrics)
+            state.best_model_checkpoint = str(best)
 
 
 def rows_a_step(training: TrainingArguments) -> int:

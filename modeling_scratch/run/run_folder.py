@@ -6,6 +6,7 @@ model. Files that no run writes stay where they are.
 """
 
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -46,12 +47,18 @@ def claim(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     if (folder / RECORD).is_file():
         numbers = count(1 + max(map(number_of, runs_set_aside(folder)), default=0))
-        aside = next(path for number in numbers if not os.path.lexists(path := folder / f"{SET_ASIDE}{number}"))
-        aside.mkdir()
+        aside = next(path for number in numbers if _is_free(path := folder / f"{SET_ASIDE}{number}"))
+        aside.mkdir(exist_ok=True)
+        shutil.copyfile(folder / RECORD, aside / RECORD)  # if the process is killed here, both are known to hold a run
         for path in _record_last(_written(folder)):
-            path.rename(aside / path.name)
+            path.replace(aside / path.name)
     for path in leftovers(folder / RECORD):
         path.unlink()
+
+
+def _is_free(aside: Path) -> bool:
+    """Return whether nothing is there, or the empty folder that a killed process has left."""
+    return not os.path.lexists(aside) or (aside.is_dir() and not aside.is_symlink() and not any(aside.iterdir()))
 
 
 def delete_set_aside(folder: Path) -> None:
@@ -126,9 +133,7 @@ def locked(folder: Path) -> Iterator[None]:
         raise DataError(reason)
     is_new, lock = not folder.exists(), folder / LOCK_FILE
     folder.mkdir(parents=True, exist_ok=True)
-    if lock.is_symlink():
-        raise DataError(f"{lock}: a link, through which the lock would be written; remove it")
-    if lock.is_dir() or (lock.is_file() and lock.stat().st_size):  # filelock 4.1 and older empty the file
+    if lock.is_symlink() or lock.is_dir() or (lock.is_file() and lock.stat().st_size):
         raise DataError(f"{lock}: not an empty file, as a lock is; move it, unless another run uses the folder")
     try:
         with FileLock(lock, timeout=0):
@@ -136,8 +141,7 @@ def locked(folder: Path) -> Iterator[None]:
                 yield
             finally:
                 with suppress(OSError):  # Windows keeps open files
-                    if not lock.stat().st_size:  # with content, it is somebody's file
-                        lock.unlink()
+                    lock.unlink()
     except Timeout:
         reason = "in use by another run; wait for it, stop it or choose another folder"
         raise DataError(f"--output_dir {folder}: {reason}") from None

@@ -7,8 +7,8 @@ It overrides five private methods of Trainer, each with its reason. The bases ov
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from shutil import disk_usage
@@ -46,7 +46,7 @@ from .checkpoints import (
 )
 from .layout import PICKLED_ARGUMENTS, UNFINISHED
 from .optimizers import set_rates_by_depth
-from .resuming import BetweenSteps, LengthGroups, StopSignals, rows_a_step
+from .resuming import BestCheckpoint, LengthGroups, StopSignals, rows_a_step
 
 WHAT_TO_TRY = "restart with a lower --learning_rate, more --warmup_steps, --max_grad_norm 1, or no --fp16 and --bf16"
 DATA_SHARE = "train_data_share"  # of the time of a training, in which it waited for batches
@@ -88,9 +88,9 @@ class RunTrainer(CapturedTrainer):
         self.stop_signals, self.is_extra = StopSignals(), False
         decay, patience = (getattr(self.args, name, None) for name in ("ema_decay", "early_stopping_patience"))
         self.averages = [WeightAverage(decay)] if decay else []
-        for callback in (*self.averages, *([EarlyStopping(patience)] if patience else []), self.stop_signals):
+        stops = [EarlyStopping(patience)] if patience else []
+        for callback in (*self.averages, *stops, self.stop_signals, BestCheckpoint()):
             self.add_callback(callback)
-        self.add_callback(BetweenSteps(self))
         print_lines(self)
 
     # Training
@@ -101,23 +101,16 @@ class RunTrainer(CapturedTrainer):
         stops = self.args.world_size == 1 and self.keeps_checkpoints
         handlers = self.stop_signals.installed() if stops else nullcontext()
         self.seconds_for_data = 0.0
-        with handlers, self._expected_messages():
+        with handlers, hidden_messages("transformers.trainer", self._tied_weights_are_missing()):
             result = super().train(resume_from_checkpoint, *args, **kwargs)
         result.metrics[DATA_SHARE] = self.seconds_for_data / result.metrics["train_runtime"]
         return result
 
-    @contextmanager
-    def _expected_messages(self) -> Iterator[None]:
-        """Hide what Trainer says of tied weights, which a checkpoint has once, and of a best checkpoint without folder.
-
-        A state names the latter without the folder, and `BetweenSteps` finds it once Trainer has missed it.
-        """
-        tied: Any = getattr(self.model, "all_tied_weights_keys", {})
-        names = [name for name in self.model.state_dict() if name in tied] if self.model is not None and tied else []
-        best = "recorded in the resumed state does not exist"
-        keys = f"missing keys in the checkpoint model loaded: {names}."
-        with hidden_messages("transformers.trainer", best), hidden_messages("transformers.trainer", keys):
-            yield
+    def _tied_weights_are_missing(self) -> str:
+        """Return what Trainer says of tied weights, which a checkpoint has once."""
+        model: Any = self.model
+        tied = getattr(model, "all_tied_weights_keys", None) or {}
+        return f"missing keys in the checkpoint model loaded: {[name for name in model.state_dict() if name in tied]}."
 
     def compute_loss(
         self,
@@ -147,7 +140,7 @@ class RunTrainer(CapturedTrainer):
         """Raise `DivergedError` if a loss since the last entry was not finite: their mean is not, either."""
         loss = logs.get("loss", logs.get("train_loss", 0.0))
         if not math.isfinite(loss):
-            raise self._diverged(f"the loss was not finite up to step {self.state.global_step}")
+            raise self._diverged(f"the loss is not finite by step {self.state.global_step}")
         super().log(logs, *args, **kwargs)
 
     def _diverged(self, fault: str) -> DivergedError:
@@ -191,16 +184,12 @@ class RunTrainer(CapturedTrainer):
         first = torch.as_tensor(labels[0] if isinstance(labels, tuple) else labels)
         return torch.ones((), device=first.device) if first.is_floating_point() else (first != -100).sum() / len(first)
 
-    def compare_with_best(self, metrics: dict[str, float]) -> None:
-        """Of checkpoints with equal scores, choose the last, which has learned most. metrics: of an evaluation."""
-        name = deciding_metric(self.args)
-        if not self.is_in_train or self.args.metric_for_best_model is None:
-            return
-        if name not in metrics:  # they are known only after an evaluation
-            found = ", ".join(each for each in metrics if each.startswith("eval_"))
-            raise DataError(f"--metric_for_best_model {self.args.metric_for_best_model}: evaluations have {found}")
-        if metrics[name] == self.state.best_metric:
+    def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, float]:
+        """Of checkpoints with equal scores, the last becomes the best, as it has learned most."""
+        metrics = super().evaluate(*args, **kwargs)
+        if self.is_in_train and metrics.get(deciding_metric(self.args)) == self.state.best_metric:
             self.state.best_metric = None
+        return metrics
 
     # Checkpoints
 
@@ -310,10 +299,8 @@ class RunTrainer(CapturedTrainer):
         try:
             with saving(checkpoint):
                 super()._save_checkpoint(model, trial)
-                if arguments.should_save:
-                    forget_folder(checkpoint / TRAINER_STATE_NAME)
-                    for average in self.averages:
-                        average.save(checkpoint)
+                for average in self.averages if arguments.should_save else ():
+                    average.save(checkpoint)
         finally:
             arguments.save_total_limit, arguments.push_to_hub = limit, pushes
         self.finish_checkpoint(checkpoint)

@@ -261,7 +261,7 @@ def run_program_of(card, folder):
 
 def test_the_program_of_a_card_runs_as_it_stands(run, root, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(root)
-    card = str(make_card(Run.read(run, run.name, is_finished=True)))
+    card = str(make_card(Run.read(run, run.name)))
     run_program_of(card, tmp_path)
     assert capsys.readouterr().out
     assert f"\nmodeling-scratch doctor {run.name} --checks recorded_files recorded_answers\n" in card
@@ -278,7 +278,7 @@ def test_a_model_of_the_library_brings_no_code(classifier, root, monkeypatch):
         f"--data_dir {root / 'hostile_reviews'} --output_dir {root / 'tuned'} --model_name_or_path {root / 'albert'}"
     )
     train_classifier.main(f"{options} {FAST} --max_steps 1 --eval_strategy no --save_strategy no".split())
-    card = make_card(Run.read(root / "tuned", None, is_finished=True))
+    card = make_card(Run.read(root / "tuned", None))
     assert "Fine-tuned from albert: AlbertForSequenceClassification, " in card.text
     assert not re.search("trust_remote_code|preset|lower-cased", card.text)
     monkeypatch.chdir(root)
@@ -328,7 +328,7 @@ def test_names_on_the_hub_are_links_and_paths_are_none(decoder, copied, tmp_path
         (tmp_path / "here" / "run_config.json").unlink()
         settings = read(decoder / "run_config.json") | {key: record[key] for key in ("model", "data", "on_the_hub")}
         (copied / "run_config.json").write_text(json.dumps(settings))
-        card = make_card(Run.read(copied, None, True))
+        card = make_card(Run.read(copied, None))
         assert card.data.base_model == (name if is_on_the_hub else None)
         assert card.data.datasets == ["stanfordnlp/imdb"]
         assert card.data.eval_results[0].dataset_type == "stanfordnlp/imdb"

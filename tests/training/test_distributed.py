@@ -170,11 +170,6 @@ def test_a_model_shared_by_two_processes_answers_the_same(tmp_path: Path) -> Non
     together(2, parallel_outputs, str(tmp_path))
 
 
-def test_accelerate_knows_all_that_the_settings_say() -> None:
-    settings = load_config_from_file(str(SETTINGS / "ddp.yaml"))
-    assert (settings.num_processes, settings.distributed_type) == (2, "MULTI_GPU")
-
-
 def launch(processes: int, options: str) -> None:
     places = f"--main_process_port {free_port()} --num_processes {processes}"
     started = start(launching("ddp", places, str(ROOT / "scripts" / "train_classifier.py"), *options.split()))

@@ -174,7 +174,7 @@ def test_a_loss_that_is_no_number_stops_the_run(data: Path, tmp_path: Path) -> N
     """In step 7, of two batches as all are; it is found where it is logged."""
     poison = at_call(Trainer, "training_step", 13, poison_weights)
     ended = run("steps", data, tmp_path / "run", poison, extra="--logging_steps 4 --save_strategy no")
-    check_stopped(ended, tmp_path / "run", "not finite up to step 8; training stopped", "there is no checkpoint yet")
+    check_stopped(ended, tmp_path / "run", "not finite by step 8; training stopped", "there is no checkpoint yet")
 
 
 def test_a_signal_says_how_to_go_on_and_a_second_one_ends_it_at_once(data: Path, tmp_path: Path, made: Made) -> None:

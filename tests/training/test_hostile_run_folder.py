@@ -56,7 +56,7 @@ def test_what_stands_in_the_place_of_a_lock_or_an_earlier_run_is_kept(
     thesis.write_text("my thesis")
     lock, aside = copied / "_lock", copied / "_replaced-1"
     for place, make, told in (
-        (lock, lambda: lock.symlink_to(thesis), "_lock: a link"),
+        (lock, lambda: lock.symlink_to(thesis), "_lock: not an empty file"),
         (lock, lambda: os.link(thesis, lock), "_lock: not an empty file"),
         (lock, lock.mkdir, "_lock: not an empty file"),
         (aside, lambda: aside.symlink_to(mine), "_replaced-1: a link"),

@@ -84,7 +84,7 @@ def test_a_kill_while_a_run_is_set_aside_leaves_a_folder_that_overwrite_accepts(
     """The files of the earlier run are all still there, in one of two places."""
     folder = shutil.copytree(saved, tmp_path / "run")
     call = number if isinstance(number, int) else sum(1 for _ in folder.iterdir())
-    ended = run("steps", data, folder, at_call(Path, "rename", call, KILL, after=True), extra=OVERWRITE)
+    ended = run("steps", data, folder, at_call(Path, "replace", call, KILL, after=True), extra=OVERWRITE)
     assert ended.status == -signal.SIGKILL, ended.text
     (folder / "_lock").unlink()
     assert {name.removeprefix("_replaced-1/"): text for name, text in content(folder).items()} == content(saved)
@@ -92,7 +92,7 @@ def test_a_kill_while_a_run_is_set_aside_leaves_a_folder_that_overwrite_accepts(
     ended = run("steps", data, folder, extra=SHORT)
     assert (ended.status, "the earlier run is in" in ended.text or number != "last") == (2, True), ended.text
     finish("steps", data, folder, extra=OVERWRITE)
-    assert not list(folder.glob("_*/run_config.json"))
+    assert not list(folder.glob("_*"))
 
 
 def test_a_record_that_a_killed_process_has_not_written_in_full_is_in_nobodys_way(data: Path, tmp_path: Path) -> None:

@@ -122,16 +122,6 @@ def test_no_row_of_validation_and_test_is_pretrained_on_whatever_becomes_of_it(t
     assert texts == [*data.splits["train"]["text"], "a text of its own"]
 
 
-def test_no_row_of_a_part_of_a_file_is_pretrained_on(tmp_path: Path) -> None:
-    """Of a file that a column divides, such as test rows without a label."""
-    rows = [f"a film that is number {i},{i % 2},{'train' if i < 30 else 'dev'}" for i in range(40)]
-    (tmp_path / "all.csv").write_text("\n".join(["text,label,split", *rows, "a hidden kudu,,test"]))
-    (tmp_path / "more.txt").write_text("a hidden KUDU\na film that is number 35\na text of its own")
-    data = load_splits(arguments := DataArguments(train_file=str(tmp_path / "all.csv")))
-    texts = load_corpus(data, arguments, [str(tmp_path / "more.txt")]).texts
-    assert texts == [*data.splits["train"]["text"], "a text of its own"]
-
-
 def test_the_first_stage_is_neither_verified_nor_pushed(finished: Path) -> None:
     assert is_as_recorded(finished)
     assert not [name for name in files_to_upload(finished) if name.startswith("pretraining")]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 from text_samples import write
-from together import losses, program, together
+from together import program, together
 from transformers import AutoTokenizer, Trainer
 
 DOCUMENTS, SHARDS = 240, 3  # two fill a row
@@ -80,14 +80,3 @@ def test_each_document_is_read_once(shards: str, tmp_path: Path, before: int, af
     assert len(read) == before + after
     assert sum(map(len, read[:before])) == stopped * ROWS_A_STEP * 2
     check_once(read)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("objective", ["clm", "denoising"])
-def test_streamed_losses_are_those_of_one_process(shards: str, tmp_path: Path, objective: str) -> None:
-    """Batches of several lengths among them; what is masked for mlm depends on the batch, which is another one."""
-    for processes in (1, 2):
-        kind = "--tokenizer_kind character" if objective == "clm" else "--vocab_size 60"
-        options = f"{shards} --max_steps {STEPS} --objective {objective} {kind}"
-        stream(processes, tmp_path / str(processes), tmp_path / f"seen{processes}", options)
-    torch.testing.assert_close(losses(tmp_path / "1"), losses(tmp_path / "2"), atol=1e-5, rtol=1e-5)

@@ -2,10 +2,8 @@
 """A saved classifier gives softmax(logits / T), whoever loads it; its checkpoints and its answers stay as they were."""
 
 import csv
-import hashlib
 import json
 import random
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,6 @@ import torch
 import train_classifier
 from datasets import Dataset
 from native_models import VOCAB, Native
-from sklearn.metrics import log_loss
 from torch import Tensor, nn
 from transformers import (
     AutoModelForSequenceClassification,
@@ -98,33 +95,6 @@ def test_any_client_gets_calibrated_probabilities(run: Path, tmp_path: Path) -> 
     torch.testing.assert_close(native, expected, atol=1e-6, rtol=0)
 
 
-def test_a_run_may_keep_the_logits_of_training(data: Path, tmp_path: Path) -> None:
-    output = train(data, tmp_path / "run", "--no_calibrate --max_steps 10")
-    found = evaluation_of(output)["calibration"]
-    assert (found["temperature"], found["obstacle"]) == (1, "--calibrate False was given")
-    final = logits_of(output / "checkpoint-10", TEXTS)
-    torch.testing.assert_close(logits_of(output, TEXTS), final, atol=0, rtol=0)
-
-
-def test_predictions_are_those_of_the_saved_model_and_hold_no_text(run: Path, data: Path) -> None:
-    """Of the test split, one line a text, from which the scores follow; the digest of the split is the recorded one."""
-    head, *lines = map(json.loads, (run / "predictions.jsonl").read_text().splitlines())
-    record = json.loads((run / "run_config.json").read_text())
-    digest = record["data_digests"]["test"]
-    assert head == {"split": "test", "digest": digest, "texts": 60, "labels": record["labels"]}
-    with (data / "test.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    digests = [hashlib.sha256(row["text"].encode()).hexdigest()[:16] for row in rows]
-    assert [line["id"] for line in lines] == [f"{row}-{digest}" for row, digest in enumerate(digests, 1)]
-    assert [line["label"] for line in lines] == [record["labels"][int(row["label"])] for row in rows]
-    found = torch.tensor([line["probabilities"] for line in lines], dtype=torch.float64)
-    torch.testing.assert_close(found, logits_of(run, [row["text"] for row in rows]).softmax(-1), atol=1e-6, rtol=0)
-    assert [line["prediction"] for line in lines] == [record["labels"][index] for index in found.argmax(-1)]
-    loss = log_loss([line["label"] for line in lines], found, labels=record["labels"])
-    scores = evaluation_of(run)["calibration"]["negative_log_likelihood"]
-    assert scores["after"] == pytest.approx(loss, rel=1e-6)
-
-
 def test_the_temperature_is_that_of_the_validation_split(run: Path, data: Path) -> None:
     with (data / "validation.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
@@ -137,14 +107,6 @@ def test_the_temperature_is_that_of_the_validation_split(run: Path, data: Path) 
         None,
         False,
     )
-
-
-def test_a_resumed_run_has_the_same_weights(run: Path, data: Path, tmp_path: Path) -> None:
-    """Training goes on with the weights that it had, and is calibrated once."""
-    output = shutil.copytree(run, tmp_path / "run")
-    for checkpoint in (output / "checkpoint-10", "last"):
-        train(data, output, f"--resume_from_checkpoint {checkpoint}")
-        assert (output / "model.safetensors").read_bytes() == (run / "model.safetensors").read_bytes()
 
 
 def random_rows(count: int, labels: int) -> Dataset:

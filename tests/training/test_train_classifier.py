@@ -11,11 +11,9 @@ import torch
 import train_classifier
 from native_models import NATIVES, Native
 from processes import refusal
-from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
+from transformers import AutoModelForSequenceClassification, pipeline
 
-from modeling_scratch import export_config, presets
-from modeling_scratch.bridges.configs import FAMILIES
-from modeling_scratch.bridges.model_sources import load_model, preset_config
+from modeling_scratch.bridges.model_sources import load_model
 from modeling_scratch.data.labelled_texts import ReviewData
 from modeling_scratch.run.arguments import choose_epoch
 from modeling_scratch.run.checkpoints import checkpoints_in, step_of
@@ -79,35 +77,18 @@ def test_learns_and_leaves_everything_that_was_promised(run: Path) -> None:
     results = json.loads((run / "all_results.json").read_text())
     evaluation = json.loads((run / "evaluation.json").read_text())
     assert results["test_accuracy"] == evaluation["accuracy"] > 0.9
-    low, high = evaluation["scores"]["accuracy"]["interval_95"]
-    assert low <= evaluation["accuracy"] <= high
     assert sum(map(sum, evaluation["confusion_matrix"])) == evaluation["texts"] == 40
-    assert evaluation["comparison"]["score"] == "accuracy"
     assert min(baseline["scores"]["accuracy"]["value"] for baseline in evaluation["baselines"]) > 0.9
-    classes = evaluation["classes"]
-    assert [(row["label"], row["support"]) for row in classes] == [("NEGATIVE", 20), ("POSITIVE", 20)]
-    assert classes[1]["f1"] == pytest.approx(evaluation["f1"])
-    assert evaluation["f1_macro"] == pytest.approx((classes[0]["f1"] + classes[1]["f1"]) / 2)
     for name in ("results.md", "README.md"):
         assert "| class | precision | recall | F1 | support |" in (run / name).read_text()
     for picture in ("confusion_matrix.png", "learning_curve.png"):
         assert (run / picture).read_bytes().startswith(b"\x89PNG")
-    assert "Transformer" in (run / "results.md").read_text()
     record = json.loads((run / "run_config.json").read_text())
     assert (record["model"]["preset"], record["training"]["learning_rate"]) == ("reviews", 2e-2)
     assert record["rows"] == {split: rows for split, rows, _ in SPLITS}
     assert record["labels"] == ["NEGATIVE", "POSITIVE"]
-    assert record["environment"]["torch"]
-
-
-def test_folder_is_an_ordinary_checkpoint(run: Path) -> None:
     answer = pipeline("sentiment-analysis", model=str(run))(["a great film", "a dull story"])
     assert [row["label"] for row in answer] == ["POSITIVE", "NEGATIVE"]
-    tokenizer, model = AutoTokenizer.from_pretrained(run), AutoModelForSequenceClassification.from_pretrained(run)
-    assert model.config.vocab_size == len(tokenizer)
-    assert model.config.pad_token_id == tokenizer.pad_token_id
-    assert model.config.label2id == {"NEGATIVE": 0, "POSITIVE": 1}
-    assert tokenizer.model_max_length == model.config.max_position_embeddings
 
 
 def test_fine_tunes_a_checkpoint_with_other_labels_and_dropouts(run: Path, tmp_path: Path, capsys) -> None:
@@ -125,39 +106,6 @@ def test_fine_tunes_a_checkpoint_with_other_labels_and_dropouts(run: Path, tmp_p
     config = AutoModelForSequenceClassification.from_pretrained(tmp_path / "tuned").config
     assert (config.id2label, config.hidden_dropout) == ({0: "x", 1: "y", 2: "z"}, 0.25)
     assert (tmp_path / "tuned" / "tokenizer.json").read_bytes() == (run / "tokenizer.json").read_bytes()
-
-
-def test_overrides_can_be_dictionaries_and_lists_and_have_to_take_effect() -> None:
-    linear = {"rope_type": "linear", "rope_theta": 100.0, "factor": 2.0}
-    given = (
-        f'position_type=rotary,rope_parameters={json.dumps(linear)},layer_types=["full_attention", "full_attention"]'
-    )
-    config = preset_config(presets.ENCODERS, "demo", given, vocab_size=9)
-    assert (config.rope_parameters, config.layer_types) == (linear, ["full_attention"] * 2)
-    for overrides, told in {
-        'position_type=rotary,rope_parameters={"rope_type":"linear"}': "factor",
-        'position_type=learned,rope_parameters={"rope_theta": 100}': "rope_parameters: only position_type=rotary",
-    }.items():
-        with pytest.raises(DataError, match=told):
-            preset_config(presets.ENCODERS, "demo", overrides, vocab_size=9)
-
-
-def test_fine_tunes_a_native_checkpoint_as_a_scratch_model(run: Path, reviews: Path, tmp_path: Path) -> None:
-    """Exported, the result is of the native class again. A tokenizer without padding pads with the end of a text."""
-    tokenizer, folder = AutoTokenizer.from_pretrained(run), tmp_path / "native"
-    tokenizer.eos_token, tokenizer.pad_token = tokenizer.sep_token, None
-    ids = {"vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id, "num_labels": 7}
-    native = native_of("gpt2")
-    torch.manual_seed(0)
-    native.model_class(native.config(**ids)).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    arguments = f"--data_dir {reviews} --output_dir {tmp_path / 'tuned'} --model_name_or_path {folder} {FAST}"
-    train_classifier.main(f"{arguments} --num_train_epochs 2".split())
-    tuned = AutoModelForSequenceClassification.from_pretrained(tmp_path / "tuned")
-    assert type(tuned).__name__ in FAMILIES["gpt2"].heads
-    assert json.loads((tmp_path / "tuned" / "evaluation.json").read_text())["accuracy"] > 0.9
-    assert export_config(tuned.config, type(tuned).__name__).model_type == "gpt2"
-    assert tuned.config.pad_token_id == AutoTokenizer.from_pretrained(tmp_path / "tuned").pad_token_id is not None
 
 
 def test_weights_stored_in_16_bits_are_trained_in_32(run: Path, tmp_path: Path) -> None:

@@ -26,8 +26,6 @@ from transformers import (
     MPNetForSequenceClassification,
     PreTrainedModel,
 )
-from transformers.integrations import get_available_reporting_integrations
-from transformers.integrations.integration_utils import INTEGRATION_TO_CALLBACK
 from transformers.trainer_pt_utils import LengthGroupedSampler
 
 from modeling_scratch import ScratchDecoderForSequenceClassification, ScratchEncoderForSequenceClassification, presets
@@ -64,33 +62,22 @@ def train(folder: Path, output: Path, extra: str = "") -> None:
 
 REFUSED = {
     "--fsdp full_shard": "--fsdp is not supported: each process holds the whole model here",
-    "--bf16_full_eval": "--bf16_full_eval is not supported: the weights would be rounded",
     "--dataloader_persistent_workers": "--dataloader_persistent_workers is not supported",
     "--precision auto": "--precision is retired: use --bf16 True",
-    "--output_dir=": "--output_dir '': must be a local folder",
     "--output_dir s3://bucket/run": "--output_dir 's3://bucket/run': must be a local folder",
-    "--use_liger_kernel True": "--use_liger_kernel is not supported: it has no kernels for these models",
     "--config_overrides problem_type=regression": "--config_overrides problem_type: determined by",
     "--dataloader_drop_last True": "--dataloader_drop_last is not supported: each epoch reads every row",
     "--hub_strategy checkpoint": "--hub_strategy checkpoint is not supported: --push_to_hub True pushes once",
-    "--preset bort": "invalid choice: 'bort'",
     "--config_overrides hiden_size=3": "did you mean 'hidden_size'",
-    "--config_overrides vocab_size=5": "vocab_size",
-    "--tokenizer_name_or_path /nowhere": "/nowhere",
-    "--vocab_size 3": "vocab_size",
     "--resume_from_checkpoint last": "no complete checkpoint",
     "--load_best_model_at_end True --ema_decay 0.9": "--ema_decay 0",
     "--num_epochs 2": "(did you mean --num_train_epochs?)",
-    "--max_train_sam 5": "unrecognized arguments: --max_train_sam",  # an abbreviation
     "--save_steps 0": "--save_steps 0: must be above 0",
     "--metric_for_best_model nothing": "--metric_for_best_model nothing: the choices are loss, accuracy",
-    "--layer_decay 0": "--layer_decay",
     "--layer_decay 1.5": "--layer_decay",
     "--early_stopping_patience 2 --ema_decay 0.9": "--ema_decay 0",
     "--early_stopping_patience 2 --ema_decay 0 --save_strategy no": "--save_strategy",
-    "--early_stopping_patience 2 --ema_decay 0 --eval_strategy no": "--save_strategy",
     "--search_trials 2 --early_stopping_patience 2": "--early_stopping_patience",
-    "--search_trials 2 --resume_from_checkpoint last": "--resume_from_checkpoint",
     "--search_trials 2 --search_over learning_rate": "--search_over is retired",
 }
 
@@ -269,15 +256,6 @@ def test_the_best_arguments_give_the_score_that_the_search_saw(searched: Path, r
 # Reports
 
 
-def test_a_report_that_cannot_be_made_is_told_before_anything_is_deleted(searched: Path, reviews: Path, capsys) -> None:
-    missing = sorted(set(INTEGRATION_TO_CALLBACK) - set(get_available_reporting_integrations()) - {"codecarbon"})
-    before = {path: path.read_bytes() for path in searched.iterdir()}
-    for name in ("nowhere", *missing[:1]):
-        told = refusal(capsys, train, reviews, searched, f"--overwrite --report_to {name}")
-        assert "training cannot start with these arguments: " in told
-    assert {path: path.read_bytes() for path in searched.iterdir()} == before
-
-
 def test_batches_of_similar_lengths_are_others_in_each_epoch() -> None:
     sampler = LengthGroups(LengthGroupedSampler(4, lengths=[number % 9 for number in range(80)]), seed=3, rows_a_step=4)
     orders = []
@@ -300,14 +278,9 @@ def test_the_lowest_loss_of_equals_comes_first_and_a_trial_that_diverges_ends_no
         return {"eval_accuracy": 0.5, "eval_loss": -number}
 
     found = search(arguments, "accuracy", attempt)
-    assert "3 trials, evaluated on validation; 1 other diverged" in found
+    assert "3 of 4 trials have not diverged; on validation:" in found
     assert [row["trial"] for row in trials(tmp_path)] == [3, 2, 0]
     assert len({row["learning_rate"] for row in trials(tmp_path)}) == 3
-
-
-def test_a_search_of_which_all_trials_diverge_says_so(reviews: Path, tmp_path: Path, capsys) -> None:
-    options = "--search_trials 2 --num_train_epochs 1 --learning_rate 1e37"
-    assert "all trials have diverged: lower --learning_rate" in refusal(capsys, train, reviews, tmp_path / "r", options)
 
 
 # Lower precision
