@@ -127,8 +127,7 @@ TRAINING = (
     ),
     Fault(
         "averaged_in_half_precision", "run/checkpoints", "average_weights",
-        "total[name] + weight.float() if name in total else weight.float()",
-        "total[name] + weight if name in total else weight",
+        "{name: weight.float() for name", "{name: weight for name",
         "weights of 16 bits are added up in 16 bits",
     ),
     Fault(

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
+from safetensors.torch import load_file
 from torch import Tensor
 from transformers import TrainerState, TrainingArguments
 from transformers.trainer import TRAINER_STATE_NAME
@@ -43,10 +44,7 @@ def checkpoint_to_resume(arguments: TrainingArguments) -> str | None:
     if Path(name).resolve() not in [checkpoint.resolve() for checkpoint in checkpoints]:
         raise DataError(f"--resume_from_checkpoint {name}: not a checkpoint of a run in {output}")
     if fault := check_checkpoint(Path(name)):
-        raise DataError(
-            f"--resume_from_checkpoint {name}: {fault}; to resume from the last complete one: "
-            "--resume_from_checkpoint last"
-        )
+        raise DataError(f"--resume_from_checkpoint {name}: {fault}; to resume from the last complete one, give last")
     return name
 
 
@@ -210,15 +208,12 @@ def last_checkpoints(folder: Path, number: int) -> list[Path]:
 
 
 def average_weights(checkpoints: Sequence[Path]) -> dict[str, Tensor]:
-    """Return the mean of each weight over the checkpoints, in float32. Names and shapes must agree."""
-    total: dict[str, Tensor] = {}
-    for checkpoint in checkpoints:
-        with safe_open(checkpoint / SAFE_WEIGHTS_NAME, framework="pt") as file:
-            if total and set(file.keys()) != total.keys():
-                raise DataError(f"{checkpoint} and {checkpoints[0]} hold different weights: not from the same run")
-            for name in file.keys():  # noqa: SIM118 (not a dictionary)
-                weight = file.get_tensor(name)
-                total[name] = total[name] + weight.float() if name in total else weight.float()
+    """Return the mean of each weight over the checkpoints, in float32."""
+    first, *others = checkpoints
+    total = {name: weight.float() for name, weight in load_file(first / SAFE_WEIGHTS_NAME).items()}
+    for checkpoint in others:
+        for name, weight in load_file(checkpoint / SAFE_WEIGHTS_NAME).items():
+            total[name] += weight.float()
     return {name: weight / len(checkpoints) for name, weight in total.items()}
 
 

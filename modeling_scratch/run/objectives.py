@@ -17,6 +17,11 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
+from modeling_scratch import (
+    ScratchDecoderForCausalLM,
+    ScratchEncoderForMaskedLM,
+    ScratchSeq2SeqForConditionalGeneration,
+)
 from tokenization import special_token_ids
 
 from .. import presets
@@ -33,11 +38,8 @@ from ..data.packed_documents import (
     StreamedRows,
     TokenRow,
     template_frame,
-)  # fmt: skip
+)
 from ..modeling_base import ScratchPreTrainedModel
-from ..modeling_decoder import ScratchDecoderForCausalLM
-from ..modeling_encoder import ScratchEncoderForMaskedLM
-from ..modeling_seq2seq import ScratchSeq2SeqForConditionalGeneration
 from ..report.pretraining import PretrainingData, TextSize
 from ..utils.errors import DataError
 from ..utils.options import REQUIRED, option

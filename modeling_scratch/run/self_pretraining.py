@@ -16,11 +16,9 @@ from dataclasses import asdict, dataclass, replace
 from math import ceil
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import perf_counter
 from typing import Any
 
-import torch
-from transformers import PreTrainedTokenizerBase, TrainerCallback, TrainingArguments
+from transformers import PreTrainedTokenizerBase, TrainingArguments
 
 from ..bridges.model_sources import WITHOUT_WEIGHTS, override_parts, with_override
 from ..data.unlabelled import Corpus, load_corpus
@@ -138,22 +136,17 @@ def as_recorded(run: Run, options: SelfPretrainingArguments) -> SelfPretrainingA
 
 def pretrain(run: Run, corpus: Corpus, notes: Sequence[str]) -> Stage:
     """Run the pretraining, or what is left of it, and return its row of the report. notes: on the labelled data."""
-    recorded = run.noted.get(SELF_PRETRAINING) or {}
-    if finished := recorded.get("finished"):
-        run.fine_tuned = fine_tuned(run)
-        return Stage(**finished)
-    documents = corpus.documents(run.groups["training"].seed)
-    tokenizer = None
-    if not recorded:
-        tokenizer = build_tokenizer(run.groups["model"], list(documents.train))
-        recorded = {"steps": _steps(run, documents, tokenizer), "finished": None}
-        run.noted[SELF_PRETRAINING] = recorded
+    recorded, tokenizer = run.noted.get(SELF_PRETRAINING) or {}, None
+    if not recorded.get("finished"):
+        documents = corpus.documents(run.groups["training"].seed)
+        if not recorded:
+            tokenizer = build_tokenizer(run.groups["model"], list(documents.train))
+            recorded = run.noted[SELF_PRETRAINING] = {"steps": _steps(run, documents, tokenizer), "finished": None}
+            run.record(notes)
+        recorded["finished"] = asdict(_run_stage(run, documents, recorded["steps"], tokenizer))
         run.record(notes)
-    stage = _run_stage(run, documents, recorded["steps"], tokenizer)
-    run.noted[SELF_PRETRAINING] = {**recorded, "finished": asdict(stage)}
-    run.record(notes)
     run.fine_tuned = fine_tuned(run)
-    return stage
+    return Stage(**recorded["finished"])
 
 
 def fine_tuned(run: Run) -> ModelArguments:
@@ -163,12 +156,8 @@ def fine_tuned(run: Run) -> ModelArguments:
     kept = [part for part in parts if part.partition("=")[0].strip().endswith(WITHOUT_WEIGHTS)]
     # The stage had no dropout: the preset's is put back.
     overrides = with_override(",".join(kept) or None, "hidden_dropout", preset_of(whole).hidden_dropout)
-    return replace(
-        whole,
-        model_name_or_path=str(run.folder / PRETRAINING),
-        tokenizer_name_or_path=None,
-        config_overrides=overrides,
-    )
+    path = str(run.folder / PRETRAINING)
+    return replace(whole, model_name_or_path=path, tokenizer_name_or_path=None, config_overrides=overrides)
 
 
 def _arguments(run: Run, steps: int) -> tuple[Any, Any]:
@@ -205,18 +194,17 @@ def _run_stage(run: Run, documents: Any, steps: int, tokenizer: PreTrainedTokeni
 
 
 def _steps(run: Run, documents: Any, tokenizer: PreTrainedTokenizerBase) -> int:
-    """Return the number of steps, by time at most MOST_EPOCHS, and say it. A few steps are timed."""
+    """Return the number of steps, by time at most MOST_EPOCHS, and say it. A few steps are timed, once warm."""
     options: SelfPretrainingArguments = run.groups["pretraining"]
-    task, (model, arguments) = named(PRETRAIN), _arguments(run, 1 + TIMED_STEPS)
-    clock = Clock()
+    task, (model, arguments) = named(PRETRAIN), _arguments(run, TIMED_STEPS)
     with discarded(arguments) as copied:
         copied.eval_strategy = copied.save_strategy = copied.logging_strategy = "no"
         training = prepared(task, model, copied, documents, tokenizer)
         trainer = make_trainer(task, training, keeps_checkpoints=False)
-        trainer.add_callback(clock)
         trainer.train()
+        time = trainer.train().metrics["train_runtime"]
     an_epoch = max(1, ceil(len(training.encoded["train"].rows) / arguments.train_batch_size))
-    seconds = (1 + EVALUATIONS) * (clock.times[-1] - clock.times[0]) / TIMED_STEPS
+    seconds = (1 + EVALUATIONS) * time / TIMED_STEPS
     wanted = options.pretrain_epochs and options.pretrain_epochs * an_epoch
     in_time = min((options.pretrain_minutes or 0) * 60 / seconds, MOST_EPOCHS * an_epoch)
     steps = max(1, round(wanted or in_time))
@@ -225,18 +213,6 @@ def _steps(run: Run, documents: Any, tokenizer: PreTrainedTokenizerBase) -> int:
         f"{duration(steps * seconds)}"
     )
     return steps
-
-
-class Clock(TrainerCallback):
-    """Notes when each step has ended. The first one builds what later ones reuse."""
-
-    def __init__(self) -> None:
-        self.times: list[float] = []
-
-    def on_step_end(self, *_: Any, **__: Any) -> None:
-        if torch.accelerator.is_available():
-            torch.accelerator.synchronize()
-        self.times.append(perf_counter())
 
 
 @contextmanager
