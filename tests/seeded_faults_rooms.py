@@ -419,7 +419,7 @@ TASKS = (
         "a model whose configuration names its task does what its head does for others",
     ),
     Fault(
-        "scores_of_validation", "run/train", "finish",
+        "scores_of_validation", "run/train", "carry_out",
         "trainer.compute_metrics = task.metrics(training, split)", "pass",
         "the answers to the test split are compared with those of validation",
     ),

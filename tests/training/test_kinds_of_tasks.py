@@ -3,10 +3,8 @@
 
 import json
 import random
-import re
 from pathlib import Path
 
-import predict as predict_program
 import pytest
 import train_classifier
 from processes import refusal
@@ -107,31 +105,6 @@ def test_numbers_are_learned_in_their_own_unit(numbers: Path) -> None:
     [answer] = pipeline("text-classification", model=str(numbers))("great warm film")
     assert answer["label"] == "stars"
     assert 60 < answer["score"] < 80
-
-
-@pytest.mark.parametrize(
-    ("name", "constant"), [("sets", r"(\(none\)|(acting|music|plot)(, \w+)*)"), ("numbers", "(49|50|51)")]
-)
-def test_report_and_card_first_say_that_a_model_is_no_use(
-    folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture, name: str, constant: str
-) -> None:
-    for file in folder.glob("*.*"):
-        (tmp_path / file.name).write_bytes(file.read_bytes())
-    (tmp_path / "new.csv").write_text("text\ngreat warm film 7 story\nunheard\n")
-    run = train(tmp_path, name, "--max_steps 1 --learning_rate 1e-6 --eval_strategy no --save_strategy no")
-    printed = capfd.readouterr()
-    assert "%|" not in printed.out + printed.err, "progress bars are for terminals"
-    evaluation = content(run, "evaluation.json")
-    headline, rival = evaluation["headline"], evaluation["baselines"][0]["name"]
-    assert re.match(rf"The Transformer (is .* than the answer|predicts) {constant}.* for every text", headline)
-    assert (run / "results.md").read_text(encoding="utf-8").startswith(f"**{headline}** Use {rival} instead: ")
-    assert f"## Results\n\n**{headline}** Use {rival} instead: " in (run / "README.md").read_text(encoding="utf-8")
-    predict_program.main(
-        f"--model {run / 'linear'} --input {tmp_path / 'new.csv'} --output {tmp_path / 'new.jsonl'}".split()
-    )
-    known, unknown = map(json.loads, (tmp_path / "new.jsonl").read_text(encoding="utf-8").splitlines())
-    assert known.keys() == {"row", "label", "score"}
-    assert known["score"] != unknown["score"]
 
 
 REFUSED = {

@@ -9,18 +9,13 @@ from typing import Any
 import predict as predict_program
 import pytest
 import train_classifier
-from fastapi.openapi.models import OpenAPI
 from processes import refusal
-from records import is_as_recorded
-from serving import served
 from text_samples import fault, load, write
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
-from uploads import uploaded_texts
 
 from modeling_scratch.data.columns import choose_columns, read_texts
 from modeling_scratch.data.splits import DataArguments
 from modeling_scratch.data.text_pairs import TextPair
-from modeling_scratch.serving.answerers import load_answerer
 
 COLUMNS = "--text_column premise hypothesis"
 FAST = "--learning_rate 1e-2 --per_device_train_batch_size 16 --report_to none --use_cpu --disable_tqdm True --seed 0"
@@ -128,31 +123,6 @@ def test_the_report_and_the_card_show_both_texts(run: Path) -> None:
     card = (run / "README.md").read_text(encoding="utf-8")
     assert 'pipe({"text": "What is this?", "text_pair": "This is an example."})' in card
     assert "premise and hypothesis" in card
-
-
-def test_the_server_classifies_pairs(run: Path) -> None:
-    pair = {"text": "ball is red", "text_pair": "it is blood"}
-    with served(load_answerer(str(run), "cpu")) as client:
-        outputs = client.post("/classify", json={"inputs": [pair, pair], "top_k": "all"}).json()["outputs"]
-        wrong = client.post("/classify", json={"inputs": "ball is red"})
-        empty = client.post("/classify", json={"inputs": {**pair, "text": " "}, "threshold": 0}).json()
-        document = client.get("/openapi.json").json()
-    for output in outputs:
-        found = {each["label"]: each["score"] for each in output}
-        assert found == pytest.approx(answer_of(run, *pair.values()), rel=1e-4)
-    assert (wrong.status_code, "must be an object with text and text_pair" in wrong.text) == (422, True)
-    assert (empty["outputs"], empty["labels"]) == ([], None)
-    assert OpenAPI(**document).openapi == "3.1.0"
-    assert "explain" not in str(document)  # leaves out words of one text
-
-
-@pytest.mark.parametrize("column", ["sets", "stars"])
-def test_pairs_have_sets_of_classes_and_numbers_too(folder: Path, column: str) -> None:
-    found = train(folder, column, f"--label_column {column} --max_steps 3")
-    first = json.loads((found / "examples.jsonl").read_text(encoding="utf-8").splitlines()[0])
-    assert first["text_pair"].startswith("it is")
-    assert not uploaded_texts(found)
-    assert is_as_recorded(found)
 
 
 def test_what_takes_single_texts_refuses_pairs(run: Path, folder: Path, tmp_path: Path, capsys) -> None:
