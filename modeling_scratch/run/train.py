@@ -42,7 +42,9 @@ def train(task: Task, *options: Any) -> None:
     """
     task.check(*options)
     check_score(task.scores, options[-1])
-    run = task.open(*options) or Run.open(f"scripts/{task.program}.py", *options, inputs_of(*options[:-1]))
+    if (run := task.open(*options)) is None:
+        model, source, arguments = options
+        run = Run.open(f"scripts/{task.program}.py", model, source, arguments, inputs_of(model, source))
     data = read(task, run)
     task.complete(run, data)
     arguments = run.groups["training"]
