@@ -127,8 +127,7 @@ TRAINING = (
     ),
     Fault(
         "averaged_in_half_precision", "run/checkpoints", "average_weights",
-        "total[name] + weight.float() if name in total else weight.float()",
-        "total[name] + weight if name in total else weight",
+        "{name: weight.float() for name", "{name: weight for name",
         "weights of 16 bits are added up in 16 bits",
     ),
     Fault(
@@ -162,7 +161,7 @@ TRAINING = (
         "layerwise decay upside down",
     ),
     Fault(
-        "highest_loss_of_equals", "run/search", "_report",
+        "highest_loss_of_equals", "run/search", "_save",
         '(-row[metric], row["loss"])', '(-row[metric], -row["loss"])',
         "search: of trials of equal accuracy the one with the highest loss comes first",
     ),
@@ -416,7 +415,7 @@ TASKS = (
         "a model whose configuration names its task does what its head does for others",
     ),
     Fault(
-        "scores_of_validation", "run/train", "finish",
+        "scores_of_validation", "run/train", "carry_out",
         "trainer.compute_metrics = task.metrics(training, split)", "pass",
         "the answers to the test split are compared with those of validation",
     ),

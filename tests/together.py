@@ -47,19 +47,19 @@ def program(rank: int, name: str, options: str) -> None:
     importlib.import_module(name).main(options.split())
 
 
-def launching(settings: str, options: str, *program: str) -> list[str]:
-    """The command that starts a program by `accelerate launch` with one of the files of the project."""
-    launch = [sys.executable, "-m", "accelerate.commands.launch", "--config_file", str(SETTINGS / f"{settings}.yaml")]
+def launching(options: str, *program: str) -> list[str]:
+    """The command that starts a program by `accelerate launch` with the settings of the project."""
+    launch = [sys.executable, "-m", "accelerate.commands.launch", "--config_file", str(SETTINGS / "ddp.yaml")]
     return [*launch, *options.split(), *program]
 
 
-def start(command: list[str], **environment: str) -> subprocess.Popen[str]:
+def start(command: list[str]) -> subprocess.Popen[str]:
     paths = os.pathsep.join(
         map(str, (ROOT, ROOT / "scripts", ROOT / "tests", ROOT / "tests" / "tasks", ROOT / "tests" / "training"))
     )
     return subprocess.Popen(
         command,
-        env={**os.environ, "PYTHONPATH": paths, **environment},
+        env={**os.environ, "PYTHONPATH": paths},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

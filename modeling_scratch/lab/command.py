@@ -11,7 +11,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from ..run.run_folder import LOCK_FILE, ended_by_sigterm, locked
+from ..run.run_folder import LOCK_FILE, locked
 from ..sharing.run_record import environment, without_paths
 from ..utils.errors import DataError
 from ..utils.files import remove, write_json
@@ -105,7 +105,7 @@ def run_lab(arguments: LabArguments) -> None:
     options += ["--max_steps", str(arguments.max_steps or task.max_steps)]
     options += ["--config_overrides", arguments.config_overrides] if arguments.config_overrides else []
     folder = Path(arguments.output_dir)
-    with ended_by_sigterm(), locked(folder):
+    with locked(folder):
         record = open_lab(folder, arguments) or plan_lab(folder, arguments, task, options, variants)
         variants = [Variant(**variant) for variant in record["variants"]]
         # The number of seeds and the score may be others than those of the lab that is continued.

@@ -25,11 +25,10 @@ INPUTS = (
 # The least and the greatest value of arguments of which Trainer accepts others, and stops late or ignores them.
 BOUNDS: dict[str, tuple[float, float]] = {
     **dict.fromkeys(["learning_rate", "weight_decay", "max_grad_norm", "num_train_epochs"], (0, math.inf)),
-    **dict.fromkeys(["logging_steps", "eval_steps", "save_steps", "save_total_limit", "eval_delay"], (0, math.inf)),
-    **dict.fromkeys(["neftune_noise_alpha", "dataloader_num_workers"], (0, math.inf)),
+    **dict.fromkeys(["logging_steps", "eval_steps", "save_steps", "save_total_limit"], (0, math.inf)),
     **dict.fromkeys(["per_device_train_batch_size", "per_device_eval_batch_size"], (1, math.inf)),
-    **dict.fromkeys(["gradient_accumulation_steps", "eval_accumulation_steps"], (1, math.inf)),
-    **dict.fromkeys(["seed", "data_seed"], (0, 2**32 - 1)),
+    "gradient_accumulation_steps": (1, math.inf),
+    "seed": (0, 2**32 - 1),
     "label_smoothing_factor": (0, 1),
     "early_stopping_patience": (0, math.inf),
     "max_steps": (-1, math.inf),
@@ -40,11 +39,14 @@ SHARDED = (
     "each process holds the whole model here: use scripts/accelerate/ddp.yaml; transformers.Trainer itself shards the "
     "weights of these models"
 )
+PUSHED_ONCE = "--push_to_hub True pushes once, when the run has its scores"
 ROUNDED = "the weights would be rounded before they are saved; `predict --precision bfloat16` answers in 16 bits"
 UNSUPPORTED = {
     **dict.fromkeys(("fsdp", "deepspeed"), SHARDED),
     **dict.fromkeys(("bf16_full_eval", "fp16_full_eval"), ROUNDED),
     **dict.fromkeys(("prediction_loss_only", "label_names"), "the scores are of the labels"),
+    "hub_always_push": PUSHED_ONCE,
+    "dataloader_drop_last": "each epoch reads every row",
     "use_liger_kernel": "it has no kernels for these models",
     "dataloader_persistent_workers": "a resumed run would not draw the dropout of an uninterrupted one",
 }
@@ -55,6 +57,8 @@ def check_supported(arguments: Any) -> None:
     for name, reason in UNSUPPORTED.items():
         if getattr(arguments, name) or os.environ.get(f"ACCELERATE_USE_{name.upper()}", "").lower() == "true":
             raise DataError(f"--{name} is not supported: {reason}")
+    if arguments.hub_strategy not in ("every_save", "end"):  # the first is Trainer's default
+        raise DataError(f"--hub_strategy {arguments.hub_strategy} is not supported: {PUSHED_ONCE}")
 
 
 def check_numbers(arguments: Any) -> None:
@@ -200,18 +204,7 @@ def choose_epoch(task: Any, arguments: Any, data: Any) -> None:
         raise DataError(f"--{asking[0]} requires {unmet}")
     arguments.load_best_model_at_end = not unmet and (task.keeps_best or bool(asking))
     if arguments.load_best_model_at_end:
-        save_where_evaluated(arguments)
+        if arguments.eval_strategy == IntervalStrategy.STEPS:  # the best evaluation has a checkpoint
+            arguments.save_steps = arguments.eval_steps
         if not arguments.names_best_metric:
             arguments.metric_for_best_model, arguments.greater_is_better = task.best(data, arguments)
-
-
-def save_where_evaluated(arguments: TrainingArguments) -> None:
-    """Align checkpoints with evaluations, so that the best evaluation has one. A finer save interval is kept."""
-    evaluated, saved = arguments.eval_steps, arguments.save_steps
-    if arguments.eval_strategy != IntervalStrategy.STEPS or not evaluated:
-        return
-    are_alike = (evaluated < 1) == (saved < 1)  # both steps, or both fractions of all steps
-    if not (are_alike and round(evaluated / saved, 6).is_integer()):
-        told = f"saving a checkpoint with each evaluation, every {evaluated} steps, instead of --save_steps {saved}"
-        print(told, file=sys.stderr)
-        arguments.save_steps = evaluated

@@ -108,6 +108,7 @@ class WeightAverage(TrainerCallback):
 TIMES = "_runtime", "_per_second", "_preparation_time"  # which the summary at the end of the run has
 EVALUATION_PREFIX = "eval_"
 EVALUATED = f"{EVALUATION_PREFIX}loss"
+HIDDEN = "epoch", "total_flos"
 NAMES = {"learning_rate": "rate", "grad_norm": "gradient norm"}
 
 
@@ -116,11 +117,9 @@ def progress_line(entry: Mapping[str, Any], state: TrainerState) -> str | None:
     if "train_loss" in entry:
         return None
     is_evaluation = any(name.startswith(EVALUATION_PREFIX) for name in entry)
-    shown = [
-        f"{_name(name)} {_value(value)}"
-        for name, value in entry.items()
-        if name not in ("epoch", "total_flos") and not name.endswith(TIMES)
-    ]
+    told = {name: value for name, value in entry.items() if name not in HIDDEN and not name.endswith(TIMES)}
+    names = {name: NAMES.get(name, name.removeprefix(EVALUATION_PREFIX).replace("_", " ")) for name in told}
+    shown = [f"{names[name]} {value:{'.4g' if isinstance(value, float) else ','}}" for name, value in told.items()]
     scores = f"{'validation ' if is_evaluation else ''}{', '.join(shown)}"
     at_step = [each for each in state.log_history if each.get("step") == state.global_step and EVALUATED in each]
     if is_evaluation and len(at_step) > 1:  # after the last step, of what is saved
@@ -129,14 +128,6 @@ def progress_line(entry: Mapping[str, Any], state: TrainerState) -> str | None:
         return scores
     epoch = f" (epoch {entry['epoch']:,.2f})" if "epoch" in entry else ""
     return f"step {state.global_step:,} of {state.max_steps:,}{epoch}: {scores}"
-
-
-def _name(name: str) -> str:
-    return NAMES.get(name, name.removeprefix(EVALUATION_PREFIX).replace("_", " "))
-
-
-def _value(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def print_lines(trainer: Trainer) -> None:

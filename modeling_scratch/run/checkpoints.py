@@ -8,13 +8,14 @@ it; a damaged one does not match it.
 import json
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
+from safetensors.torch import load_file
 from torch import Tensor
 from transformers import TrainerState, TrainingArguments
 from transformers.trainer import TRAINER_STATE_NAME
@@ -26,10 +27,14 @@ from ..utils.files import file_digest, flush, remove, write_json
 from .layout import MANIFEST, RECORD
 
 
+def resumes(arguments: TrainingArguments) -> bool:
+    return (arguments.resume_from_checkpoint or "").lower() not in ("", "false")
+
+
 def checkpoint_to_resume(arguments: TrainingArguments) -> str | None:
     """Return the checkpoint to resume from: a complete checkpoint of the run in the output folder, or None."""
-    name, output = arguments.resume_from_checkpoint, Path(arguments.output_dir or "")
-    if not name or name.lower() == "false":
+    name, output = arguments.resume_from_checkpoint or "", Path(arguments.output_dir or "")
+    if not resumes(arguments):
         return None
     checkpoints = checkpoints_in(output)
     if checkpoints and not (output / RECORD).is_file():
@@ -39,10 +44,7 @@ def checkpoint_to_resume(arguments: TrainingArguments) -> str | None:
     if Path(name).resolve() not in [checkpoint.resolve() for checkpoint in checkpoints]:
         raise DataError(f"--resume_from_checkpoint {name}: not a checkpoint of a run in {output}")
     if fault := check_checkpoint(Path(name)):
-        raise DataError(
-            f"--resume_from_checkpoint {name}: {fault}; to resume from the last complete one: "
-            "--resume_from_checkpoint last"
-        )
+        raise DataError(f"--resume_from_checkpoint {name}: {fault}; to resume from the last complete one, give last")
     return name
 
 
@@ -145,18 +147,7 @@ def check_checkpoint(checkpoint: Path) -> str | None:
         return f"incomplete, the run was stopped while writing it (no {MANIFEST})"
     except (ValueError, TypeError, LookupError, AttributeError, OSError):
         return f"damaged, {MANIFEST} cannot be read"
-    return _fault_of_state(checkpoint / TRAINER_STATE_NAME)
-
-
-def _fault_of_state(state: Path) -> str | None:
-    """Return what is wrong with the state of a checkpoint that was renamed, or changed and sealed again."""
-    if not state.is_file():
-        return None
-    try:
-        step = json.loads(state.read_bytes())["global_step"]
-    except (ValueError, TypeError, LookupError, RecursionError):
-        return f"damaged, {state.name} cannot be read"
-    return None if step == step_of(state.parent) else f"damaged, {state.name} is of step {ascii(step)[:20]}"
+    return None
 
 
 def is_regular(checkpoint: Path) -> bool:
@@ -195,25 +186,6 @@ def saving(folder: Path) -> Iterator[None]:
         ) from error
 
 
-@contextmanager
-def resuming_from(checkpoint: Any, has_begun: Callable[[], bool]) -> Iterator[None]:
-    """Raise `DataError` if a checkpoint cannot be loaded. torch.load rejects pickles that could run code.
-
-    checkpoint: its folder; None: of a new run. has_begun: whether all is loaded, and the training has begun.
-    """
-    try:
-        yield
-    except DataError:
-        raise
-    except Exception as error:  # safetensors, torch.load and load_state_dict raise many types
-        if checkpoint is None or has_begun():
-            raise
-        raise DataError(
-            f"{checkpoint} cannot be resumed from, and none of it was executed: {one_line(error)[:300]}; resume from "
-            "another checkpoint or start a new run"
-        ) from error
-
-
 def delete_left_over(folder: Path) -> None:
     """Delete checkpoints that were saved because of a stop, or never completed."""
     for checkpoint in checkpoints_in(folder):
@@ -236,15 +208,12 @@ def last_checkpoints(folder: Path, number: int) -> list[Path]:
 
 
 def average_weights(checkpoints: Sequence[Path]) -> dict[str, Tensor]:
-    """Return the mean of each weight over the checkpoints, in float32. Names and shapes must agree."""
-    total: dict[str, Tensor] = {}
-    for checkpoint in checkpoints:
-        with safe_open(checkpoint / SAFE_WEIGHTS_NAME, framework="pt") as file:
-            if total and set(file.keys()) != total.keys():
-                raise DataError(f"{checkpoint} and {checkpoints[0]} hold different weights: not from the same run")
-            for name in file.keys():  # noqa: SIM118 (not a dictionary)
-                weight = file.get_tensor(name)
-                total[name] = total[name] + weight.float() if name in total else weight.float()
+    """Return the mean of each weight over the checkpoints, in float32."""
+    first, *others = checkpoints
+    total = {name: weight.float() for name, weight in load_file(first / SAFE_WEIGHTS_NAME).items()}
+    for checkpoint in others:
+        for name, weight in load_file(checkpoint / SAFE_WEIGHTS_NAME).items():
+            total[name] += weight.float()
     return {name: weight / len(checkpoints) for name, weight in total.items()}
 
 

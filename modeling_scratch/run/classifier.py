@@ -30,10 +30,8 @@ SAMPLE = 64  # texts of each split, in the rehearsal
 
 def load_demo(arguments: Any) -> ReviewData:
     """Return the demo reviews, limited to the requested numbers."""
-    if arguments.problem_type not in (None, ONE_CLASS) or arguments.label_separator:
-        raise DataError("--problem_type and --label_separator: the demo reviews have one class each; give --train_file")
-    if arguments.has_pairs:
-        raise DataError("--text_column: the demo reviews have one text each; for pairs of texts, give --train_file")
+    if arguments.problem_type not in (None, ONE_CLASS) or arguments.label_separator or arguments.has_pairs:
+        raise DataError("the demo reviews are single texts with one class each: for others, give --train_file")
     limits = {"train": arguments.max_train_samples}
     size = min(arguments.max_train_samples or TRAIN_SIZE, TRAIN_SIZE)
     reviews = demo_splits(size, common_share=1 if arguments.demo_words == "common" else COMMON_SHARE)

@@ -17,8 +17,9 @@ from ..data.labelled_texts import ReviewData
 from ..data.text_pairs import parts_of
 from ..sharing.run_record import DEFAULTS, read_run
 from ..utils.errors import DataError, counted, times
-from ..utils.retired_options import RETIRED
+from .checkpoints import resumes
 from .encoder_models import ModelArguments
+from .layout import RECORD
 
 AnyModel = TypeVar("AnyModel", bound=ModelArguments)
 Values = Mapping[str, Mapping[str, Any]]  # of the groups "model" and "training", by the names of their arguments
@@ -80,10 +81,6 @@ DEMO: Values = {
     "training": {
         "learning_rate": 2e-3, "num_train_epochs": 8.0, "per_device_train_batch_size": 64, "ema_decay": 0.0,
     },
-}  # fmt: skip
-NAMES = {
-    "model": ("preset", "config_overrides", "tokenizer_kind", "vocab_size", "min_frequency"),
-    "training": ("learning_rate", "num_train_epochs", "per_device_train_batch_size", "ema_decay"),
 }  # fmt: skip
 
 
@@ -186,21 +183,14 @@ def complete(values: Values, model: AnyModel, training: Any) -> tuple[AnyModel, 
 
 
 def known_defaults(arguments: Any) -> Values | None:
-    """Return the values that the run to be resumed was started with; None for a new run.
-
-    Runs of earlier versions had no table: theirs are the arguments that are recorded.
-    """
+    """Return the values that the run to be resumed was started with; None for a new run."""
     folder = Path(arguments.output_dir or "")
-    if (arguments.resume_from_checkpoint or "").lower() in ("", "false") or not (record := read_run(folder, NAMES)):
+    if not resumes(arguments) or not (record := read_run(folder, CHECKPOINT)):
         return None
-    if "recipe_choices" in record:
-        raise DataError(f"--resume_from_checkpoint: the run in {folder} has a recipe: {RETIRED['--recipe']}")
-    earlier = {group: {**record[group]} for group in NAMES}
-    earlier["model"].pop("config_overrides", None)
-    chosen = record.get(DEFAULTS, earlier)
-    try:
-        found = {group: {name: chosen[group].get(name) for name in names} for group, names in NAMES.items()}
-    except (LookupError, TypeError, AttributeError) as error:
-        raise DataError(f"{folder}: run_config.json is damaged: restore it from a copy, or use --overwrite") from error
-    plain = str, int, float
-    return {group: {name: each for name, each in of.items() if isinstance(each, plain)} for group, of in found.items()}
+    chosen = record.get(DEFAULTS)
+    if not isinstance(chosen, dict) or chosen.keys() != CHECKPOINT.keys():
+        raise DataError(
+            f"{folder / RECORD} is damaged: restore it from a copy, or start a new run with --overwrite, also after "
+            "one of an earlier version"
+        )
+    return chosen

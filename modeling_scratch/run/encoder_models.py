@@ -61,9 +61,7 @@ class ModelArguments:
         else:
             self._check_preset()
         if self.max_length is not None and self.max_length < 4:
-            raise DataError(
-                f"--max_length {self.max_length}: must be at least 4, to leave room between the special tokens"
-            )
+            raise DataError(f"--max_length {self.max_length}: must be at least 4")
         if self.min_frequency is not None and self.min_frequency < 1:
             raise DataError(f"--min_frequency {self.min_frequency}: must be at least 1")
 
@@ -104,10 +102,7 @@ def build_tokenizer(
         tokenizer = load_checkpoint(AutoTokenizer, name, arguments.trust_remote_code)
         if arguments.max_length is not None:
             tokenizer.model_max_length = arguments.max_length
-        # A run that an earlier version started goes on as it read its texts.
-        read_special_tokens(
-            tokenizer, not tokenizer.split_special_tokens if resumed else arguments.allow_special_tokens
-        )
+        read_special_tokens(tokenizer, arguments.allow_special_tokens)
         return with_padding(tokenizer, name)
     limit = preset_of(arguments).max_position_embeddings
     options |= {name: getattr(arguments, name) for name in ("lowercase", "min_frequency")}

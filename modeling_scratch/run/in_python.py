@@ -82,14 +82,12 @@ class Report:
 
 
 def _text_of(text: Any, has_pairs: bool) -> str:
-    if _is_missing(text) or (has_pairs and isinstance(text, list | tuple) and any(map(_is_missing, text))):
+    parts = list(text) if has_pairs and isinstance(text, list | tuple) else [text]
+    if any(map(_is_missing, parts)):
         return ""
-    if not has_pairs and isinstance(text, str):
-        return text
-    parts = [] if isinstance(text, str) or not isinstance(text, Sequence) else list(text)
-    if not has_pairs or len(parts) != 2 or not all(isinstance(part, str) for part in parts):
+    if len(parts) != 1 + has_pairs or not all(isinstance(part, str) for part in parts):
         raise DataError(f"predict: {text!r:.40} is not a {'pair of texts' if has_pairs else 'text'}")
-    return of_parts(parts)
+    return of_parts(parts) if has_pairs else text
 
 
 def _is_missing(text: Any) -> bool:
@@ -98,11 +96,9 @@ def _is_missing(text: Any) -> bool:
 
 
 def _named(scores: Sequence[Mapping[str, Any]] | None, config: Any) -> dict[str, Any]:
-    label, score = PLAIN.answer(scores, config) if scores else (None, None)
-    answer = {"label": label, "score": score}
-    if gives_numbers(config):
-        return answer
-    return {**answer, "probabilities": {each["label"]: each["score"] for each in ranked(scores or ())}}
+    answer = dict(zip(("label", "score"), PLAIN.answer(scores, config) if scores else (None, None)))
+    probabilities = {each["label"]: each["score"] for each in ranked(scores or ())}
+    return answer if gives_numbers(config) else {**answer, "probabilities": probabilities}
 
 
 def train_classifier(data: Any = None, output_dir: str | Path = "runs/demo", **options: Any) -> Report:
@@ -118,7 +114,9 @@ def train_classifier(data: Any = None, output_dir: str | Path = "runs/demo", **o
     """
     with quiet_saving(), panics_as_errors():
         try:
-            _check_options(options)
+            check_names(TASK.arguments, options)
+            if options.get("search_trials"):
+                raise DataError("search_trials: a search has no report; use `modeling-scratch train-classifier`")
             groups = built(TASK.arguments, {"output_dir": output_dir, **options, **_source(data)})
             if data is not None and not isinstance(data, str | Path):
                 next(group for group in groups if isinstance(group, DataArguments)).tables = tables_of(data)
@@ -129,14 +127,6 @@ def train_classifier(data: Any = None, output_dir: str | Path = "runs/demo", **o
             raise KeyboardInterrupt if error.code == 128 + SIGINT else error from None
     folder = Path(output_dir)
     return Report(folder, read_json(folder / EVALUATION), (folder / RESULTS).read_text(encoding="utf-8"))
-
-
-def _check_options(options: Mapping[str, Any]) -> None:
-    check_names(TASK.arguments, options)
-    if options.get("search_trials"):
-        raise DataError(
-            "search_trials: a search has no report; use `modeling-scratch train-classifier --search_trials`"
-        )
 
 
 @contextmanager

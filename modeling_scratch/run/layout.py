@@ -17,7 +17,7 @@ CONFUSION_MATRIX = "confusion_matrix.png"
 PREDICTIONS, MISCLASSIFIED = "predictions.jsonl", "misclassified.csv"
 TRANSLATIONS = "{}.translations.txt"  # of a split
 LINEAR = "linear"  # a folder; its n-grams are words of the training texts
-SEARCH, TRIALS = "search.md", "search.json"
+TRIALS = "search.json"
 HISTORY, PICKLED_ARGUMENTS = "trainer_state.json", "training_args.bin"
 UNFINISHED = ".unfinished"  # a folder
 
@@ -57,14 +57,12 @@ ENTRIES = (
     Entry("*_results.json", "Trainer, by run/life_cycle"),
     Entry(HISTORY, "Trainer, by run/life_cycle", "report, sharing, figures"),
     Entry(PICKLED_ARGUMENTS, "Trainer, and run/trainer deletes it"),
-    Entry(SEARCH, "run/search"),
     Entry(TRIALS, "run/search"),
+    Entry("search.md", BEFORE),
     Entry("study.db*", BEFORE),
     Entry(UNFINISHED, "run/trainer, which renames what is in it", "nobody"),
     Entry("checkpoint-*", "run/trainer", "run/checkpoints"),
     Entry("_*checkpoint-*", "run/checkpoints, of steps that a run went back behind"),
     Entry("last-checkpoint", "the Hub, where it has the last one"),
-    Entry("run-*", "search of Trainer"),
-    Entry("runs", "--report_to tensorboard"),
 )
 SHARED = tuple(entry.name for entry in ENTRIES if entry.is_shared)

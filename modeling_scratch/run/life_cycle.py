@@ -8,10 +8,9 @@ from typing import Any
 
 import torch
 from transformers import Trainer, TrainingArguments, set_seed
-from transformers.trainer_utils import has_length
 
 from ..sharing.run_record import DIGESTS, write_run
-from ..utils.errors import DataError, duration, times
+from ..utils.errors import duration, times
 from .arguments import checking_arguments
 from .checkpoints import checkpoint_to_resume, has_checkpoint, step_of
 from .continued import ROWS_A_STEP, check_arguments, check_same_data
@@ -127,10 +126,7 @@ def rehearse(trainer: Any) -> None:
     """Build what training needs and discard it. Raises `DataError` if the arguments do not permit it."""
     with checking_arguments(), torch.random.fork_rng(devices=[]):
         trainer.get_eval_dataloader()
-        batches = trainer.get_train_dataloader()
-        if has_length(batches) and not len(batches):
-            raise DataError("--dataloader_drop_last: fewer rows than a batch; lower --per_device_train_batch_size")
-        *_, steps = trainer.set_initial_training_values(trainer.args, batches)
+        *_, steps = trainer.set_initial_training_values(trainer.args, trainer.get_train_dataloader())
         if not trainer.args.optim.endswith("layerwise"):  # these hook into the model
             trainer.create_optimizer_and_scheduler(steps)
             for rate_at in getattr(trainer.lr_scheduler, "lr_lambdas", ()):
@@ -147,8 +143,7 @@ def summary(trainer: Any, checkpoint: str | None) -> str:
     rate = f", {steps / seconds:,.1f} per second" if steps else ""
     since = f" since step {step_of(checkpoint):,}" if checkpoint else ""
     weights = sum(weight.numel() for weight in trainer.model.parameters())
-    described = [entry for entry in ENTRIES if entry.what]
-    files = [f"{path.name} ({entry.what})" for entry in described for path in sorted(output.glob(entry.name))]
+    files = [f"{path.name} ({each.what})" for each in ENTRIES if each.what for path in sorted(output.glob(each.name))]
     return (
         f"{steps:,} steps{since} in {duration(seconds)}{rate}, evaluations and checkpoints included, "
         f"{trainer.seconds_for_data / seconds:.1%} of it waiting for data; "

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 import torch.nn.functional as F
 from torch import Tensor
 
@@ -32,7 +31,7 @@ def balanced_weights(labels: Sequence[int], classes: int) -> list[float]:
 
 @dataclass(frozen=True)
 class WeightedCrossEntropy:
-    """loss = Σ w_y · -log p(y) / Σ w_y, both over all texts of an optimizer step.
+    """loss = mean w_y · -log p(y), over all texts of an optimizer step, as scikit-learn weights samples.
 
     With label smoothing ε, the loss of a text is (1 - ε) w_y · -log p(y) + ε / C · Σ_c w_c · -log p(c), as in
     torch.nn.functional.cross_entropy. weights (C,): w.
@@ -42,16 +41,10 @@ class WeightedCrossEntropy:
     smoothing: float = 0.0
 
     def __call__(self, outputs: Any, labels: Tensor, num_items_in_batch: Items = None) -> Tensor:
-        """labels (B,). num_items_in_batch: Σ w_y of the step. An evaluation has the mean of its batch."""
+        """labels (B,). num_items_in_batch: the number of texts of the step."""
         logits, weights = outputs.logits.float(), self.weights.to(labels.device)
-        losses = F.cross_entropy(logits, labels, weights, reduction="sum", label_smoothing=self.smoothing)
-        is_training = torch.is_grad_enabled() and num_items_in_batch is not None
-        return losses / (num_items_in_batch if is_training else weights[labels].sum())
-
-    def count(self, batches: Sequence[dict[str, Any]], device: torch.device) -> Tensor:
-        """Return Σ w_y of the texts of a step, by which its loss is divided in place of their number."""
-        weights = self.weights.to(device)
-        return torch.stack([weights[batch["labels"].to(device)].sum() for batch in batches]).sum()
+        losses = F.cross_entropy(logits, labels, weights, reduction="none", label_smoothing=self.smoothing)
+        return mean_loss(losses, labels.numel(), num_items_in_batch)
 
 
 @dataclass(frozen=True)

@@ -15,20 +15,18 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-import modeling_scratch
+from modeling_scratch import (
+    ScratchDecoderForCausalLM,
+    ScratchEncoderForMaskedLM,
+    ScratchSeq2SeqForConditionalGeneration,
+)
 from tokenization import special_token_ids
 
 from .. import presets
 from ..bridges.configs import FAMILIES
 from ..bridges.model_sources import load_checkpoint, load_model, preset_config
 from ..configuration_scratch import ScratchConfig
-from ..data.collators import (
-    Batch,
-    Denoise,
-    MaskTokens,
-    next_token_batch,
-    sentence_ends,
-)
+from ..data.collators import Batch, Denoise, MaskTokens, next_token_batch, sentence_ends
 from ..data.documents import Documents
 from ..data.packed_documents import (
     DocumentTokenizer,
@@ -44,8 +42,6 @@ from ..utils.errors import DataError
 from ..utils.options import REQUIRED, option
 from .encoder_models import check_folders, new_tokenizer
 
-MOST_PADDING = 10  # rows of so many times the training text
-
 
 @dataclass(frozen=True)
 class Objective:
@@ -59,18 +55,10 @@ class Objective:
 
 
 OBJECTIVES = {
-    "mlm": Objective(
-        presets.ENCODERS, "reviews", AutoModelForMaskedLM, modeling_scratch.ScratchEncoderForMaskedLM, "bert"
-    ),
-    "clm": Objective(
-        presets.DECODERS, "characters", AutoModelForCausalLM, modeling_scratch.ScratchDecoderForCausalLM, "gpt"
-    ),
+    "mlm": Objective(presets.ENCODERS, "reviews", AutoModelForMaskedLM, ScratchEncoderForMaskedLM, "bert"),
+    "clm": Objective(presets.DECODERS, "characters", AutoModelForCausalLM, ScratchDecoderForCausalLM, "gpt"),
     "denoising": Objective(
-        presets.SEQ2SEQS,
-        "captions",
-        AutoModelForSeq2SeqLM,
-        modeling_scratch.ScratchSeq2SeqForConditionalGeneration,
-        "bart",
+        presets.SEQ2SEQS, "captions", AutoModelForSeq2SeqLM, ScratchSeq2SeqForConditionalGeneration, "bart"
     ),
 }
 
@@ -213,7 +201,6 @@ def prepare(
         to_tokens = DocumentTokenizer(tokenizer, frame, arguments.whole_word)
     validation = layout(to_tokens(documents.validation), **options)
     train = layout(to_tokens(documents.train), **options)
-    _check_padding(arguments, len(train.ids))
     splits = {"train": train, "validation": validation}
     notes = [f"{split}: {rows}, {_counts(rows.ids, tokenizer)}" for split, rows in splits.items()]
     collator = make_collator(arguments, tokenizer, frame, seed)
@@ -221,12 +208,6 @@ def prepare(
         train, validation, collator, train.tokens_per_row(), arguments.objective, arguments.block_size,
         TextSize.of(documents.validation), arguments.objective == "clm" and bool(frame[0]), notes,
     )  # fmt: skip
-
-
-def _check_padding(arguments: PretrainingModelArguments, tokens: int) -> None:
-    """Refuse packed rows that are nearly all padding: they take the time and the memory of text."""
-    if arguments.objective != "denoising" and arguments.block_size > MOST_PADDING * tokens:
-        raise DataError(f"--block_size {arguments.block_size}: the training text has only {tokens:,} tokens; lower it")
 
 
 def document_frame(tokenizer: PreTrainedTokenizerBase, objective: str) -> Frame:

@@ -39,8 +39,6 @@ def weights_of(data: ReviewData) -> list[float]:
 def weighted_loss(data: ReviewData, arguments: Any) -> WeightedCrossEntropy | None:
     if not arguments.class_weights:
         return None
-    if arguments.world_size > 1 or arguments.n_gpu > 1:
-        raise DataError("--class_weights runs in one process, on one device")
     return WeightedCrossEntropy(torch.tensor(weights_of(data)), arguments.label_smoothing_factor)
 
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""What the trainer needs to be stopped, killed and resumed: signals, a NaN guard, orders of rows."""
+"""What the trainer needs to be stopped, killed and resumed: signals, the best checkpoint, orders of rows."""
 
 import os
 import signal
@@ -10,7 +10,6 @@ from types import FrameType
 from typing import Any
 
 import torch
-from torch import Tensor
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 from transformers.trainer_pt_utils import LengthGroupedSampler
 
@@ -75,50 +74,12 @@ def _ends_epoch(state: TrainerState) -> bool:
     return float(state.epoch or 0).is_integer() or state.global_step >= state.max_steps
 
 
-class NanGuard:
-    """Records the first non-finite loss and its step, as scalars on the losses' device."""
-
-    def __init__(self, device: torch.device) -> None:
-        self.step = torch.zeros((), dtype=torch.long, device=device)  # 0: none yet
-        self.loss = torch.zeros((), device=device)
-
-    def update(self, loss: Tensor, step: int) -> None:
-        """Check a scalar loss of a step, counted from 1, without host-device synchronisation."""
-        is_first = ~torch.isfinite(loss) & (self.step == 0)
-        self.step = torch.where(is_first, step, self.step)
-        self.loss = torch.where(is_first, loss, self.loss)
-
-    def fault(self) -> str | None:
-        """Return a description of the non-finite loss, or None. Synchronises with the device."""
-        return f"the loss is {self.loss.item()} at step {step}" if (step := int(self.step)) else None
-
-
-def is_synchronous(device: torch.device) -> bool:
-    """Return whether reading each loss is free, as on a CPU; an accelerator would have to synchronise."""
-    return device.type == "cpu"
-
-
-class BetweenSteps(TrainerCallback):
-    """Checks the losses before they are logged or saved, and compares evaluations. trainer: a `RunTrainer`."""
-
-    def __init__(self, trainer: Any) -> None:
-        self.trainer = trainer
+class BestCheckpoint(TrainerCallback):
+    """Finds the best checkpoint of a resumed run whose folder has moved."""
 
     def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         if state.best_global_step and (best := checkpoint_at(args, state.best_global_step)).is_dir():
-            state.best_model_checkpoint = str(best)  # where the run's folder is now
-
-    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
-        if control.should_log or control.should_evaluate or control.should_save:
-            self.trainer.check_losses()
-
-    def on_epoch_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
-        self.trainer.check_losses()
-
-    def on_evaluate(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, metrics: Any = None, **_: Any
-    ) -> None:
-        self.trainer.compare_with_best(metrics)
+            state.best_model_checkpoint = str(best)
 
 
 def rows_a_step(training: TrainingArguments) -> int:

@@ -2,12 +2,12 @@
 """Lock and claim the folder of a run before training starts, without losing existing content.
 
 --overwrite sets the existing run aside, in _replaced-1 inside the folder. It is deleted when the new run has saved its
-model, and put back if the new run fails before it has written anything. Files that no run writes stay where they are.
+model. Files that no run writes stay where they are.
 """
 
-import signal
+import os
+import shutil
 import sys
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import wraps
@@ -48,52 +48,25 @@ def claim(folder: Path) -> None:
     if (folder / RECORD).is_file():
         numbers = count(1 + max(map(number_of, runs_set_aside(folder)), default=0))
         aside = next(path for number in numbers if _is_free(path := folder / f"{SET_ASIDE}{number}"))
-        aside.mkdir(exist_ok=True)  # it exists if a process was killed here
-        try:
-            _move(_record_last(path for path in _written(folder) if path != aside), aside)
-        except BaseException:
-            _move(list(aside.iterdir()), folder)
-            aside.rmdir()
-            raise
+        aside.mkdir(exist_ok=True)
+        shutil.copyfile(folder / RECORD, aside / RECORD)  # if the process is killed here, both are known to hold a run
+        for path in _record_last(_written(folder)):
+            path.replace(aside / path.name)
     for path in leftovers(folder / RECORD):
         path.unlink()
 
 
 def _is_free(aside: Path) -> bool:
-    """Return whether a run can be set aside there: nothing is there, or what a killed process had moved there."""
-    if aside.is_symlink() or not aside.is_dir():
-        return not (aside.exists() or aside.is_symlink())
-    ours = [*aside.glob("*.py"), aside / PRETRAINING]
-    return all(path in ours or _is_written(path.name) for path in aside.iterdir())
+    """Return whether nothing is there, or the empty folder that a killed process has left."""
+    return not os.path.lexists(aside) or (aside.is_dir() and not aside.is_symlink() and not any(aside.iterdir()))
 
 
 def delete_set_aside(folder: Path) -> None:
     """Delete the earlier runs, after the new one has saved its model."""
     for aside in runs_set_aside(folder):
-        _remove(aside.iterdir())
+        for path in _record_last(aside.iterdir()):
+            remove(path)
         aside.rmdir()
-
-
-def put_back(folder: Path) -> None:
-    """After a failure, restore the run that was set aside, if the new one has written nothing but its record."""
-    aside = runs_set_aside(folder)[-1]
-    if {path.name for path in _written(folder)} <= {RECORD}:
-        _remove(_written(folder))
-        _move(reversed(_record_last(aside.iterdir())), folder)
-        aside.rmdir()
-        print(f"{folder}: the earlier run was put back", file=sys.stderr)
-    else:
-        print(f"{folder}: the earlier run is in {aside.name}", file=sys.stderr)
-
-
-def _move(paths: Iterable[Path], target: Path) -> None:
-    for path in paths:
-        path.rename(target / path.name)
-
-
-def _remove(paths: Iterable[Path]) -> None:
-    for path in _record_last(paths):
-        remove(path)
 
 
 def _record_last(paths: Iterable[Path]) -> list[Path]:
@@ -107,21 +80,9 @@ def _written(folder: Path) -> list[Path]:
     with suppress(ValueError):
         code = code_files(folder)
     code += [PRETRAINING] * has_pretraining(folder)
-    names = [path for path in entries(folder) if path.name in code or _is_written(path.name)]
-    return [path for path in names if not _is_of_others(path)]
-
-
-def _is_of_others(path: Path) -> bool:
-    """Return whether a folder with a name that runs use holds something else: other runs, or files of the user."""
-    if path.name == LINEAR:
-        return any(other.name not in (LINEAR_MODEL, LINEAR_WEIGHTS) for other in _inside(path))
-    if path.name != "runs" and not path.name.startswith("run-"):
-        return False
-    return any((each / RECORD).exists() for each in (path, *_inside(path)))
-
-
-def _inside(path: Path) -> list[Path]:
-    return list(path.iterdir()) if path.is_dir() and not path.is_symlink() else []
+    names = [path for path in entries(folder) if path.name in (*code, UNFINISHED) or is_one_of(path.name, WRITTEN)]
+    is_of_user = {path.name for path in (folder / LINEAR).glob("*")} - {LINEAR_MODEL, LINEAR_WEIGHTS}
+    return [path for path in names if not (path.name == LINEAR and is_of_user)]
 
 
 def has_pretraining(folder: Path) -> bool:
@@ -130,11 +91,6 @@ def has_pretraining(folder: Path) -> bool:
         return bool(read_run(folder).get(SELF_PRETRAINING))
     except DataError:
         return False
-
-
-def _is_written(name: str) -> bool:
-    """Return whether runs write a file or folder of this name, apart from the code of their models."""
-    return name == UNFINISHED or is_one_of(name, WRITTEN)
 
 
 def refuse_links(folder: Path, pattern: str = "*") -> None:
@@ -156,35 +112,15 @@ def alone(program: Callable[..., None]) -> Callable[..., None]:
         if not getattr(training, "should_save", False):
             return program(*arguments)
         folder = Path(getattr(training, "output_dir", None) or "")
-        with ended_by_sigterm(), locked(folder):
-            before = runs_set_aside(folder)
+        with locked(folder):
             try:
                 program(*arguments)
             except BaseException:
-                if len(runs_set_aside(folder)) > len(before):
-                    put_back(folder)
+                for aside in runs_set_aside(folder):
+                    print(f"{folder}: the earlier run is in {aside.name}", file=sys.stderr)
                 raise
 
     return run
-
-
-@contextmanager
-def ended_by_sigterm() -> Iterator[None]:
-    """Turn SIGTERM into SystemExit, so that what was begun is put right. During the training, it saves a checkpoint."""
-
-    def leave(number: int, frame: object) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        sys.exit(128 + number)
-
-    is_free = threading.current_thread() is threading.main_thread()
-    if not is_free or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
-        yield
-        return
-    signal.signal(signal.SIGTERM, leave)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 @contextmanager
@@ -197,9 +133,7 @@ def locked(folder: Path) -> Iterator[None]:
         raise DataError(reason)
     is_new, lock = not folder.exists(), folder / LOCK_FILE
     folder.mkdir(parents=True, exist_ok=True)
-    if lock.is_symlink():
-        raise DataError(f"{lock}: a link, through which the lock would be written; remove it")
-    if lock.is_dir() or (lock.is_file() and lock.stat().st_size):  # filelock 4.1 and older empty the file
+    if lock.is_symlink() or lock.is_dir() or (lock.is_file() and lock.stat().st_size):
         raise DataError(f"{lock}: not an empty file, as a lock is; move it, unless another run uses the folder")
     try:
         with FileLock(lock, timeout=0):
@@ -207,8 +141,7 @@ def locked(folder: Path) -> Iterator[None]:
                 yield
             finally:
                 with suppress(OSError):  # Windows keeps open files
-                    if not lock.stat().st_size:  # with content, it is somebody's file
-                        lock.unlink()
+                    lock.unlink()
     except Timeout:
         reason = "in use by another run; wait for it, stop it or choose another folder"
         raise DataError(f"--output_dir {folder}: {reason}") from None

@@ -11,9 +11,9 @@ from typing import Any
 from transformers.trainer_utils import SaveStrategy
 
 from ..utils.errors import DataError, DivergedError, counted
-from ..utils.files import write_json, write_text
-from ..utils.markdown import percent, table
-from .layout import SEARCH, TRIALS
+from ..utils.files import write_json
+from ..utils.markdown import table
+from .layout import TRIALS
 
 TRIED = ("learning_rate", "per_device_train_batch_size", "num_train_epochs")
 REFUSED = ("resume_from_checkpoint", "push_to_hub", "load_best_model_at_end", "early_stopping_patience")
@@ -61,7 +61,7 @@ def of_trial(arguments: Any, values: Mapping[str, Any]) -> Any:
 
 
 def search(arguments: Any, metric: str, attempt: Callable[[dict[str, Any]], Scores]) -> str:
-    """Run the search; return its table and the best arguments, which each trial also saves to the run's folder.
+    """Run the search; return its table and the best arguments. Each trial saves them to the run's folder.
 
     metric: the score that trials are ranked by. attempt: the scores of a model that is trained with these values. A
     trial that diverges has no score.
@@ -74,13 +74,19 @@ def search(arguments: Any, metric: str, attempt: Callable[[dict[str, Any]], Scor
         values = suggest(arguments, trial)
         scores = attempt(values)
         rows.append({"trial": trial.number, metric: scores[f"eval_{metric}"], "loss": scores["eval_loss"], **values})
-        _report(rows, trial.number + 1 - len(rows), output, metric)
+        _save(rows, output, metric)
         return scores[f"eval_{metric}"]
 
     study.optimize(objective, arguments.search_trials, catch=(DivergedError,))
     if not rows:
         raise DataError(f"all trials have diverged: lower --learning_rate {arguments.learning_rate:g}, which they vary")
-    return _report(rows, arguments.search_trials - len(rows), output, metric)
+    best = _save(rows, output, metric)
+    shown = table(list(rows[0]), [[f"{value:.4g}" for value in row.values()] for row in rows])
+    return (
+        f"\n{len(rows)} of {counted(arguments.search_trials, 'trial')} have not diverged; on validation:\n\n{shown}\n\n"
+        f"to train with the best arguments, append to the same command:\n"
+        f"    --search_trials 0 --output_dir {quote(f'{output}-best')} {best}\n"
+    )
 
 
 def _optuna() -> Any:
@@ -91,20 +97,9 @@ def _optuna() -> Any:
     return optuna
 
 
-def _report(rows: list[dict[str, Any]], diverged: int, output: Path, metric: str) -> str:
-    """Save and format the trials, best first. The lower loss breaks ties in the metric."""
-    rows = sorted(rows, key=lambda row: (-row[metric], row["loss"]))
+def _save(rows: list[dict[str, Any]], output: Path, metric: str) -> str:
+    """Sort and save the trials, best first, and return the best arguments. The lower loss breaks ties in the metric."""
+    rows.sort(key=lambda row: (-row[metric], row["loss"]))
     best = " ".join(f"--{name} {rows[0][name]}" for name in TRIED if name in rows[0])
     write_json(output / TRIALS, {"trials": rows, "best_arguments": best})
-    without = f"; {counted(diverged, 'other')} diverged" if diverged else ""
-    cells = [[_cell(name, value) for name, value in row.items()] for row in rows]
-    shown = f"\n{len(rows)} trials, evaluated on validation{without}\n\n{table(list(rows[0]), cells)}\n"
-    write_text(output / SEARCH, shown)
-    end = f"--search_trials 0 --output_dir {quote(f'{output}-best')} {best}"
-    return f"{shown}\nto train with the best arguments, append to the same command:\n    {end}\n"
-
-
-def _cell(name: str, value: Any) -> str:
-    if name in ("accuracy", "f1_macro"):
-        return percent(value)
-    return f"{value:.4f}" if name == "loss" else str(value)
+    return best

@@ -16,11 +16,9 @@ from dataclasses import asdict, dataclass, replace
 from math import ceil
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import perf_counter
 from typing import Any
 
-import torch
-from transformers import PreTrainedTokenizerBase, TrainerCallback, TrainingArguments
+from transformers import PreTrainedTokenizerBase, TrainingArguments
 
 from ..bridges.model_sources import WITHOUT_WEIGHTS, override_parts, with_override
 from ..data.unlabelled import Corpus, load_corpus
@@ -30,7 +28,7 @@ from ..tasks import PRETRAIN, named
 from ..utils.errors import DataError, counted, duration
 from ..utils.options import option
 from .arguments import choose_epoch, inputs_of
-from .checkpoints import has_checkpoint
+from .checkpoints import has_checkpoint, resumes
 from .continued import check_unchanged
 from .encoder_models import ModelArguments, build_tokenizer, preset_of
 from .layout import PRETRAINING
@@ -43,7 +41,6 @@ MASKED = 0.25  # of the tokens: a small model learns faster from more of them (W
 LEARNING_RATE = 2e-3
 MOST_EPOCHS = 40  # more of them overfit
 TIMED_STEPS = 5
-USUAL_EPOCHS = 1.0  # where unlabelled texts are given: less of them brings nothing
 EVALUATIONS = 0.05  # of the time of the steps
 # Arguments of the whole run that hold for pretraining as well.
 SHARED = (
@@ -77,14 +74,10 @@ class SelfPretrainingArguments:
     def is_asked_for(self) -> bool:
         return bool(self.pretrain_minutes or self.pretrain_epochs)
 
-    @property
-    def is_declined(self) -> bool:
-        return not self.is_asked_for and 0 in (self.pretrain_minutes, self.pretrain_epochs)
-
 
 def check_combination(model: ModelArguments, data: Any, options: SelfPretrainingArguments, training: Any) -> None:
     """Raise `DataError` for arguments that exclude self-pretraining."""
-    if options.is_declined and options.unlabelled_file:
+    if options.unlabelled_file and not (options.is_asked_for or resumes(training)):  # the record has the length
         raise DataError("--unlabelled_file: there is no pretraining to read these texts; give --pretrain_minutes")
     excluded = {
         "--model_name_or_path": model.model_name_or_path,
@@ -106,7 +99,6 @@ def open_run(program: str, model: ModelArguments, data: Any, options: SelfPretra
     if goes_on:
         arguments = copy(arguments)
         arguments.resume_from_checkpoint = None
-        recorded_pretraining(folder)  # which checks it
     return Run.open(program, model, data, arguments, inputs_of(model, data, options), goes_on)
 
 
@@ -117,8 +109,6 @@ def corpus_of(run: Run, data: Any, options: SelfPretrainingArguments) -> Corpus 
     """
     if run.continues:
         options = as_recorded(run, options)
-    elif options.unlabelled_file and not options.is_asked_for:
-        options = replace(options, pretrain_epochs=USUAL_EPOCHS)
     if not options.is_asked_for:
         return None
     if not run.continues and (run.folder / PRETRAINING).exists() and not has_pretraining(run.folder):
@@ -129,51 +119,34 @@ def corpus_of(run: Run, data: Any, options: SelfPretrainingArguments) -> Corpus 
 
 def as_recorded(run: Run, options: SelfPretrainingArguments) -> SelfPretrainingArguments:
     """Return what the run was started with. Raises `DataError` for other options."""
-    recorded = recorded_pretraining(run.folder)
-    if not recorded:
+    record = read_run(run.folder)
+    if not (recorded := record.get(SELF_PRETRAINING)):
         if options.is_asked_for or options.unlabelled_file:
             raise DataError(
                 f"--pretrain_minutes, --unlabelled_file: the run in {run.folder} was started without it; leave it out"
             )
         return SelfPretrainingArguments(0.0)
     run.noted[SELF_PRETRAINING] = recorded
-    if not (options.is_asked_for or options.is_declined):
-        earlier = read_run(run.folder, ["pretraining"])["pretraining"]
-        options = replace(options, **{name: earlier.get(name) for name in ("pretrain_minutes", "pretrain_epochs")})
+    if not options.is_asked_for:
+        earlier = record["pretraining"]
+        options = replace(options, **{name: earlier[name] for name in ("pretrain_minutes", "pretrain_epochs")})
     check_unchanged(run.folder, {"pretraining": options}, ())
     return options
 
 
 def pretrain(run: Run, corpus: Corpus, notes: Sequence[str]) -> Stage:
     """Run the pretraining, or what is left of it, and return its row of the report. notes: on the labelled data."""
-    recorded = run.noted.get(SELF_PRETRAINING) or {}
-    if finished := recorded.get("finished"):
-        run.fine_tuned = fine_tuned(run)
-        return Stage(**finished)
-    documents = corpus.documents(run.groups["training"].seed)
-    tokenizer = None
-    if not recorded:
-        tokenizer = build_tokenizer(run.groups["model"], list(documents.train))
-        recorded = {"steps": _steps(run, documents, tokenizer), "finished": None}
-        run.noted[SELF_PRETRAINING] = recorded
+    recorded, tokenizer = run.noted.get(SELF_PRETRAINING) or {}, None
+    if not recorded.get("finished"):
+        documents = corpus.documents(run.groups["training"].seed)
+        if not recorded:
+            tokenizer = build_tokenizer(run.groups["model"], list(documents.train))
+            recorded = run.noted[SELF_PRETRAINING] = {"steps": _steps(run, documents, tokenizer), "finished": None}
+            run.record(notes)
+        recorded["finished"] = asdict(_run_stage(run, documents, recorded["steps"], tokenizer))
         run.record(notes)
-    stage = _run_stage(run, documents, recorded["steps"], tokenizer)
-    run.noted[SELF_PRETRAINING] = {**recorded, "finished": asdict(stage)}
-    run.record(notes)
     run.fine_tuned = fine_tuned(run)
-    return stage
-
-
-def recorded_pretraining(folder: Path) -> dict[str, Any]:
-    """Return the number of steps, and the row of the report if the stage is finished; {} for runs without one."""
-    recorded = read_run(folder).get(SELF_PRETRAINING) or {}
-    try:
-        if recorded:
-            finished = recorded["finished"] and asdict(Stage(**recorded["finished"]))
-            return {"steps": int(recorded["steps"]), "finished": finished}
-    except (ValueError, LookupError, TypeError) as error:
-        raise DataError(f"{folder}: run_config.json is damaged: restore it from a copy, or use --overwrite") from error
-    return {}
+    return Stage(**recorded["finished"])
 
 
 def fine_tuned(run: Run) -> ModelArguments:
@@ -183,12 +156,8 @@ def fine_tuned(run: Run) -> ModelArguments:
     kept = [part for part in parts if part.partition("=")[0].strip().endswith(WITHOUT_WEIGHTS)]
     # The stage had no dropout: the preset's is put back.
     overrides = with_override(",".join(kept) or None, "hidden_dropout", preset_of(whole).hidden_dropout)
-    return replace(
-        whole,
-        model_name_or_path=str(run.folder / PRETRAINING),
-        tokenizer_name_or_path=None,
-        config_overrides=overrides,
-    )
+    path = str(run.folder / PRETRAINING)
+    return replace(whole, model_name_or_path=path, tokenizer_name_or_path=None, config_overrides=overrides)
 
 
 def _arguments(run: Run, steps: int) -> tuple[Any, Any]:
@@ -225,18 +194,17 @@ def _run_stage(run: Run, documents: Any, steps: int, tokenizer: PreTrainedTokeni
 
 
 def _steps(run: Run, documents: Any, tokenizer: PreTrainedTokenizerBase) -> int:
-    """Return the number of steps, by time at most MOST_EPOCHS, and say it. A few steps are timed."""
+    """Return the number of steps, by time at most MOST_EPOCHS, and say it. A few steps are timed, once warm."""
     options: SelfPretrainingArguments = run.groups["pretraining"]
-    task, (model, arguments) = named(PRETRAIN), _arguments(run, 1 + TIMED_STEPS)
-    clock = Clock()
+    task, (model, arguments) = named(PRETRAIN), _arguments(run, TIMED_STEPS)
     with discarded(arguments) as copied:
         copied.eval_strategy = copied.save_strategy = copied.logging_strategy = "no"
         training = prepared(task, model, copied, documents, tokenizer)
         trainer = make_trainer(task, training, keeps_checkpoints=False)
-        trainer.add_callback(clock)
         trainer.train()
+        time = trainer.train().metrics["train_runtime"]
     an_epoch = max(1, ceil(len(training.encoded["train"].rows) / arguments.train_batch_size))
-    seconds = (1 + EVALUATIONS) * (clock.times[-1] - clock.times[0]) / TIMED_STEPS
+    seconds = (1 + EVALUATIONS) * time / TIMED_STEPS
     wanted = options.pretrain_epochs and options.pretrain_epochs * an_epoch
     in_time = min((options.pretrain_minutes or 0) * 60 / seconds, MOST_EPOCHS * an_epoch)
     steps = max(1, round(wanted or in_time))
@@ -245,18 +213,6 @@ def _steps(run: Run, documents: Any, tokenizer: PreTrainedTokenizerBase) -> int:
         f"{duration(steps * seconds)}"
     )
     return steps
-
-
-class Clock(TrainerCallback):
-    """Notes when each step has ended. The first one builds what later ones reuse."""
-
-    def __init__(self) -> None:
-        self.times: list[float] = []
-
-    def on_step_end(self, *_: Any, **__: Any) -> None:
-        if torch.accelerator.is_available():
-            torch.accelerator.synchronize()
-        self.times.append(perf_counter())
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from torch import nn
 from transformers import Trainer
 
 from ..report.calibration import Calibration, calibration_of
+from .optimizers import last_linear
 
 CHECKED_ROWS = 16
 
@@ -32,31 +33,21 @@ def calibrate(trainer: Trainer) -> Calibration:
     calibration = calibration_of(np.asarray(prediction.predictions), np.asarray(prediction.label_ids))
     if calibration.temperature == 1:
         return calibration
-    if (layer := last_layer(trainer, rows.select(range(CHECKED_ROWS)))) is None:
+    if (layer := last_linear(model, model.config.num_labels)) is None or not scales_logits(layer, trainer):
         return Calibration(rows=len(rows), obstacle=f"no linear layer of {type(model).__name__} scales its logits")
     divide(layer, calibration.temperature)
     return calibration
 
 
-def last_layer(trainer: Trainer, rows: Any) -> nn.Linear | None:
-    """Return the linear layer whose output are the logits: if its weights are halved, so are the logits of `rows`.
-
-    A factor of 2 is exact in floating point, so that doubling them restores the weights.
-    """
-    model: Any = trainer.model
-    expected = logits_of(trainer, rows) / 2
-    for layer in reversed(list(model.modules())):
-        if isinstance(layer, nn.Linear) and layer.out_features == model.config.num_labels:
-            divide(layer, 2)
-            found = logits_of(trainer, rows)
-            divide(layer, 0.5)
-            if np.allclose(found, expected, rtol=1e-5, atol=1e-6 * float(np.abs(expected).max())):
-                return layer
-    return None
-
-
-def logits_of(trainer: Trainer, rows: Any) -> np.ndarray:
-    return np.asarray(trainer.predict(rows).predictions, dtype=np.float64)
+def scales_logits(layer: nn.Linear, trainer: Trainer) -> bool:
+    """Return whether the logits are halved if its weights are. A factor of 2 is exact in floating point."""
+    rows: Any = trainer.eval_dataset
+    rows = rows.select(range(min(CHECKED_ROWS, len(rows))))
+    before = np.asarray(trainer.predict(rows).predictions)
+    divide(layer, 2)
+    halved = np.asarray(trainer.predict(rows).predictions)
+    divide(layer, 0.5)
+    return np.allclose(2 * halved, before, rtol=1e-5, atol=1e-6 * float(np.abs(before).max()))
 
 
 def divide(layer: nn.Linear, divisor: float) -> None:

@@ -42,7 +42,9 @@ def train(task: Task, *options: Any) -> None:
     """
     task.check(*options)
     check_score(task.scores, options[-1])
-    run = task.open(*options) or open_run(task, *options)
+    if (run := task.open(*options)) is None:
+        model, source, arguments = options
+        run = Run.open(f"scripts/{task.program}.py", model, source, arguments, inputs_of(model, source))
     data = read(task, run)
     task.complete(run, data)
     arguments = run.groups["training"]
@@ -58,17 +60,26 @@ def train(task: Task, *options: Any) -> None:
     carry_out(task, run, data, tokenizer, baselines, stages)
 
 
-def open_run(task: Task, model: Any, data: Any, arguments: Any) -> Run:
-    return Run.open(f"scripts/{task.program}.py", model, data, arguments, inputs_of(model, data))
-
-
 def carry_out(
     task: Task, run: Run, data: Any, tokenizer: Any, baselines: Any = None, stages: Sequence[Any] = ()
 ) -> None:
-    """Train, save, evaluate, report and share, in a run whose data has been checked."""
+    """Train, save, evaluate on test, or on validation if there is none, report and share. The data has been checked."""
     training, trainer = start(task, run, data, tokenizer)
     training.baselines, training.stages = baselines, stages
-    finish(task, training, trainer)
+    split, predicted = evaluated_split(data.splits), None
+    run.train(trainer, evaluates=split in task.evaluates, settle=partial(task.settle, training, trainer))
+    if task.predicts:
+        trainer.compute_metrics = task.metrics(training, split)
+        predicted = predict_split(trainer, training.encoded[split].rows, split)
+    if run.is_main:
+        with told("writing the report"):
+            report = task.report(training, trainer, split, predicted)
+            write_report(trainer, report, report.curve or task.curve)
+        print(*("\n" + unescape(part).strip("\n") for part in (report.text, report.quoting) if part), sep="\n")
+    share(trainer)
+    if run.is_main:
+        commands = next_commands(run, data.texts("train")[0]) if task.answering else []
+        print(f"\n{summary(trainer, run.checkpoint)}", *commands, sep="\n")
 
 
 def read(task: Task, run: Run) -> Any:
@@ -149,25 +160,6 @@ def search_arguments(task: Task, run: Run, data: Any) -> str:
     report = search(arguments, metric, attempt)
     delete_set_aside(run.folder)
     return report
-
-
-def finish(task: Task, training: Training, trainer: RunTrainer) -> None:
-    """Train, save, and evaluate on the test split, or on validation if there is none."""
-    run, data, split = training.run, training.data, evaluated_split(training.data.splits)
-    run.train(trainer, evaluates=split in task.evaluates, settle=partial(task.settle, training, trainer))
-    predicted = None
-    if task.predicts:
-        trainer.compute_metrics = task.metrics(training, split)
-        predicted = predict_split(trainer, training.encoded[split].rows, split)
-    if run.is_main:
-        with told("writing the report"):
-            report = task.report(training, trainer, split, predicted)
-            write_report(trainer, report, report.curve or task.curve)
-        print(*("\n" + unescape(part).strip("\n") for part in (report.text, report.quoting) if part), sep="\n")
-    share(trainer)
-    if run.is_main:
-        commands = next_commands(run, data.texts("train")[0]) if task.answering else []
-        print(f"\n{summary(trainer, run.checkpoint)}", *commands, sep="\n")
 
 
 def next_commands(run: Run, text: str) -> list[str]:

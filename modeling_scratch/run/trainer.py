@@ -4,10 +4,11 @@
 It overrides five private methods of Trainer, each with its reason. The bases override public methods alone.
 """
 
+import math
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from shutil import disk_usage
@@ -39,34 +40,23 @@ from .checkpoints import (
     forget_folder,
     is_regular,
     move_all,
-    resuming_from,
     saving,
     seal,
     set_aside,
 )
-from .distributed import reporting_lost_processes
 from .layout import PICKLED_ARGUMENTS, UNFINISHED
 from .optimizers import set_rates_by_depth
-from .pushing import Sharing
-from .resuming import (
-    BetweenSteps,
-    LengthGroups,
-    NanGuard,
-    StopSignals,
-    is_synchronous,
-    rows_a_step,
-)
+from .resuming import BestCheckpoint, LengthGroups, StopSignals, rows_a_step
 
 WHAT_TO_TRY = "restart with a lower --learning_rate, more --warmup_steps, --max_grad_norm 1, or no --fp16 and --bf16"
 DATA_SHARE = "train_data_share"  # of the time of a training, in which it waited for batches
 Change = Callable[[optim.Optimizer, nn.Module], None]  # of a fresh optimizer
 
 
-class RunTrainer(Sharing, CapturedTrainer):
+class RunTrainer(CapturedTrainer):
     """Trainer that can be stopped, killed and resumed at any step with the same weights, bit for bit on a CPU.
 
-    It stops on a non-finite loss and never saves non-finite weights. On an accelerator, the loss is checked when it is
-    logged and before evaluation and saving, to avoid synchronising at each step. Signals are handled in
+    It stops on a non-finite loss when it logs it, and never saves non-finite weights. Signals are handled in
     single-process runs; a launcher handles those of distributed runs.
     """
 
@@ -95,13 +85,12 @@ class RunTrainer(Sharing, CapturedTrainer):
         if smooths_in_model:
             self.label_smoother = None  # that of Trainer takes the labels from the model
         self.target_tokenizer, self.keeps_checkpoints = target_tokenizer, keeps_checkpoints
-        self.stop_signals, self.is_extra, self.has_begun = StopSignals(), False, False
-        self.losses, self.reads_each_loss = NanGuard(self.args.device), is_synchronous(self.args.device)
+        self.stop_signals, self.is_extra = StopSignals(), False
         decay, patience = (getattr(self.args, name, None) for name in ("ema_decay", "early_stopping_patience"))
         self.averages = [WeightAverage(decay)] if decay else []
-        for callback in (*self.averages, *([EarlyStopping(patience)] if patience else []), self.stop_signals):
+        stops = [EarlyStopping(patience)] if patience else []
+        for callback in (*self.averages, *stops, self.stop_signals, BestCheckpoint()):
             self.add_callback(callback)
-        self.add_callback(BetweenSteps(self))
         print_lines(self)
 
     # Training
@@ -111,33 +100,17 @@ class RunTrainer(Sharing, CapturedTrainer):
             check_best(Path(self.args.output_dir or ""), Path(resume_from_checkpoint))
         stops = self.args.world_size == 1 and self.keeps_checkpoints
         handlers = self.stop_signals.installed() if stops else nullcontext()
-        self.has_begun, self.seconds_for_data = False, 0.0
-        resuming = resuming_from(resume_from_checkpoint or None, lambda: self.has_begun)
-        with handlers, reporting_lost_processes(self.args), self._expected_messages(), resuming:
+        self.seconds_for_data = 0.0
+        with handlers, hidden_messages("transformers.trainer", self._tied_weights_are_missing()):
             result = super().train(resume_from_checkpoint, *args, **kwargs)
         result.metrics[DATA_SHARE] = self.seconds_for_data / result.metrics["train_runtime"]
         return result
 
-    @contextmanager
-    def _expected_messages(self) -> Iterator[None]:
-        """Hide what Trainer says of tied weights, which a checkpoint has once, and of a best checkpoint without folder.
-
-        A state names the latter without the folder, and `BetweenSteps` finds it once Trainer has missed it.
-        """
-        tied: Any = getattr(self.model, "all_tied_weights_keys", {})
-        names = [name for name in self.model.state_dict() if name in tied] if self.model is not None and tied else []
-        best = "recorded in the resumed state does not exist"
-        keys = f"missing keys in the checkpoint model loaded: {names}."
-        with hidden_messages("transformers.trainer", best), hidden_messages("transformers.trainer", keys):
-            yield
-
-    def training_step(self, *args: Any, **kwargs: Any) -> Tensor:
-        self.has_begun = True
-        loss = super().training_step(*args, **kwargs)
-        self.losses.update(loss, self.state.global_step + 1)
-        if self.reads_each_loss:
-            self.check_losses()
-        return loss
+    def _tied_weights_are_missing(self) -> str:
+        """Return what Trainer says of tied weights, which a checkpoint has once."""
+        model: Any = self.model
+        tied = getattr(model, "all_tied_weights_keys", None) or {}
+        return f"missing keys in the checkpoint model loaded: {[name for name in model.state_dict() if name in tied]}."
 
     def compute_loss(
         self,
@@ -150,13 +123,12 @@ class RunTrainer(Sharing, CapturedTrainer):
             inputs = {**inputs, "smoothing": self.args.label_smoothing_factor}
         return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
 
-    def get_batch_samples(self, epoch_iterator: Any, num_batches: int, device: torch.device) -> tuple[list, Any]:
-        """Measure how long the batches of a step take; count what the loss is divided by, if it has its own `count`."""
+    def get_batch_samples(self, *args: Any, **kwargs: Any) -> tuple[list, Any]:
+        """Measure how long the batches of a step take."""
         start = time.perf_counter()
-        batches, items = super().get_batch_samples(epoch_iterator, num_batches, device)
+        found = super().get_batch_samples(*args, **kwargs)
         self.seconds_for_data += time.perf_counter() - start
-        count = getattr(self.compute_loss_func, "count", None)
-        return batches, count(batches, device) if count and batches else items
+        return found
 
     def create_optimizer(self, model: nn.Module | None = None) -> optim.Optimizer:
         is_new, optimizer = self.optimizer is None, super().create_optimizer(model)
@@ -164,17 +136,17 @@ class RunTrainer(Sharing, CapturedTrainer):
             change(optimizer, self.model if model is None else model)
         return optimizer
 
-    def check_losses(self) -> None:
-        """Raise `DivergedError` if a loss was not finite."""
-        if fault := self.losses.fault():
-            raise self._diverged(fault)
+    def log(self, logs: dict[str, float], *args: Any, **kwargs: Any) -> None:
+        """Raise `DivergedError` if a loss since the last entry was not finite: their mean is not, either."""
+        loss = logs.get("loss", logs.get("train_loss", 0.0))
+        if not math.isfinite(loss):
+            raise self._diverged(f"the loss is not finite by step {self.state.global_step}")
+        super().log(logs, *args, **kwargs)
 
     def _diverged(self, fault: str) -> DivergedError:
         saved = checkpoints_in(Path(self.args.output_dir or ""))
         kept = f"the last checkpoint, {saved[-1]}, is unchanged" if saved else "there is no checkpoint yet"
         return DivergedError(f"{fault}; training stopped; {WHAT_TO_TRY}; {kept}")
-
-    # Batches: evaluation reads every row, as `dataloader_drop_last` applies to training
 
     def get_train_dataloader(self) -> DataLoader:
         collator = self.data_collator
@@ -183,22 +155,6 @@ class RunTrainer(Sharing, CapturedTrainer):
             return super().get_train_dataloader()
         finally:
             self.data_collator = collator
-
-    def get_eval_dataloader(self, *args: Any, **kwargs: Any) -> DataLoader:
-        with self._every_row():
-            return super().get_eval_dataloader(*args, **kwargs)
-
-    def get_test_dataloader(self, *args: Any, **kwargs: Any) -> DataLoader:
-        with self._every_row():
-            return super().get_test_dataloader(*args, **kwargs)
-
-    @contextmanager
-    def _every_row(self) -> Iterator[None]:
-        drops, self.args.dataloader_drop_last = self.args.dataloader_drop_last, False
-        try:
-            yield
-        finally:
-            self.args.dataloader_drop_last = drops
 
     # Evaluation
 
@@ -221,40 +177,30 @@ class RunTrainer(Sharing, CapturedTrainer):
         return output
 
     def _labels_a_row(self, labels: Any) -> Tensor:
-        """Return how many labels a row has on average, or what they weigh in the loss. Labels of -100 are none.
+        """Return how many labels a row has on average. Labels of -100 are none.
 
         It stays on the device of the labels, so that no batch of an evaluation waits for it.
         """
         first = torch.as_tensor(labels[0] if isinstance(labels, tuple) else labels)
-        count = getattr(self.compute_loss_func, "count", None)
-        if first.is_floating_point():
-            return torch.ones((), device=first.device)
-        items = count([{"labels": first}], first.device) if count else (first != -100).sum()
-        return torch.as_tensor(items, device=first.device) / len(first)
+        return torch.ones((), device=first.device) if first.is_floating_point() else (first != -100).sum() / len(first)
 
-    def compare_with_best(self, metrics: dict[str, float]) -> None:
-        """Of checkpoints with equal scores, choose the last, which has learned most. metrics: of an evaluation."""
-        name = deciding_metric(self.args)
-        if not self.is_in_train or self.args.metric_for_best_model is None:
-            return
-        if name not in metrics:  # they are known only after an evaluation
-            found = ", ".join(each for each in metrics if each.startswith("eval_"))
-            raise DataError(f"--metric_for_best_model {self.args.metric_for_best_model}: evaluations have {found}")
-        if metrics[name] == self.state.best_metric:
+    def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, float]:
+        """Of checkpoints with equal scores, the last becomes the best, as it has learned most."""
+        metrics = super().evaluate(*args, **kwargs)
+        if self.is_in_train and metrics.get(deciding_metric(self.args)) == self.state.best_metric:
             self.state.best_metric = None
+        return metrics
 
     # Checkpoints
 
     def finish_checkpoint(self, checkpoint: Path) -> None:
-        """Seal a checkpoint, then push, and delete older ones."""
+        """Seal a checkpoint, then delete older ones."""
         arguments = self.args
         self.accelerator.wait_for_everyone()  # each process writes its own random state
         if arguments.should_save:
             with saving(checkpoint):
                 seal(checkpoint, self.is_extra)
         self.accelerator.wait_for_everyone()  # none takes it for a damaged one before it is sealed
-        if arguments.push_to_hub:
-            self.push_checkpoint(checkpoint)
         if arguments.should_save and not self.is_extra:
             delete_left_over(checkpoint.parent)
             best = self.state.best_model_checkpoint
@@ -296,8 +242,6 @@ class RunTrainer(Sharing, CapturedTrainer):
             super().save_model(str(unfinished), _internal_call=True)
             if self.args.should_save:
                 move_all(unfinished, folder)
-        if self.args.push_to_hub and not _internal_call:
-            self.push_to_hub(commit_message="Model save", revision=self.args.hub_revision)
 
     def _leave(self, received: Signals, trial: Any) -> None:
         """Save a checkpoint, then exit with the signal's exit code."""
@@ -305,7 +249,6 @@ class RunTrainer(Sharing, CapturedTrainer):
         if not is_regular(checkpoint):
             self.is_extra = True
             self._save_checkpoint(self.model_wrapped, trial)
-        self._finish_current_push()
         print(
             f"stopped by {received.name} after step {self.state.global_step}, saved in {checkpoint}; to resume, repeat "
             "the command with --resume_from_checkpoint last",
@@ -333,8 +276,6 @@ class RunTrainer(Sharing, CapturedTrainer):
 
     def _finalize_training(self, trial: Any, *args: Any) -> TrainOutput:
         """Trainer has no other place between the last step and the best weights: a stop leaves here."""
-        self.has_begun = True
-        self.check_losses()
         if received := self.stop_signals.received:
             self._leave(received, trial)
         self.stop_signals.release()  # evaluation and saving can be interrupted as usual
@@ -358,10 +299,8 @@ class RunTrainer(Sharing, CapturedTrainer):
         try:
             with saving(checkpoint):
                 super()._save_checkpoint(model, trial)
-                if arguments.should_save:
-                    forget_folder(checkpoint / TRAINER_STATE_NAME)
-                    for average in self.averages:
-                        average.save(checkpoint)
+                for average in self.averages if arguments.should_save else ():
+                    average.save(checkpoint)
         finally:
             arguments.save_total_limit, arguments.push_to_hub = limit, pushes
         self.finish_checkpoint(checkpoint)

@@ -18,8 +18,7 @@ from ..utils.files import read_json
 from ..utils.markdown import table
 
 DEMO = "demo-reviews"  # without a data source
-SETUP_FILES = (RECORD, "config.json", "tokenizer_config.json")
-RESULT_FILES = (EVALUATION, HISTORY)
+FILES = (RECORD, "config.json", "tokenizer_config.json", EVALUATION, HISTORY)
 
 
 @dataclass(frozen=True)
@@ -35,10 +34,8 @@ class Run:
     state: Mapping[str, Any]
 
     @classmethod
-    def read(cls, folder: Path, name: str | None, is_finished: bool) -> "Run":
-        setup = [_read(folder / file) for file in SETUP_FILES]
-        results = [_read(folder / file) if is_finished else {} for file in RESULT_FILES]
-        return cls(folder, name or folder.resolve().name, *setup, *results)
+    def read(cls, folder: Path, name: str | None) -> "Run":
+        return cls(folder, name or folder.resolve().name, *(_read(folder / file) for file in FILES))
 
     @property
     def card(self) -> Card:

@@ -114,16 +114,16 @@ def limits(run: Run) -> str:
 MARK = "\n<!-- Made of the run by modeling-scratch; once you edit it, it stays as it is. "
 
 
-def write_card(folder: Path, name: str | None = None, is_finished: bool = True, **extra: Any) -> bool:
+def write_card(folder: Path, name: str | None = None, **extra: Any) -> bool:
     """Write the model card of a run. Return False, without writing, if the existing card was edited.
 
-    name: the model's on the Hub, if not the folder's. is_finished: the scores in the folder are those of its weights.
-    extra: metadata that the run does not record, such as license and language.
+    name: the model's on the Hub, if not the folder's. extra: metadata that the run does not record, such as license and
+    language.
     """
     path = folder / CARD
     if path.is_file() and not _is_ours(path.read_text(encoding="utf-8")):
         return False
-    text = str(make_card(Run.read(folder, name, is_finished), **extra))
+    text = str(make_card(Run.read(folder, name), **extra))
     write_text(path, f"{text}{MARK}{text_digest(text)} -->\n")
     return True
 

@@ -43,13 +43,6 @@ def upload_of_model(folder: Path, token: str) -> Upload:
     return Upload({name: folder / name for name in names}, is_stale)
 
 
-def upload_of_checkpoint(folder: Path, name: str, token: str) -> Upload:
-    """Return the files of a checkpoint, from which a run is resumed, as those of a folder with this name."""
-    names = [path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*")) if path.is_file()]
-    check_contents(folder, names, token)
-    return Upload({f"{name}/{file}": folder / file for file in names}, lambda file: file.startswith(f"{name}/"))
-
-
 def files_to_upload(folder: Path) -> list[str]:
     """Return the names of the files to upload: those that a run writes or verify.json records, and the named code.
 

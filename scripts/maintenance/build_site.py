@@ -117,7 +117,7 @@ def write_live_page(live: Live, path: Path) -> str:
     page(content, model, path)
     facts = [f"{content['model']['parameters']:,} parameters", f"{path.stat().st_size / 1e6:.1f} MB"]
     with suppress(OSError, ValueError, LookupError, AttributeError, TypeError):  # a folder of no run of ours
-        first, *others = Run.read(Path(live.folder), None, is_finished=True).metrics
+        first, *others = Run.read(Path(live.folder), None).metrics
         metric = next((each for each in (first, *others) if each.split == "test"), first)
         value = f"{metric.value:.2%}" if metric.id == "accuracy" else f"{metric.value:.2f}"
         facts.append(f"{metric.id.replace('sacrebleu', 'BLEU')} {value} ({metric.split})")

@@ -3,18 +3,16 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import generate
 import predict
 import pytest
 import writers
 from serving import save_classifier
-from transformers import AutoTokenizer, pipeline
+from transformers import pipeline
 
 from modeling_scratch.run.encoder_models import ModelArguments, build_tokenizer
 from modeling_scratch.serving.answerers import load_answerer
-from tokenization import train_wordlevel_tokenizer
 
 SPELLED = "word1 [SEP] word2 [PAD]"
 # The same words with other special tokens: different texts to a model that reads these, equal ones to one that does
@@ -67,14 +65,3 @@ def test_predict_reads_a_text_as_the_training_of_its_model_did(tmp_path: Path, a
     assert job.features["input_ids"] == tokenizer(SPELLED)["input_ids"]
     classify = pipeline("text-classification", str(tmp_path), device="cpu")
     assert scores(tmp_path) == pytest.approx([answer["score"] for answer in classify(TEXTS)], abs=1e-5)
-
-
-def test_a_run_of_an_earlier_version_goes_on_as_it_read_its_texts(tmp_path: Path) -> None:
-    tokenizer: Any = train_wordlevel_tokenizer(["great film"], 20, show_progress=False)
-    tokenizer.save_pretrained(tmp_path)
-    ids = tokenizer("great [SEP] film")["input_ids"]
-    resumed = build_tokenizer(ModelArguments(), [], str(tmp_path))
-    assert resumed("great [SEP] film")["input_ids"] == ids
-    resumed.save_pretrained(tmp_path)
-    assert AutoTokenizer.from_pretrained(tmp_path)("great [SEP] film")["input_ids"] == ids
-    assert build_tokenizer(ModelArguments(tokenizer_name_or_path=str(tmp_path)), [])("great [SEP]")["input_ids"] != ids

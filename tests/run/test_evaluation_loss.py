@@ -36,8 +36,10 @@ def expected_loss(kind: str, outputs: Any, labels: dict[str, torch.Tensor]) -> t
     if kind == "answer":
         pairs = zip((outputs.start_logits, outputs.end_logits), labels.values())
         return torch.stack([F.cross_entropy(*pair) for pair in pairs]).mean()
-    weights = WEIGHTS if kind == "weighted" else None
-    return F.cross_entropy(outputs.logits.flatten(0, -2), labels["labels"].flatten(), weights)
+    logits, given = outputs.logits.flatten(0, -2), labels["labels"].flatten()
+    if kind == "weighted":
+        return F.cross_entropy(logits, given, WEIGHTS, reduction="none").mean()
+    return F.cross_entropy(logits, given)
 
 
 MODELS = {

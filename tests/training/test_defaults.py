@@ -19,9 +19,7 @@ from modeling_scratch.run.defaults import (
     MOST_EPOCHS,
     TABLE,
     choose,
-    have_words,
     row_for,
-    settings_text,
     values_of,
 )
 from modeling_scratch.run.encoder_models import build_model, build_tokenizer
@@ -88,11 +86,6 @@ def test_the_documentation_has_the_table() -> None:
         )
 
 
-def test_white_space_separates_words() -> None:
-    assert have_words(["a warm film", "dull from start to end"])
-    assert not have_words(["这部电影从头到尾都非常精彩而且令人感动"])
-
-
 def test_what_is_given_counts_and_a_resumed_run_keeps_the_rest(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     table = write_reviews(tmp_path / "reviews.csv", 60, 0)
     run = f"--train_file {table} --output_dir {tmp_path / 'run'} {QUIET} --config_overrides {TINY}".split()
@@ -116,22 +109,6 @@ def test_the_average_of_weights_follows_the_length_that_the_user_gives(tmp_path:
     assert (decay(), decay(num_train_epochs=40), decay(max_steps=2_000)) == (0, 0.999, 0.999)
     assert decay(num_train_epochs=40, gradient_accumulation_steps=4) == 0
     assert decay(max_steps=2_000, early_stopping_patience=2) == 0
-
-
-def test_the_steps_are_those_of_the_optimizer(tmp_path: Path) -> None:
-    given: dict[str, Any] = {"num_train_epochs": 1, "per_device_train_batch_size": 10, "gradient_accumulation_steps": 4}
-    training = ClassifierTrainingArguments(str(tmp_path), use_cpu=True, **given)
-    data = ReviewData.from_pairs({"train": [("film", 0), ("song", 1)] * 48}, ["no", "yes"], [], [])
-    model = ClassifierModelArguments(preset="reviews", vocab_size=50)
-    assert "96 texts: preset reviews, vocabulary 50, 1 epoch, 3 steps;" in settings_text(data, model, training)
-
-
-def test_a_preset_of_the_user_keeps_its_sizes(tmp_path: Path) -> None:
-    table = write_reviews(tmp_path / "reviews.csv", 60, 0)
-    run = f"--train_file {table} --output_dir {tmp_path / 'run'} {QUIET} --preset tutorial --max_steps 1"
-    train_classifier.main(run.split())
-    config = json.loads((tmp_path / "run" / "config.json").read_text())
-    assert (config["num_hidden_layers"], config["norm_position"], config["hidden_dropout"]) == (2, "post", 0.1)
 
 
 @pytest.mark.parametrize("name", [name for name in RETIRED if name.startswith("--") and " " not in name])

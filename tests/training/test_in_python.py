@@ -94,48 +94,30 @@ def test_reports_of_other_kinds_and_of_pairs_predict(tmp_path: Path) -> None:
 
 
 def test_each_kind_of_data_gives_the_same_model(tables: dict[str, pd.DataFrame], tmp_path: Path) -> None:
-    table = tables["train"]
-    (tmp_path / "folder").mkdir()
-    for split, rows in tables.items():
-        rows.to_csv(tmp_path / "folder" / f"{split}.csv", index=False)
     rows = datasets.DatasetDict({split: datasets.Dataset.from_pandas(each) for split, each in tables.items()})
-    weights = []
-    for number, data in enumerate((tmp_path / "folder", rows)):
+    held: dict[str, Any] = {**tables, "train": map(tuple, tables["train"][["text", "label"]].to_numpy())}
+    weights = set()
+    for number, data in enumerate((tables, rows, held)):
         train_classifier(data, tmp_path / str(number), **OPTIONS)
-        weights.append((tmp_path / str(number) / "model.safetensors").read_bytes())
-    assert weights[0] == weights[1]
-    for number, held in enumerate((table.to_dict("list"), map(tuple, table[["text", "label"]].to_numpy()))):
-        given: dict[str, Any] = {"validation": tables["validation"], "test": tables["test"], "train": held}
-        train_classifier(given, tmp_path / f"held-{number}", **OPTIONS)
-        assert (tmp_path / f"held-{number}" / "model.safetensors").read_bytes() == weights[0]
-    report = train_classifier(table.to_dict("list"), tmp_path / "one", label_map={}, **OPTIONS)
-    assert report.scores["split"] == "test"  # held out
+        weights.add((tmp_path / str(number) / "model.safetensors").read_bytes())
+    assert len(weights) == 1
 
 
 def test_errors_are_exceptions_of_one_line(tables: dict[str, pd.DataFrame], tmp_path: Path) -> None:
     table = tables["train"]
     wrong: list[tuple[Any, dict[str, Any], str]] = [
         (table, {"learning_rat": 1.0}, "did you mean 'learning_rate'?"),
-        (table, {"learning_rate": "high"}, "learning_rate: invalid float value: 'high'"),
         (table, {"text_column": "nowhere"}, "data: no column 'nowhere'"),
         (tables, {"label_column": "nowhere"}, "data['train']"),
         (table, {"search_trials": 2}, "search_trials"),
         (tmp_path, {"preset": "bort"}, "preset bort: the choices are"),
-        (tmp_path, {"config_overrides": "hiden_size=3"}, "did you mean 'hidden_size'"),
-        (tmp_path, {"model_name_or_path": str(tmp_path / "none")}, "none: folder not found"),
         ({"train": table, "holdout": table}, {}, "'holdout'"),
-        ({"train": [1, 2]}, {}, "is a list"),
-        ({"text": ["a", "b"], "label": [1]}, {}, "data is a dict"),
         (7, {}, "data is a int"),
         ({"train": table, "val": table, "valid": table}, {}, "validation split"),
         (table[:0], {}, "data has no rows"),
         (pd.DataFrame({"text": ["a", "b"], "label": [1, "x"]}), {}, "several types"),
         (pd.DataFrame([["a", "b", 1]], columns=["text", "text", "label"]), {}, "duplicate column names: 'text'"),
-        (table, {"label_map": {"nope": "0"}}, "no row has the label 'nope'"),
         (table, {"max_steps": 1.5}, "max_steps: invalid int value: 1.5"),
-        (table, {"tokenizer_kind": "letters"}, "tokenizer_kind: invalid choice: 'letters'"),
-        (table, {"use_cpu": "perhaps"}, "use_cpu: invalid bool value: 'perhaps'"),
-        (tmp_path / "missing.csv", {}, "missing.csv"),
         (table, {"recipe": "minutes"}, "recipe is retired: the number of texts chooses"),
         ({"validation": table}, {}, "data: no table is the train split"),
     ]

@@ -3,10 +3,8 @@
 
 import json
 import random
-import re
 from pathlib import Path
 
-import predict as predict_program
 import pytest
 import train_classifier
 from processes import refusal
@@ -71,23 +69,14 @@ def content(run: Path, name: str) -> dict:
 
 def check_report(run: Path, problem_type: str, scores: set[str]) -> dict:
     """What every kind leaves; returns evaluation.json."""
-    evaluation, results, record = (
-        content(run, name) for name in ("evaluation.json", "all_results.json", "run_config.json")
-    )
-    assert evaluation["problem_type"] == record["problem_type"] == content(run, "config.json")["problem_type"]
-    assert evaluation["problem_type"] == problem_type
+    evaluation, results = content(run, "evaluation.json"), content(run, "all_results.json")
+    assert evaluation["problem_type"] == content(run, "config.json")["problem_type"] == problem_type
     assert evaluation["scores"].keys() == evaluation["baselines"][0]["scores"].keys() == scores
     for name, score in evaluation["scores"].items():
-        low, high = score["interval_95"]
-        assert low <= score["value"] <= high
         assert score["value"] == pytest.approx(results[f"test_{name}"], abs=1e-5)
-        assert f"eval_{name}" in results
-    report, card = ((run / name).read_text(encoding="utf-8") for name in ("results.md", "README.md"))
-    assert "(paired bootstrap)" in report
-    assert "(paired bootstrap)" in card
+    for name in ("results.md", "README.md"):
+        assert "(paired bootstrap)" in (run / name).read_text(encoding="utf-8")
     assert evaluation["headline"] is None
-    assert report.startswith("**Use ")
-    assert "**The" not in report + card
     assert not uploaded_texts(run), "texts are quoted only if asked to"
     assert is_as_recorded(run)
     return evaluation
@@ -116,66 +105,6 @@ def test_numbers_are_learned_in_their_own_unit(numbers: Path) -> None:
     [answer] = pipeline("text-classification", model=str(numbers))("great warm film")
     assert answer["label"] == "stars"
     assert 60 < answer["score"] < 80
-
-
-@pytest.mark.parametrize(
-    ("name", "constant"), [("sets", r"(\(none\)|(acting|music|plot)(, \w+)*)"), ("numbers", "(49|50|51)")]
-)
-def test_report_and_card_first_say_that_a_model_is_no_use(
-    folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture, name: str, constant: str
-) -> None:
-    for file in folder.glob("*.*"):
-        (tmp_path / file.name).write_bytes(file.read_bytes())
-    (tmp_path / "new.csv").write_text("text\ngreat warm film 7 story\nunheard\n")
-    run = train(tmp_path, name, "--max_steps 1 --learning_rate 1e-6 --eval_strategy no --save_strategy no")
-    printed = capfd.readouterr()
-    assert "%|" not in printed.out + printed.err, "progress bars are for terminals"
-    evaluation = content(run, "evaluation.json")
-    headline, rival = evaluation["headline"], evaluation["baselines"][0]["name"]
-    assert re.match(rf"The Transformer (is .* than the answer|predicts) {constant}.* for every text", headline)
-    assert (run / "results.md").read_text(encoding="utf-8").startswith(f"**{headline}** Use {rival} instead: ")
-    assert f"## Results\n\n**{headline}** Use {rival} instead: " in (run / "README.md").read_text(encoding="utf-8")
-    predict_program.main(
-        f"--model {run / 'linear'} --input {tmp_path / 'new.csv'} --output {tmp_path / 'new.jsonl'}".split()
-    )
-    known, unknown = map(json.loads, (tmp_path / "new.jsonl").read_text(encoding="utf-8").splitlines())
-    assert known.keys() == {"row", "label", "score"}
-    assert known["score"] != unknown["score"]
-
-
-@pytest.mark.parametrize(
-    ("name", "score"), [("numbers", "rmse"), pytest.param("sets", "f1 micro", marks=pytest.mark.slow)]
-)
-def test_every_kind_is_fine_tuned_after_pretraining(folder: Path, tmp_path: Path, name: str, score: str) -> None:
-    for file in folder.glob("*.*"):
-        (tmp_path / file.name).write_bytes(file.read_bytes())
-    run = train(tmp_path, name, "--pretrain_epochs 1 --num_train_epochs 1")
-    evaluation = content(run, "evaluation.json")
-    assert [stage["name"] for stage in evaluation["stages"]] == ["pretraining", "fine-tuning"]
-    assert f"validation {score} " in evaluation["stages"][-1]["result"]
-    assert "| fine-tuning |" in (run / "README.md").read_text(encoding="utf-8")
-    assert content(run, "config.json")["problem_type"] == evaluation["problem_type"]
-    assert is_as_recorded(run)
-
-
-def test_checkpoints_predict_in_the_unit_too(numbers: Path) -> None:
-    for checkpoint in numbers.glob("checkpoint-*"):
-        [answer] = pipeline("text-classification", model=str(checkpoint))("film 7")
-        assert 30 < answer["score"] < 70
-
-
-def test_files_are_answered(sets: Path, numbers: Path, tmp_path: Path) -> None:
-    (tmp_path / "new.csv").write_text("text\ngreat warm film\nfilm 7 story\n")
-    for run in (sets, numbers):
-        predict_program.main(
-            f"--model {run} --input {tmp_path / 'new.csv'} --output {tmp_path / run.name}.jsonl".split()
-        )
-    found = [json.loads(line) for line in (tmp_path / "sets.jsonl").read_text().splitlines()]
-    assert found[1]["label"] == ["plot"]
-    assert found[1]["score"][0] > 0.5
-    found = [json.loads(line) for line in (tmp_path / "numbers.jsonl").read_text().splitlines()]
-    assert [row["label"] for row in found] == ["stars", "stars"]
-    assert found[0]["score"] > found[1]["score"]
 
 
 REFUSED = {

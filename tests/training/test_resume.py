@@ -69,16 +69,6 @@ def test_a_resumed_run_ends_with_the_same_weights(
     assert not list(output.glob(".*"))
 
 
-@pytest.mark.slow
-def test_a_run_with_workers_is_resumed_to_the_same_weights(data: Path, tmp_path: Path, made: Made) -> None:
-    workers = "--dataloader_num_workers 1"
-    patch, status = FAULTS["killed in mid-epoch"]
-    assert run("average", data, tmp_path / "run", patch, extra=workers).status == status
-    finish("average", data, tmp_path / "run", extra=f"{workers} --resume_from_checkpoint last")
-    expected = made("average", workers)
-    assert (tmp_path / "run" / "model.safetensors").read_bytes() == (expected / "model.safetensors").read_bytes()
-
-
 def test_the_oldest_checkpoints_go_whatever_the_times_of_a_copy(saved: Path, data: Path, tmp_path: Path) -> None:
     output = Path(shutil.copytree(saved, tmp_path / "run"))
     for checkpoint in checkpoints_in(output):

@@ -5,7 +5,6 @@ import csv
 import hashlib
 import json
 import random
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -98,14 +97,6 @@ def test_any_client_gets_calibrated_probabilities(run: Path, tmp_path: Path) -> 
     torch.testing.assert_close(native, expected, atol=1e-6, rtol=0)
 
 
-def test_a_run_may_keep_the_logits_of_training(data: Path, tmp_path: Path) -> None:
-    output = train(data, tmp_path / "run", "--no_calibrate --max_steps 10")
-    found = evaluation_of(output)["calibration"]
-    assert (found["temperature"], found["obstacle"]) == (1, "--calibrate False was given")
-    final = logits_of(output / "checkpoint-10", TEXTS)
-    torch.testing.assert_close(logits_of(output, TEXTS), final, atol=0, rtol=0)
-
-
 def test_predictions_are_those_of_the_saved_model_and_hold_no_text(run: Path, data: Path) -> None:
     """Of the test split, one line a text, from which the scores follow; the digest of the split is the recorded one."""
     head, *lines = map(json.loads, (run / "predictions.jsonl").read_text().splitlines())
@@ -138,14 +129,6 @@ def test_the_temperature_is_that_of_the_validation_split(run: Path, data: Path) 
         None,
         False,
     )
-
-
-def test_a_resumed_run_has_the_same_weights(run: Path, data: Path, tmp_path: Path) -> None:
-    """Training goes on with the weights that it had, and is calibrated once."""
-    output = shutil.copytree(run, tmp_path / "run")
-    for checkpoint in (output / "checkpoint-10", "last"):
-        train(data, output, f"--resume_from_checkpoint {checkpoint}")
-        assert (output / "model.safetensors").read_bytes() == (run / "model.safetensors").read_bytes()
 
 
 def random_rows(count: int, labels: int) -> Dataset:

@@ -1,22 +1,18 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Pairs of texts end to end: read, split, trained, reported, resumed, shared and answered, for all kinds of labels."""
 
-import copy
 import json
 import random
 from pathlib import Path
 from typing import Any
 
-import data as data_program
 import predict as predict_program
 import pytest
 import train_classifier
 from processes import refusal
-from records import is_as_recorded
 from serving import served
 from text_samples import fault, load, write
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
-from uploads import uploaded_texts
 
 from modeling_scratch.data.columns import choose_columns, read_texts
 from modeling_scratch.data.splits import DataArguments
@@ -71,12 +67,6 @@ def answer_of(run: Path, first: str, second: str) -> dict[str, float]:
     return dict(zip(model.config.id2label.values(), probabilities))
 
 
-def test_a_pair_is_its_joined_text_and_its_parts() -> None:
-    pair = TextPair("a ball", "it rolls")
-    assert pair.parts == copy.deepcopy(pair).parts == ("a ball", "it rolls")
-    assert pair == copy.deepcopy(pair) != TextPair("a", "ball it rolls")
-
-
 def test_the_columns_of_a_pair_are_named(tmp_path: Path) -> None:
     columns = entailment(20)
     rows = [dict(zip(columns, values)) for values in zip(*columns.values())]
@@ -93,13 +83,6 @@ def test_the_columns_of_a_pair_are_named(tmp_path: Path) -> None:
         load(tmp_path, text_column=["premise", "answer"])
 
 
-def test_one_name_is_recorded_as_before(tmp_path: Path) -> None:
-    write(tmp_path / "train.csv", {"text": ["a", "b", "c", "d"] * 5, "label": [0, 1] * 10})
-    by_name, by_list = (DataArguments(data_dir=str(tmp_path), text_column=name) for name in ("text", ["text"]))
-    assert by_name.text_column == by_list.text_column == "text"
-    assert load(tmp_path, text_column=["text"]).digests() == load(tmp_path).digests()
-
-
 def test_equal_pairs_share_a_split_and_texts_alone_do_not(tmp_path: Path) -> None:
     firsts, seconds = [f"first {row % 30}" for row in range(120)], [f"SECOND {row % 60}" for row in range(120)]
     seconds[60:] = [text.lower() for text in seconds[60:]]
@@ -109,14 +92,6 @@ def test_equal_pairs_share_a_split_and_texts_alone_do_not(tmp_path: Path) -> Non
     assert sum(map(len, pairs.values())) == len(set.union(*pairs.values())) == 60
     assert not any("also occur in train" in warning for warning in data.warnings)
     assert data.digests() != load(tmp_path, text_column=["b", "a"]).digests()
-
-
-def test_a_pair_in_two_splits_is_a_leak_and_one_text_is_none(tmp_path: Path) -> None:
-    rows = {"a": [f"one {row % 10}" for row in range(20)], "b": [f"two {row}" for row in range(20)]}
-    write(tmp_path / "train.csv", {**rows, "label": [0, 1] * 10})
-    write(tmp_path / "test.csv", {"a": ["one 0", "one 0"], "b": ["two 0", "new"], "label": [0, 1]})
-    [warning] = [each for each in load(tmp_path, text_column=["a", "b"]).warnings if "also occur" in each]
-    assert "1 of its 2 texts" in warning
 
 
 def test_a_row_without_one_of_both_texts_is_dropped(tmp_path: Path) -> None:
@@ -175,42 +150,6 @@ def test_the_server_classifies_pairs(run: Path) -> None:
         assert found == pytest.approx(answer_of(run, *pair.values()), rel=1e-4)
     assert (wrong.status_code, "must be an object with text and text_pair" in wrong.text) == (422, True)
     assert (empty["outputs"], empty["labels"]) == ([], None)
-
-
-def test_the_table_of_defaults_has_settings_for_pairs(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture
-) -> None:
-    """Two layers, and embeddings of which text a token is of."""
-    options = (
-        f"--train_file {folder / 'train.jsonl'} {COLUMNS} --label_column label --use_cpu --report_to none --seed 0"
-    )
-    options += f" --num_train_epochs 2 --disable_tqdm True --output_dir {tmp_path / 'run'}"
-    train_classifier.main(options.split())
-    record = content(tmp_path / "run" / "run_config.json")
-    rows = record["rows"]["train"]
-    assert f"{rows} pairs: 2 layers of 64, " in capsys.readouterr().out
-    config = content(tmp_path / "run" / "config.json")
-    assert (config["type_vocab_size"], config["num_hidden_layers"]) == (2, 2)
-    assert not (tmp_path / "run" / "pretraining").exists()
-    train_classifier.main([*options.split(), "--resume_from_checkpoint", "last"])
-    assert is_as_recorded(tmp_path / "run")
-
-
-@pytest.mark.parametrize("column", ["sets", "stars"])
-def test_pairs_have_sets_of_classes_and_numbers_too(folder: Path, column: str) -> None:
-    found = train(folder, column, f"--label_column {column} --max_steps 3")
-    first = json.loads((found / "examples.jsonl").read_text(encoding="utf-8").splitlines()[0])
-    assert first["text_pair"].startswith("it is")
-    assert not uploaded_texts(found)
-    assert is_as_recorded(found)
-
-
-def test_the_data_are_described(folder: Path, capsys: pytest.CaptureFixture) -> None:
-    data_program.main(f"{folder / 'train.jsonl'} {COLUMNS} --label_column label".split())
-    printed = capsys.readouterr().out
-    assert "text columns: 'premise' and 'hypothesis'; label column: 'label'" in printed
-    assert COLUMNS in printed.splitlines()[-1]
-    assert "longest" in printed
 
 
 def test_what_takes_single_texts_refuses_pairs(run: Path, folder: Path, tmp_path: Path, capsys) -> None:

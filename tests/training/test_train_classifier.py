@@ -13,9 +13,9 @@ from native_models import NATIVES, Native
 from processes import refusal
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
 
-from modeling_scratch import export_config, presets
+from modeling_scratch import export_config
 from modeling_scratch.bridges.configs import FAMILIES
-from modeling_scratch.bridges.model_sources import load_model, preset_config
+from modeling_scratch.bridges.model_sources import load_model
 from modeling_scratch.data.labelled_texts import ReviewData
 from modeling_scratch.run.arguments import choose_epoch
 from modeling_scratch.run.checkpoints import checkpoints_in, step_of
@@ -79,34 +79,18 @@ def test_learns_and_leaves_everything_that_was_promised(run: Path) -> None:
     results = json.loads((run / "all_results.json").read_text())
     evaluation = json.loads((run / "evaluation.json").read_text())
     assert results["test_accuracy"] == evaluation["accuracy"] > 0.9
-    low, high = evaluation["scores"]["accuracy"]["interval_95"]
-    assert low <= evaluation["accuracy"] <= high
     assert sum(map(sum, evaluation["confusion_matrix"])) == evaluation["texts"] == 40
-    assert evaluation["comparison"]["score"] == "accuracy"
     assert min(baseline["scores"]["accuracy"]["value"] for baseline in evaluation["baselines"]) > 0.9
-    classes = evaluation["classes"]
-    assert [(row["label"], row["support"]) for row in classes] == [("NEGATIVE", 20), ("POSITIVE", 20)]
-    assert evaluation["f1_macro"] == pytest.approx((classes[0]["f1"] + classes[1]["f1"]) / 2)
     for name in ("results.md", "README.md"):
         assert "| class | precision | recall | F1 | support |" in (run / name).read_text()
     for picture in ("confusion_matrix.png", "learning_curve.png"):
         assert (run / picture).read_bytes().startswith(b"\x89PNG")
-    assert "Transformer" in (run / "results.md").read_text()
     record = json.loads((run / "run_config.json").read_text())
     assert (record["model"]["preset"], record["training"]["learning_rate"]) == ("reviews", 2e-2)
     assert record["rows"] == {split: rows for split, rows, _ in SPLITS}
     assert record["labels"] == ["NEGATIVE", "POSITIVE"]
-    assert record["environment"]["torch"]
-
-
-def test_folder_is_an_ordinary_checkpoint(run: Path) -> None:
     answer = pipeline("sentiment-analysis", model=str(run))(["a great film", "a dull story"])
     assert [row["label"] for row in answer] == ["POSITIVE", "NEGATIVE"]
-    tokenizer, model = AutoTokenizer.from_pretrained(run), AutoModelForSequenceClassification.from_pretrained(run)
-    assert model.config.vocab_size == len(tokenizer)
-    assert model.config.pad_token_id == tokenizer.pad_token_id
-    assert model.config.label2id == {"NEGATIVE": 0, "POSITIVE": 1}
-    assert tokenizer.model_max_length == model.config.max_position_embeddings
 
 
 def test_fine_tunes_a_checkpoint_with_other_labels_and_dropouts(run: Path, tmp_path: Path, capsys) -> None:
@@ -124,21 +108,6 @@ def test_fine_tunes_a_checkpoint_with_other_labels_and_dropouts(run: Path, tmp_p
     config = AutoModelForSequenceClassification.from_pretrained(tmp_path / "tuned").config
     assert (config.id2label, config.hidden_dropout) == ({0: "x", 1: "y", 2: "z"}, 0.25)
     assert (tmp_path / "tuned" / "tokenizer.json").read_bytes() == (run / "tokenizer.json").read_bytes()
-
-
-def test_overrides_can_be_dictionaries_and_lists_and_have_to_take_effect() -> None:
-    linear = {"rope_type": "linear", "rope_theta": 100.0, "factor": 2.0}
-    given = (
-        f'position_type=rotary,rope_parameters={json.dumps(linear)},layer_types=["full_attention", "full_attention"]'
-    )
-    config = preset_config(presets.ENCODERS, "demo", given, vocab_size=9)
-    assert (config.rope_parameters, config.layer_types) == (linear, ["full_attention"] * 2)
-    for overrides, told in {
-        'position_type=rotary,rope_parameters={"rope_type":"linear"}': "factor",
-        'position_type=learned,rope_parameters={"rope_theta": 100}': "rope_parameters has no effect with",
-    }.items():
-        with pytest.raises(DataError, match=told):
-            preset_config(presets.ENCODERS, "demo", overrides, vocab_size=9)
 
 
 def test_fine_tunes_a_native_checkpoint_as_a_scratch_model(run: Path, reviews: Path, tmp_path: Path) -> None:

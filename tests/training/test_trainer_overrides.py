@@ -8,7 +8,6 @@ import pytest
 from transformers import Trainer
 
 from modeling_scratch.run.captured_trainer import CapturedTrainer
-from modeling_scratch.run.pushing import Sharing
 from modeling_scratch.run.trainer import RunTrainer
 
 
@@ -40,7 +39,7 @@ def test_the_library_has_what_is_overridden_calls_it_and_gives_the_reason(name: 
 
 def test_no_other_private_method_is_overridden_all_in_one_file_and_each_says_why() -> None:
     bases = [each for each in RunTrainer.__mro__ if each.__module__.startswith("modeling_scratch.")]
-    assert bases == [RunTrainer, Sharing, CapturedTrainer]
+    assert bases == [RunTrainer, CapturedTrainer]
     private = [(name, each) for each in bases for name in vars(each) if name.startswith("_") and name[:2] != "__"]
     assert {name: each for name, each in private if hasattr(Trainer, name)} == dict.fromkeys(OVERRIDDEN, RunTrainer)
     assert all(getattr(RunTrainer, name).__doc__ for name in OVERRIDDEN)
