@@ -811,7 +811,7 @@ PLANTED = (
         hooked(
             "OverflowsInHalfForMaskedLM", ModernBert, lambda _, each: each * torch.full((1,), 1.1, device=each.device)
         ),
-        "bfloat16",
+        "half_precision",
     ),
     Toy(subclass("FixedVocabularyForCausalLM", Llama, get_output_embeddings=lambda self: None), "resized_embeddings"),
     Toy(made("FixedHeadForTokenClassification", ModernBertForTokenClassification, with_three_labels), "resized_head"),
@@ -823,9 +823,9 @@ PLANTED = (
         subclass("ChecksNothingPointedForMaskedLM", ModernBert, activation_checkpointing_enable=detach_blocks),
         "gradient_checkpointing",
     ),
-    Toy(changed("TopLeftForCausalLM", Llama, top_left), "cache_of_several"),
-    Toy(changed("SeesPaddingLaterForCausalLM", Llama, masks(torch.ones_like, is_cached)), "cache_padded"),
-    Toy(changed("CrossesPaddingLaterForConditionalGeneration", T5, masks(no_mask, is_cached)), "cache_padded"),
+    Toy(changed("TopLeftForCausalLM", Llama, top_left), "cache"),
+    Toy(changed("SeesPaddingLaterForCausalLM", Llama, masks(torch.ones_like, is_cached)), "cache"),
+    Toy(changed("CrossesPaddingLaterForConditionalGeneration", T5, masks(no_mask, is_cached)), "cache"),
     Toy(changed("ReadsItsLabelsForConditionalGeneration", T5, labels_are_read, **UNSHIFTED), "labels_alone"),
     Toy(subclass("PreparesUnshiftedForConditionalGeneration", T5, **UNSHIFTED), "labels_alone"),
     Toy(
@@ -851,7 +851,7 @@ PLANTED = (
     Toy(changed("MasksByLengthForMaskedLM", ModernBert, masks(first_places)), "mask_gap"),
     Toy(changed("MasksByIdForCausalLM", Llama, by_ids), "padding_as_text"),
     Toy(changed("ScalesIdsForCausalLM", Llama, scaled_embeddings), "embeddings_as_inputs"),
-    Toy(changed("NoDecoderMaskForConditionalGeneration", T5, always(decoder_attention_mask=None)), "decoder_mask"),
+    Toy(changed("NoDecoderMaskForConditionalGeneration", T5, always(decoder_attention_mask=None)), "mask_gap"),
     Toy(changed("NeverATupleForMaskedLM", ModernBert, always(return_dict=True)), "tuples"),
     Toy(changed("KeepsTheFirstForCausalLM", Llama, after=keeps_first), "last_logits"),
     Toy(changed("SqueezesForSequenceClassification", BERT, after=squeezed), "one_token"),
@@ -859,7 +859,7 @@ PLANTED = (
     Toy(changed("OtherWhenRecordedForMaskedLM", ModernBert, after=other_when_recorded), "recording_changes_nothing"),
     Toy(changed("UnmaskedWhenRecordedForMaskedLM", ModernBert, unmasked_when_recorded), "recording_changes_nothing"),
     Toy(changed("AlwaysCachesForCausalLM", Llama, always(use_cache=True)), "no_cache"),
-    Toy(changed("NeedsAMaskForMaskedLM", ModernBert, needs_mask), "no_mask"),
+    Toy(changed("NeedsAMaskForMaskedLM", ModernBert, needs_mask), "mask_dtypes"),
     Toy(made("ListOfLayersForCausalLM", Llama, list_of_layers), "registered"),
     Toy(made("OneLayerForMaskedLM", ModernBert, one_layer), "own_weights"),
     Toy(made("AlikeLayersForMaskedLM", ModernBert, alike), "own_weights"),
@@ -869,7 +869,10 @@ PLANTED = (
     Toy(hooked("MadeOnTheCPUForMaskedLM", ModernBert, times_made), "device"),
     Toy(hooked("ShortTableForMaskedLM", ModernBert, plus_row, short_table), "longest_text"),
     Toy(hooked("RemembersForMaskedLM", ModernBert, longest_so_far), "stateless"),
-    Toy(hooked("HalfConstantForMaskedLM", ModernBert, lambda _, each: each.masked_fill(each != each, -1e9)), "float16"),
+    Toy(
+        hooked("HalfConstantForMaskedLM", ModernBert, lambda _, each: each.masked_fill(each != each, -1e9)),
+        "half_precision",
+    ),
     Toy(made("CastsPartsForMaskedLM", ModernBert, cast_parts), "autocast"),
     Toy(changed("StaleVocabularyForCausalLM", SIZED, after=loss_of_size), "resized_embeddings"),
     Toy(subclass("SavesHalfForCausalLM", Llama, save_pretrained=saves_half), "round_trip"),
@@ -891,7 +894,7 @@ PLANTED = (
     Toy(changed("EncodedUnmaskedForConditionalGeneration", T5, masks(no_mask, is_encoded)), "encoder_outputs"),
     Toy(changed("WritesItsMaskForTokenClassification", TAGGER, after=mask_is_written), "leaves_inputs"),
     Toy(changed("ScaledByLengthForCausalLM", Llama, scaled_by_length), "causality", says="In a text of 32 tokens"),
-    Toy(changed("WindowedForCausalLM", Llama, windowed), "cache_of_several"),
+    Toy(changed("WindowedForCausalLM", Llama, windowed), "cache"),
     Toy(made("GrowsForMaskedLM", ModernBert, grow), "config_fields", says="Making the model changes its config"),
     Toy(made("UsesUpItsConfigForMaskedLM", ModernBert, use_up), "config_fields", {"widths": [16, 16]}, "Made anew"),
     Toy(hooked("HoldsAWeightForMaskedLM", ModernBert, plus_first_held, hold_table), "registered", says="of a loaded"),
@@ -901,11 +904,11 @@ PLANTED = (
     Toy(
         changed("KeepsTheOrderForCausalLM", Llama, after=keeps_the_order), "cache_is_all", says="After `reorder_cache`"
     ),
-    Toy(changed("InfiniteInHalfForCausalLM", EAGER, infinite_in_half), "bfloat16", says="padded on the left"),
+    Toy(changed("InfiniteInHalfForCausalLM", EAGER, infinite_in_half), "half_precision", says="padded on the left"),
     Toy(
         subclass("StartsOtherwiseForConditionalGeneration", T5, _shift_right=starts_with_padding),
         "labels_alone",
-        says="is 1:",
+        says="(1)",
     ),
     Toy(
         changed("ClassesAloneForSequenceClassification", BERT, after=with_loss(of_classes)),
@@ -952,7 +955,7 @@ PLANTED = (
     Toy(sharing("SharesADefaultForMaskedLM", ModernBert), "repeats", says="the default of seen"),
     Toy(
         hooked("CountsInHalfForMaskedLM", ModernBert, plus_parity),
-        "bfloat16",
+        "half_precision",
         {"max_position_embeddings": 512},
         "to a long text",
     ),
@@ -968,7 +971,7 @@ PLANTED = (
     Toy(
         changed("ChecksACacheForCausalLM", Llama, counts_by_two),
         "gradient_checkpointing",
-        says="and a cache",
+        says="and with a cache",
     ),
     Toy(
         subclass("PromptsByIdsForCausalLM", Llama, **prompted_without(Llama, "inputs_embeds")), "generation", says="em"
