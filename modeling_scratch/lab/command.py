@@ -134,7 +134,7 @@ def open_lab(folder: Path, arguments: LabArguments) -> dict[str, Any] | None:
     if arguments.overwrite:
         return None
     before, now = record.get("command", {}), arguments.command()
-    names = sorted((before.keys() | now.keys()) - NOT_OF_COMMAND)
+    names = sorted({*before, *now}.difference(NOT_OF_COMMAND))
     pairs = {name: (before.get(name) or None, now.get(name) or None) for name in names}
     changes = [f"--{name} was {was!r} and is {is_now!r}" for name, (was, is_now) in pairs.items() if was != is_now]
     if changes:
