@@ -135,8 +135,8 @@ def open_lab(folder: Path, arguments: LabArguments) -> dict[str, Any] | None:
         return None
     before, now = record.get("command", {}), arguments.command()
     names = sorted({*before, *now}.difference(NOT_OF_COMMAND))
-    pairs = {name: (before.get(name) or None, now.get(name) or None) for name in names}
-    changes = [f"--{name} was {was!r} and is {is_now!r}" for name, (was, is_now) in pairs.items() if was != is_now]
+    differing = [name for name in names if (before.get(name) or None) != (now.get(name) or None)]
+    changes = [f"--{name} was {before.get(name)!r} and is {now.get(name)!r}" for name in differing]
     if changes:
         raise DataError(
             f"--output_dir {folder} holds another lab: {'; '.join(changes)}; choose another folder, or give --overwrite"
