@@ -14,11 +14,11 @@ import torch
 from transformers import PreTrainedModel
 
 from ..utils.errors import DataError
-from . import files, forward, losses, states, tokens_and_labels, use, weights
+from . import files, forward, losses, states, stored_weights, tokens_and_labels, use
 from .findings import Check, Diagnosis, DoesNotApply
 from .subject import Subject
 
-MODULES = files, weights, tokens_and_labels, forward, losses, states, use  # in this order
+MODULES = files, stored_weights, tokens_and_labels, forward, losses, states, use  # in this order
 MERGED = {
     "cache_of_several": "cache", "cache_padded": "cache", "no_mask": "mask_dtypes", "decoder_mask": "mask_gap",
     "beam_search": "generation", "bfloat16": "half_precision", "float16": "half_precision", "export": "one_graph",

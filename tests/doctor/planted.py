@@ -170,14 +170,6 @@ def is_checkpointed(self: Any, kwargs: dict[str, Any]) -> bool:
     return self.training and self.is_activation_checkpointing
 
 
-def equal_to_1(mask: Tensor) -> Tensor:
-    return torch.ones_like(mask) if mask.is_floating_point() else mask
-
-
-def computed(mask: Tensor) -> Tensor:
-    return 1 - (1 - mask) if mask.ndim == 2 else mask
-
-
 def first_places(mask: Tensor) -> Tensor:
     """A mask is taken for a length: its first places are seen, whichever they are."""
     return (torch.arange(mask.shape[1]) < mask.sum(1, keepdim=True)).long()
@@ -828,8 +820,16 @@ PLANTED = (
     Toy(changed("OutOfBounds", ASKED, unchecked_places), "answers_outside", {"num_labels": 2}),
     Toy(changed("IgnoresPlaces", Llama, always(position_ids=None)), "positions"),
     Toy(changed("IgnoresTypes", BERT, always(token_type_ids=None)), "token_types"),
-    Toy(changed("InvertsTheMask", ModernBert, masks(computed)), "mask_dtypes"),
-    Toy(changed("IntegersAlone", ModernBert, masks(equal_to_1)), "mask_dtypes"),
+    Toy(
+        changed("InvertsTheMask", ModernBert, masks(lambda mask: 1 - (1 - mask) if mask.ndim == 2 else mask)),
+        "mask_dtypes",
+    ),
+    Toy(
+        changed(
+            "IntegersAlone", ModernBert, masks(lambda mask: torch.ones_like(mask) if mask.is_floating_point() else mask)
+        ),
+        "mask_dtypes",
+    ),
     Toy(changed("MasksByLength", ModernBert, masks(first_places)), "mask_gap"),
     Toy(changed("MasksById", Llama, by_ids), "padding_as_text"),
     Toy(changed("ScalesIds", Llama, scaled_embeddings), "embeddings_as_inputs"),
