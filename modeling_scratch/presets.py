@@ -133,11 +133,12 @@ def marian(**overrides: Any) -> ScratchSeq2SeqConfig:
 
 def plays(**overrides: Any) -> ScratchDecoderConfig:
     """The size of `characters` with modern components: fast rotary positions, RMSNorm and SwiGLU."""
-    switches = {
-        "norm_type": "rms_norm", "position_type": "rotary", "rope_parameters": {"rope_theta": 100.0},
-        "hidden_act": "swiglu", "intermediate_size": 344, "initializer_range": 0.05,
-    }  # fmt: skip
-    return characters(**{**switches, **overrides})
+    return _preset(
+        ScratchDecoderConfig, overrides, vocab_size=100, hidden_size=128, num_hidden_layers=4, num_attention_heads=4,
+        intermediate_size=344, hidden_act="swiglu", norm_type="rms_norm", norm_position="pre", position_type="rotary",
+        rope_parameters={"rope_theta": 100.0}, max_position_embeddings=64, attention_bias=False, mlp_bias=False,
+        hidden_dropout=0.0, initializer_range=0.05,
+    )  # fmt: skip
 
 
 def captions(**overrides: Any) -> ScratchSeq2SeqConfig:
@@ -161,7 +162,7 @@ SEQ2SEQS: dict[str, Callable[..., ScratchSeq2SeqConfig]] = {
 
 
 def _preset(config_class: type[Config], overrides: dict[str, Any], **settings: Any) -> Config:
-    """Build a config; overrides take precedence. Raises ValueError for unknown fields, which configs would accept."""
+    """Build a config; overrides take precedence. Raises ValueError for fields that it would ignore, or drop."""
     known = {field.name for field in fields(config_class)} | {"num_labels", "attn_implementation"}
     for name in overrides.keys() - known:
         hint = likely_field(name, config_class, similarity=0.6)
@@ -169,4 +170,8 @@ def _preset(config_class: type[Config], overrides: dict[str, Any], **settings: A
             f"{config_class.__name__} has no field {name!r}" + (f", did you mean {hint!r}?" if hint else ".")
             + f" The fields are: {', '.join(sorted(known))}."
         )  # fmt: skip
-    return config_class(**{**settings, **overrides})
+    config = config_class(**{**settings, **overrides})
+    given = {name: value for name, value in overrides.items() if value is not None}
+    if dropped := [name for name, value in given.items() if getattr(config, name, value) is None]:
+        raise ValueError(f"{dropped[0]} has no effect with position_type={config.position_type!r}: leave it out.")
+    return config

@@ -46,12 +46,12 @@ RETIRED = {
     "completion": "`modeling-scratch` lists the programs, and `modeling-scratch PROGRAM --help` their options",
     "load-test": "start `modeling-scratch serve`, and use hey, wrk or locust",
     "train-tokenizer": "training programs train their tokenizers; tokenization.train_bpe_tokenizer does so in Python",
-    "verify": "use `modeling-scratch doctor FOLDER --checks recorded_files recorded_answers`",
+    "verify": "use `modeling-scratch doctor FOLDER --checks recorded_files`",
 }
 # The modules that each extra installs.
 EXTRAS = {
     "train": ("accelerate", "datasets", "evaluate", "matplotlib", "sacrebleu", "seqeval", "sklearn"),
-    "serve": ("httpx", "starlette", "uvicorn"),
+    "serve": ("fastapi", "httpx", "uvicorn"),
     "demo": ("gradio",),
     "search": ("optuna",),
     "report": ("tensorboard",),

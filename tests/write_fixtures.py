@@ -153,8 +153,7 @@ def write_records(folder: Path) -> None:
     for dtype in (torch.float32, torch.bfloat16):
         with TemporaryDirectory() as top:
             copy = recorded_copy(folder.parent / "models" / RECORDED, dtype, Path(top))
-            model = getattr(modeling_scratch, RECORDED).from_pretrained(copy, dtype=dtype)
-            shutil.copyfile(write_verification(model, None, copy), folder / f"{str(dtype).removeprefix('torch.')}.json")
+            shutil.copyfile(write_verification(copy), folder / f"{str(dtype).removeprefix('torch.')}.json")
 
 
 def write_presets(folder: Path) -> None:

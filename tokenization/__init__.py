@@ -19,11 +19,6 @@ KINDS: dict[str, Callable[..., PreTrainedTokenizerFast]] = {
 }
 
 __all__ = [
-    "KINDS",
-    "STYLES",
-    "SpecialTokens",
-    "special_token_ids",
-    "train_bpe_tokenizer",
-    "train_character_tokenizer",
+    "KINDS", "STYLES", "SpecialTokens", "special_token_ids", "train_bpe_tokenizer", "train_character_tokenizer",
     "train_wordlevel_tokenizer",
-]
+]  # fmt: skip

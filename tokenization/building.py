@@ -96,13 +96,9 @@ def _warn_once(message: str) -> None:
 
 
 def finish(
-    tokenizer: Tokenizer,
-    vocab_size: int,
-    special_tokens: SpecialTokens,
-    model_max_length: int,
-    padding_side: str,
+    tokenizer: Tokenizer, vocab_size: int, special_tokens: SpecialTokens, model_max_length: int, padding_side: str,
     token_type_ids: bool,
-) -> PreTrainedTokenizerFast:
+) -> PreTrainedTokenizerFast:  # fmt: skip
     """Add the special tokens and the template, and say what a model takes."""
     tokenizer.add_special_tokens(special_tokens.tokens)
     template = special_tokens.post_processor(tokenizer)

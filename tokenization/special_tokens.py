@@ -37,47 +37,31 @@ class SpecialTokens:
 
 
 _ROBERTA = SpecialTokens(
-    roles={
-        "bos_token": "<s>",
-        "pad_token": "<pad>",
-        "eos_token": "</s>",
-        "unk_token": "<unk>",
-        "mask_token": "<mask>",
-        "cls_token": "<s>",
-        "sep_token": "</s>",
-    },
-    single="<s> $A </s>",
-    pair="<s> $A </s> </s> $B:1 </s>:1",
-)
+    {"bos_token": "<s>", "pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>", "mask_token": "<mask>",
+     "cls_token": "<s>", "sep_token": "</s>"},
+    single="<s> $A </s>", pair="<s> $A </s> </s> $B:1 </s>:1",
+)  # fmt: skip
 
 STYLES: dict[str, SpecialTokens] = {
     "bert": SpecialTokens(
-        roles={
-            "pad_token": "[PAD]",
-            "unk_token": "[UNK]",
-            "cls_token": "[CLS]",
-            "sep_token": "[SEP]",
-            "mask_token": "[MASK]",
-        },
-        single="[CLS] $A [SEP]",
-        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]",
+         "mask_token": "[MASK]"},
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1",
     ),
     "roberta": _ROBERTA,
     # Labels begin with <s>, so the decoder starts from </s>, as in BART.
     "bart": SpecialTokens({**_ROBERTA.roles, "decoder_start_token": "</s>"}, _ROBERTA.single, _ROBERTA.pair),
     # Nothing is added to a text, and padding is a token of its own: a padded loss must not lose the end of the text.
     "gpt": SpecialTokens(
-        roles={"pad_token": "<|pad|>", "bos_token": "<|bos|>", "eos_token": "<|eos|>", "unk_token": "<|unk|>"},
-        single="$A",
-        pair="$A $B:1",
+        {"pad_token": "<|pad|>", "bos_token": "<|bos|>", "eos_token": "<|eos|>", "unk_token": "<|unk|>"},
+        single="$A", pair="$A $B:1",
     ),
     # There is no token of beginning: the decoder starts from padding, as in Marian and T5.
     "marian": SpecialTokens(
-        roles={"pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>", "decoder_start_token": "<pad>"},
-        single="$A </s>",
-        pair="$A </s> $B:1 </s>:1",
+        {"pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>", "decoder_start_token": "<pad>"},
+        single="$A </s>", pair="$A </s> $B:1 </s>:1",
     ),
-}
+}  # fmt: skip
 
 
 def choose_style(style: str, model_max_length: int) -> SpecialTokens:
@@ -86,10 +70,8 @@ def choose_style(style: str, model_max_length: int) -> SpecialTokens:
         raise ValueError(f"style={style!r}: the choices are {', '.join(STYLES)}.")
     added = sum(not part.startswith("$") for part in STYLES[style].pair.split())
     if model_max_length <= added:
-        raise ValueError(
-            f"model_max_length={model_max_length}: has to be more than the {added} tokens that style {style!r} adds to "
-            "a pair of texts."
-        )
+        need = f"more than the {added} tokens that style {style!r} adds to a pair of texts"
+        raise ValueError(f"model_max_length={model_max_length}: has to be {need}.")
     return STYLES[style]
 
 

@@ -172,13 +172,9 @@ def train_character_tokenizer(
 
 
 def _train_byte_level(
-    tokenizer: Tokenizer,
-    texts: Iterator[str],
-    vocab_size: int,
-    min_frequency: int,
-    special_tokens: SpecialTokens,
+    tokenizer: Tokenizer, texts: Iterator[str], vocab_size: int, min_frequency: int, special_tokens: SpecialTokens,
     add_prefix_space: bool,
-) -> None:
+) -> None:  # fmt: skip
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     check_room(vocab_size, len(special_tokens.tokens) + len(alphabet), "the special tokens and the 256 bytes")
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=add_prefix_space)
@@ -186,12 +182,9 @@ def _train_byte_level(
     # Offsets begin at the word, not at the space before it that its first token stands for too.
     tokenizer.post_processor = processors.ByteLevel(add_prefix_space=add_prefix_space, trim_offsets=True)
     trainer = trainers.BpeTrainer(
-        vocab_size=vocab_size,
-        min_frequency=min_frequency,
-        special_tokens=special_tokens.tokens,
-        initial_alphabet=alphabet,
-        show_progress=False,
-    )
+        vocab_size=vocab_size, min_frequency=min_frequency, special_tokens=special_tokens.tokens,
+        initial_alphabet=alphabet, show_progress=False,
+    )  # fmt: skip
     _learn(tokenizer, texts, trainer)
     check_words(trainer.get_word_count())
 
@@ -213,12 +206,9 @@ def _train_end_of_word(
     minimum = len(special_tokens.tokens) + len(symbols)
     check_room(vocab_size, minimum, f"the special tokens and {len(alphabet)} characters, within and ending a word,")
     trainer = trainers.BpeTrainer(
-        vocab_size=vocab_size,
-        min_frequency=min_frequency,
-        special_tokens=[*special_tokens.tokens, *symbols],
-        end_of_word_suffix=END_OF_WORD,
-        show_progress=False,
-    )
+        vocab_size=vocab_size, min_frequency=min_frequency, special_tokens=[*special_tokens.tokens, *symbols],
+        end_of_word_suffix=END_OF_WORD, show_progress=False,
+    )  # fmt: skip
     learner = Tokenizer(models.BPE(unk_token=special_tokens.roles["unk_token"]))
     learner.pre_tokenizer = pre_tokenizers.CharDelimiterSplit(" ")
     learner.train_from_iterator(_repeated(words), trainer)

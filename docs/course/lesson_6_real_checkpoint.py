@@ -151,7 +151,7 @@ course.check("our_name", our_name)
 
 # %%
 for row in BERT.rows[:6]:
-    print(f"{row.theirs:40} {row.ours}")
+    print(f"{row.theirs:40} {' + '.join(row.ours)}")
 
 # %% [markdown] slide
 # ## The layout

@@ -22,10 +22,9 @@ from ..inference.loading import load_head
 from ..run.arguments import HeadTrainingArguments
 from ..run.encoder_models import HeadModelArguments, model_with_head, tokenizer_of_head
 from . import RECORDED
-from .answerer import Answerer, FileRow, response
+from .answerer import Answerer, FileRow
 from .base import Curve, Encoded, Task, Training
 from .card import Card, Use
-from .requests import one_or_several, record
 
 
 def pairs_of(question: str, context: str) -> tuple[list[str], list[str]]:
@@ -36,8 +35,7 @@ def pairs_of(question: str, context: str) -> tuple[list[str], list[str]]:
 class Chooser(Answerer):
     name, unit, fields = "choose", "questions", ("question", "context")
     summary = "Choose the right one of several answers to a question."
-    asks, example = "A question with its choices, one a line.", ("1 + 1?", "1\n2")
-    answers = response(one_or_several(record({"answer": {"type": "string"}, "score": {"type": "number"}})))
+    asks, answers = "A question with its choices, one a line.", dict[str, str | float]
 
     @classmethod
     def load(cls, arguments: PredictArguments, limits: Mapping[str, int] | None = None) -> "Chooser":

@@ -42,7 +42,10 @@ LEAST_CAPABILITY = 8, 0  # Ampere
 OTHERWISE = "`modeling-scratch benchmark train-sst2 --device cuda --dtype float16` measures this device"
 LEAST_SECONDS = 1  # with less, no part begins
 SUMMARY = re.compile(r"\d+ (passed|failed|skipped|deselected|errors?)\b|no tests ran")
-CHECKS = ("tests/fast/test_static_shapes.py", "tests/fast/test_captured.py", "tests/run/test_captured_trainer.py")
+CHECKS = (
+    "tests/fast/test_static_shapes.py", "tests/fast/test_captured.py", "tests/fast/test_captured_decoding.py",
+    "tests/run/test_captured_trainer.py",
+)  # fmt: skip
 
 
 @dataclass

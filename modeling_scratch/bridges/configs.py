@@ -5,9 +5,7 @@ No field is dropped silently: a value without counterpart raises an error that n
 """
 
 import copy
-from collections.abc import Mapping
 from dataclasses import fields
-from types import SimpleNamespace
 from typing import Any
 
 import transformers
@@ -16,7 +14,7 @@ from transformers import PreTrainedConfig
 
 from .. import configuration_scratch
 from ..configuration_scratch import ScratchConfig
-from ..utils.errors import CheckpointError
+from ..utils.errors import CheckpointError, one_line
 from .decoders import GEMMA3, GPT2, LLAMA, MISTRAL, MPT, PHI, QWEN2, QWEN3
 from .encoder_decoders import BART, MARIAN, T5
 from .encoders import BERT, DISTILBERT, ELECTRA, MODERNBERT, ROBERTA
@@ -27,9 +25,13 @@ DECODERS = GPT2, LLAMA, MISTRAL, QWEN2, QWEN3, GEMMA3, PHI, MPT
 FAMILIES = {family.model_type: family for family in (*ENCODERS, *DECODERS, BART, MARIAN, T5)}
 REFUSED = {"gemma2": "it squashes scores and logits by tanh (softcapping)"}
 
-CLASSIFICATION_ONLY = {"classifier_pooling", "classifier_activation", "classifier_norm", "classifier_dropout"}
-BASE_MODEL_ONLY = {"pooler"}
-WINDOWS = "sliding_window", "layer_types", "local_rope_theta"
+# Our fields that change no answer of a trained model, or none with the positions that the native class has.
+WITHOUT_EFFECT = {
+    "initializer_range", "use_cache", "sparse_prediction", "counted_tokens", "float16_guards", "float32_norms",
+    "max_position_embeddings", "relative_attention_num_buckets", "relative_attention_max_distance",
+}  # fmt: skip
+CLASSIFICATION_ONLY = {"classifier_pooling", "classifier_activation", "classifier_norm"}
+LAYERS = "sliding_window", "layer_types", "local_rope_theta", "rope_parameters"
 LABELS = ("id2label", "label2id", "problem_type")
 OF_CALLS = ("return_dict", "output_hidden_states", "output_attentions", "chunk_size_feed_forward")
 OF_THIS_PACKAGE = ("native_model_type", "native_fields", "auto_map", "custom_pipelines", "decoder_start_token_id")
@@ -90,20 +92,23 @@ def _attributes(config: PreTrainedConfig) -> dict[str, Any]:
 
 def _carried(native: PreTrainedConfig, family: Family) -> dict[str, Any]:
     """Return our fields as the tables give them."""
-    found = {**family.free, **family.fixed}
+    found = dict(family.fixed)
     for theirs, ours in family.fields.items():
         found[ours] = _agreed(native, theirs)
     for group in family.groups:
         found |= group.read(native)
-    found["hidden_act"] = _look_up(family.activations, found["hidden_act"], f"{family.model_type}: hidden_act")
+    if (activation := found["hidden_act"]) not in family.activations:
+        what = f"{family.model_type}: hidden_act={activation!r} has no counterpart"
+        raise CheckpointError(f"{what}; supported: {', '.join(family.activations)}")
+    found["hidden_act"] = family.activations[activation]
     if found.get("intermediate_size", 0) is None:  # GPT-2
         found["intermediate_size"] = 4 * found["hidden_size"]
     if (found["pad_token_id"] or 0) < 0:  # the first checkpoints of Llama have no padding
         found["pad_token_id"] = None
     if family.positions_after_padding:
-        found["position_offset"] = native.pad_token_id + 1
+        found["position_offset"] = (native.pad_token_id or 0) + 1
         found["max_position_embeddings"] -= found["position_offset"]
-    return found
+    return copy.deepcopy(found)
 
 
 def _check_accounted(native: PreTrainedConfig, family: Family) -> None:
@@ -145,10 +150,8 @@ def why_not(family: Family, name: str) -> str:
 def check_head(native: PreTrainedConfig, head: str) -> None:
     """Raise CheckpointError if the native head computes a different function than ours with this config."""
     for name, value in family_of(native).heads[head].requires.items():
-        if getattr(native, name) != value:
-            raise CheckpointError(
-                f"{native.model_type}: {name}={getattr(native, name)!r}: its head is a {head} only with {value!r}"
-            )
+        if (given := getattr(native, name)) != value:
+            raise CheckpointError(f"{native.model_type}: {name}={given!r}: its head is a {head} only with {value!r}")
 
 
 def _value(native: Any, name: str, default: Any = None) -> Any:
@@ -177,12 +180,6 @@ def _agreed(native: PreTrainedConfig, theirs: str | tuple[str, ...]) -> Any:
     return value
 
 
-def _look_up(table: Mapping[str, str], name: str, what: str) -> str:
-    if name not in table:
-        raise CheckpointError(f"{what}={name!r} has no counterpart; supported: {', '.join(table)}")
-    return table[name]
-
-
 def export_config(config: ScratchConfig, head: str, model_type: str | None = None) -> PreTrainedConfig:
     """Return the native config equivalent to a scratch one. head: the name of the scratch class.
 
@@ -209,76 +206,51 @@ def export_config(config: ScratchConfig, head: str, model_type: str | None = Non
 
 
 def _obstacles(config: ScratchConfig, family: Family, head: str) -> list[str]:
-    """Return descriptions of our fields whose values this family does not support."""
-    wrong = [
-        f"{name}={getattr(config, name)!r} (native: {value!r})"
-        for name, value in _required(config, family, head).items()
-        if getattr(config, name) != value and not (name.endswith("_bias") and value)  # no bias equals a zero bias
+    """Return our fields that would come back from this family with another value, as far as they affect this head."""
+    back, wrong = copy.copy(config), []
+    vars(back).update(family.fixed)
+    try:
+        native = _native_config(config, family, head)
+        back = type(config)(**_carried(native, family))
+        check_head(native, head)
+    except (ValueError, StrictDataclassError) as error:
+        wrong.append(one_line(error))
+    if back.rope_parameters and not family.partial_rotary:
+        back.rope_parameters = {**back.rope_parameters, "partial_rotary_factor": 1.0}
+    names = [field.name for field in fields(config) if _affects(field.name, config, family, head)]
+    names += LAYERS if _layers(config) != _layers(back) else ()
+    different = ((name, getattr(config, name), getattr(back, name)) for name in names)
+    return wrong + [
+        f"{name}={ours!r} (native: {theirs!r})"
+        for name, ours, theirs in different
+        if ours != theirs and not (name.endswith("_bias") and theirs)  # no bias equals a zero bias
     ]
-    if "type_vocab_size" in family.fields and not config.type_vocab_size:
-        wrong.append("type_vocab_size=0 (native: at least 1)")
-    if (config.rope_parameters or {}).get("partial_rotary_factor", 1.0) != 1.0 and not family.partial_rotary:
-        wrong.append("rope_parameters['partial_rotary_factor'] (native: rotation of all head features)")
-    wrong += _lost_windows(config, family)
-    if config.hidden_act not in family.activations.values():
-        wrong.append(
-            f"hidden_act={config.hidden_act!r} (native: {', '.join(sorted(set(family.activations.values())))})"
-        )
-    for name, value in family.heads[head].requires.items():
-        if config.hidden_act != family.activations[value]:
-            wrong.append(f"{name}={config.hidden_act!r} (native head: {value!r})")
-    return wrong
 
 
-def _lost_windows(config: ScratchConfig, family: Family) -> list[str]:
-    """Return our fields of sliding windows if the layers would attend to other tokens, or rotate otherwise, there."""
-    again = copy.copy(config)
-    for name in WINDOWS:
-        setattr(again, name, None)
-    for group in (group for group in family.groups if {"sliding_window", "local_attention"} & {*group.theirs}):
-        for name, value in group.read(SimpleNamespace(**{**vars(config), **group.write(config)})).items():
-            setattr(again, name, value)
-    if _windows(again) == _windows(config):
-        return []
-    return [f"{name}={value!r}" for name in WINDOWS if (value := getattr(config, name)) is not None]
+def _affects(name: str, config: ScratchConfig, family: Family, head: str) -> bool:
+    """Return whether a field, apart from `LAYERS`, changes what a model with this head computes."""
+    if name in CLASSIFICATION_ONLY:
+        return head.endswith("ForSequenceClassification")
+    if name == "pooler":
+        return head == "ScratchEncoderModel" and name in family.fixed
+    if name == "position_offset":
+        return config.position_type == "learned"
+    if name == "final_norm":  # None: as the other fields say
+        return config.final_norm not in (None, config.norm_position != "post")
+    if name == "positions_after_projection":
+        return config.embedding_size != config.hidden_size
+    known = name in WITHOUT_EFFECT or name in LAYERS or name in {field.name for field in fields(PreTrainedConfig)}
+    return not (known or name.endswith(("dropout", "_token_id")))
 
 
-def _windows(config: ScratchConfig) -> list[Any]:
+def _layers(config: ScratchConfig) -> list[Any]:
     """Return the window and the rotation of each layer."""
     rope, theta, window = config.rope_parameters, config.local_rope_theta, config.sliding_window
+    if rope is not None:
+        rope = {"partial_rotary_factor": 1.0, **rope}
     local = rope if rope is None or theta is None else {"rope_type": "default", "rope_theta": theta}
     kinds = config.attention_types(config.num_hidden_layers)
     return [(window, local) if kind == "sliding_attention" else (None, rope) for kind in kinds]
-
-
-def _required(config: ScratchConfig, family: Family, head: str) -> dict[str, Any]:
-    """Return the values of our fields that this family requires, as far as they affect this head."""
-    required: dict[str, Any] = {**family.fixed}
-    for name, derived in (
-        ("num_key_value_heads", config.num_attention_heads),
-        ("head_dim", config.hidden_size // config.num_attention_heads),
-        ("embedding_size", config.hidden_size),
-        ("decoder_vocab_size", config.vocab_size),
-        ("output_embedding_size", config.embedding_size),
-        ("intermediate_size", 4 * config.hidden_size),
-        ("query_key_norm", False),
-        ("block_type", "sequential"),
-        ("first_norm", True),
-    ):
-        known = {*family.fields.values(), *family.fixed, *type(config).attribute_map}
-        if name not in known and hasattr(config, name):
-            required[name] = derived
-    if family.positions_after_padding:
-        required["position_offset"] = (config.pad_token_id or 0) + 1
-    if config.final_norm is not None:
-        required["final_norm"] = family.fixed["norm_position"] != "post"
-    if config.embedding_size != config.hidden_size:
-        required["positions_after_projection"] = False
-    if not head.endswith("ForSequenceClassification"):
-        required = {name: value for name, value in required.items() if name not in CLASSIFICATION_ONLY}
-    if head != "ScratchEncoderModel":
-        required = {name: value for name, value in required.items() if name not in BASE_MODEL_ONLY}
-    return required
 
 
 def _native_config(config: ScratchConfig, family: Family, head: str) -> PreTrainedConfig:
@@ -289,7 +261,7 @@ def _native_config(config: ScratchConfig, family: Family, head: str) -> PreTrain
         found |= group.write(config)
     back = {ours: theirs for theirs, ours in reversed(list(family.activations.items()))}
     for theirs in (theirs for theirs, ours in family.fields.items() if ours == "hidden_act"):
-        found |= dict.fromkeys(_names(theirs), back[config.hidden_act])
+        found |= dict.fromkeys(_names(theirs), back.get(config.hidden_act, next(iter(family.activations))))
     if family.positions_after_padding:
         found["max_position_embeddings"] += config.position_offset
     if found.get("seq_classif_dropout", 0) is None:  # DistilBERT has no other to fall back on
@@ -301,4 +273,5 @@ def _native_config(config: ScratchConfig, family: Family, head: str) -> PreTrain
     if getattr(config, "native_model_type", None) == family.model_type:
         found |= getattr(config, "native_fields", {})
     others = {**_attributes(config), **{name: getattr(config, name) for name in OF_CALLS}, **found, **labels}
+    others = copy.deepcopy(others)  # native configs complete the dictionaries that they are given
     return native_class.config_class(**others, dtype=config.dtype, architectures=[native_class.__name__])

@@ -106,11 +106,9 @@ def load_pretrained(
 
 
 def _dtype(given: torch.dtype | str | None) -> torch.dtype | None:
-    if given is None or given == "auto":
+    if given in (None, "auto"):
         return None
-    if isinstance(given, torch.dtype):
-        return given
-    found = getattr(torch, given.removeprefix("torch."), None) if isinstance(given, str) else None
+    found = getattr(torch, str(given).removeprefix("torch."), None)
     if not isinstance(found, torch.dtype):
         raise CheckpointError(f"dtype={given!r}: not a dtype of torch, such as bfloat16")
     return found
@@ -162,9 +160,9 @@ def _is_of_head(ours: str, head: str) -> bool:
 def _finish(slots: Slots, family: Family, new: Iterable[str]) -> None:
     """Fill zero biases, and initialise new weights as configured."""
     model, dtype = slots.model, slots.dtype
-    for name in zeros_of(slots.empty(), family):
+    for name in zeros_of(slots.missing(), family):
         slots.put(name, torch.zeros(slots.weights[name].shape, dtype=dtype), name)
-    for parent in dict.fromkeys(name.rpartition(".")[0] for name in slots.empty()):
+    for parent in dict.fromkeys(name.rpartition(".")[0] for name in slots.missing()):
         module = model.get_submodule(parent)
         module.to_empty(device="cpu", recurse=False)
         model._init_weights(module.to(dtype))
@@ -258,9 +256,3 @@ def export_pretrained(
         if tokenizer is not None:
             tokenizer.save_pretrained(beside)
         add_older_names(beside)
-
-
-__all__ = [
-    "CheckpointError", "convert_config", "convert_state_dict", "export_config", "export_model", "export_pretrained",
-    "export_state_dict", "load_pretrained",
-]  # fmt: skip

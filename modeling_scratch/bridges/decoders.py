@@ -4,7 +4,28 @@
 from dataclasses import replace
 from typing import Any
 
-from .tables import ACTIVATION_NAMES, GATED, IDS, Family, Group, Head, read_layer_types, rows, same, write_layer_types
+from .tables import (
+    ACTIVATION_NAMES,
+    GATED,
+    IDS,
+    Family,
+    Group,
+    Head,
+    read_layer_types,
+    rows,
+    same,
+    without,
+    write_layer_types,
+)
+
+
+def _heads(base: str, causal_lm: str, classifier: str) -> dict[str, Head]:
+    return {
+        "ScratchDecoderModel": Head(base),
+        "ScratchDecoderForCausalLM": Head(causal_lm, rows("lm_head lm_head")),
+        "ScratchDecoderForSequenceClassification": Head(classifier, rows("score score")),
+    }
+
 
 GPT2 = Family(
     "gpt2", "ScratchDecoderConfig", "transformer",
@@ -18,29 +39,22 @@ GPT2 = Family(
     fixed={
         "norm_type": "layer_norm", "norm_position": "pre", "position_type": "learned", "position_offset": 0,
         "embedding_norm": False, "embedding_scale": False, "type_vocab_size": 0, "attention_bias": True,
-        "mlp_bias": True, "lm_head_bias": False,
+        "mlp_bias": True, "lm_head_bias": False, "activation_dropout": 0.0, "counted_tokens": "all",
     },
-    free={"activation_dropout": 0.0, "counted_tokens": "all"},
     requires={"scale_attn_weights": True, "scale_attn_by_inverse_layer_idx": False, "add_cross_attention": False},
     unused=("reorder_and_upcast_attn", "summary_type", "summary_use_proj", "summary_activation",
             "summary_proj_to_labels", "summary_first_dropout"),
     activations=ACTIVATION_NAMES,
     rows=rows("""
-        wte embeddings.tokens
-        wpe embeddings.positions
+        {wte,wpe} embeddings.{tokens,positions}
         h.{}.ln_1 stack.layers.{}.attention_residual.norm
         h.{}.attn.c_attn stack.layers.{}.attention.q_proj+k_proj+v_proj
         h.{}.attn.c_proj stack.layers.{}.attention.o_proj
         h.{}.ln_2 stack.layers.{}.feed_forward_residual.norm
-        h.{}.mlp.c_fc stack.layers.{}.feed_forward.up_proj
-        h.{}.mlp.c_proj stack.layers.{}.feed_forward.down_proj
+        h.{}.mlp.{c_fc,c_proj} stack.layers.{}.feed_forward.{up,down}_proj
         ln_f stack.norm
     """, transposed=".c_"),
-    heads={
-        "ScratchDecoderModel": Head("GPT2Model"),
-        "ScratchDecoderForCausalLM": Head("GPT2LMHeadModel", rows("lm_head lm_head")),
-        "ScratchDecoderForSequenceClassification": Head("GPT2ForSequenceClassification", rows("score score")),
-    },
+    heads=_heads("GPT2Model", "GPT2LMHeadModel", "GPT2ForSequenceClassification"),
     left_out=(r"(transformer\.)?h\.\d+\.attn\.(masked_)?bias",),
 )  # fmt: skip
 
@@ -54,41 +68,30 @@ LLAMA = Family(
     },
     fixed={
         "norm_type": "rms_norm", "norm_position": "pre", "position_type": "rotary", "embedding_norm": False,
-        "embedding_scale": False, "type_vocab_size": 0, "lm_head_bias": False,
+        "embedding_scale": False, "type_vocab_size": 0, "lm_head_bias": False, "hidden_dropout": 0.0,
+        "activation_dropout": 0.0, "position_offset": 0, "counted_tokens": "all",
     },
-    free={"hidden_dropout": 0.0, "activation_dropout": 0.0, "position_offset": 0, "counted_tokens": "all"},
     unused=("pretraining_tp",),
     activations=GATED,
     rows=rows("""
         embed_tokens embeddings.tokens
-        layers.{}.self_attn.q_proj stack.layers.{}.attention.q_proj
-        layers.{}.self_attn.k_proj stack.layers.{}.attention.k_proj
-        layers.{}.self_attn.v_proj stack.layers.{}.attention.v_proj
-        layers.{}.self_attn.o_proj stack.layers.{}.attention.o_proj
+        layers.{}.self_attn.{q,k,v,o}_proj stack.layers.{}.attention.{q,k,v,o}_proj
         layers.{}.input_layernorm stack.layers.{}.attention_residual.norm
-        layers.{}.mlp.gate_proj stack.layers.{}.feed_forward.gate_proj
-        layers.{}.mlp.up_proj stack.layers.{}.feed_forward.up_proj
-        layers.{}.mlp.down_proj stack.layers.{}.feed_forward.down_proj
+        layers.{}.mlp.{gate,up,down}_proj stack.layers.{}.feed_forward.{gate,up,down}_proj
         layers.{}.post_attention_layernorm stack.layers.{}.feed_forward_residual.norm
         norm stack.norm
     """),
-    heads={
-        "ScratchDecoderModel": Head("LlamaModel"),
-        "ScratchDecoderForCausalLM": Head("LlamaForCausalLM", rows("lm_head lm_head")),
-        "ScratchDecoderForSequenceClassification": Head("LlamaForSequenceClassification", rows("score score")),
-    },
+    heads=_heads("LlamaModel", "LlamaForCausalLM", "LlamaForSequenceClassification"),
     left_out=(r"(model\.)?layers\.\d+\.self_attn\.rotary_emb\.inv_freq", r"(model\.)?rotary_emb\.inv_freq"),
 )  # fmt: skip
 
 
-def _like_llama(name: str, attention_bias: bool, without: tuple[str, ...] = (), **changes: Any) -> Family:
+def _like_llama(name: str, attention_bias: bool, **changes: Any) -> Family:
     """Return a family with Llama's weights and fixed bias settings."""
-    missing = {"attention_bias", "mlp_bias", *without}
     return replace(
-        LLAMA, model_type=name.lower(),
-        fields={theirs: ours for theirs, ours in LLAMA.fields.items() if theirs not in missing},
+        LLAMA, model_type=name.lower(), fields=without(LLAMA.fields, "attention_bias", "mlp_bias"),
         fixed={**LLAMA.fixed, "attention_bias": attention_bias, "mlp_bias": False},
-        heads={ours: replace(head, theirs=head.theirs.replace("Llama", name)) for ours, head in LLAMA.heads.items()},
+        heads=_heads(f"{name}Model", f"{name}ForCausalLM", f"{name}ForSequenceClassification"),
         **changes,
     )  # fmt: skip
 
@@ -108,11 +111,8 @@ def _write_windows(config: Any) -> dict[str, Any]:
     kinds = config.attention_types(config.num_hidden_layers)
     if not _has_windows(config):
         return {"use_sliding_window": False, "sliding_window": None, "layer_types": kinds}
-    first = kinds.index("sliding_attention")
-    window = config.sliding_window
-    return {
-        "use_sliding_window": True, "sliding_window": window, "layer_types": kinds, "max_window_layers": first,
-    }  # fmt: skip
+    window = {"use_sliding_window": True, "sliding_window": config.sliding_window}
+    return {**window, "layer_types": kinds, "max_window_layers": kinds.index("sliding_attention")}
 
 
 WINDOWS_BY_LAYER = Group(
@@ -126,62 +126,46 @@ WINDOWS_BY_LAYER = Group(
 
 MISTRAL = _like_llama("Mistral", attention_bias=False, groups=(ONE_WINDOW,), unused=())
 QWEN2 = _like_llama(
-    "Qwen2", attention_bias=True, without=("head_dim",), zeros=("stack.layers.{}.attention.o_proj.bias",),
-    groups=(WINDOWS_BY_LAYER,), unused=("max_window_layers",),
+    "Qwen2", attention_bias=True, zeros=("stack.layers.{}.attention.o_proj.bias",), groups=(WINDOWS_BY_LAYER,),
+    unused=("max_window_layers",),
 )  # fmt: skip
+QWEN2 = replace(QWEN2, fields=without(QWEN2.fields, "head_dim"))
 QWEN3 = replace(
     QWEN2, model_type="qwen3", zeros=(),
     fields={**QWEN2.fields, **same("head_dim", "attention_bias")},
-    fixed={name: value for name, value in QWEN2.fixed.items() if name != "attention_bias"} | {"query_key_norm": True},
-    rows=(*LLAMA.rows, *rows("""
-        layers.{}.self_attn.q_norm stack.layers.{}.attention.q_norm
-        layers.{}.self_attn.k_norm stack.layers.{}.attention.k_norm
-    """)),
-    heads={ours: replace(head, theirs=head.theirs.replace("Llama", "Qwen3")) for ours, head in LLAMA.heads.items()},
+    fixed={**without(QWEN2.fixed, "attention_bias"), "query_key_norm": True},
+    rows=(*LLAMA.rows, *rows("layers.{}.self_attn.{q,k}_norm stack.layers.{}.attention.{q,k}_norm")),
+    heads=_heads("Qwen3Model", "Qwen3ForCausalLM", "Qwen3ForSequenceClassification"),
 )  # fmt: skip
-
-
-def _read_gemma_positions(native: Any) -> dict[str, Any]:
-    return {"sliding_window": native.sliding_window, **read_layer_types(native)}
-
-
-def _write_gemma_positions(config: Any) -> dict[str, Any]:
-    return {"sliding_window": config.sliding_window, **write_layer_types(config)}
 
 
 GEMMA3 = replace(
     LLAMA, model_type="gemma3_text",
     fields={
-        **{theirs: ours for theirs, ours in LLAMA.fields.items()
-           if theirs not in ("hidden_act", "mlp_bias", "rope_parameters")},
-        "hidden_activation": "hidden_act",
+        **without(LLAMA.fields, "hidden_act", "mlp_bias", "rope_parameters"), "hidden_activation": "hidden_act",
     },
     groups=(
-        Group(("sliding_window", "layer_types", "rope_parameters"), _read_gemma_positions, _write_gemma_positions),
+        Group(("sliding_window", "layer_types", "rope_parameters"),
+              lambda native: {"sliding_window": native.sliding_window, **read_layer_types(native)},
+              lambda config: {"sliding_window": config.sliding_window, **write_layer_types(config)}),
         Group(("query_pre_attn_scalar",), lambda native: {},  # is in the weights
               lambda config: {"query_pre_attn_scalar": config.head_dim}),
     ),
     fixed={
         **LLAMA.fixed, "norm_position": "sandwich", "embedding_scale": True, "mlp_bias": False, "query_key_norm": True,
+        "float32_norms": True,
     },
-    free={**LLAMA.free, "float32_norms": True},
     requires={"final_logit_softcapping": None, "attn_logit_softcapping": None, "use_bidirectional_attention": False},
     unused=(),
     activations={"gelu_pytorch_tanh": "geglu_tanh", **GATED},
     rows=(*(row for row in LLAMA.rows if "norm" not in row.theirs), *rows("""
-        layers.{}.input_layernorm stack.layers.{}.attention_residual.norm w+1
-        layers.{}.post_attention_layernorm stack.layers.{}.attention_residual.output_norm w+1
-        layers.{}.pre_feedforward_layernorm stack.layers.{}.feed_forward_residual.norm w+1
-        layers.{}.post_feedforward_layernorm stack.layers.{}.feed_forward_residual.output_norm w+1
+        layers.{}.{input,post_attention}_layernorm stack.layers.{}.attention_residual.{norm,output_norm} w+1
+        layers.{}.{pre,post}_feedforward_layernorm stack.layers.{}.feed_forward_residual.{norm,output_norm} w+1
         layers.{}.self_attn.q_norm stack.layers.{}.attention.q_norm (w+1)*sqrt(head_dim/scalar)
         layers.{}.self_attn.k_norm stack.layers.{}.attention.k_norm w+1
         norm stack.norm w+1
     """)),
-    heads={
-        "ScratchDecoderModel": Head("Gemma3TextModel"),
-        "ScratchDecoderForCausalLM": Head("Gemma3ForCausalLM", rows("lm_head lm_head")),
-        "ScratchDecoderForSequenceClassification": Head("Gemma3TextForSequenceClassification", rows("score score")),
-    },
+    heads=_heads("Gemma3TextModel", "Gemma3ForCausalLM", "Gemma3TextForSequenceClassification"),
 )  # fmt: skip
 
 PHI = replace(
@@ -196,23 +180,17 @@ PHI = replace(
         **LLAMA.fixed, "norm_type": "layer_norm", "block_type": "parallel", "attention_bias": True, "mlp_bias": True,
         "lm_head_bias": True,
     },
-    free={"activation_dropout": 0.0, "position_offset": 0, "counted_tokens": "all"},
     unused=(),
     activations=ACTIVATION_NAMES,
     rows=rows("""
         embed_tokens embeddings.tokens
-        layers.{}.self_attn.q_proj stack.layers.{}.attention.q_proj
-        layers.{}.self_attn.k_proj stack.layers.{}.attention.k_proj
-        layers.{}.self_attn.v_proj stack.layers.{}.attention.v_proj
-        layers.{}.self_attn.dense stack.layers.{}.attention.o_proj
-        layers.{}.self_attn.q_layernorm stack.layers.{}.attention.q_norm
-        layers.{}.self_attn.k_layernorm stack.layers.{}.attention.k_norm
+        layers.{}.self_attn.{q_proj,k_proj,v_proj,dense} stack.layers.{}.attention.{q,k,v,o}_proj
+        layers.{}.self_attn.{q,k}_layernorm stack.layers.{}.attention.{q,k}_norm
         layers.{}.input_layernorm stack.layers.{}.attention_residual.norm
-        layers.{}.mlp.fc1 stack.layers.{}.feed_forward.up_proj
-        layers.{}.mlp.fc2 stack.layers.{}.feed_forward.down_proj
+        layers.{}.mlp.{fc1,fc2} stack.layers.{}.feed_forward.{up,down}_proj
         final_layernorm stack.norm
     """),
-    heads={ours: replace(head, theirs=head.theirs.replace("Llama", "Phi")) for ours, head in LLAMA.heads.items()},
+    heads=_heads("PhiModel", "PhiForCausalLM", "PhiForSequenceClassification"),
 )  # fmt: skip
 
 _DROPOUTS = "hidden_dropout", "attention_dropout"
@@ -233,9 +211,8 @@ MPT = Family(
     fixed={
         "norm_type": "layer_norm", "norm_position": "pre", "position_type": "alibi", "embedding_norm": False,
         "embedding_scale": False, "type_vocab_size": 0, "attention_bias": False, "mlp_bias": False,
-        "lm_head_bias": False,
+        "lm_head_bias": False, "activation_dropout": 0.0, "position_offset": 0, "counted_tokens": "all",
     },
-    free={"activation_dropout": 0.0, "position_offset": 0, "counted_tokens": "all"},
     requires={
         "attn_config.clip_qkv": None, "attn_config.softmax_scale": None, "attn_config.alibi": True,
         "attn_config.alibi_bias_max": 8, "attn_config.qk_ln": False, "attn_config.prefix_lm": False,
@@ -250,15 +227,10 @@ MPT = Family(
         blocks.{}.attn.Wqkv stack.layers.{}.attention.q_proj+k_proj+v_proj
         blocks.{}.attn.out_proj stack.layers.{}.attention.o_proj
         blocks.{}.norm_2 stack.layers.{}.feed_forward_residual.norm
-        blocks.{}.ffn.up_proj stack.layers.{}.feed_forward.up_proj
-        blocks.{}.ffn.down_proj stack.layers.{}.feed_forward.down_proj
+        blocks.{}.ffn.{up,down}_proj stack.layers.{}.feed_forward.{up,down}_proj
         norm_f stack.norm
     """),
-    heads={
-        "ScratchDecoderModel": Head("MptModel"),
-        "ScratchDecoderForCausalLM": Head("MptForCausalLM", rows("lm_head lm_head")),
-        "ScratchDecoderForSequenceClassification": Head("MptForSequenceClassification", rows("score score")),
-    },
+    heads=_heads("MptModel", "MptForCausalLM", "MptForSequenceClassification"),
     zeros=(
         "stack.layers.{}.attention_residual.norm.bias", "stack.layers.{}.feed_forward_residual.norm.bias",
         "stack.norm.bias",

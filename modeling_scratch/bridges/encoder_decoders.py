@@ -3,36 +3,24 @@
 
 from dataclasses import replace
 
-from .tables import ACTIVATION_NAMES, IDS, Family, Group, Head, rows, same
+from .tables import ACTIVATION_NAMES, IDS, Family, Group, Head, rows, same, without
 
-
-def _coder(side: str, embeddings: str) -> str:
-    """Return the rows of the encoder or the decoder of an encoder-decoder."""
-    layer, ours = f"{side}.layers.{{}}", f"{side}.stack.layers.{{}}"
-    attentions = {"self_attn": "attention", "encoder_attn": "cross_attention"}
-    return embeddings.format(side=side) + "".join(
-        f"""
-        {layer}.{theirs}.q_proj {ours}.{here}.q_proj
-        {layer}.{theirs}.k_proj {ours}.{here}.k_proj
-        {layer}.{theirs}.v_proj {ours}.{here}.v_proj
-        {layer}.{theirs}.out_proj {ours}.{here}.o_proj
-        {layer}.{theirs}_layer_norm {ours}.{here}_residual.norm"""
-        for theirs, here in attentions.items()
-    ) + f"""
-        {layer}.fc1 {ours}.feed_forward.up_proj
-        {layer}.fc2 {ours}.feed_forward.down_proj
-        {layer}.final_layer_norm {ours}.feed_forward_residual.norm
-    """  # fmt: skip
-
-
+_SIDES = """
+    {encoder,decoder}.layers.{}.self_attn.{q,k,v,out}_proj {encoder,decoder}.stack.layers.{}.attention.{q,k,v,o}_proj
+    {encoder,decoder}.layers.{}.self_attn_layer_norm {encoder,decoder}.stack.layers.{}.attention_residual.norm
+    decoder.layers.{}.encoder_attn.{q,k,v,out}_proj decoder.stack.layers.{}.cross_attention.{q,k,v,o}_proj
+    decoder.layers.{}.encoder_attn_layer_norm decoder.stack.layers.{}.cross_attention_residual.norm
+    {encoder,decoder}.layers.{}.{fc1,fc2} {encoder,decoder}.stack.layers.{}.feed_forward.{up,down}_proj
+    {encoder,decoder}.layers.{}.final_layer_norm {encoder,decoder}.stack.layers.{}.feed_forward_residual.norm
+"""
 _TOKENS = """
-        {side}.embed_tokens {side}.embeddings.tokens"""
-
-_LEARNED = _TOKENS + """
-        {side}.embed_positions {side}.embeddings.positions
-        {side}.layernorm_embedding {side}.embeddings.norm"""  # fmt: skip
-
-_SHARED = rows("shared encoder.embeddings.tokens")
+    shared encoder.embeddings.tokens
+    {encoder,decoder}.embed_tokens {encoder,decoder}.embeddings.tokens
+"""
+_LEARNED = """
+    {encoder,decoder}.embed_positions {encoder,decoder}.embeddings.positions
+    {encoder,decoder}.layernorm_embedding {encoder,decoder}.embeddings.norm
+"""
 _GENERATION = rows("""
     lm_head lm_head
     final_logits_bias lm_head.bias
@@ -51,13 +39,13 @@ BART = Family(
     fixed={
         "norm_type": "layer_norm", "norm_position": "post", "norm_eps": 1e-5, "position_type": "learned",
         "position_offset": 2, "embedding_norm": True, "type_vocab_size": 0, "attention_bias": True, "mlp_bias": True,
-        "share_encoder_decoder_embeddings": True,
+        "share_encoder_decoder_embeddings": True, "lm_head_bias": True, "sparse_prediction": False,
+        "counted_tokens": "all",
     },
-    free={"lm_head_bias": True, "sparse_prediction": False, "counted_tokens": "all"},
     requires={"is_decoder": False, "encoder_layerdrop": 0.0, "decoder_layerdrop": 0.0},
     unused=("classifier_dropout", "forced_eos_token_id"),
     activations=ACTIVATION_NAMES,
-    rows=_SHARED + rows(_coder("encoder", _LEARNED)) + rows(_coder("decoder", _LEARNED)),
+    rows=rows(_TOKENS) + rows(_LEARNED) + rows(_SIDES),
     heads={
         "ScratchSeq2SeqModel": Head("BartModel"),
         "ScratchSeq2SeqForConditionalGeneration": Head("BartForConditionalGeneration", _GENERATION),
@@ -69,11 +57,11 @@ MARIAN = replace(
     BART, model_type="marian",
     fields={**BART.fields, **same("decoder_vocab_size", "share_encoder_decoder_embeddings")},
     fixed={
-        **{name: value for name, value in BART.fixed.items() if name != "share_encoder_decoder_embeddings"},
-        "position_type": "sinusoidal_halves", "position_offset": 0, "embedding_norm": False,
+        **without(BART.fixed, "share_encoder_decoder_embeddings"), "position_type": "sinusoidal_halves",
+        "position_offset": 0, "embedding_norm": False,
     },
     unused=("forced_eos_token_id",),
-    rows=_SHARED + rows(_coder("encoder", _TOKENS)) + rows(_coder("decoder", _TOKENS)),
+    rows=rows(_TOKENS) + rows(_SIDES),
     heads={
         "ScratchSeq2SeqModel": Head("MarianModel"),
         "ScratchSeq2SeqForConditionalGeneration": Head("MarianMTModel", _GENERATION),
@@ -84,33 +72,23 @@ MARIAN = replace(
 
 _DROPOUTS = "hidden_dropout", "attention_dropout", "activation_dropout"
 _TOKENS_OF_T5 = "bos_token_id", "decoder_start_token_id"  # no fields there, but kept where they are given
-
-
-def _t5_side(side: str, attentions: dict[str, str]) -> str:
-    """Return the rows of T5's encoder or decoder, whose final norm is a row of the head."""
-    ours = f"{side}.stack.layers.{{}}"
-    table = f"""
-        {side}.embed_tokens {side}.embeddings.tokens
-        {side}.block.0.layer.0.SelfAttention.relative_attention_bias {side}.stack.position_bias.table"""
-    for number, (theirs, here) in enumerate(attentions.items()):
-        layer = f"{side}.block.{{}}.layer.{number}"
-        table += f"""
-        {layer}.{theirs}.q {ours}.{here}.q_proj w*sqrt(d_kv)
-        {layer}.{theirs}.k {ours}.{here}.k_proj
-        {layer}.{theirs}.v {ours}.{here}.v_proj
-        {layer}.{theirs}.o {ours}.{here}.o_proj
-        {layer}.layer_norm {ours}.{here}_residual.norm"""
-    layer = f"{side}.block.{{}}.layer.{len(attentions)}"
-    return (
-        table
-        + f"""
-        {layer}.DenseReluDense.wi {ours}.feed_forward.up_proj
-        {layer}.DenseReluDense.wi_0 {ours}.feed_forward.gate_proj
-        {layer}.DenseReluDense.wi_1 {ours}.feed_forward.up_proj
-        {layer}.DenseReluDense.wo {ours}.feed_forward.down_proj
-        {layer}.layer_norm {ours}.feed_forward_residual.norm"""
-    )
-
+_SIDES_OF_T5 = """
+    {encoder,decoder}.block.0.layer.0.SelfAttention.relative_attention_bias {encoder,decoder}.stack.position_bias.table
+    {encoder,decoder}.block.{}.layer.0.layer_norm {encoder,decoder}.stack.layers.{}.attention_residual.norm
+    {encoder,decoder}.block.{}.layer.0.SelfAttention.q {encoder,decoder}.stack.layers.{}.attention.q_proj w*sqrt(d_kv)
+    encoder.block.{}.layer.0.SelfAttention.{k,v,o} encoder.stack.layers.{}.attention.{k,v,o}_proj
+    decoder.block.{}.layer.0.SelfAttention.{k,v,o} decoder.stack.layers.{}.attention.{k,v,o}_proj
+    decoder.block.{}.layer.1.layer_norm decoder.stack.layers.{}.cross_attention_residual.norm
+    decoder.block.{}.layer.1.EncDecAttention.q decoder.stack.layers.{}.cross_attention.q_proj w*sqrt(d_kv)
+    decoder.block.{}.layer.1.EncDecAttention.{k,v,o} decoder.stack.layers.{}.cross_attention.{k,v,o}_proj
+    encoder.block.{}.layer.1.layer_norm encoder.stack.layers.{}.feed_forward_residual.norm
+    encoder.block.{}.layer.1.DenseReluDense.wi encoder.stack.layers.{}.feed_forward.up_proj
+    encoder.block.{}.layer.1.DenseReluDense.{wi_0,wi_1,wo} encoder.stack.layers.{}.feed_forward.{gate,up,down}_proj
+    decoder.block.{}.layer.2.layer_norm decoder.stack.layers.{}.feed_forward_residual.norm
+    decoder.block.{}.layer.2.DenseReluDense.wi decoder.stack.layers.{}.feed_forward.up_proj
+    decoder.block.{}.layer.2.DenseReluDense.{wi_0,wi_1,wo} decoder.stack.layers.{}.feed_forward.{gate,up,down}_proj
+    encoder.final_layer_norm encoder.stack.norm
+"""
 
 T5 = Family(
     "t5", "ScratchSeq2SeqConfig", "transformer",
@@ -133,20 +111,16 @@ T5 = Family(
     fixed={
         "norm_type": "rms_norm", "norm_position": "pre", "position_type": "relative", "embedding_norm": False,
         "embedding_scale": False, "type_vocab_size": 0, "attention_bias": False, "mlp_bias": False,
-        "share_encoder_decoder_embeddings": True, "lm_head_bias": False,
+        "share_encoder_decoder_embeddings": True, "lm_head_bias": False, "sparse_prediction": False,
+        "position_offset": 0, "counted_tokens": "all", "float16_guards": True,
     },
-    free={"sparse_prediction": False, "position_offset": 0, "counted_tokens": "all", "float16_guards": True},
     requires={"is_decoder": False},
     unused=("classifier_dropout", "initializer_factor", "is_encoder_decoder"),
     activations={
         "relu": "relu", "gelu": "gelu", "gelu_new": "gelu_tanh", "silu": "silu", "gated-gelu": "geglu_tanh",
         "gated-silu": "swiglu", "gated-relu": "reglu",
     },
-    rows=(
-        *_SHARED, *rows(_t5_side("encoder", {"SelfAttention": "attention"})),
-        *rows(_t5_side("decoder", {"SelfAttention": "attention", "EncDecAttention": "cross_attention"})),
-        *rows("encoder.final_layer_norm encoder.stack.norm"),
-    ),
+    rows=rows(_TOKENS) + rows(_SIDES_OF_T5),
     heads={
         "ScratchSeq2SeqModel": Head("T5Model", rows("decoder.final_layer_norm decoder.stack.norm")),
         "ScratchSeq2SeqForConditionalGeneration": Head("T5ForConditionalGeneration", rows("""

@@ -12,10 +12,10 @@ from .tables import (
     Family,
     Group,
     Head,
-    WeightRow,
     read_layer_types,
     rows,
     same,
+    without,
     write_layer_types,
 )
 
@@ -37,8 +37,7 @@ BERT = Family(
     "bert", "ScratchEncoderConfig", "bert",
     fields={
         **IDS, **same("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size",
-        "hidden_act", "max_position_embeddings", "type_vocab_size", "initializer_range", "classifier_dropout",
-        "tie_word_embeddings"),
+        "hidden_act", "max_position_embeddings", "initializer_range", "classifier_dropout", "tie_word_embeddings"),
         "hidden_dropout_prob": "hidden_dropout", "attention_probs_dropout_prob": "attention_dropout",
         "layer_norm_eps": "norm_eps",
     },
@@ -46,19 +45,17 @@ BERT = Family(
         "norm_type": "layer_norm", "norm_position": "post", "position_type": "learned", "position_offset": 0,
         "embedding_norm": True, "embedding_scale": False, "attention_bias": True, "mlp_bias": True,
         "classifier_pooling": "first", "classifier_activation": "tanh", "classifier_norm": False,
+        "activation_dropout": 0.0, "qa_dropout": 0.0, "sparse_prediction": False, "counted_tokens": "all",
     },
-    free={"activation_dropout": 0.0, "qa_dropout": 0.0, "sparse_prediction": False, "counted_tokens": "all"},
+    groups=(Group(("type_vocab_size",), lambda native: {"type_vocab_size": native.type_vocab_size},
+                  lambda config: {"type_vocab_size": max(config.type_vocab_size, 1)}),),  # its table has a row
     requires={"is_decoder": False, "add_cross_attention": False, "position_embedding_type": "absolute"},
     unused=("use_cache",),
     activations=ACTIVATION_NAMES,
     rows=rows("""
-        embeddings.word_embeddings embeddings.tokens
-        embeddings.position_embeddings embeddings.positions
-        embeddings.token_type_embeddings embeddings.token_types
+        embeddings.{word,position,token_type}_embeddings embeddings.{tokens,positions,token_types}
         embeddings.LayerNorm embeddings.norm
-        encoder.layer.{}.attention.self.query stack.layers.{}.attention.q_proj
-        encoder.layer.{}.attention.self.key stack.layers.{}.attention.k_proj
-        encoder.layer.{}.attention.self.value stack.layers.{}.attention.v_proj
+        encoder.layer.{}.attention.self.{query,key,value} stack.layers.{}.attention.{q,k,v}_proj
         encoder.layer.{}.attention.output.dense stack.layers.{}.attention.o_proj
         encoder.layer.{}.attention.output.LayerNorm stack.layers.{}.attention_residual.norm
         encoder.layer.{}.intermediate.dense stack.layers.{}.feed_forward.up_proj
@@ -68,8 +65,7 @@ BERT = Family(
     heads=_heads("Bert", """
         cls.predictions.bias lm_head.decoder.bias
         cls.predictions.decoder lm_head.decoder
-        cls.predictions.transform.dense lm_head.dense
-        cls.predictions.transform.LayerNorm lm_head.norm
+        cls.predictions.transform.{dense,LayerNorm} lm_head.{dense,norm}
     """, """
         bert.pooler.dense classifier.dense
         classifier classifier.out_proj
@@ -81,16 +77,12 @@ BERT = Family(
 
 ROBERTA = replace(
     BERT, model_type="roberta", prefix="roberta", positions_after_padding=True,
-    free={**BERT.free, "counted_tokens": "not_pad_token_id"},
-    fixed={name: value for name, value in BERT.fixed.items() if name != "position_offset"},
+    fixed={**without(BERT.fixed, "position_offset"), "counted_tokens": "not_pad_token_id"},
     heads=_heads("Roberta", """
         lm_head.bias lm_head.decoder.bias
-        lm_head.decoder lm_head.decoder
-        lm_head.dense lm_head.dense
-        lm_head.layer_norm lm_head.norm
+        lm_head.{decoder,dense,layer_norm} lm_head.{decoder,dense,norm}
     """, """
-        classifier.dense classifier.dense
-        classifier.out_proj classifier.out_proj
+        classifier.{dense,out_proj} classifier.{dense,out_proj}
     """, requires={"hidden_act": "gelu"}, base="pooler.dense pooler.dense"),
     also={}, copies={"lm_head.bias": "lm_head.decoder.bias"},
     left_out=(r"(roberta\.)?pooler\.dense\..*", r"(roberta\.)?embeddings\.position_ids"),
@@ -101,14 +93,12 @@ ELECTRA = replace(
     fields={**BERT.fields, "embedding_size": "embedding_size"},
     fixed={**BERT.fixed, "classifier_activation": "gelu", "pooler": False},
     unused=("use_cache", "summary_type", "summary_use_proj", "summary_activation", "summary_last_dropout"),
-    rows=(*BERT.rows, WeightRow("embeddings_project", "embeddings.projection")),
+    rows=(*BERT.rows, *rows("embeddings_project embeddings.projection")),
     heads=_heads("Electra", """
         generator_lm_head lm_head.decoder
-        generator_predictions.dense lm_head.dense
-        generator_predictions.LayerNorm lm_head.norm
+        generator_predictions.{dense,LayerNorm} lm_head.{dense,norm}
     """, """
-        classifier.dense classifier.dense
-        classifier.out_proj classifier.out_proj
+        classifier.{dense,out_proj} classifier.{dense,out_proj}
     """, requires={"hidden_act": "gelu"}),
     also={"ElectraForPreTraining": "ScratchEncoderModel"},
     left_out=(r"discriminator_predictions\..*", r"(electra\.)?embeddings\.position_ids"),
@@ -124,25 +114,17 @@ DISTILBERT = replace(
         "seq_classif_dropout": "classifier_dropout", "qa_dropout": "qa_dropout",
     },
     fixed={**BERT.fixed, "norm_eps": 1e-12, "type_vocab_size": 0, "classifier_activation": "relu", "pooler": False},
-    requires={},
-    unused=("sinusoidal_pos_embds",),  # sinusoidal positions are stored, too
+    groups=(), requires={}, unused=("sinusoidal_pos_embds",),  # sinusoidal positions are stored, too
     rows=rows("""
-        embeddings.word_embeddings embeddings.tokens
-        embeddings.position_embeddings embeddings.positions
+        embeddings.{word,position}_embeddings embeddings.{tokens,positions}
         embeddings.LayerNorm embeddings.norm
-        transformer.layer.{}.attention.q_lin stack.layers.{}.attention.q_proj
-        transformer.layer.{}.attention.k_lin stack.layers.{}.attention.k_proj
-        transformer.layer.{}.attention.v_lin stack.layers.{}.attention.v_proj
-        transformer.layer.{}.attention.out_lin stack.layers.{}.attention.o_proj
+        transformer.layer.{}.attention.{q,k,v,out}_lin stack.layers.{}.attention.{q,k,v,o}_proj
         transformer.layer.{}.sa_layer_norm stack.layers.{}.attention_residual.norm
-        transformer.layer.{}.ffn.lin1 stack.layers.{}.feed_forward.up_proj
-        transformer.layer.{}.ffn.lin2 stack.layers.{}.feed_forward.down_proj
+        transformer.layer.{}.ffn.{lin1,lin2} stack.layers.{}.feed_forward.{up,down}_proj
         transformer.layer.{}.output_layer_norm stack.layers.{}.feed_forward_residual.norm
     """),
     heads=_heads("DistilBert", """
-        vocab_projector lm_head.decoder
-        vocab_transform lm_head.dense
-        vocab_layer_norm lm_head.norm
+        vocab_{projector,transform,layer_norm} lm_head.{decoder,dense,norm}
     """, """
         pre_classifier classifier.dense
         classifier classifier.out_proj
@@ -150,10 +132,6 @@ DISTILBERT = replace(
     also={},
     left_out=(r"(distilbert\.)?embeddings\.position_ids",),
 )  # fmt: skip
-
-
-def _read_local_attention(native: Any) -> dict[str, Any]:
-    return {"sliding_window": native.local_attention // 2, **read_layer_types(native)}
 
 
 def _write_local_attention(config: Any) -> dict[str, Any]:
@@ -177,16 +155,18 @@ MODERNBERT = Family(
         "hidden_activation": "hidden_act",
     },
     groups=(
-        Group(("local_attention", "layer_types", "rope_parameters"), _read_local_attention, _write_local_attention),
+        Group(("local_attention", "layer_types", "rope_parameters"),
+              lambda native: {"sliding_window": native.local_attention // 2, **read_layer_types(native)},
+              _write_local_attention),
         Group(("cls_token_id", "sep_token_id"), lambda native: {}, _write_special_tokens),  # for tokenizers
         Group(("mlp_dropout",), lambda native: {"activation_dropout": native.mlp_dropout},
               lambda config: {"mlp_dropout": config.activation_dropout}),
     ),
     fixed={
         "norm_type": "layer_norm", "norm_position": "pre", "first_norm": False, "position_type": "rotary",
-        "embedding_norm": True, "embedding_scale": False, "type_vocab_size": 0, "pooler": False,
+        "embedding_norm": True, "embedding_scale": False, "type_vocab_size": 0, "pooler": False, "hidden_dropout": 0.0,
+        "position_offset": 0, "counted_tokens": "all",
     },
-    free={"hidden_dropout": 0.0, "position_offset": 0, "counted_tokens": "all"},
     requires={
         "norm_bias": False, "classifier_bias": False, "decoder_bias": True, "embedding_dropout": 0.0,
         "sparse_pred_ignore_index": -100,
@@ -195,8 +175,7 @@ MODERNBERT = Family(
             "deterministic_flash_attn", "cls_token_id", "sep_token_id"),
     activations=GATED,
     rows=rows("""
-        embeddings.tok_embeddings embeddings.tokens
-        embeddings.norm embeddings.norm
+        embeddings.{tok_embeddings,norm} embeddings.{tokens,norm}
         layers.{}.attn_norm stack.layers.{}.attention_residual.norm
         layers.{}.attn.Wqkv stack.layers.{}.attention.q_proj+k_proj+v_proj
         layers.{}.attn.Wo stack.layers.{}.attention.o_proj
@@ -208,8 +187,7 @@ MODERNBERT = Family(
     heads={
         "ScratchEncoderModel": Head("ModernBertModel"),
         "ScratchEncoderForMaskedLM": Head("ModernBertForMaskedLM", rows("""
-            head.dense lm_head.dense
-            head.norm lm_head.norm
+            head.{dense,norm} lm_head.{dense,norm}
             decoder lm_head.decoder
         """), {"hidden_activation": "gelu", "classifier_activation": "gelu"}),
     },

@@ -45,12 +45,9 @@ def preset_config(
         raise DataError(f"--preset {preset}: the choices are {', '.join(table)}")
     changes = _parse_overrides(overrides or "")
     try:
-        config = table[preset](**{**settings, **changes})
+        return table[preset](**{**settings, **changes})
     except (ValueError, KeyError, StrictDataclassError) as error:  # KeyError: of a kind of rotation that lacks a number
         raise DataError(f"--config_overrides {overrides}: {error.args[0] if error.args else error}") from error
-    if changes.get("rope_parameters") and config.rope_parameters is None:
-        raise DataError("--config_overrides rope_parameters: only position_type=rotary has them")
-    return config
 
 
 def checkpoint_overrides(overrides: str | None) -> dict[str, Any]:

@@ -4,8 +4,10 @@
 Read from left to right, a table converts a native checkpoint; from right to left, it exports one of ours.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 
@@ -34,13 +36,13 @@ FOLDS = {
 class WeightRow:
     """A native module or parameter and its counterpart. {} is the layer index; weight and bias follow.
 
-    - ours: several names if the native weight concatenates them.
+    - ours: more than one name if the native weight concatenates them.
     - transposed: the native layer computes x W, whereas nn.Linear computes x W^T.
     - fold: for weights that differ by a constant.
     """
 
     theirs: str
-    ours: str | tuple[str, ...]
+    ours: tuple[str, ...]
     transposed: bool = False
     fold: Fold | None = None
 
@@ -72,7 +74,7 @@ class Family:
 
     - config: the name of our config class; prefix: that of the base model's weights in a model with a head.
     - fields: a native field, or several that must agree -> ours; groups: the others that are carried over.
-    - fixed: our fields that the native architecture determines; those in `free` may differ in an exported model.
+    - fixed: our fields that the native architecture determines.
     - requires: native fields with the only supported value.
     - unused: native fields without effect on the forward pass.
     - activations: native hidden_act -> ours.
@@ -94,7 +96,6 @@ class Family:
     rows: tuple[WeightRow, ...]
     heads: Mapping[str, Head]
     groups: tuple[Group, ...] = ()
-    free: Mapping[str, Any] = field(default_factory=dict)
     requires: Mapping[str, Any] = field(default_factory=dict)
     unused: tuple[str, ...] = ()
     activations: Mapping[str, str] = field(default_factory=dict)
@@ -111,16 +112,26 @@ class Family:
 def rows(table: str, transposed: str = "") -> tuple[WeightRow, ...]:
     """Parse lines of a native name, ours, and a name of FOLDS where the weights differ by a constant.
 
-    a.q+k+v means that the native weight concatenates a.q, a.k and a.v.
+    Braces list names, as in a shell: a.{query,key} b.{q,k}_proj are two rows. a.q+k+v means that the native weight
+    concatenates a.q, a.k and a.v.
     """
     parsed = []
     for line in table.strip().splitlines():
         theirs, ours, *fold = line.split()
-        first, *others = ours.split("+")
-        names = (first, *(f"{first.rpartition('.')[0]}.{name}" for name in others))
-        is_transposed = bool(transposed) and transposed in theirs
-        parsed.append(WeightRow(theirs, names if others else first, is_transposed, FOLDS[fold[0]] if fold else None))
+        for native, own in zip(_expanded(theirs), _expanded(ours), strict=True):
+            first, *others = own.split("+")
+            names = (first, *(f"{first.rpartition('.')[0]}.{name}" for name in others))
+            is_transposed = bool(transposed) and transposed in native
+            parsed.append(WeightRow(native, names, is_transposed, FOLDS[fold[0]] if fold else None))
     return tuple(parsed)
+
+
+def _expanded(name: str) -> list[str]:
+    parts = re.split(r"\{(\w+(?:,\w+)+)\}", name)  # names to choose from at odd indices
+    return list(map("".join, product(*(part.split(",") if index % 2 else [part] for index, part in enumerate(parts)))))
+
+
+DEFAULT_ROPE = {"rope_type": "default", "rope_theta": 10_000.0}
 
 
 def read_layer_types(native: Any) -> dict[str, Any]:
@@ -133,8 +144,8 @@ def read_layer_types(native: Any) -> dict[str, Any]:
 
 def write_layer_types(config: Any) -> dict[str, Any]:
     """Return the native fields for layer types that each have a rotation."""
-    rope = config.rope_parameters or {}  # None: of other positions, which are refused
-    theta = rope.get("rope_theta") if config.local_rope_theta is None else config.local_rope_theta
+    rope = config.rope_parameters or DEFAULT_ROPE  # None: of other positions, which are refused
+    theta = rope["rope_theta"] if config.local_rope_theta is None else config.local_rope_theta
     local = {"rope_type": "default", "rope_theta": theta}
     return {
         "layer_types": config.attention_types(config.num_hidden_layers),
@@ -144,6 +155,10 @@ def write_layer_types(config: Any) -> dict[str, Any]:
 
 def same(*names: str) -> dict[str | tuple[str, ...], str]:
     return {name: name for name in names}
+
+
+def without(table: Mapping[Any, Any], *names: str) -> dict[Any, Any]:
+    return {name: value for name, value in table.items() if name not in names}
 
 
 ACTIVATION_NAMES = {

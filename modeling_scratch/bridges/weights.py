@@ -36,20 +36,17 @@ class Names:
         theirs = re.sub(r"LayerNorm\.beta$", "LayerNorm.bias", theirs)
         for pattern, row, prefix in self.rows:
             if match := pattern.fullmatch(theirs):
-                names, layer, kind = row.ours, match.groupdict().get("layer"), match["kind"] or ""
-                names = (names,) if isinstance(names, str) else names
-                return row, tuple(f"{prefix}{name.format(layer)}{kind}" for name in names)
+                layer, kind = match.groupdict().get("layer"), match["kind"] or ""
+                return row, tuple(f"{prefix}{name.format(layer)}{kind}" for name in row.ours)
         return None
 
 
-def _to_ours(row: WeightRow, tensor: Tensor, parts: int, native: Any) -> tuple[Tensor, ...]:
+def _to_ours(row: WeightRow, tensor: Tensor, native: Any) -> list[Tensor]:
     if row.fold is not None:
         tensor = (tensor + row.fold.shift) * row.fold.scale(native)
     if row.transposed and tensor.ndim == 2:
         tensor = tensor.T
-    if parts == 1:
-        return (tensor.contiguous(),)
-    return tuple(part.contiguous() for part in tensor.chunk(parts))
+    return [part.contiguous() for part in tensor.chunk(len(row.ours))]
 
 
 def _to_theirs(row: WeightRow, tensors: list[Tensor], native: Any) -> Tensor:
@@ -74,46 +71,34 @@ class Slots:
         self.names: dict[int, list[str]] = {}
         for name, weight in self.weights.items():
             self.names.setdefault(id(weight), []).append(name)
-        self.filled: set[int] = set()
+        self.filled: dict[int, Tensor] = {}
 
-    def __contains__(self, name: str) -> bool:
-        return name in self.weights
-
-    def missing(self, names: Iterable[str]) -> list[str]:
-        """Return the first name of each slot not covered by names."""
-        slots = {id(self.weights[name]) for name in names}
+    def missing(self, names: Iterable[str] = ()) -> list[str]:
+        """Return the first name of each slot that is neither filled nor covered by names."""
+        slots = {id(self.weights[name]) for name in names} | self.filled.keys()
         return [same[0] for slot, same in self.names.items() if slot not in slots]
 
     @property
     def dtype(self) -> torch.dtype:
         """The dtype of the filled weights."""
-        filled = (self._now(names[0]) for slot, names in self.names.items() if slot in self.filled)
-        return next((weight.dtype for weight in filled if weight.is_floating_point()), torch.get_default_dtype())
-
-    def empty(self) -> list[str]:
-        """Return the first name of each unfilled slot."""
-        return [same[0] for slot, same in self.names.items() if slot not in self.filled]
+        dtypes = (weight.dtype for weight in self.filled.values() if weight.is_floating_point())
+        return next(dtypes, torch.get_default_dtype())
 
     def fits(self, name: str, shape: torch.Size) -> bool:
         return _without_ones(self.weights[name].shape) == _without_ones(shape)
-
-    def _now(self, name: str) -> Tensor:
-        parent, _, leaf = name.rpartition(".")
-        return getattr(self.model.get_submodule(parent), leaf)
 
     def put(self, name: str, tensor: Tensor, source: str) -> None:
         """Fill a slot. Raises CheckpointError for a different shape, or values that differ from a tied weight's."""
         empty = self.weights[name]
         if not self.fits(name, tensor.shape):
-            raise CheckpointError(
-                f"{source} has shape {tuple(tensor.shape)}, but the config implies {tuple(empty.shape)}"
-            )
+            shapes = f"has shape {tuple(tensor.shape)}, but the config implies {tuple(empty.shape)}"
+            raise CheckpointError(f"{source} {shapes}")
         tensor = tensor.reshape(empty.shape)
-        if id(empty) in self.filled:
-            if not torch.equal(tensor, self._now(name)):
+        if (filled := self.filled.get(id(empty))) is not None:
+            if not torch.equal(tensor, filled):
                 raise CheckpointError(f"{source} differs from a copy that the config ties to it")
             return
-        self.filled.add(id(empty))
+        self.filled[id(empty)] = tensor
         if isinstance(empty, nn.Parameter):
             tensor = nn.Parameter(tensor, requires_grad=tensor.is_floating_point())
         for same in self.names[id(empty)]:
@@ -145,7 +130,7 @@ def map_weights(
         is_copy = not is_tied and family.copies.get(name) in weights
         elsewhere = is_copy or any(re.fullmatch(pattern, name) for pattern in family.left_out)
         elsewhere = elsewhere or any(re.search(pattern, name) for pattern in ignored)
-        if place is not None and not is_copy and all(ours in slots for ours in place[1]):
+        if place is not None and not is_copy and all(ours in slots.weights for ours in place[1]):
             places[name] = place
         elif elsewhere or (place is None and any(other.find(name) for other in others)):
             left_out.append(name)
@@ -174,7 +159,7 @@ def renamed(
         tensor = read(theirs)
         wanted = dtype or tensor.dtype
         rounded = tensor.to(wanted).double() if row.fold else tensor
-        for ours, part in zip(names, _to_ours(row, rounded, len(names), native)):
+        for ours, part in zip(names, _to_ours(row, rounded, native)):
             is_kept = not in_float32.get(wanted, set()).isdisjoint(ours.split("."))
             yield theirs, ours, part.to(torch.float32 if is_kept else wanted)
 

@@ -39,7 +39,7 @@ def find_bert(answer: Any) -> str | None:
     return None
 
 
-ROWS = [(row.theirs, row.ours) for row in BERT.rows]
+ROWS = [(row.theirs, *row.ours) for row in BERT.rows]
 NAMES = [
     "embeddings.LayerNorm.weight",
     "encoder.layer.1.attention.output.dense.bias",

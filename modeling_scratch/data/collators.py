@@ -2,8 +2,7 @@
 """Collators for pretraining objectives: rows of tokens -> model inputs and labels.
 
 All randomness derives from the seed and the row numbers. A resumed run therefore gets the same batches as an
-uninterrupted one, with any number of workers (for a stream, with the same number, as each worker batches its own share
-of the rows), and every evaluation gets the same batches.
+uninterrupted one, with any number of workers, and every evaluation gets the same batches.
 
 Shapes: B rows in a batch, T tokens in a row, n tokens in a piece, k spans in a piece.
 """
@@ -37,15 +36,6 @@ def stack(rows: Sequence[TokenRow], name: str) -> Tensor:
 def framed(ids: np.ndarray, frame: Frame) -> Tensor:
     before, after = frame
     return torch.tensor([*before, *ids.tolist(), *after])
-
-
-def padded(texts: Sequence[Tensor], pad_token_id: int) -> Batch:
-    """Return input_ids and attention_mask (B, T) of texts (n,)."""
-    masks = [torch.ones(len(text), dtype=torch.long) for text in texts]
-    return {
-        "input_ids": pad_sequence(list(texts), batch_first=True, padding_value=pad_token_id),
-        "attention_mask": pad_sequence(masks, batch_first=True),
-    }
 
 
 def next_token_batch(rows: Sequence[TokenRow]) -> Batch:
@@ -152,40 +142,36 @@ def sentence_ends(tokenizer: PreTrainedTokenizerBase) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Infill:
+class Denoise:
     """BART's noise: one mask replaces each span, including empty ones, and sentences are shuffled.
 
-    The target is the original text (Lewis et al. 2020, 2.2). sentence_ends (V,): see the function.
+    The target is the original text (Lewis et al. 2020, 2.2). sentence_ends (V,): see the function. Batches are padded
+    to the longest row: input_ids, attention_mask, labels.
     """
 
     mask_token_id: int
     sentence_ends: np.ndarray
     fraction: float
-
-    def __call__(self, ids: np.ndarray, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Tokens (n,) -> encoder input, decoder target."""
-        shuffled = shuffle_sentences(ids, self.sentence_ends, random)
-        lengths = infilling_lengths(len(ids), self.fraction, random)
-        starts = place_spans(len(ids), lengths, random)
-        return replace_spans(shuffled, starts, lengths, self.mask_token_id), ids
-
-
-@dataclass(frozen=True)
-class Denoise:
-    """Denoising batches for an encoder-decoder, padded to the longest row: input_ids, attention_mask, labels."""
-
-    noise: Infill
     frame: Frame
     pad_token_id: int
     seed: int
 
     def __call__(self, rows: Sequence[TokenRow]) -> Batch:
-        pairs = [self.noise(row["input_ids"].numpy(), generator_of(self.seed, [row])) for row in rows]
-        sources, targets = ([framed(ids, self.frame) for ids in texts] for texts in zip(*pairs))
+        texts = [row["input_ids"].numpy() for row in rows]
+        noisy = [self.noisy(ids, generator_of(self.seed, [row])) for ids, row in zip(texts, rows)]
+        sources, targets = ([framed(ids, self.frame) for ids in side] for side in (noisy, texts))
         return {
-            **padded(sources, self.pad_token_id),
+            "input_ids": pad_sequence(sources, batch_first=True, padding_value=self.pad_token_id),
+            "attention_mask": pad_sequence(list(map(torch.ones_like, sources)), batch_first=True),
             "labels": pad_sequence(targets, batch_first=True, padding_value=IGNORED),
         }
+
+    def noisy(self, ids: np.ndarray, random: np.random.Generator) -> np.ndarray:
+        """Tokens (n,) -> what the encoder reads."""
+        shuffled = shuffle_sentences(ids, self.sentence_ends, random)
+        lengths = infilling_lengths(len(ids), self.fraction, random)
+        starts = place_spans(len(ids), lengths, random)
+        return replace_spans(shuffled, starts, lengths, self.mask_token_id)
 
 
 class FlatBatches:

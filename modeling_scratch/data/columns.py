@@ -13,7 +13,7 @@ from typing import IO, Any, Protocol
 
 from ..utils.errors import DataError, first_few
 from .dialects import NUMBER
-from .tables import FOUND, Row, TableForm, Values, missing_column, open_table, read_rows
+from .tables import FOUND, Row, TableForm, Values, missing_column, open_table
 from .text_files import MAX_FIELD_CHARACTERS, text_lines
 from .text_pairs import TextColumns, column_names, of_parts
 
@@ -32,7 +32,7 @@ INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")  # canonical ones only: "007" st
 LIST = re.compile(r"\[.*\]", re.DOTALL)
 ITEM = re.compile(r"'([^']*)'|\"([^\"]*)\"|([^\s,\[\]]+)")
 ON, OFF = (1, "1", "1.0"), (0, "0", "0.0")  # True is 1
-FRACTION = re.compile(r"[+-]?[0-9]*\.[0-9]+")
+JOINERS = "\u200c\u200d"  # of letters in Persian, of emoji
 
 
 # Values
@@ -50,13 +50,13 @@ def _is_invisible(character: str) -> bool:
 
 
 def label_key(label: Any) -> Any:
-    """Return what all spellings of a string label share: NFC, single blanks, no invisible characters."""
+    """Return what all spellings of a string label share: NFC, single blanks, no invisible characters but joiners."""
     if not isinstance(label, str):
         return label
     if label.isascii():
         return " ".join(label.split())
     composed = unicodedata.normalize("NFC", label)
-    return " ".join("".join(character for character in composed if not _is_invisible(character)).split())
+    return " ".join("".join(each for each in composed if each in JOINERS or not _is_invisible(each)).split())
 
 
 def normalised(text: str) -> str:
@@ -151,14 +151,15 @@ def find_text_columns(source: Rows, trained: tuple[str, ...] = ()) -> tuple[str,
     Raises `DataError` for a source that has others.
     """
     columns = _present_values([row.values for row in islice(source.rows(), SAMPLE_ROWS)])
-    if lacking := [name for name in trained if name not in columns]:
-        if len(trained) == 1 == len(columns):
-            return tuple(columns)
-        what = f"the model was trained on {' and '.join(map(repr, trained))}; name another with --text_column"
-        raise missing_column(lacking[0], columns, f"{source}: {what}")
-    if trained:
-        return trained
-    return (_text_by_look(columns, _label_by_name(columns, (), str(source)), str(source)),)
+    if not trained:
+        return (_text_by_look(columns, _label_by_name(columns, (), str(source)), str(source)),)
+    if len(trained) == 1 == len(columns):
+        return tuple(columns)
+    for name in trained:
+        if name not in columns:
+            what = f"the model was trained on {' and '.join(map(repr, trained))}; name another with --text_column"
+            raise missing_column(name, columns, f"{source}: {what}")
+    return trained
 
 
 def _present_values(sample: Sequence[Values]) -> dict[str, list[Any]]:
@@ -183,17 +184,13 @@ def _text_by_look(columns: Mapping[str, Sequence[object]], label_column: str | N
 def _only(candidates: Sequence[str], kind: str, columns: Mapping[str, Sequence[object]], where: str) -> str:
     if len(candidates) == 1:
         return candidates[0]
-    listed = first_few([repr(name) for name in (candidates or columns)], MOST_NAMES, " or " if candidates else ", ")
-    hint = "the first line of a table must contain the column names"
-    if candidates:
-        several = "if a text can have several of them, make one column of lists of their names"
-        hint = "two names are a pair of texts" if kind == "text" else several
+    names = first_few([repr(name) for name in (candidates or columns)], MOST_NAMES, " or " if candidates else ", ")
     nested = [name for name, values in columns.items() if any(isinstance(value, Mapping | list) for value in values)]
     if nested and (kind == "text" or not candidates):
         hint = f"{nested[0]!r} has objects or lists: export a table such as CSV, or use pandas.json_normalize"
-    what = (
-        f"candidate {kind} columns: {listed}" if candidates else f"none of the columns {listed} looks like the {kind}"
-    )
+    else:
+        hint = "two names are a pair of texts" if kind == "text" else "several labels of a text are one column of lists"
+    what = f"candidate {kind} columns: {names}" if candidates else f"none of the columns {names} looks like the {kind}"
     raise DataError(f"{where}: {what}; choose one with --{kind}_column ({hint})")
 
 
@@ -227,12 +224,12 @@ def _are_sets(values: Sequence[object]) -> bool:
 def read_lines(handle: IO[bytes], where: str, form: TableForm = FOUND) -> Iterator[NumberedText]:
     """Stream `(line, text)` from text with one text per line."""
     lines = text_lines(handle, where, form.codec, longest=MAX_FIELD_CHARACTERS)
-    yield from ((row, line.rstrip("\r\n")) for row, line in enumerate(lines, 1))
+    return ((row, line.rstrip("\r\n")) for row, line in enumerate(lines, 1))
 
 
 def read_texts(path: Path, text_column: TextColumns = None, form: TableForm = FOUND) -> Iterator[NumberedText]:
     """Stream `(row, text)` from one file, as `read_kept_texts` does."""
-    yield from ((row, text) for row, text, _ in read_kept_texts(path, text_column, {}, form))
+    return ((row, text) for row, text, _ in read_kept_texts(path, text_column, {}, form))
 
 
 def read_kept_texts(
@@ -241,9 +238,13 @@ def read_kept_texts(
     """Stream `(row, text, values of the columns kept)` from one file, labelled or not; of two columns, pairs.
 
     kept: the columns by their new names. A missing text is "", to keep row numbers aligned. The text column is found as
-    in `choose_columns`. Raises `DataError` as `choose_columns` and `read_rows` do.
+    in `choose_columns`. Raises `DataError` as `choose_columns` and `Table.rows` do.
     """
-    names = column_names(text_column) or find_text_columns(open_table(path, form))
-    for row in read_rows(path, list(dict.fromkeys([*names, *kept.values()])), form):
-        text = parse_texts(row.values, names, row.where)
-        yield row.number, text, {new: row.values[name] for new, name in kept.items()}
+    table = open_table(path, form)
+    names = column_names(text_column) or find_text_columns(table)
+    for row in table.rows(list(dict.fromkeys([*names, *kept.values()]))):
+        yield (
+            row.number,
+            parse_texts(row.values, names, row.where),
+            {new: row.values[name] for new, name in kept.items()},
+        )

@@ -25,6 +25,7 @@ def as_table(data: Any, where: str) -> pd.DataFrame | datasets.Dataset:
         raise DataError(f"{where}: duplicate column names: {repeated}; rename one")
     if isinstance(data, TABLES):
         return data
+    why = ""
     try:
         if isinstance(data, Mapping):
             return pd.DataFrame({name: _listed(values) for name, values in data.items()})
@@ -32,10 +33,10 @@ def as_table(data: Any, where: str) -> pd.DataFrame | datasets.Dataset:
         if all(isinstance(row, Mapping) for row in rows):
             return pd.DataFrame(rows)
         if all(not isinstance(row, str) and len(row) == 2 for row in rows):
-            return pd.DataFrame([list(row) for row in rows], columns=[TEXT_NAMES[0], LABEL_NAMES[0]])
+            return pd.DataFrame(map(list, rows), columns=[TEXT_NAMES[0], LABEL_NAMES[0]])
     except (TypeError, ValueError) as error:
-        raise DataError(f"{where} is a {type(data).__name__}, not {KINDS} ({one_line(error)})") from None
-    raise DataError(f"{where} is a {type(data).__name__}, not {KINDS}")
+        why = f" ({one_line(error)})"
+    raise DataError(f"{where} is a {type(data).__name__}, not {KINDS}{why}")
 
 
 def is_splits(data: Mapping[str, Any], names: Iterable[str]) -> bool:

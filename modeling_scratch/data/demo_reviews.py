@@ -79,19 +79,16 @@ def patterns_with(kind: str) -> list[str]:
 
 
 @cache
-def pairs_for(kind: str, pattern: str, split: Split) -> list[int]:
-    """Return the numbers of the pairs that may stand in a pattern: all, if the kind is too small to divide."""
-    if len(PAIRS[kind]) < SMALLEST_DIVIDED:
-        return list(range(len(PAIRS[kind])))
-    offset = 3 * patterns_with(kind).index(pattern)
-    return [n for n in range(len(PAIRS[kind])) if (n + offset) % 10 in TURNS[split]]
+def pairs_for(kind: str, pattern: str, split: Split, common: bool = False) -> list[int]:
+    """Return the numbers of the pairs that may stand in a pattern: all, if the kind is too small to divide.
 
-
-@cache
-def common_pairs_for(kind: str, pattern: str, split: Split) -> list[int]:
-    """Return those of them that are common, or all of them if none is."""
-    numbers = pairs_for(kind, pattern, split)
-    most = max(10, len(PAIRS[kind]) // 16)
+    common: only those of them that are common, if there are any.
+    """
+    numbers = list(range(len(PAIRS[kind])))
+    if len(numbers) >= SMALLEST_DIVIDED:
+        offset = 3 * patterns_with(kind).index(pattern)
+        numbers = [n for n in numbers if (n + offset) % 10 in TURNS[split]]
+    most = max(10, len(PAIRS[kind]) // 16) if common else len(PAIRS[kind])
     return [n for n in numbers if n < most] or numbers
 
 
@@ -162,8 +159,8 @@ class Writer:
         return text
 
     def opinion_word(self, kind: str, sign: int, around: str) -> str:
-        choose = common_pairs_for if self.random.random() < self.common_share else pairs_for
-        numbers, agrees = choose(kind, around, self.split), sign * self.sign
+        numbers = pairs_for(kind, around, self.split, self.random.random() < self.common_share)
+        agrees = sign * self.sign
         numbers = [n for n in self.random.choices(numbers, k=CANDIDATES) if (kind, n) not in self.used] or numbers
         words = {n: PAIRS[kind][n][sign > 0] for n in numbers}
         number = min(numbers, key=lambda n: 8 * agrees * self.excess[words[n]] + self.uses[words[n]])

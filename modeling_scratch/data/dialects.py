@@ -5,6 +5,7 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice, product, tee
 from typing import Any, Literal
 
@@ -43,62 +44,38 @@ def quoting_of_tsv(lines: Iterable[str]) -> Quoting:
             yield line
 
     try:
-        records = filter(None, parsed(counted_lines(), "\t"))
-        next(records, None)  # the header, which can lack the names of rows
-        for record in records:
-            enclosing[len(record)] += 1
-            if len(enclosing) > 1:
-                return csv.QUOTE_NONE
+        enclosing.update(len(record) for record in parsed(counted_lines(), "\t") if record)
     except csv.Error:
         return csv.QUOTE_NONE
-    takes_in_rows = len(literal) == 1 and literal.total() > enclosing.total() + 1
-    return csv.QUOTE_NONE if takes_in_rows else csv.QUOTE_MINIMAL
+    takes_in_rows = len(literal) == 1 and literal.total() > enclosing.total()
+    return csv.QUOTE_NONE if takes_in_rows or len(enclosing) > 1 else csv.QUOTE_MINIMAL
 
 
 def find_dialect(lines: Iterable[str], delimiters: Sequence[str] = DELIMITERS) -> tuple[str, Style]:
-    """Return the only delimiter that divides all of the first records into equally many fields, at least two.
+    """Return the delimiter and the style of quotes that divide most of the first records as the header is divided.
 
-    The style of quotes is the first with such a delimiter. If none has one, it is the only one in the header and in a
-    record, so that a row of another length is named. Otherwise, it is the first.
+    Of several such delimiters, it is the first of all: the comma.
     """
     ways = list(product(STYLES, delimiters))
-    samples = [_sample(copy, delimiter, style) for copy, (style, delimiter) in zip(tee(lines, len(ways)), ways)]
-    for style in STYLES:
-        fitting = [way[1] for way, sample in zip(ways, samples) if way[0] is style and _fits(sample)]
-        if fitting:
-            return fitting[0] if len(fitting) == 1 else delimiters[0], style
-    dividing = [
-        delimiter
-        for delimiter, (header, *records) in zip(delimiters, samples)
-        if len(header) > 1 and any(len(record) > 1 for record in records)
-    ]
-    return dividing[0] if len(dividing) == 1 else delimiters[0], STYLES[0]
+    fitting = [_fitting(copy, delimiter, style) for copy, (style, delimiter) in zip(tee(lines, len(ways)), ways)]
+    style = ways[fitting.index(max(fitting))][0]
+    best = [way[1] for way, number in zip(ways, fitting) if way[0] is style and number == max(fitting)]
+    return best[0] if len(best) == 1 else delimiters[0], style
 
 
-def _sample(lines: Iterable[str], delimiter: str, style: Style) -> list[list[str]]:
-    """Return the header and the first records, or an empty header if a quote is not closed."""
-    try:
-        return list(islice(filter(None, parsed(lines, delimiter, style)), SAMPLE_RECORDS + 1)) or [[]]
-    except csv.Error:
-        return [[]]
+def _fitting(lines: Iterable[str], delimiter: str, style: Style) -> int:
+    """Return how many of the first records have as many fields as the header, at least two.
 
-
-def _fits(sample: Sequence[Sequence[str]]) -> bool:
-    """Return whether the records have equally many fields, at least two, and not all of them a quoted one left."""
-    header, *records = sample
-    if has_row_names(header, records):
-        return True
-    has_quoted = [any(field[:1] == " " and field.lstrip()[:1] == '"' for field in fields) for fields in records]
-    return len(header) > 1 and {*map(len, sample)} == {len(header)} and not (records and all(has_quoted))
-
-
-def has_row_names(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether each row begins with its number, which the header lacks, as R's write.table writes them.
-
-    One row alone can have a comma that is not quoted.
+    A record with a field that keeps its quotes does not count.
     """
-    longer = [row[0] for row in rows if len(row) == len(header) + 1 > 2 and row[0].isdecimal()]
-    return len(rows) == len({*longer}) > 1
+    records = filter(None, parsed(lines, delimiter, style))
+    number = 0
+    with suppress(csv.Error):
+        header: list[str] = next(records, [])
+        for record in islice(records, SAMPLE_RECORDS):
+            has_quoted = any(field[:1] == " " and field.lstrip()[:1] == '"' for field in record)
+            number += len(record) == len(header) > 1 and not has_quoted
+    return number
 
 
 def is_a_row(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:

@@ -1,29 +1,27 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Load unlabelled text: training and validation documents, in memory or streamed.
+"""Load unlabelled text: training and validation documents.
 
 The test split is never opened, so that pretraining cannot contaminate a later evaluation.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from hashlib import blake2b
-from itertools import chain, groupby, islice
+from itertools import groupby
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from ..utils.errors import DataError, counted
-from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, file_digest, rows_digest
+from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, rows_digest
 from ..utils.options import option
 from .columns import Rows, find_text_columns, is_missing, parse_text
 from .held_out import overlap_notes
 from .splits import DatasetSource, Source, check_sources, named_files, open_splits
-from .tables import FOUND, READERS, TableArguments, TableForm, files_in, open_table
+from .tables import FOUND, READERS, TableArguments, TableForm, open_table
 from .text_files import MAX_FIELD_CHARACTERS, format_of
 
 DocumentKind = Literal["file", "paragraph", "line"]
 
-STREAMED_VALIDATION = 1_000  # default number of validation documents when streaming
 OWN_SPLIT = "the data set's own split"
 
 
@@ -36,10 +34,6 @@ class TextSource:
     dataset_name: str | None = option(None, "A data set on the Hub; its test split is not opened.")
     dataset_config_name: str | None = option(None, "The configuration of that data set.")
 
-    def __post_init__(self) -> None:
-        if [self.train_file, self.data_dir, self.dataset_name].count(None) != 2:
-            raise DataError("give exactly one of --train_file, --data_dir and --dataset_name")
-
 
 @dataclass
 class DocumentArguments(TableArguments, TextSource):
@@ -49,15 +43,13 @@ class DocumentArguments(TableArguments, TextSource):
     text_column: str | None = option(None, "The text column; inferred by default.")
     document: DocumentKind = option("file", "The unit of a document in txt files; blank lines separate paragraphs.")
     validation_fraction: float = option(0.1, "The fraction of train to hold out if there is no validation split.")
-    max_validation_documents: int | None = option(
-        None, f"The maximum number of validation documents; {STREAMED_VALIDATION:,} by default when streaming."
-    )
+    max_validation_documents: int | None = option(None, "The maximum number of validation documents.")
     split_seed: int = option(0, "The seed of the held-out split.")
     max_file_size: float = option(MAX_FILE_SIZE, MAX_FILE_SIZE_HELP)
-    streaming: bool = option(False, "Stream the training data, for data larger than memory; requires --max_steps.")
 
     def __post_init__(self) -> None:
-        super().__post_init__()
+        if [self.train_file, self.data_dir, self.dataset_name].count(None) != 2:
+            raise DataError("give exactly one of --train_file, --data_dir and --dataset_name")
         if self.validation_file and not self.train_file:
             raise DataError("--validation_file requires --train_file")
         if not 0 < self.validation_fraction < 1:
@@ -75,89 +67,54 @@ class DocumentArguments(TableArguments, TextSource):
 
 
 @dataclass(frozen=True)
-class Stream:
-    """An iterable that re-reads its texts on each iteration, from files unless they come from the Hub."""
-
-    read: Callable[[], Iterator[str]]
-    files: Sequence[Path] = ()
-
-    def __iter__(self) -> Iterator[str]:
-        return self.read()
-
-
-@dataclass(frozen=True)
 class Documents:
-    """Training documents (a list or a `Stream`), validation documents (in memory), and notes on the split."""
+    """Training documents, validation documents, and notes on the split."""
 
-    train: Iterable[str]
+    train: Sequence[str]
     validation: Sequence[str]
     notes: list[str]
 
     @property
-    def splits(self) -> dict[str, Iterable[str]]:
+    def splits(self) -> dict[str, Sequence[str]]:
         return {"train": self.train, "validation": self.validation}
 
-    def texts(self, split: str) -> Iterable[str]:
+    def texts(self, split: str) -> Sequence[str]:
         return self.splits[split]
 
     def digests(self) -> dict[str, str | None]:
-        """Return a digest of the documents of each split, in their order: of the files of a stream, or None."""
-        return {"train": _digest(self.train), "validation": _digest(self.validation)}
+        """Return a digest of the documents of each split, in their order."""
+        return {split: rows_digest([texts]) for split, texts in self.splits.items()}
 
     def describe(self) -> str:
-        train = _size(self.train) if isinstance(self.train, Sequence) else "streamed"
-        return "\n".join([f"train: {train}", f"validation: {_size(self.validation)}", *self.notes])
-
-
-def _digest(texts: Iterable[str]) -> str | None:
-    if isinstance(texts, Stream):
-        files = chain.from_iterable(map(files_in, texts.files))
-        return rows_digest([map(file_digest, files)]) if texts.files else None
-    return rows_digest([texts])
-
-
-def _size(documents: Sequence[str]) -> str:
-    return f"{counted(len(documents), 'document')}, {sum(map(len, documents)):,} characters"
-
-
-def _open(arguments: DocumentArguments) -> Any:
-    """Open the splits. Of a folder that only has other texts, the error tells how to read them."""
-    try:
-        return open_splits(arguments, (".txt", *READERS), ("train", "validation"), arguments.streaming)
-    except DataError as error:
-        if arguments.data_dir and not arguments.train_file and list(Path(arguments.data_dir).glob("*.txt")):
-            raise DataError(
-                f"{error}; to train on all of its texts: --train_file {arguments.data_dir}/*.txt"
-            ) from error
-        raise
+        sizes = (
+            f"{split}: {counted(len(texts), 'document')}, {sum(map(len, texts)):,} characters"
+            for split, texts in self.splits.items()
+        )
+        return "\n".join([*sizes, *self.notes])
 
 
 def load_documents(arguments: DocumentArguments) -> Documents:
     """Load and split the documents that `arguments` select. Raises `DataError` for invalid data."""
-    sources, notes = _open(arguments)
+    try:
+        sources, notes = open_splits(arguments, (".txt", *READERS), ("train", "validation"))
+    except DataError as error:
+        if not arguments.data_dir or not any(Path(arguments.data_dir).glob("*.txt")):
+            raise
+        raise DataError(f"{error}; to train on all of its texts: --train_file {arguments.data_dir}/*.txt") from error
     files = getattr(sources["train"], "paths", ())
     notes += [note for path in files[:1] if not _is_plain_text(path) for note in _column_notes(path, arguments)]
-    if arguments.streaming and arguments.document == "file" and any(map(_is_plain_text, files)):
-        raise DataError("--streaming cannot read a whole txt file as one document: set --document to line or paragraph")
-    train: Any = Stream(partial(read_documents, sources["train"], arguments), files)
-    if not arguments.streaming:
-        train = list(train)
+    train = list(read_documents(sources["train"], arguments))
     if "validation" in sources:
-        read = list(read_documents(sources["validation"], arguments))
-        validation, what = read[: arguments.max_validation_documents], OWN_SPLIT  # what is evaluated
-        notes += (
-            overlap_notes({"train": train, "validation": validation}, "documents") if isinstance(train, list) else []
-        )
-    elif arguments.streaming:
-        train, validation, what = _divide_stream(train, arguments)
+        validation, what = list(read_documents(sources["validation"], arguments)), "the data set's own split"
     else:
         train, validation, what = hold_out(train, arguments.validation_fraction, arguments.split_seed)
     if not any(validation) or not any(train):
-        raise DataError(
-            f"{sources['train']}: too little text to hold out a validation split; add text or set --validation_file"
-        )
+        raise DataError(f"{sources['train']}: too little text to hold out validation; add text or --validation_file")
+    validation = validation[: arguments.max_validation_documents]
+    if "validation" in sources:
+        notes += overlap_notes({"train": train, "validation": validation}, "documents")
     notes += ["test: never opened; pretraining reads only train and validation", f"validation: {what}"]
-    return Documents(train, validation[: arguments.max_validation_documents], notes)
+    return Documents(train, validation, notes)
 
 
 def _column_notes(path: Path, arguments: DocumentArguments) -> list[str]:
@@ -231,18 +188,3 @@ def hold_out(documents: list[str], fraction: float, seed: int) -> tuple[list[str
     ends = [text[cut:] for text, cut in zip(documents, cuts)]
     what = f"the last {fraction:.0%} of the characters of each document, held out (--validation_fraction)"
     return [text[:cut] for text, cut in zip(documents, cuts)], ends, what
-
-
-def _divide_stream(train: Stream, arguments: DocumentArguments) -> tuple[Stream, list[str], str]:
-    """Hold out a fraction of a streamed train split, selected by the hash of each document."""
-    fraction, seed = arguments.validation_fraction, arguments.split_seed
-    limit = arguments.max_validation_documents or STREAMED_VALIDATION
-    held_out = list(islice((text for text in train if _draw(text, seed) < fraction), limit))
-    kept = Stream(partial(_kept, train, fraction, seed), train.files)
-    what = f"the first {limit:,} of the {fraction:.0%} of train that are held out (--validation_fraction, --split_seed)"
-    return kept, held_out, what
-
-
-def _kept(train: Stream, fraction: float, seed: int) -> Iterator[str]:
-    """Yield the documents that are not held out. A named function, as data loader workers pickle it."""
-    return (text for text in train if _draw(text, seed) >= fraction)

@@ -52,31 +52,29 @@ def complete_splits(
     Each has a fraction of the distinct keys. Items with equal keys share a split, to avoid leakage. what: the name of
     the items. Raises `DataError` if there are too few for every split.
     """
-    complete, items = dict(splits), splits["train"]
-    keys = [key(item) for item in items] if missing else []
+    if not missing:
+        return dict(splits)
+    items, fraction = splits["train"], arguments.validation_fraction
+    keys = [key(item) for item in items]
     first = dict(zip(reversed(keys), reversed(items)))  # the first item of each key
     distinct = list(dict.fromkeys(keys))
-    size = max(1, round(arguments.validation_fraction * len(distinct)))
-    if missing and size * len(missing) >= len(distinct):
-        raise DataError(
-            f"{len(distinct)} different {what} are too few to hold out {' and '.join(missing)}; add {what}, or a "
-            "validation file"
-        )
+    size = max(1, round(fraction * len(distinct)))
+    if size * len(missing) >= len(distinct):
+        few = f"{len(distinct)} different {what} are too few to hold out {' and '.join(missing)}"
+        raise DataError(f"{few}; add {what}, or a validation file")
     order = stratified_order(strata([first[each] for each in distinct]), arguments.split_seed)
     split_of = {distinct[row]: split for n, split in enumerate(missing) for row in order[n * size : (n + 1) * size]}
-    for split in ("train", *missing) if missing else ():
-        complete[split] = [item for item, each in zip(items, keys) if split_of.get(each, "train") == split]
-    notes += [
-        f"{split}: not in the data; {len(complete[split]):,} {what} held out of train (--validation_fraction "
-        f"{arguments.validation_fraction}, --split_seed {arguments.split_seed})"
-        for split in missing
-    ]
-    notes += [
-        f"WARNING: {split}: only {len(complete[split]):,} of {len(items):,} {what} are held out, as equal ones share a "
-        "split and the frequent ones are in train; name a file of your own"
-        for split in missing
-        if 2 * len(complete[split]) < arguments.validation_fraction * len(items)
-    ]
+    held_out: dict[str, list[Item]] = {split: [] for split in ("train", *missing)}
+    for item, each in zip(items, keys):
+        held_out[split_of.get(each, "train")].append(item)
+    for split in missing:
+        number = len(held_out[split])
+        how = f"held out of train (--validation_fraction {fraction}, --split_seed {arguments.split_seed})"
+        notes.append(f"{split}: not in the data; {number:,} {what} {how}")
+        if 2 * number < fraction * len(items):
+            why = "as equal ones share a split and the frequent ones are in train; name a file of your own"
+            notes.append(f"WARNING: {split}: only {number:,} of {len(items):,} {what} are held out, {why}")
+    complete = {**splits, **held_out}
     return {split: complete[split] for split in ("train", "validation", "test") if split in complete}
 
 

@@ -7,7 +7,6 @@ While data is read, a label is a tuple of its classes, or a number. Shapes: N te
 import json
 import math
 import re
-import shlex
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -18,7 +17,7 @@ import numpy as np
 
 from ..configuration_scratch import ProblemType
 from ..utils.errors import DataError, first_few
-from .columns import FRACTION, INTEGER, ON, Label, is_missing, is_multi_hot, label_key, listed, spells_list
+from .columns import INTEGER, ON, Label, is_missing, is_multi_hot, label_key, listed, spells_list
 from .dialects import NUMBER
 from .tables import SheetText
 
@@ -30,31 +29,47 @@ QUANTILES = 10  # strata of a number
 SEVERAL = re.compile(r""",|[\[\s]['"]|\[\s*\]|[0-9.]\s+[0-9]""")  # what a list has, and a name in brackets has not
 DECIMAL_COMMA = re.compile(r"([+-]?[0-9]+),([0-9]{1,2}|[0-9]{4,})")  # three digits could follow thousands
 MOSTLY = 0.8  # of the cells are numbers, the others placeholders such as N/A
+PLACEHOLDERS = {"n/a", "na", "nan", "none", "null", "nil", "unknown", "undefined", "tbd", "-", "?", r"\n"}  # \N: of SQL
 
 
 def parse_class(value: object, where: str, keeps_text: bool = False) -> Label | None:
-    """Return a class as an integer or a string, independent of the file format, or None if it is missing.
+    """Return a class as an integer or a `label_key`, independent of the file format, or None if it is missing.
 
     "1", 1.0 and "1.0" (pandas' form of integers in a column with gaps) become 1. True becomes "True", as in CSV.
-    keeps_text: "1.0" stays a text, and fractions in text are texts, too. Raises `DataError` for other fractions, which
-    are regression targets, and for lists and other types.
+    keeps_text: "1.0" stays a text. Raises `DataError` for fractions that are not texts, for lists and other types.
     """
     key = label_key(value)
     if is_missing(key):
         return None
     if isinstance(value, str):
         integral = key if keeps_text else key.removesuffix(".0")
-        if INTEGER.fullmatch(integral):
-            return int(integral)
-        if keeps_text or not FRACTION.fullmatch(integral):
-            return value
-    elif isinstance(value, bool):
+        return int(integral) if INTEGER.fullmatch(integral) else key
+    if isinstance(value, bool):
         return str(value)
-    elif isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
+    if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
         return int(value)
-    fault = "is a fraction, not a class label" if isinstance(value, str | float) else "is not a label"
     remedy = "name the label column with --label_column, or what a text has with --problem_type"
-    raise DataError(f"{where}: {type(value).__name__} {value!r:.40} {fault}; {remedy}")
+    raise DataError(f"{where}: {type(value).__name__} {value!r:.40} is not a label of a class; {remedy}")
+
+
+def number_of(value: Any) -> float | None:
+    """Return the finite number of a cell, whose text may have a decimal comma; None if it is no number."""
+    if comma := _decimal_comma(value):
+        value = ".".join(comma.groups())
+    try:
+        number = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def is_placeholder(label: object) -> bool:
+    """Return whether a label probably stands for none."""
+    return isinstance(label, str) and label_key(label).casefold() in PLACEHOLDERS
+
+
+def _decimal_comma(value: object) -> re.Match[str] | None:
+    return DECIMAL_COMMA.fullmatch(value.strip()) if isinstance(value, str) else None
 
 
 class LabelType(ABC):
@@ -93,10 +108,7 @@ class LabelType(ABC):
 
 @dataclass(frozen=True)
 class OneClass(LabelType):
-    """Each text has one class. It is stored as its index.
-
-    keeps_text: of labels that are texts, spellings of one number are different classes, as in versions 1.1 and 1.10.
-    """
+    """Each text has one class. It is stored as its index. keeps_text: as of `parse_class`."""
 
     keeps_text: bool = False
     problem_type: ClassVar[ProblemType] = "single_label_classification"
@@ -170,32 +182,26 @@ class ClassSet(LabelType):
     def summary(self, column: Sequence[Any], names: Sequence[str]) -> str:
         """Return the number of texts that have each class, and of those that have none."""
         array = self.array(column)
-        none = int((array.sum(-1) == 0).sum())
         counts = _counts(dict(enumerate(array.sum(0).astype(int).tolist())), names)
-        return f"{counts}; {none:,} without a label" if none else counts
+        return f"{counts}; {none:,} without a label" if (none := (array.sum(-1) == 0).sum()) else counts
 
 
-@dataclass(frozen=True)
 class Number(LabelType):
-    """Each text has a number, which is stored as a float.
+    """Each text has a number, which is stored as a float."""
 
-    dropped: the keys of cells that stand for a missing number, as `number_key` gives them: N/A, or -1.
-    """
-
-    dropped: frozenset[Any] = frozenset()
     problem_type: ClassVar[ProblemType] = "regression"
     dtype: ClassVar[str] = "float64"
 
     def parse(self, value: object, where: str) -> Any:
-        """Return the number. Raises `DataError` for what is none, and for infinity."""
-        if is_missing(value) or (not isinstance(value, list | dict) and number_key(value) in self.dropped):
+        """Return the number; None for a placeholder such as N/A. Raises `DataError` for other texts and infinity."""
+        if is_missing(value) or is_placeholder(value):
             return None
-        if not _is_number(value):
+        if (number := number_of(value)) is None:
             raise DataError(
-                f"{where}: {value!r:.40} is not a finite number, as a regression needs; correct it, leave such rows "
-                "out by --drop_labels, or choose another --label_column or --problem_type"
+                f"{where}: {value!r:.40} is not a finite number, as a regression needs; correct it, or choose another "
+                "--label_column or --problem_type"
             )
-        return _as_float(value)
+        return number
 
     def strata(self, labels: Sequence[Any]) -> list:
         """Return the quantile bin of each row; equal numbers share a bin."""
@@ -215,62 +221,47 @@ def _counts(counts: Mapping[int, int], names: Sequence[str]) -> str:
     return first_few([f"{names[label]} {number:,}" for label, number in sorted(counts.items())], SHOWN_CLASSES)
 
 
-def number_key(value: Any) -> Any:
-    """Return what all spellings of a cell share: a number, or else the key of its text."""
-    return _as_float(value) if _is_number(value) else label_key(value)
-
-
-def _as_float(value: Any) -> float:
-    """Return the number of a cell, whose text may have a decimal comma."""
-    return float(".".join(found.groups()) if (found := _decimal_comma(value)) else value)
-
-
-def _decimal_comma(value: Any) -> re.Match[str] | None:
-    return DECIMAL_COMMA.fullmatch(value.strip()) if isinstance(value, str) else None
-
-
-def _is_number(value: Any) -> bool:
-    try:
-        return not isinstance(value, bool) and math.isfinite(_as_float(value))
-    except (TypeError, ValueError):
-        return False
-
-
 def choose_label_type(
     problem_type: ProblemType | None, separator: str | None, cells: Sequence[object], notes: list[str]
 ) -> LabelType:
     """Return the type of the labels, given or inferred from the cells of train, and note what was inferred.
 
-    Lists and a separator mean sets of classes; fractions mean numbers, where most cells are numbers. Integers are
-    classes, and so are texts of which two spell one number, and fractions that a sheet has as texts.
+    Lists and a separator mean sets of classes. Fractions mean numbers where most cells are numbers, which texts of a
+    sheet are not, nor are texts of which two spell one number. All other labels are classes, "1.0" that of "1" only
+    where all cells are integers.
     """
     present = [value for value in cells if not is_missing(value)]
-    commas = _decimal_commas(present)
-    numbers = [_as_float(value) for value in present if _is_number(value) and (commas or not _decimal_comma(value))]
-    texts = {label_key(value) for value in present if isinstance(value, str)}
-    has_fractions = any(not number.is_integer() for number in numbers)
-    of_sheet = 2 * sum(isinstance(value, SheetText) and not _decimal_comma(value) for value in present) > len(present)
-    are_texts = len({number_key(text) for text in texts}) < len(texts) or (
-        has_fractions and (problem_type is not None or of_sheet)
-    )
-    one_class = OneClass(keeps_text=are_texts and bool(texts))
+    numbers, remark = _numbers(present)
+    texts = sorted({label_key(value) for value in present if isinstance(value, str)})
+    spelled = [text for text in texts if number_of(text) is not None]
+    is_spelled_once = len({*map(number_of, spelled)}) == len(spelled)
+    are_whole = all(map(float.is_integer, numbers))
+    are_integers = len(numbers) == len(present) and are_whole and is_spelled_once
+    one_class = OneClass(keeps_text=not are_integers)
     sets = ClassSet(separator, 0 if separator else _multi_hot_length(present))
     if problem_type is not None:
         types: dict[str, LabelType] = {each.problem_type: each for each in (one_class, sets, Number())}
         return types[problem_type]
     inferred: LabelType = one_class
     if why := _why_sets(present, sets):
-        inferred, reason = sets, why
-    elif has_fractions and len(numbers) > MOSTLY * len(present) and not are_texts:
-        inferred, reason = Number(), f"some labels are fractions{commas}"
-    elif are_texts:
-        why = "the cells of the sheet are texts" if of_sheet and has_fractions else "several labels spell one number"
-        reason = f"{why}: they are read as texts"
-    else:
-        notes += _rating_notes(numbers, present)
-        return one_class
-    notes.append(f"problem type: {inferred.problem_type}, as {reason}; set --problem_type to change this")
+        inferred = sets
+    elif not are_whole and len(numbers) > MOSTLY * len(present) and is_spelled_once:
+        inferred, why = Number(), f"some labels are fractions{remark}"
+    elif not are_integers and (kept := [text for text in spelled if not INTEGER.fullmatch(text)]):
+        why = f"labels such as {kept[0]!r} are read as texts"
+    elif (highest := len({*numbers})) > 2 and {*numbers} == {*range(1, highest + 1)}:
+        notes.append("integer labels are read as classes; if they are ratings, --problem_type regression predicts them")
+    if why:
+        notes.append(f"problem type: {inferred.problem_type}, as {why}; set --problem_type to change this")
     return inferred
+
+
+def _numbers(cells: Sequence[object]) -> tuple[list[float], str]:
+    """Return the numbers of cells, and a remark. Decimal commas count where most cells have one."""
+    has_commas = 2 * sum(_decimal_comma(cell) is not None for cell in cells) > len(cells)
+    could_be = (cell for cell in cells if (has_commas if _decimal_comma(cell) else not isinstance(cell, SheetText)))
+    numbers = [number for cell in could_be if (number := number_of(cell)) is not None]
+    return numbers, " with decimal commas (sets need --label_separator ,)" if has_commas else ""
 
 
 def _why_sets(cells: Sequence[object], sets: ClassSet) -> str:
@@ -291,47 +282,16 @@ def _multi_hot_length(cells: Sequence[object]) -> int:
     return max(lengths) if len(lengths) == 1 and lengths != {1} else 0
 
 
-def _decimal_commas(cells: Sequence[object]) -> str:
-    """Return a remark if most cells have a decimal comma; sorted pairs could be sets of two classes."""
-    found = [match.groups() for value in cells if (match := _decimal_comma(value))]
-    is_sorted = all(int(whole) < int(part) and part[0] != "0" for whole, part in found)
-    return "" if 2 * len(found) <= len(cells) or is_sorted else " with decimal commas (sets need --label_separator ,)"
-
-
-def _rating_notes(numbers: Sequence[float], cells: Sequence[object]) -> list[str]:
-    """Return a note if the labels are integers that could be ratings, 1 to 3 or more; a few may be placeholders."""
-    values = set(numbers)
-    if len(values) < 3 or values != set(range(1, len(values) + 1)) or len(numbers) <= MOSTLY * len(cells):
-        return []
-    others = list(dict.fromkeys(str(value) for value in cells if not _is_number(value)))
-    option = f"--problem_type regression{f' --drop_labels {shlex.join(others[:5])}' if others else ''}"
-    return [f"integer labels are read as classes; if they are ratings, {option} predicts a number"]
-
-
-def check_numbers(numbers: Sequence[float], names: Sequence[str] | None) -> None:
-    """Raise `DataError` for numbers of the train split that are all equal, and for more than one name."""
-    if len(set(numbers)) < 2:
-        raise DataError(f"all labels of the train split are {numbers[0]:g}; a regression needs different numbers")
-    if names and len(names) != 1:
-        raise DataError(f"--class_names {' '.join(names)}: a regression has one number; give one name for it")
-
-
 def name_classes(
     labels: Collection[Label], given: Sequence[str] | None = None, declared: Sequence[Label] = ()
 ) -> dict[Label, str]:
     """Return the name of each class, in the order of the class ids: from `given`, or else the class itself.
 
-    `labels` are those of all rows of the train split; `declared` is the order that the data set declares. Without
-    it, integers are in numeric order (0 and 1 alone become NEGATIVE and POSITIVE) and strings are sorted. `given`
-    renames integers and class ids by position; string labels keep their names and take its order.
-    Raises `DataError` if the labels are not classes, or if `given` does not match them.
+    labels: of all rows of train. declared: the order of the data set. Without it, numbers come first, in their order
+    (0 and 1 alone become NEGATIVE and POSITIVE). given: new names of integers and of declared classes, or the order of
+    strings. Raises `DataError` if the labels are not classes, or if `given` does not match them.
     """
     distinct = set(labels)
-    if len(distinct) < 2:
-        raise DataError(
-            f"the train split has only one class, {distinct.pop()!r}, and a classifier needs two: add rows of "
-            "another class, or name the column of the labels with --label_column"
-        )
     if len(distinct) > MAX_CLASSES or len(distinct) == len(labels) > 2:
         raise DataError(
             f"{len(labels)} rows of the train split have {len(distinct)} different labels: probably the wrong column; "
@@ -341,7 +301,7 @@ def name_classes(
     order = [*declared] or sorted(distinct, key=_numbers_first)
     if given is None:
         return dict(zip(order, SENTIMENT_NAMES if order == [0, 1] else map(str, order)))
-    label_of = {label_key(str(label)): label for label in order}
+    label_of = {str(label): label for label in order}
     if {label_key(name) for name in given} == set(label_of):
         return {label_of[label_key(name)]: name for name in given}
     may_rename = bool(declared) or not any(isinstance(label, str) for label in order)

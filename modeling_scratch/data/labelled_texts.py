@@ -6,10 +6,11 @@ A text can be a pair of texts.
 `ReviewData.describe()` reports every row left out or held out and every renamed label.
 """
 
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, islice
+from itertools import islice
 from typing import Any, NamedTuple
 
 import datasets
@@ -18,23 +19,19 @@ import numpy as np
 from ..configuration_scratch import ProblemType
 from ..utils.errors import DataError, counted, first_few, quoted
 from ..utils.files import rows_digest
-from .columns import SAMPLE_ROWS, Label, choose_columns, is_missing, label_key, normalised, parse_texts
+from .columns import SAMPLE_ROWS, Label, choose_columns, label_key, normalised, parse_texts
 from .held_out import complete_splits, missing_splits, overlaps, sampled
 from .label_types import (
     SENTIMENT_NAMES,
     LabelType,
     Number,
     OneClass,
-    check_numbers,
     choose_label_type,
     name_classes,
-    number_key,
     parse_class,
 )
 from .labels import (
-    RARE_RATIO,
     LabelMap,
-    as_options,
     joined_labels,
     label_warnings,
     parse_label_map,
@@ -42,12 +39,12 @@ from .labels import (
     type_warnings,
 )
 from .splits import SPLITS, DataArguments, FileSource, PartSource, Source, open_splits, split_named
-from .tables import Row
+from .tables import did_you_mean
 from .text_pairs import TEXT_FIELDS, column_names, parts_of, text_lists, texts_of
 
 ONE_CLASS = OneClass()
 SPLIT_COLUMNS = ("split", "set", "subset", "partition", "fold")  # others that name splits are features
-MOST_PROPOSED = 20  # unknown labels for which an error proposes others
+MOST_UNKNOWN = 20  # labels that an error names
 SEPARATED = "labels such as {!r} look like several: if they are, set --label_separator {!r}"
 HIDDEN_LABEL = (-1,)  # the value of a withheld label in `datasets.ClassLabel`, as in GLUE's test splits
 
@@ -56,8 +53,8 @@ HIDDEN_LABEL = (-1,)  # the value of a withheld label in `datasets.ClassLabel`, 
 class ReviewData:
     """Splits with the columns text, text_pair (of pairs only) and label, and notes on how they were prepared.
 
-    places: the file and the row of each text of a split, if it was read from files. conflicts: of each text that occurs
-    with different labels, the place of each label. proposed: labels and those that they probably stand for.
+    places: the file and the row of each text of a split, if it was read from files.
+    proposed: labels and those that they probably stand for.
     separators: what probably separates the labels of a text, if anything does.
     text_columns: where the texts were read from. sources: the rows of each split, those that are left out, too.
     held_out: the texts of validation and test, those beyond --max_eval_samples, too.
@@ -69,7 +66,6 @@ class ReviewData:
     warnings: list[str]
     label_type: LabelType = ONE_CLASS
     places: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    conflicts: Sequence[Mapping[Any, str]] = ()
     proposed: Mapping[Label, Label] = field(default_factory=dict)
     separators: Sequence[str] = ()
     text_columns: Sequence[str] = ()
@@ -91,10 +87,6 @@ class ReviewData:
             columns = dict(zip(TEXT_FIELDS, text_lists([text for text, _ in pairs])))
             tables[split] = datasets.Dataset.from_dict({**columns, "label": [label for _, label in pairs]})
         return cls(datasets.DatasetDict(tables), label_names, notes, warnings, label_type)
-
-    def with_splits(self, splits: datasets.DatasetDict) -> "ReviewData":
-        """Return the data with other splits, of whose texts the places are not known."""
-        return replace(self, splits=splits, places={})
 
     def places_of(self, split: str) -> Sequence[str]:
         """Return where each text of a split was read: "reviews.csv, row 3", or its row in the split."""
@@ -122,8 +114,20 @@ class ReviewData:
 
     def digest(self, split: str) -> str:
         """Return a digest of the texts and labels of a split, in their order."""
+        return rows_digest((*parts_of(text), label) for text, label in self._shown(split))
+
+    def _shown(self, split: str) -> Iterator[tuple[str, str]]:
+        """Yield each text with its label in words."""
         shown = (self.label_type.shown(label, self.label_names) for label in self.splits[split]["label"][:])
-        return rows_digest((*parts_of(text), label) for text, label in zip(self.texts(split), shown))
+        return zip(self.texts(split), shown)
+
+    def conflicts(self) -> list[dict[str, str]]:
+        """Return of each text that occurs with different labels the place of each label."""
+        places: dict[str, dict[str, str]] = {}
+        for split in self.splits:
+            for (text, label), where in zip(self._shown(split), self.places_of(split)):
+                places.setdefault(text, {}).setdefault(label, where)
+        return [labels for labels in places.values() if len(labels) > 1]
 
     def describe(self) -> str:
         """Return a report: the size of each split with its labels, then the notes, then the warnings."""
@@ -161,32 +165,30 @@ def load_splits(arguments: DataArguments) -> ReviewData:
     train = list(examples_in(sources["train"], columns))
     cells = [example.label for example in train]
     label_type = choose_label_type(arguments.problem_type, arguments.label_separator, cells, notes)
-    reader = _reader(arguments, columns, label_type, notes)
+    reader = _Reader(arguments, columns, label_type, _label_map(arguments, label_type), notes)
     splits, names = reader.read(sources, train)
     del train  # for the memory
-    counts, conflicts = _counts(splits["train"]), _conflicts(splits)
+    counts, is_one_class = _counts(splits["train"]), isinstance(label_type, OneClass)
     proposed = proposed_label_map(counts)
-    is_one_class = isinstance(label_type, OneClass)
     joined = joined_labels(cells) if is_one_class and not arguments.problem_type else {}
-    warnings = [SEPARATED.format(cell, separator) for separator, cell in joined.items()]
-    warnings += type_warnings(cells)
+    warnings = [SEPARATED.format(cell, separator) for separator, cell in joined.items()] + type_warnings(cells)
     warnings += label_warnings(counts, proposed, is_one_class) if counts else []
     missing = missing_splits(splits)
     splits = complete_splits(splits, missing, lambda row: normalised(row.text), arguments, "rows", notes, reader.strata)
     check_learned(splits, counts)
     held_out = [row.text for split, rows in splits.items() if split != "train" for row in rows]
     splits = sampled(splits, arguments, "rows", notes, reader.strata)
-    if isinstance(label_type, Number):
-        check_numbers([example.label for example in splits["train"]], arguments.class_names)
+    check_different(_labels(splits["train"]))
     label_names = list(names.values()) or arguments.class_names or [columns[-1]]  # a number has the name of its column
     ids = {label: number for number, label in enumerate(names)}
     pairs = {split: [(row.text, label_type.stored(row.label, ids)) for row in rows] for split, rows in splits.items()}
-    given = {split: [row.text for row in rows] for split, rows in splits.items() if split not in missing}
-    warnings += [*_conflict_warnings(conflicts), *overlaps(given, "texts")]
-    data = ReviewData.from_pairs(pairs, label_names, notes, warnings, label_type)
     places = {split: [row.where for row in rows] for split, rows in splits.items()}
-    data = replace(data, places=places, conflicts=conflicts, proposed=proposed, separators=[*joined])
-    return replace(data, text_columns=columns[:-1], sources=sources, held_out=held_out)
+    data = ReviewData.from_pairs(pairs, label_names, notes, warnings, label_type)
+    data = replace(data, places=places, text_columns=columns[:-1], sources=sources, held_out=held_out)
+    data = replace(data, proposed=proposed, separators=[*joined])
+    warnings += conflict_warnings(data.conflicts())
+    warnings += overlaps({split: data.texts(split) for split in splits if split not in missing}, "texts")
+    return data
 
 
 def examples_in(source: Source | PartSource, columns: Sequence[str]) -> Iterator[Example]:
@@ -224,23 +226,20 @@ def _opened(arguments: DataArguments) -> tuple[Mapping[str, Source | PartSource]
 def _parts(table: Source, columns: Sequence[str], notes: list[str]) -> dict[str, PartSource]:
     """Return the splits into which one of the columns divides a table: by all of its rows, train and another one.
 
-    Raises `DataError` where some rows name two splits, and another row names none: it would be trained on, or left out.
+    Raises `DataError` for a row that names none of them: it would be trained on, or left out.
     """
     for column in columns:
-        first: dict[str | None, Row] = {}  # of each split, and of cells that name none
+        first: dict[str | None, str] = {}  # the place of a row of each split, and of one that names none
         for row in table.rows():  # of JSON, some may lack the column
-            first.setdefault(split_named(row.values.get(column)), row)
-        if "train" in first and (other := first.pop(None, None)):
-            cell = other.values.get(column)
-            what = "is empty" if is_missing(cell) else f"has {cell!r}, which is not the name of a split"
-            advice = "correct it, or rename the column if it should not divide the rows"
-            if len(first) > 1:
-                raise DataError(f"{other.where}: column {column!r} {what}; {advice}")
-            notes.append(f"column {column!r} divides no rows, as {other.where} {what}; {advice}")
-        elif "train" in first and len(first) > 1:
-            parts = {split: PartSource(table, column, split) for split in SPLITS if split in first}
-            notes.append(f"column {column!r} divides the rows into {', '.join(parts)}; rename it if it should not")
-            return parts
+            first.setdefault(split_named(row.values.get(column)), row.where)
+        splits = [split for split in SPLITS if split in first]
+        if "train" not in splits or len(splits) == 1:
+            continue
+        if None in first:
+            what = f"{first[None]}: column {column!r} has no name of a split"
+            raise DataError(f"{what}; correct it, or rename the column if it should not divide the rows")
+        notes.append(f"column {column!r} divides the rows into {', '.join(splits)}; rename it if it should not")
+        return {split: PartSource(table, column, split) for split in splits}
     return {}
 
 
@@ -262,8 +261,10 @@ class _Reader:
     ) -> tuple[dict[str, list[Example]], dict[Label, str]]:
         """Return the examples of each split that has labels, and the name of each class; none for numbers."""
         splits = {"train": self.examples("train", sources["train"], train)}
+        if not splits["train"]:
+            raise DataError("the train split has no row with both text and label")
         declared = sources["train"].class_names(self.columns[-1]) or self.label_type.declared()
-        names = self.names(splits["train"], self.map.applied(declared))
+        names = self.names(splits["train"], self.map.applied([*map(label_key, declared)]))
         for split in SPLITS[1:]:
             if split in sources and (rows := self.evaluation(split, sources[split], names)):
                 splits[split] = rows
@@ -271,40 +272,29 @@ class _Reader:
         return splits, names
 
     def examples(self, split: str, source: Source | PartSource, rows: Iterable[Example]) -> list[Example]:
-        """Return the labelled texts of a split, with the labels that the map gives."""
-        class_names = source.class_names(self.columns[-1]) or []
-        examples = self.labelled(split, rows, hides_labels=bool(class_names))
+        """Return the labelled texts of a split, with the labels that the map gives. Notes tell of the others."""
+        class_names = list(map(label_key, source.class_names(self.columns[-1]) or ()))
+        examples: list[Example] = []
+        left_out: dict[str, list[str]] = {"text": [], "label": []}
+        for text, cell, where in rows:
+            label = self.label_type.parse(cell, f"{where}, column {self.columns[-1]!r}")
+            if not text or label is None or (class_names and label == HIDDEN_LABEL):
+                left_out["label" if text else "text"].append(where)
+            else:
+                examples.append(Example(text, label, where))
+        for what, places in left_out.items():
+            if places:
+                rows_left_out = f"{counted(len(places), 'row')} without a {what}"
+                self.notes.append(f"{split}: dropped {rows_left_out}, first {'; '.join(places[:3])}")
         if class_names:  # integers stand for them
             examples = [example.with_classes(dict(enumerate(class_names))) for example in examples]
         if repeated := len(examples) - len({example.text for example in examples}):
             self.notes.append(f"{split}: kept {counted(repeated, 'row')} with the text of an earlier row")
         if not isinstance(self.label_type, Number):
-            read_as = self.map.read(split, _counts(examples), class_names, self.notes)
+            read_as = self.map.read(split, _counts(examples), self.notes)
             if any(label != target for label, target in read_as.items()) or self.map.dropped:
                 examples = [example.with_classes(read_as) for example in examples]
             examples = [example for example in examples if example.label or not isinstance(self.label_type, OneClass)]
-        if not examples and split == "train":
-            raise DataError("the train split has no row with both text and label")
-        return examples
-
-    def labelled(self, split: str, rows: Iterable[Example], hides_labels: bool) -> list[Example]:
-        """Return the rows with a text and a label. Notes tell of the others, by what they lack."""
-        examples, dropped = [], "label to keep (--drop_labels)"
-        left_out: dict[str, list[str]] = {"text": [], "label": [], dropped: []}
-        for text, cell, where in rows:
-            label = self.label_type.parse(cell, f"{where}, column {self.columns[-1]!r}")
-            if label is None and not is_missing(cell):  # a number of --drop_labels
-                self.map.seen.setdefault(number_key(cell), cell)
-                left_out[dropped].append(where)
-            elif not text or label is None or (hides_labels and label == HIDDEN_LABEL):
-                left_out["label" if text else "text"].append(where)
-            else:
-                examples.append(Example(text, label, where))
-        self.notes.extend(
-            f"{split}: dropped {counted(len(places), 'row')} without a {what}, first {'; '.join(places[:3])}"
-            for what, places in left_out.items()
-            if places
-        )
         return examples
 
     def evaluation(self, split: str, source: Source | PartSource, names: Mapping[Label, str]) -> list[Example]:
@@ -324,50 +314,49 @@ class _Reader:
     def check_classes(self, examples: Sequence[Example], names: Mapping[Label, str]) -> None:
         """Raise `DataError` for a class that train does not have."""
         unknown = {label: row.where for row in reversed(examples) for label in row.label if label not in names}
-        if not unknown:
-            return
-        label, *others = reversed(unknown)
-        counts = dict.fromkeys(names, RARE_RATIO) | dict.fromkeys(map(label_key, islice(unknown, MOST_PROPOSED)), 1)
-        proposed = {label: name for label, name in proposed_label_map(counts).items() if label not in names}
-        advice = f"read it as another one ({as_options(proposed)})" if proposed else "correct it"
-        also = f" (nor do {', '.join(map(repr, others[:MOST_PROPOSED]))})" if others else ""
-        raise DataError(
-            f"{unknown[label]}, column {self.columns[-1]!r}: the label {label!r} does not occur in train{also}: "
-            f"{', '.join(map(repr, names))}; {advice}, or add train rows with this label"
-        )
+        if unknown:
+            label, *others = reversed(unknown)
+            also = f" (nor do {', '.join(map(repr, others[:MOST_UNKNOWN]))})" if others else ""
+            raise DataError(
+                f"{unknown[label]}, column {self.columns[-1]!r}: the label {label!r} does not occur in train{also}: "
+                f"{', '.join(map(repr, names))}{did_you_mean(label, names)}; correct it, read it as another one "
+                f"(--label_map {shlex.quote(f'{label}=...')}), leave it out (--drop_labels), or add train "
+                "rows with it"
+            )
 
     def names(self, train: Sequence[Example], declared: Sequence[Label]) -> dict[Label, str]:
         """Return the name of each class, in the order of the class ids; none for numbers."""
         given = self.arguments.class_names
         if isinstance(self.label_type, Number):
+            if given and len(given) > 1:
+                raise DataError(f"--class_names {' '.join(given)}: a regression has one number; give one name for it")
             return {}
-        labels = [label for example in train for label in example.label]
-        if not labels:
-            raise DataError(
-                "no row of the train split has a label; is the label column the right one (--label_column)?"
-            )
-        names = name_classes(labels, given, declared)
+        names = name_classes(_labels(train), given, declared)
+        if given or list(names) != [0, 1]:
+            return names
         if not isinstance(self.label_type, OneClass):
-            return names if given else {label: str(label) for label in names}
-        if list(names) == [0, 1] and not given:
-            named = " and ".join(SENTIMENT_NAMES)
-            self.notes.append(f"labels 0 and 1 are named {named}; set --class_names to change this")
+            return {0: "0", 1: "1"}
+        self.notes.append(f"labels 0 and 1 are named {' and '.join(SENTIMENT_NAMES)}; set --class_names to change this")
         return names
 
     def strata(self, examples: Sequence[Example]) -> list:
         return self.label_type.strata([example.label for example in examples])
 
 
-def _reader(arguments: DataArguments, columns: tuple[str, ...], label_type: LabelType, notes: list[str]) -> _Reader:
-    dropped = arguments.drop_labels or ()
-    if not isinstance(label_type, Number):
-        classes = [parse_class(label, f"--drop_labels {label}") for label in dropped]
-        label_map = LabelMap(parse_label_map(arguments.label_map or ()), set(map(label_key, classes)) - {None})
-        return _Reader(arguments, columns, label_type, label_map, notes)
-    if arguments.label_map:
-        raise DataError("--label_map: the labels are numbers, which it cannot change")
-    keys = frozenset(map(number_key, dropped))
-    return _Reader(arguments, columns, Number(keys), LabelMap(dropped=keys), notes)
+def _label_map(arguments: DataArguments, label_type: LabelType) -> LabelMap:
+    given = arguments.label_map or (), arguments.drop_labels or ()
+    if isinstance(label_type, Number) and any(given):
+        raise DataError("--label_map and --drop_labels: the labels are numbers, which they cannot change")
+    dropped = {parse_class(label, "--drop_labels", keeps_text=True) for label in given[1]}
+    return LabelMap(parse_label_map(given[0]), dropped - {None})
+
+
+def check_different(labels: Sequence[Any]) -> None:
+    """Raise `DataError` for fewer than two different labels."""
+    if len({*labels}) < 2:
+        found = f"has only one label, {labels[0]!r}" if labels else "has no label"
+        what = "training needs two different ones: add rows of others, or name their column with --label_column"
+        raise DataError(f"the train split {found}; {what}")
 
 
 def check_learned(splits: Splits, counts: Mapping[Label, int]) -> None:
@@ -382,23 +371,17 @@ def check_learned(splits: Splits, counts: Mapping[Label, int]) -> None:
 # Findings
 
 
-def _counts(examples: Sequence[Example]) -> dict[Label, int]:
+def _labels(examples: Iterable[Example]) -> list[Any]:
+    """Return the classes, or the numbers."""
+    return [part for one in examples for part in (one.label if isinstance(one.label, tuple) else (one.label,))]
+
+
+def _counts(examples: Iterable[Example]) -> dict[Label, int]:
     """Return the number of texts of each class, the most frequent first; none for numbers."""
-    labels = (example.label for example in examples if isinstance(example.label, tuple))
-    return dict(Counter(chain.from_iterable(labels)).most_common())
+    return dict(Counter(_labels(one for one in examples if isinstance(one.label, tuple))).most_common())
 
 
-def _conflicts(splits: Splits) -> list[dict[Any, str]]:
-    """Return of each text that occurs with different labels the place of each label; of sets of them, tuples."""
-    places: dict[str, dict[Any, str]] = {}
-    for example in chain.from_iterable(splits.values()):
-        is_class = isinstance(example.label, tuple) and len(example.label) == 1
-        label = example.label[0] if is_class else example.label
-        places.setdefault(example.text, {}).setdefault(label, example.where)
-    return [labels for labels in places.values() if len(labels) > 1]
-
-
-def _conflict_warnings(conflicts: Sequence[Mapping[Any, str]]) -> list[str]:
+def conflict_warnings(conflicts: Sequence[Mapping[Any, str]]) -> list[str]:
     """Return a warning on texts that occur with different labels, with the first three of them."""
     if not conflicts:
         return []

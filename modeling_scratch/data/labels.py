@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from ..utils.errors import DataError, counted, quoted, some
-from .columns import Label, is_missing, label_key, normalised
-from .label_types import MAX_CLASSES, parse_class
+from .columns import Label, is_missing, normalised
+from .label_types import MAX_CLASSES, is_placeholder, parse_class
 from .tables import did_you_mean, read_rows
 
 LABEL_MAP_HELP = (
@@ -21,14 +21,12 @@ LABEL_MAP_HELP = (
     "source and target."
 )
 DROP_LABELS_HELP = "Placeholder labels such as N/A, whose rows are left out."
-PLACEHOLDERS = {"n/a", "na", "nan", "none", "null", "nil", "unknown", "undefined", "tbd", "-", "?", r"\n"}  # \N: of SQL
 LABEL_MAP_COLUMNS = "source", "target"
 RARE_RATIO = 10  # a typo is at least so many times rarer than the label that was meant
 MOST_TYPOS = 20  # rows with the same one; a label of more rows is meant
 TYPO_SIMILARITY = 0.8  # of difflib's ratio
 LEAST_ROWS = 5  # of a class that can be learned
 IMBALANCE = 9  # a greater ratio of class sizes is high (Fernández et al. 2018, Learning from Imbalanced Data Sets)
-NEGATION = re.compile("(un|in|im|il|ir|dis|non|not|no)[ -]?")
 LONGEST_LABEL = 40  # longer ones are texts, and compared by case alone
 MOST_SHOWN = 10  # labels in a warning
 SEPARATORS = "|;,"  # of labels in a cell, as tables have them
@@ -39,22 +37,19 @@ _BETWEEN_LETTERS = re.compile(r"(?<=[^\W\d_])[\s_-]+(?=[^\W\d_])")
 
 
 def parse_label_map(pairs: Sequence[str]) -> dict[Label, Label]:
-    """Return {key of a source label: target label} of `source=target` pairs, or of files with such pairs.
+    """Return {source label: target label} of `source=target` pairs, or of files with such pairs.
 
-    Raises `DataError` for a pair without two sides, for a source with two targets, and for a target that is a source.
+    Raises `DataError` for a pair without two sides, and for a source with two targets.
     """
     parsed: dict[Label, Label] = {}
     for where, sides in _sides(pairs):
-        labels = [parse_class(side, f"--label_map {where}") for side in sides]
+        labels = [parse_class(side, f"--label_map {where}", keeps_text=True) for side in sides]
         if len(labels) != 2 or None in labels:
             what = "must be source=target, with a label on each side of one '='; or a csv file without '=' in its name"
             raise DataError(f"--label_map {where}: {what}")
-        source = label_key(labels[0])
-        if parsed.setdefault(source, labels[1]) != labels[1]:
+        source, target = labels
+        if parsed.setdefault(source, target) != target:
             raise DataError(f"--label_map {where}: {source!r} is already read as {parsed[source]!r}")
-    for source, target in parsed.items():
-        if (key := label_key(target)) in parsed:
-            raise DataError(f"--label_map: {source!r} is read as {target!r}, which is itself read as {parsed[key]!r}")
     return parsed
 
 
@@ -63,64 +58,43 @@ def _sides(pairs: Sequence[str]) -> Iterator[tuple[str, Sequence[object]]]:
     for pair in pairs:
         if "=" in pair or not pair.lower().endswith(".csv"):
             yield repr(pair), pair.split("=")
-            continue
-        for row in read_rows(Path(pair), LABEL_MAP_COLUMNS):
-            yield row.where, list(row.values.values())
+        else:
+            yield from ((row.where, [*row.values.values()]) for row in read_rows(Path(pair), LABEL_MAP_COLUMNS))
 
 
 @dataclass
 class LabelMap:
-    """The class that each class is read as, in all splits: that of `--label_map`, then its usual spelling.
+    """The class that each class is read as, in all splits. dropped: classes that mean that there is none."""
 
-    dropped: the keys of classes that mean that there is none. seen: the spelling of each key that a split has.
-    """
-
-    targets: dict[Label, Label] = field(default_factory=dict)
+    targets: Mapping[Label, Label] = field(default_factory=dict)
     dropped: Collection[Label] = ()
-    spellings: dict[Label, Label] = field(default_factory=dict)
-    seen: dict[Label, Label] = field(default_factory=dict)
+    seen: dict[Label, None] = field(default_factory=dict)  # of all splits
 
-    def read(
-        self, split: str, counts: Mapping[Label, int], declared: Sequence[str], notes: list[str]
-    ) -> dict[Label, Label]:
-        """Return what each class of a split is read as, without those that are left out. Notes tell of both.
-
-        counts: of the classes, the most frequent first. declared: names of classes, which keep their spelling.
-        """
-        read_as: dict[Label, Label] = {}
-        for name in declared:
-            self.spellings.setdefault(label_key(name), name)
-        for label, count in counts.items():
-            self.seen.setdefault(label_key(label), label)
-            target = self.targets.get(label_key(label), label)
-            if self.is_dropped(label):
-                notes.append(f"{split}: left out the label {quoted(label)} of {counted(count, 'row')} (--drop_labels)")
-            else:
-                spelling = self.spellings.setdefault(label_key(target), target)
-                read_as[label] = target if target in declared else spelling
-        changed = [
-            f"{_counted(label, counts)} as {quoted(target)}" for label, target in read_as.items() if label != target
-        ]
+    def read(self, split: str, counts: Mapping[Label, int], notes: list[str]) -> dict[Label, Label]:
+        """Return what each class of a split is read as, without those that are left out. Notes tell of both."""
+        self.seen.update(dict.fromkeys(counts))
+        read_as = {label: self.targets.get(label, label) for label in counts if not self.is_dropped(label)}
+        changed = [f"{_counted(label, counts)} as {quoted(name)}" for label, name in read_as.items() if label != name]
         if changed:
             notes.append(f"{split}: labels that are read as others: {', '.join(changed)}")
+        if left_out := [_counted(label, counts) for label in counts if label not in read_as]:
+            notes.append(f"{split}: labels that are left out (--drop_labels): {', '.join(left_out)}")
         return read_as
 
     def is_dropped(self, label: Label) -> bool:
         """Return whether the class, or the one that it is read as, is left out."""
-        target = self.targets.get(label_key(label), label)
-        return label_key(label) in self.dropped or label_key(target) in self.dropped
+        return not {label, self.targets.get(label, label)}.isdisjoint(self.dropped)
 
     def applied(self, declared: Sequence[Label]) -> list[Label]:
         """Return the declared classes without those that are dropped, or read as another one."""
-        kept = (name for name in declared if not self.is_dropped(name))
-        return list(dict.fromkeys(self.targets.get(label_key(name), name) for name in kept))
+        return list(dict.fromkeys(self.targets.get(name, name) for name in declared if not self.is_dropped(name)))
 
     def check_used(self) -> None:
         """Raise `DataError` if `--label_map` or `--drop_labels` names a label that no split has."""
         given = {**dict.fromkeys(self.targets, "--label_map"), **dict.fromkeys(self.dropped, "--drop_labels")}
         for source, option in given.items():
             if source not in self.seen:
-                known = list(map(str, self.seen.values()))
+                known = list(map(str, self.seen))
                 names = f"{', '.join(map(repr, known[:20]))}{did_you_mean(source, known)}"
                 raise DataError(f"{option}: no row has the label {source!r}; labels: {names}")
 
@@ -133,13 +107,12 @@ def proposed_label_map(counts: Mapping[Label, int]) -> dict[Label, Label]:
 
     Labels that differ only by case, by compatibility characters, or by blanks, hyphens and underscores between letters
     stand for the most frequent of them. A label of at most 20 rows that is ten times rarer than another is probably a
-    typo of it if at least 80 % of their characters match. Integers, digits in a label, and negations (relevant,
-    irrelevant) are no typos.
+    typo of it if at least 80 % of their characters match, and the first does. Labels with digits are no typos.
     """
-    strings = sorted((label for label in counts if isinstance(label, str)), key=lambda label: (-counts[label], label))
+    strings = [label for label in counts if isinstance(label, str) and "=" not in label]  # which --label_map divides
     groups: dict[str, list[str]] = {}
-    for label in strings:
-        groups.setdefault(_BETWEEN_LETTERS.sub("", normalised(label_key(label))), []).append(label)
+    for label in sorted(strings, key=lambda label: (-counts[label], label)):
+        groups.setdefault(_BETWEEN_LETTERS.sub("", normalised(label)), []).append(label)
     totals = {folded: sum(counts[label] for label in group) for folded, group in groups.items()}
     kept: list[str] = []
     proposed: dict[Label, Label] = {}
@@ -152,29 +125,17 @@ def proposed_label_map(counts: Mapping[Label, int]) -> dict[Label, Label]:
 
 
 def _meant_by(rare: str, totals: Mapping[str, int], kept: Sequence[str]) -> str | None:
-    """Return the label that a rare one is probably a typo of."""
-    if totals[rare] > MOST_TYPOS or len(rare) > LONGEST_LABEL:
+    """Return the label that a rare one is probably a typo of, and no negation (irrelevant) or other word of it."""
+    if totals[rare] > MOST_TYPOS or len(rare) > LONGEST_LABEL or any(map(str.isdigit, rare)):
         return None
-    frequent = [other for other in kept if totals[other] >= RARE_RATIO * totals[rare] and _may_be_typo(rare, other)]
+    frequent = [other for other in kept if totals[other] >= RARE_RATIO * totals[rare] and other[0] == rare[0]]
+    frequent = [other for other in frequent if abs(len(other) - len(rare)) < 2]
     return next(iter(difflib.get_close_matches(rare, frequent, 1, TYPO_SIMILARITY)), None)
 
 
-def _may_be_typo(rare: str, frequent: str) -> bool:
-    shorter, longer = sorted((rare, frequent), key=len)
-    digits = [[*filter(str.isdigit, label)] for label in (rare, frequent)]
-    is_other_word = len(longer) > len(shorter) * 4 / 3 or NEGATION.fullmatch(longer.removesuffix(shorter))
-    return not is_other_word and digits[0] == digits[1]  # male and female are similar, too
-
-
 def as_pairs(mapping: Mapping[Label, Label]) -> list[str]:
-    """Return a mapping as the values of `--label_map`, without the labels with "=", which cannot be written."""
-    return [f"{source}={target}" for source, target in mapping.items() if "=" not in f"{source}{target}"]
-
-
-def as_options(mapping: Mapping[Label, Label]) -> str:
-    """Return a mapping as an option of the command line, quoted for a shell; "" if no label of it can be written."""
-    pairs = as_pairs(mapping)
-    return " ".join(["--label_map", *map(shlex.quote, pairs)]) if pairs else ""
+    """Return a mapping as the values of `--label_map`."""
+    return [f"{source}={target}" for source, target in mapping.items()]
 
 
 # Warnings
@@ -182,7 +143,7 @@ def as_options(mapping: Mapping[Label, Label]) -> str:
 
 def placeholders(labels: Iterable[Label]) -> list[Label]:
     """Return the labels that probably stand for none."""
-    return [label for label in labels if str(label_key(label)).casefold() in PLACEHOLDERS]
+    return [label for label in labels if is_placeholder(label)]
 
 
 def label_warnings(counts: Mapping[Label, int], proposed: Mapping[Label, Label], is_one_class: bool) -> Iterator[str]:
@@ -192,22 +153,22 @@ def label_warnings(counts: Mapping[Label, int], proposed: Mapping[Label, Label],
     """
     if found := placeholders(counts):
         listed = ", ".join(_counted(label, counts) for label in found)
-        option = " ".join(["--drop_labels", *(shlex.quote(str(label)) for label in found)])
+        option = shlex.join(["--drop_labels", *map(str, found)])
         yield f"labels that are probably placeholders: {listed}; if they are, add {option}"
     if proposed:
         listed = "; ".join(f"{_counted(source, counts)} of {_counted(to, counts)}" for source, to in proposed.items())
-        yield f"labels that are probably variants of one class: {listed}; if they are, add {as_options(proposed)}"
+        option = shlex.join(["--label_map", *as_pairs(proposed)])
+        yield f"labels that are probably variants of one class: {listed}; if they are, add {option}"
     joined = Counter[Label]()
     for label, count in counts.items():
         joined[proposed.get(label, label)] += count  # so that typos are not told again as rare classes
-    if small := [
-        f"{quoted(label)} ({count})" for label, count in sorted(joined.items(), key=str) if count < LEAST_ROWS
-    ]:
+    small = [f"{quoted(label)} ({count})" for label, count in sorted(joined.items(), key=str) if count < LEAST_ROWS]
+    if small:
         yield f"classes with fewer than {LEAST_ROWS} rows can hardly be learned: {some(small, MOST_SHOWN)}"
-    sizes = _learnable(joined)
-    frequent, rare = max(sizes, key=sizes.__getitem__), min(sizes, key=sizes.__getitem__)
-    if is_one_class and (ratio := sizes[frequent] / sizes[rare]) > IMBALANCE:
-        what = f"{quoted(frequent)} has {ratio:,.0f} times as many rows as {quoted(rare)}"
+    sizes = Counter(_learnable(joined)).most_common()
+    (frequent, most), (rare, fewest) = sizes[0], sizes[-1]
+    if is_one_class and most > IMBALANCE * fewest:
+        what = f"{quoted(frequent)} has {most / fewest:,.0f} times as many rows as {quoted(rare)}"
         yield (
             f"imbalanced classes: {what}; if the training split is imbalanced, macro F1 decides, and --class_weights "
             "balanced makes rare classes count more"
@@ -234,16 +195,12 @@ def _learnable(counts: Mapping[Label, int]) -> Mapping[Label, int]:
 
 def type_warnings(cells: Iterable[object]) -> list[str]:
     """Return a warning if the cells of JSON or Parquet spell the labels in several types, such as 1, "1" and true."""
-    counts = Counter((type(value), value) for value in cells if isinstance(value, int | float | str))
-    kinds = {bool if kind is bool else str if issubclass(kind, str) else int for kind, _ in counts}
-    spelled = {str(value).casefold() for kind, value in counts if not issubclass(kind, str)}
-    is_spelled = any(str(value).strip().casefold() in spelled for kind, value in counts if issubclass(kind, str))
-    if len(kinds) < 2 or not (is_spelled or {bool, int} <= kinds):
+    counts = Counter(json.dumps(cell, ensure_ascii=False) for cell in cells if isinstance(cell, int | str))
+    others = {spelled for spelled in counts if not spelled.startswith('"')}
+    truths = others & {"true", "false"}
+    if not any(f'"{spelled}"' in counts for spelled in others) and (not truths or truths == others):
         return []
-    listed = ", ".join(
-        f"{json.dumps(value, ensure_ascii=False)} ({counted(count, 'row')})"
-        for (_, value), count in counts.most_common(MOST_SHOWN)
-    )
+    listed = ", ".join(f"{spelled} ({counted(count, 'row')})" for spelled, count in counts.most_common(MOST_SHOWN))
     return [
         f"labels of several types in one column: {listed}; texts of integers are read as integers, true as True; write "
         "one type, or join the classes with --label_map"

@@ -1,16 +1,15 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Tokenise documents into rows: packed end to end without padding, or in pieces, in memory or streamed."""
+"""Tokenise documents into rows: packed end to end without padding, or in pieces."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, count, islice
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils.data import Dataset, IterableDataset, Sampler, get_worker_info
+from torch.utils.data import Dataset, Sampler
 from transformers import PreTrainedTokenizerBase
 
 from tokenization.building import parts_of
@@ -92,8 +91,6 @@ def join(parts: Sequence[Tokens]) -> Tokens:
 
 
 IGNORED = -100  # the label that the loss ignores
-SHUFFLED_ROWS = 10_000
-MEASURED_ROWS = 1_000
 
 TokenRow = dict[str, Tensor]
 
@@ -124,22 +121,21 @@ def _pad(tokens: Tokens, number: int, pad_token_id: int) -> Tokens:
     return Tokens(*(np.pad(array, (0, number), constant_values=value) for array, value in zip(tokens, fill)))
 
 
-class NumberedRows(Dataset, ABC):
-    """Rows in memory. A row's number seeds its noise and changes with each epoch."""
+class NumberedRows(Dataset):
+    """Rows in memory. A row's number seeds its noise and changes with each epoch.
 
-    def __init__(self) -> None:
+    ids: all tokens of the documents, without padding.
+    """
+
+    def __init__(self, rows: int, ids: np.ndarray) -> None:
+        self.size, self.ids = rows, ids
         self._epoch = torch.tensor(0).share_memory_()  # persistent workers must see the change
 
     def set_epoch(self, epoch: int) -> None:
         self._epoch.fill_(epoch)
 
-    @abstractmethod
-    def __len__(self) -> int: ...
-
-    @property
-    @abstractmethod
-    def ids(self) -> np.ndarray:
-        """All tokens of the documents, without padding."""
+    def __len__(self) -> int:
+        return self.size
 
     def tokens_per_row(self) -> float:
         return len(self.ids) / len(self)
@@ -155,118 +151,39 @@ class PackedRows(NumberedRows):
     """
 
     def __init__(self, documents: Iterator[Tokens], block_size: int, pad_token_id: int) -> None:
-        super().__init__()
         tokens = join(list(documents))
         self.block_size, self.padding = block_size, -len(tokens.ids) % block_size
         self.tokens = _pad(tokens, self.padding + 1, pad_token_id)
-
-    def __len__(self) -> int:
-        return (len(self.tokens.ids) - 1) // self.block_size
+        super().__init__((len(self.tokens.ids) - 1) // block_size, self.tokens.ids[: -self.padding - 1])
 
     def __getitem__(self, row: int) -> TokenRow:
         start = row * self.block_size
         return {**make_row(_slice(self.tokens, start, start + self.block_size + 1)), "number": self.number(row)}
 
-    @property
-    def ids(self) -> np.ndarray:
-        return self.tokens.ids[: -self.padding - 1]
-
     def __str__(self) -> str:
         waste = self.padding / (len(self) * self.block_size)
         return f"{len(self):,} rows of {self.block_size}, {percent(waste)} of it padding"
-
-    @staticmethod
-    def cut(documents: Iterator[Tokens], block_size: int, pad_token_id: int) -> Iterator[TokenRow]:
-        """Yield the same rows from a stream of documents."""
-        waiting: list[Tokens] = []
-        for document in documents:
-            waiting.append(document)
-            if sum(len(tokens.ids) for tokens in waiting) > block_size:
-                tokens = join(waiting)
-                starts = range(0, len(tokens.ids) - block_size, block_size)
-                yield from (make_row(_slice(tokens, start, start + block_size + 1)) for start in starts)
-                waiting = [_slice(tokens, starts[-1] + block_size, len(tokens.ids))]
-        if waiting:
-            tokens = join(waiting)
-            yield make_row(_pad(tokens, block_size + 1 - len(tokens.ids), pad_token_id))
 
 
 class Pieces(NumberedRows):
     """Documents split into pieces of nearly equal length, at most `longest` tokens each."""
 
     def __init__(self, documents: Iterator[Tokens], longest: int) -> None:
-        super().__init__()
-        self.pieces = [piece for document in documents for piece in _even_pieces(document, longest)]
-
-    def __len__(self) -> int:
-        return len(self.pieces)
+        pieces = [
+            piece
+            for document in documents
+            for piece in np.array_split(document.ids, max(1, -(-len(document.ids) // longest)))
+            if len(piece)
+        ]
+        self.lengths, ids = np.array(list(map(len, pieces))), np.concatenate(pieces)
+        self.pieces = torch.from_numpy(ids).split(self.lengths.tolist())
+        super().__init__(len(pieces), ids)
 
     def __getitem__(self, row: int) -> TokenRow:
-        return {"input_ids": torch.from_numpy(self.pieces[row]), "number": self.number(row)}
-
-    @property
-    def ids(self) -> np.ndarray:
-        return np.concatenate(self.pieces)
-
-    @property
-    def lengths(self) -> np.ndarray:
-        return np.array([len(piece) for piece in self.pieces])
+        return {"input_ids": self.pieces[row], "number": self.number(row)}
 
     def __str__(self) -> str:
         return f"{len(self):,} pieces of at most {self.lengths.max()}"
-
-    @staticmethod
-    def cut(documents: Iterator[Tokens], longest: int) -> Iterator[TokenRow]:
-        """Yield the same pieces from a stream of documents."""
-        for document in documents:
-            yield from ({"input_ids": torch.from_numpy(piece)} for piece in _even_pieces(document, longest))
-
-
-def _even_pieces(document: Tokens, longest: int) -> list[np.ndarray]:
-    number = -(-len(document.ids) // longest)
-    return np.array_split(document.ids, number) if number else []
-
-
-class StreamedRows(IterableDataset):
-    """An endless stream of rows: repeated passes over the documents, each in a different order.
-
-    cut: tokenised documents -> rows. Each worker builds all rows and keeps its share.
-    """
-
-    def __init__(
-        self,
-        documents: Iterable[str],
-        to_tokens: DocumentTokenizer,
-        cut: Callable[[Iterator[Tokens]], Iterator[TokenRow]],
-        seed: int,
-    ) -> None:
-        self.documents, self.to_tokens, self.cut, self.seed = documents, to_tokens, cut, seed
-
-    def tokens_per_row(self) -> float:
-        """Return the mean length of the first rows, as an estimate for the stream."""
-        rows = islice(self.cut(self.to_tokens(self.documents)), MEASURED_ROWS)
-        return float(np.mean([len(row["input_ids"]) for row in rows]))
-
-    def __iter__(self) -> Iterator[TokenRow]:
-        random = np.random.default_rng(self.seed)
-        passes = (self.cut(self.to_tokens(self.documents)) for _ in count())
-        rows = chain.from_iterable(_shuffled(rows, random) for rows in passes)
-        numbered = ({**row, "number": torch.tensor(number)} for number, row in enumerate(rows))
-        worker = get_worker_info()
-        return islice(numbered, worker.id, None, worker.num_workers) if worker else numbered
-
-
-def _shuffled(rows: Iterator[TokenRow], random: np.random.Generator) -> Iterator[TokenRow]:
-    """Shuffle within a buffer: each incoming row replaces a random one."""
-    buffer: list[TokenRow] = []
-    for row in rows:
-        if len(buffer) < SHUFFLED_ROWS:
-            buffer.append(row)
-            continue
-        index = int(random.integers(SHUFFLED_ROWS))
-        yield buffer[index]
-        buffer[index] = row
-    yield from (buffer[index] for index in random.permutation(len(buffer)))
 
 
 class SimilarLengths(Sampler[int]):

@@ -22,11 +22,8 @@ from .text_pairs import TextPair
 
 FIELDS = "question", "context", "answers"
 PARTS = "text", "answer_start"  # of an answer
+TRUTH = {"true": True, "1": True, "false": False, "0": False}
 SHOWN = 60  # characters of a text in a message
-
-
-class OffsetError(DataError):
-    """An answer that is not at its offset, but elsewhere in its context."""
 
 
 class Answer(NamedTuple):
@@ -123,22 +120,18 @@ def answered(row: Row, fixed: list[str] | None = None) -> Question:
     fixed: if given, answers move to their nearest occurrence in the context, and their locations are added here.
     """
     question = asked(row)
-    if question.id:
-        question = question._replace(where=f"{row.where} (id {question.id[:SHOWN]})")
-    (given,) = select(row.values, FIELDS[2:], question.where).values()
-    pairs = _answer_fields(given, f"{question.where}, answers")
-    impossible = str(row.values.get("is_impossible")).strip().lower()  # a table has it as text
-    if (impossible in ("true", "1") and pairs) or (impossible in ("false", "0") and not pairs):
-        state = "has answers, and is_impossible is true" if pairs else "has no answer, and is_impossible is false"
-        raise DataError(f"{question.where}: {state}; correct one of the two")
-    answers = tuple(
-        _located(text, start, question.context, f"{question.where}, answers[{number}]", fixed)
-        for number, (text, start) in enumerate(pairs)
-    )
-    return question._replace(answers=answers)
+    where = f"{row.where} (id {question.id[:SHOWN]})" if question.id else row.where
+    (given,) = select(row.values, FIELDS[2:], where).values()
+    pairs = _answer_fields(given, f"{where}, answers")
+    impossible = TRUTH.get(str(row.values.get("is_impossible")).strip().lower())  # a table has it as text
+    if impossible is not None and impossible == bool(pairs):
+        raise DataError(f"{where}: {counted(len(pairs), 'answer')}, and is_impossible is {impossible}; correct one")
+    places = (f"{where}, answers[{number}]" for number in range(len(pairs)))
+    answers = tuple(_located(text, at, question.context, place, fixed) for (text, at), place in zip(pairs, places))
+    return question._replace(answers=answers, where=where)
 
 
-def _answer_fields(value: Any, where: str) -> list[tuple[Any, ...]]:
+def _answer_fields(value: Any, where: str) -> list[tuple[Any, Any]]:
     """Return (text, answer_start) of each answer: of a dict of two lists, a list of dicts, or either as JSON.
 
     A dict may be in a cell as Python writes it, as in the tables of pandas.
@@ -151,38 +144,29 @@ def _answer_fields(value: Any, where: str) -> list[tuple[Any, ...]]:
     if is_missing(value):
         return []
     if isinstance(value, dict):
-        lists = [value.get(name) for name in PARTS]
-        if not all(isinstance(each, list) for each in lists) or len(lists[0] or ()) != len(lists[1] or ()):
+        texts, starts = (value.get(name) for name in PARTS)
+        if not isinstance(texts, list) or not isinstance(starts, list) or len(texts) != len(starts):
             raise DataError(f"{where}: expected the lists text and answer_start, of equal length")
-        return list(zip(*lists))
-    return [tuple(select(each, PARTS, place).values()) for place, each in objects(value, where)]
+        return list(zip(texts, starts))
+    found = (select(each, PARTS, place) for place, each in objects(value, where))
+    return [(each["text"], each["answer_start"]) for each in found]
 
 
 def _located(text: Any, start: Any, context: str, where: str, fixed: list[str] | None) -> Answer:
     _check_text(text, where)
-    if isinstance(start, float) and start.is_integer():  # of pandas, in a column with gaps
-        start = int(start)
-    if not isinstance(start, int) or isinstance(start, bool):
+    if not isinstance(start, int) and not (isinstance(start, float) and start.is_integer()):  # of pandas, beside gaps
         raise DataError(f"{where}: answer_start {str(start)[:SHOWN]!r} is not an integer")
-    if start >= 0 and context.startswith(text, start):
-        return Answer(text, start)
+    if start >= 0 and context.startswith(text, int(start)):
+        return Answer(text, int(start))
     places = [found.start() for found in re.finditer(f"(?={re.escape(text)})", context)]
-    nearest = min(places, key=lambda place: abs(place - start), default=None)
-    if nearest is None:
-        raise DataError(f"{where}: {excerpt(text, SHOWN)!r} does not occur in the context{_proposed(text, context)}")
+    if not places:
+        raise DataError(f"{where}: {excerpt(text, SHOWN)!r} does not occur in the context")
+    nearest = min(places, key=lambda place: abs(place - start))
     if fixed is None:
-        raise OffsetError(
-            f"{where}: {excerpt(text, SHOWN)!r} is not at answer_start {start}, but at {nearest}; correct it, or give "
-            "--fix_offsets"
-        )
+        what = f"{excerpt(text, SHOWN)!r} is not at answer_start {start}, but at {nearest}"
+        raise DataError(f"{where}: {what}; correct it, or give --fix_offsets")
     fixed.append(where)
     return Answer(text, nearest)
-
-
-def _proposed(text: str, context: str) -> str:
-    """Return the piece of a context that differs from an answer only by case and white space, as a proposal."""
-    found = re.search(r"\s+".join(map(re.escape, text.split())), context, re.IGNORECASE)
-    return f"; {found[0][:SHOWN]!r} does, at {found.start()}" if found else ""
 
 
 # Splits
@@ -241,10 +225,16 @@ def load_questions(arguments: QuestionDataArguments) -> QuestionData:
     splits = complete_splits(splits, missing_splits(splits), _context_of, arguments, "questions", notes)
     splits = sampled(splits, arguments, "questions", notes)
     data = QuestionData(splits, notes)
-    if not any(question.answers for question in splits["train"]):
+    unanswered = {split: sum(not one.answers for one in rows) for split, rows in splits.items()}
+    if unanswered["train"] == len(splits["train"]):
         raise DataError(f"{splits['train'][0].where}: no question of the train split has an answer")
+    notes += [
+        f"{split}: {number:,} questions have no answer and count as errors, as train has no such question"
+        for split, number in unanswered.items()
+        if number and not data.has_unanswerable
+    ]
     contexts = {split: list(dict.fromkeys(map(_context_of, rows))) for split, rows in splits.items()}
-    notes += [*_unlearned(data), *overlap_notes(contexts, "contexts")]
+    notes += overlap_notes(contexts, "contexts")
     return data
 
 
@@ -255,27 +245,17 @@ def _context_of(question: Question) -> str:
 
 def _read(split: str, rows: Iterable[Row], arguments: QuestionDataArguments, notes: list[str]) -> list[Question]:
     fixed: list[str] | None = [] if arguments.fix_offsets else None
-    questions, misplaced = [], list[OffsetError]()
+    questions, faults = list[Question](), list[DataError]()
     for row in question_rows(rows):
         try:
             questions.append(answered(row, fixed))
-        except OffsetError as error:
-            misplaced.append(error)
-    if misplaced:
-        others = counted(len(misplaced) - 1, "other question")
-        raise DataError(f"{misplaced[0]}" + f"; so have {others} in {split}" * (len(misplaced) > 1))
+        except DataError as error:
+            faults.append(error)
+    if faults:
+        others = f"; {counted(len(faults) - 1, 'other question')} in {split} cannot be read, either"
+        raise DataError(f"{faults[0]}{others if len(faults) > 1 else ''}")
     if not questions:
         raise DataError(f"the {split} split has no questions")
     if fixed:
         notes.append(f"{split}: {len(fixed):,} answers moved to their nearest occurrence (--fix_offsets): {fixed[0]}")
     return questions
-
-
-def _unlearned(data: QuestionData) -> list[str]:
-    """Return a note on questions without an answer in other splits, if train has none of them."""
-    counts = {split: sum(not one.answers for one in rows) for split, rows in data.splits.items()}
-    return [
-        f"{split}: {count:,} questions have no answer and count as errors, as train has no such question"
-        for split, count in counts.items()
-        if count and not data.has_unanswerable
-    ]

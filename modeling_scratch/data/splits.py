@@ -4,6 +4,7 @@
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -26,10 +27,9 @@ from .tables import (
     is_review_folder,
     missing_column,
     open_table,
-    read_rows,
     refuse_links_out,
 )
-from .text_files import COMPRESSIONS, format_of, unknown_format
+from .text_files import CONLL, format_of, intact, unknown_format
 from .text_pairs import TEXT_COLUMN_HELP, TextColumns, as_recorded, column_names
 
 if TYPE_CHECKING:  # who names files needs no such library, and waits a second for it
@@ -49,20 +49,17 @@ SAVED = ("dataset_dict.json", "state.json")  # in folders of `datasets.save_to_d
 
 _SPLIT_FILE = re.compile(
     rf"(?P<split>{'|'.join(SPLIT_NAMES)})"
-    r"(-(?P<shard>\d+)-of-(?P<shards>\d+)(-[0-9a-f]+)?)?"  # the Hub's shards; older ones have a hash
-    rf"(?P<suffix>(?P<format>\.[a-z0-9]+)({'|'.join(map(re.escape, COMPRESSIONS))})?)"
+    r"(-\d+-of-(?P<shards>\d+)(-[0-9a-f]+)?)?"  # the Hub's shards; older ones have a hash
+    r"(?P<suffix>(\.[a-z0-9]+){0,2})"
 )
-
-_UNLABELLED_FILE = re.compile(r"unsupervised(-\d+-of-\d+(-[0-9a-f]+)?)?(\.[a-z]+){1,2}")
 
 
 def unlabelled_files(folder: Path) -> list[Path]:
-    """Return the files of unlabelled texts in a folder of splits: unsupervised.csv, its shards or unsupervised.txt.
+    """Return the files of unlabelled texts in a folder of splits, such as unsupervised.csv.
 
     Raises `DataError` for a link out of the folder.
     """
-    files = [path for path in sorted(folder.glob("*.*")) if format_of(path) in (".txt", *READERS)]
-    files = [path for path in files if _UNLABELLED_FILE.fullmatch(path.name.lower())]
+    files = [path for path in sorted(folder.glob("unsupervised*")) if format_of(path) in (".txt", *READERS)]
     refuse_links_out(folder, files)
     return files
 
@@ -79,37 +76,30 @@ def find_splits(folder: Path, suffixes: Collection[str] = tuple(READERS)) -> dic
         raise DataError(f"{folder}: a file; name a folder, or give the file as --train_file")
     if not folder.is_dir():
         raise DataError(f"{folder}: folder not found")
-    candidates: dict[str, dict[str, list[Path]]] = {}
+    candidates: dict[str, dict[tuple[str | None, ...], list[Path]]] = {}  # of each split, files of one name
     for path in sorted(folder.iterdir()):
         match = _SPLIT_FILE.fullmatch(path.name.lower())
-        if match and path.is_file() and match["format"] not in COMPRESSIONS and format_of(path) in suffixes:
-            one_set = f"{match['split']} {match['shards']} {match['suffix']}"
-            candidates.setdefault(SPLIT_NAMES[match["split"]], {}).setdefault(one_set, []).append(path)
-        elif path.name.lower() in SPLIT_NAMES and is_review_folder(path):
-            candidates.setdefault(SPLIT_NAMES[path.name.lower()], {})[path.name] = [path]
+        if match and (is_review_folder(path) if path.is_dir() else format_of(path) in suffixes):
+            found = candidates.setdefault(SPLIT_NAMES[match["split"]], {})
+            found.setdefault(match.group("split", "shards", "suffix"), []).append(path)
     if not candidates and is_review_folder(folder) and ".csv" in suffixes:
         return {"train": [folder]}
     if "train" not in candidates:
         names = ", ".join(sorted(path.name for path in folder.iterdir())[:10]) or "nothing"
-        raise DataError(
-            f"{folder}: no train file ({', '.join('train' + s for s in suffixes)}, "
-            f"or shards such as train-00000-of-00002.parquet); it contains {names}"
-        )
-    chosen = {split: _only_candidate(split, list(files.values())) for split, files in candidates.items()}
-    refuse_links_out(folder, [path for paths in chosen.values() for path in paths])
+        wanted = f"{', '.join('train' + s for s in suffixes)}, or shards such as train-00000-of-00002.parquet"
+        raise DataError(f"{folder}: no train file ({wanted}); it contains {names}")
+    chosen = {split: _only_candidate(split, found) for split, found in candidates.items()}
+    refuse_links_out(folder, chain.from_iterable(chosen.values()))
     return chosen
 
 
-def _only_candidate(split: str, candidates: list[list[Path]]) -> list[Path]:
-    if len(candidates) > 1:
-        names = " and ".join(str(files[0]) for files in candidates)
-        raise DataError(f"{names} are both candidates for the {split} split; keep one or name it with --{split}_file")
-    files = candidates[0]
-    match = _SPLIT_FILE.fullmatch(files[0].name.lower())
-    if match and match["shards"] and len(files) != int(match["shards"]):
-        raise DataError(
-            f"{files[0]}: only {len(files)} of {int(match['shards'])} shards are present; download the rest"
-        )
+def _only_candidate(split: str, candidates: Mapping[tuple[str | None, ...], list[Path]]) -> list[Path]:
+    ((_, shards, _), files), *others = candidates.items()
+    if others:
+        both = f"{files[0]} and {others[0][1][0]} are both candidates for the {split} split"
+        raise DataError(f"{both}; keep one or name it with --{split}_file")
+    if shards and len(files) != int(shards):
+        raise DataError(f"{files[0]}: only {len(files)} of {int(shards)} shards are present; download the rest")
     return files
 
 
@@ -238,20 +228,23 @@ class FileSource:
     def __str__(self) -> str:
         return str(self.paths[0])
 
+    @cached_property
+    def tables(self) -> list[Table]:
+        """The files that are tables, and how they are read."""
+        return [open_table(path, self.form) for path in self.paths if format_of(path) not in (".txt", *CONLL)]
+
     @property
     def first(self) -> Table:
         """The first table, whose header names the columns."""
-        return open_table(self.paths[0], self.form)
+        return self.tables[0]
 
     def notes(self) -> Iterator[str]:
         """Yield what was found on how the tables are read."""
-        for path in self.paths:
-            if format_of(path) in READERS:
-                yield from open_table(path, self.form).notes
+        return chain.from_iterable(table.notes for table in self.tables)
 
     def rows(self, columns: Sequence[str] | None = None) -> Iterator[Row]:
-        """Stream the rows. Raises `DataError` as `read_rows` does."""
-        return chain.from_iterable(read_rows(path, columns, self.form) for path in self.paths)
+        """Stream the rows. Raises `DataError` as `Table.rows` does."""
+        return chain.from_iterable(table.rows(columns) for table in self.tables)
 
     def class_names(self, column: str) -> list[str] | None:
         """Return the class names of a label column, which the Hub's Parquet files store in their schema."""
@@ -269,18 +262,17 @@ class FileSource:
 
 @dataclass(frozen=True)
 class DatasetSource:
-    """One split as a `datasets.Dataset`, or a stream of one."""
+    """One split as a `datasets.Dataset`."""
 
     name: str
-    dataset: "datasets.Dataset | datasets.IterableDataset"
+    dataset: "datasets.Dataset"
 
     def __str__(self) -> str:
         return self.name
 
     def rows(self, columns: Sequence[str] | None = None) -> Iterator[Row]:
         """Stream the rows. Raises `DataError` for a missing column."""
-        # streamed text and CSV files declare no columns, so take them from the first row
-        available = list(self.dataset.column_names or next(iter(self.dataset), {}))
+        available = self.dataset.column_names
         for column in columns or ():
             if column not in available:
                 raise missing_column(column, available, self.name)
@@ -331,13 +323,12 @@ def _class_names(feature: Any) -> list[str] | None:
 
 def _files_in_folder(folder: Path, suffixes: Collection[str]) -> tuple[dict[str, list[Path]], list[str]]:
     """Return the files that `find_splits` finds, and notes on other files of data."""
-    found = find_splits(folder, suffixes)
-    unlabelled = sorted(path.name for path in unlabelled_files(folder))
-    used = {*unlabelled, *(path.name for paths in found.values() for path in paths)}
-    others = sorted(path.name for path in folder.iterdir() if format_of(path) in suffixes and path.name not in used)
-    notes = _ignored(others)
+    found, unlabelled = find_splits(folder, suffixes), unlabelled_files(folder)
+    used = {*unlabelled, *chain.from_iterable(found.values())}
+    notes = _ignored(sorted(path.name for path in {*folder.iterdir()} - used if format_of(path) in suffixes))
     if unlabelled:
-        notes.append(f"without labels, read only in pretraining (--pretrain_minutes): {', '.join(unlabelled)}")
+        names = ", ".join(path.name for path in unlabelled)
+        notes.append(f"without labels, read only in pretraining (--pretrain_minutes): {names}")
     return found, notes
 
 
@@ -345,17 +336,14 @@ def _ignored(names: Sequence[str]) -> list[str]:
     return [f"ignored, as not named after a split: {', '.join(names)}"] if names else []
 
 
-def open_hub(name: str, config_name: str | None = None, streaming: bool = False) -> tuple[dict[str, Source], list[str]]:
-    """Return the splits of a data set on the Hub or in a local folder, and a note on ignored splits.
-
-    streaming: fetch rows over the network on demand, without storing them.
-    """
+def open_hub(name: str, config_name: str | None = None) -> tuple[dict[str, Source], list[str]]:
+    """Return the splits of a data set on the Hub or in a local folder, and a note on ignored splits."""
     if config_name is None:
         name, config_name = HUB_ALIASES.get(name, (name, None))
     from datasets import load_dataset
 
     try:
-        dataset = load_dataset(name, config_name, streaming=streaming)
+        dataset = load_dataset(name, config_name)
     except Exception as error:  # network, access, configuration, files: the client raises many types
         raise DataError(
             f"data set {name!r} could not be loaded: {one_line(error)}; check its name and the network, "
@@ -369,40 +357,32 @@ def _open_saved(folder: str) -> tuple[dict[str, Source], list[str]]:
     from datasets import Dataset, load_from_disk
 
     refuse_links_out(Path(folder), Path(folder).rglob("*.arrow"))
-    try:
+    with intact(Path(folder), "a data set of `save_to_disk`"):
         dataset = load_from_disk(folder)
-    except Exception as error:  # of many types
-        raise DataError(f"{folder}: damaged, or not a data set of `save_to_disk`: {one_line(error)}") from error
     return _splits_of({"train": dataset} if isinstance(dataset, Dataset) else dataset, folder)
 
 
 def _splits_of(dataset: Mapping[str, Any], title: str) -> tuple[dict[str, Source], list[str]]:
     splits: dict[str, Source] = {}
-    for name_there, rows in dataset.items():
-        if (split := SPLIT_NAMES.get(name_there)) in splits:
-            raise DataError(
-                f"data set {title!r}: two splits are both candidates for {split}; name a file of one of them"
-            )
+    for name, rows in dataset.items():
+        if (split := SPLIT_NAMES.get(name)) in splits:
+            raise DataError(f"data set {title!r}: two splits are both candidates for {split}; name a file of one")
         if split is not None:
-            splits[split] = DatasetSource(f"{title} {name_there}", rows)
-    others = sorted(set(dataset) - set(SPLIT_NAMES))
+            splits[split] = DatasetSource(f"{title} {name}", rows)
     if "train" not in splits:
         raise DataError(f"data set {title!r} has no train split; its splits: {', '.join(map(str, dataset))}")
-    return splits, _ignored(others)
+    return splits, _ignored(sorted(set(dataset) - set(SPLIT_NAMES)))
 
 
 def open_splits(
-    arguments: Any,
-    suffixes: Collection[str] = tuple(READERS),
-    opened: Collection[str] = SPLITS,
-    streaming: bool = False,
+    arguments: Any, suffixes: Collection[str] = tuple(READERS), opened: Collection[str] = SPLITS
 ) -> tuple[Mapping[str, Source], list[str]]:
     """Return the splits that the arguments of a data set select, and notes on ignored files or splits, and on tables.
 
     suffixes: of the formats. opened: the splits to return; files of others are not opened.
     """
     if arguments.dataset_name:
-        return open_hub(arguments.dataset_name, arguments.dataset_config_name, streaming)
+        return open_hub(arguments.dataset_name, arguments.dataset_config_name)
     files, notes = arguments.files, list[str]()
     if arguments.data_dir and any(Path(arguments.data_dir, name).is_file() for name in SAVED):
         return _open_saved(arguments.data_dir)

@@ -26,24 +26,21 @@ COLUMNS = (*CONLL, ".txt", ".tsv")
 CONLLU = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
 WORD_NAMES = ("tokens", "words", "FORM")
 LABEL_NAMES = ("labels", "ner_tags", "tags", "UPOS")
-LINES = "line"  # the column of the line numbers of a CoNLL file
 DOCUMENT = "-DOCSTART-"
 MOSTLY = 0.9  # of the labels mark entities; the others are slips
-
 
 Span = tuple[int, int]
 
 
 class Sentence(NamedTuple):
-    """Words and their labels. source: the file, or the file and row; lines: of the words in a CoNLL file."""
+    """Words and their labels. source: the file, and the row or the line of the first word."""
 
     words: tuple[str, ...]
     labels: tuple[str, ...]
     source: str
-    lines: tuple[int, ...] = ()
 
     def where(self, index: int) -> str:
-        return f"{self.source}, {f'line {self.lines[index]}' if self.lines else f'word {index + 1}'}"
+        return f"{self.source}, word {index + 1}"
 
     @property
     def text(self) -> str:
@@ -101,29 +98,12 @@ def words_of_tokens(
 # Rows of words
 
 
-@dataclass(frozen=True)
-class ConllSource:
-    """One split in CoNLL files. Its rows are sentences, whose columns are lists as in a table of lists."""
-
-    paths: Sequence[Path]
-    form: TableForm
-
-    def __str__(self) -> str:
-        return str(self.paths[0])
-
-    def rows(self, columns: Sequence[str] | None = None) -> Iterator[Row]:
-        return chain.from_iterable(conll_rows(path, self.form) for path in self.paths)
-
-    def class_names(self, column: str) -> None:
-        return None
-
-
 def conll_rows(path: Path, form: TableForm) -> Iterator[Row]:
     """Stream the sentences of a file: a word a line, columns between tabs or blanks, an empty line after each sentence.
 
-    Columns have numbers from 0, or the names of CoNLL-U, and `LINES` has those of the lines. Comments before a
-    sentence, which have other columns than its words, are skipped. So are lines of several words or of none in a
-    .conllu file (Universal Dependencies). Raises `DataError` that names the line.
+    Columns have numbers from 0, or the names of CoNLL-U. Comments before a sentence, which have other columns than its
+    words, are skipped. So are lines of several words or of none in a .conllu file (Universal Dependencies). Raises
+    `DataError` that names the line.
     """
     is_conllu, width, numbers = format_of(path) == ".conllu", 0, count(1)
     lines = enumerate(map(_columns_of, form.lines(path)), 1)
@@ -140,27 +120,8 @@ def conll_rows(path: Path, form: TableForm) -> Iterator[Row]:
                 )
         if words:
             names = CONLLU if is_conllu and width == len(CONLLU) else map(str, range(width))
-            places, values = zip(*words)
-            lists = {**dict(zip(names, zip(*values))), LINES: places}
-            yield Row(next(numbers), lists, f"{path.name}, line {places[0]}")
-
-
-def words_column(path: Path, form: TableForm) -> str | None:
-    """Return the column with a list of words a row, of CoNLL or a table without a column "text"; None without one."""
-    first = next(_rows_of_words(path, form), None)
-    names = (*WORD_NAMES, _words_of_conll(first)) if first and "text" not in first.values else ()
-    return next((name for name in names if first and isinstance(first.values.get(name), list | tuple)), None)
-
-
-def read_words(path: Path, column: str, form: TableForm) -> Iterator[tuple[Row, str]]:
-    """Stream each row with its words between blanks, as a tagger is trained and evaluated on them."""
-    return ((row, " ".join(_strings(row, column))) for row in _rows_of_words(path, form))
-
-
-def _rows_of_words(path: Path, form: TableForm) -> Iterator[Row]:
-    if format_of(path) in CONLL:
-        return conll_rows(path, form)
-    return iter(read_rows(path, form=form)) if format_of(path) in LISTS else iter(())
+            lists = zip(*(columns for _, columns in words))
+            yield Row(next(numbers), dict(zip(names, lists)), f"{path.name}, line {words[0][0]}")
 
 
 def _columns_of(line: str) -> list[str]:
@@ -170,35 +131,44 @@ def _columns_of(line: str) -> list[str]:
     return columns if line.strip() and columns[0] != DOCUMENT else []
 
 
+def _rows_of(path: Path, form: TableForm) -> Iterator[Row]:
+    return conll_rows(path, form) if format_of(path) in COLUMNS else read_rows(path, form=form)
+
+
+def words_column(path: Path, form: TableForm) -> str | None:
+    """Return the column with a list of words a row, of CoNLL or a table without a column "text"; None without one."""
+    first = next(_rows_of(path, form), None) if format_of(path) in (*CONLL, *LISTS) else None
+    if first is None or "text" in first.values:
+        return None
+    names = (*WORD_NAMES, _words_of_conll(first))
+    return next((name for name in names if isinstance(first.values.get(name), list | tuple)), None)
+
+
+def read_words(path: Path, column: str, form: TableForm) -> Iterator[tuple[Row, str]]:
+    """Stream each row with its words between blanks, as a tagger is trained and evaluated on them."""
+    return ((row, " ".join(_strings(row, column))) for row in _rows_of(path, form))
+
+
 def _choose_columns(first: Row, arguments: "TaggedDataArguments") -> tuple[str, str]:
     """Return the columns of the words and of the labels: those given, by name or number, or those of usual names."""
-    names = [name for name in first.values if name != LINES]
-    numbers = dict(zip(map(str, range(-len(names), len(names))), names * 2)) if LINES in first.values else {}
+    names = list(first.values)
+    numbers = dict(zip(map(str, range(-len(names), len(names))), names * 2))
     chosen = []
-    for kind, usual, end in (("word", WORD_NAMES, _words_of_conll(first)), ("label", LABEL_NAMES, "-1")):
+    for kind, usual, of_conll in (("word", WORD_NAMES, _words_of_conll(first)), ("label", LABEL_NAMES, "-1")):
         given = getattr(arguments, f"{kind}_column")
-        found = [name for name in usual if name in names]
-        if len(found) > 1 and not given:
+        found = [given] if given else [name for name in usual if name in names]
+        if len(found) > 1:
             where = f"{first.where}: {' and '.join(found)} could be the {kind}s"
             raise DataError(f"{where}; choose one with --{kind}_column")
-        column = given or (found[0] if found else numbers.get(end, usual[0]))
-        if column not in names and column not in numbers:
-            option = f"--{kind}_column {given}: " if given else ""
+        name = found[0] if found else of_conll if "0" in names else usual[0]
+        if name not in names and name not in numbers:
             what = "each row has a list of words and one of their labels, and no spans of characters"
-            raise missing_column(column, names, f"{option}{first.where}: {what}")
-        chosen.append(column if column in names else numbers[column])
+            raise missing_column(name, names, f"--{kind}_column {given or ''}: {first.where}: {what}")
+        chosen.append(name if name in names else numbers[name])
     if chosen[0] == chosen[1]:
         what = f"column {chosen[0]} cannot be both the word and the label"
         raise DataError(f"{first.where}: {what}; choose with --word_column and --label_column")
     return chosen[0], chosen[1]
-
-
-def _sentence(row: Row, word_column: str, label_column: str, class_names: Sequence[str] | None) -> Sentence:
-    words, labels = _strings(row, word_column), _strings(row, label_column, class_names)
-    if len(words) != len(labels):
-        raise DataError(f"{row.where}: {len(words)} words, but {len(labels)} labels")
-    lines = row.values.get(LINES, ())
-    return Sentence(words, labels, row.where.rpartition(", line ")[0] if lines else row.where, tuple(lines))
 
 
 def _words_of_conll(row: Row) -> str:
@@ -208,21 +178,25 @@ def _words_of_conll(row: Row) -> str:
     return "1" if len(first) > 1 and first in numbers else "0"
 
 
+def _sentence(row: Row, word_column: str, label_column: str, class_names: Sequence[str] | None) -> Sentence:
+    words, labels = _strings(row, word_column), _strings(row, label_column, class_names)
+    if len(words) != len(labels):
+        raise DataError(f"{row.where}: {len(words)} words, but {len(labels)} labels")
+    return Sentence(words, labels, row.where)
+
+
 def _strings(row: Row, column: str, names: Sequence[str] | None = None) -> tuple[str, ...]:
     """Return the strings of a list, or those that the class names give to its integers."""
     items: Any = select(row.values, [column], row.where)[column]
     if not isinstance(items, list | tuple):
         what = f"{type(items).__name__}, but expected a list with one value a word"
         raise DataError(f"{row.where}, column {column!r}: {what}")
-    strings, lines = [], row.values.get(LINES)
-    for number, item in enumerate(items, 1):
-        place = f"{row.where.rpartition(', ')[0]}, line {lines[number - 1]}" if lines else f"{row.where}, word {number}"
-        is_index = isinstance(item, int) and not isinstance(item, bool)
-        if is_index and names and not 0 <= item < len(names):
-            raise DataError(f"{place}, column {column!r}: {item} is no index of the {len(names)} labels")
-        text = (names[item] if names else str(item)) if is_index else item
+    strings, named = [], dict(enumerate(names or ()))
+    for index, item in enumerate(items, 1):
+        text = item if not isinstance(item, int) else named.get(item) if names else str(item)
         if not isinstance(text, str) or not text.strip():
-            raise DataError(f"{place}, column {column!r}: {item!r} is empty or not text")
+            what = f"{item!r} is empty or not text, nor the index of a label"
+            raise DataError(f"{row.where}, word {index}, column {column!r}: {what}")
         strings.append(text.strip())
     return tuple(strings)
 
@@ -230,9 +204,8 @@ def _strings(row: Row, column: str, names: Sequence[str] | None = None) -> tuple
 # Entities
 
 _ENTITY = re.compile("(?P<prefix>[BIESLU])-(?P<kind>.+)", re.DOTALL)
+GOES_ON = "IEL"  # inside, end (IOBES: begin, inside, end, single) and last (BILOU: begin, inside, last, unit)
 OUTSIDE = "O"
-# IOBES (begin, inside, end, single) and BILOU (begin, inside, last, unit) as BIO.
-TO_BIO = {"B": "B", "I": "I", "E": "I", "L": "I", "S": "B", "U": "B"}
 
 
 def are_entities(labels: Mapping[str, int]) -> bool:
@@ -241,16 +214,20 @@ def are_entities(labels: Mapping[str, int]) -> bool:
     return bool(others) and all(_ENTITY.fullmatch(label) for label in others)
 
 
-def as_bio(labels: Sequence[str]) -> list[str]:
+def as_bio(sentence: Sentence) -> list[str]:
     """Return the labels of a sentence in BIO, the only one of the schemes that the library's pipeline groups.
 
     An entity begins with B-, also where it begins with I- (IOB1, of CoNLL 2003) or ends in a label of its own.
+    Raises `DataError` for a label that marks no entity.
     """
     read: list[str] = []
-    for label in labels:
+    for index, label in enumerate(sentence.labels):
         if found := _ENTITY.fullmatch(label):
-            goes_on = TO_BIO[found["prefix"]] == "I" and read and read[-1][1:] == f"-{found['kind']}"
+            goes_on = found["prefix"] in GOES_ON and read and read[-1][1:] == f"-{found['kind']}"
             label = f"{'I' if goes_on else 'B'}-{found['kind']}"
+        elif label != OUTSIDE:
+            what = f"the label {label!r} is neither O nor B- or I- with a type, as most are; correct it"
+            raise DataError(f"{sentence.where(index)}: {what}")
         read.append(label)
     return read
 
@@ -327,9 +304,9 @@ class TaggedData:
             f"{split}: {len(rows):,} sentences, {sum(len(one.words) for one in rows):,} words"
             for split, rows in self.splits.items()
         ]
-        kind = "entities" if self.are_entities else "labels"
-        names = sorted({name[2:] for name in self.label_names if name != OUTSIDE}) if self.are_entities else None
-        return "\n".join([*sizes, f"{kind}: {', '.join(names or self.label_names)}", *self.notes])
+        types = sorted({name[2:] for name in self.label_names if name != OUTSIDE})
+        classes = f"classes of words (of entities: O, and B- or I- with a type): {', '.join(self.label_names)}"
+        return "\n".join([*sizes, f"entities: {', '.join(types)}" if self.are_entities else classes, *self.notes])
 
 
 def load_tagged(arguments: TaggedDataArguments) -> TaggedData:
@@ -340,80 +317,65 @@ def load_tagged(arguments: TaggedDataArguments) -> TaggedData:
     """
     sources, notes = open_splits(arguments, (*COLUMNS, *LISTS))
     splits = {split: _read(split, source, arguments, notes) for split, source in sources.items()}
-    counts = _check_labels(splits["train"])
-    if is_bio := _are_mostly_entities(counts):
+    if is_bio := _mark_entities(splits["train"]):
         splits = {split: _bio(split, rows, notes) for split, rows in splits.items()}
-    elif {OUTSIDE, OUTSIDE.lower()} & counts.keys() or all(map(str.isdecimal, counts)):
-        notes.append("the labels are classes of words; those of entities would be O, and B- or I- with a type")
     text_of = attrgetter("text")
     splits = complete_splits(splits, missing_splits(splits), text_of, arguments, "sentences", notes)
     splits = sampled(splits, arguments, "sentences", notes)
     used = {label for sentence in splits["train"] for label in sentence.labels}
     labels = sorted(used | set(map(inside, used)) if is_bio else used)
     names = sorted(labels, key=lambda label: (label != OUTSIDE, label[2:])) if is_bio else labels  # by their types
-    texts = {split: list(map(text_of, rows)) for split, rows in splits.items()}
-    notes += [*_unseen(splits, used), *overlap_notes(texts, "sentences")]
-    return TaggedData(splits, names, is_bio, notes)
+    data = TaggedData(splits, names, is_bio, notes)
+    for split in splits:
+        unseen = Counter(label for one in splits[split] for label in one.labels if label not in used)
+        if found := ", ".join(f"{label} {number:,}" for label, number in unseen.most_common(3)):
+            notes.append(f"{split}: labels that do not occur in train count as errors: {found}")
+    notes += overlap_notes({split: data.texts(split) for split in splits}, "sentences")
+    return data
 
 
-def _read(split: str, source: Source | ConllSource, arguments: TaggedDataArguments, notes: list[str]) -> list[Sentence]:
-    if isinstance(source, FileSource) and format_of(source.paths[0]) not in LISTS:
-        source = ConllSource(source.paths, source.form)
-    first = next(iter(source.rows()), None)
-    columns = _choose_columns(first, arguments) if first else ("", "")
-    names = source.class_names(columns[1]) if first else None
-    rows = [_sentence(row, *columns, names) for row in source.rows()]
-    sentences = [sentence for sentence in rows if sentence.words]
-    if len(sentences) < len(rows):
-        notes.append(f"{split}: dropped {counted(len(rows) - len(sentences), 'row')} without words")
-    if not sentences:
+def _read(split: str, source: Source, arguments: TaggedDataArguments, notes: list[str]) -> list[Sentence]:
+    rows = source.rows()
+    if isinstance(source, FileSource):
+        rows = chain.from_iterable(_rows_of(path, source.form) for path in source.paths)
+    sentences: list[Sentence] = []
+    if first := next(rows, None):
+        columns = _choose_columns(first, arguments)
+        names = source.class_names(columns[1])
+        sentences = [_sentence(row, *columns, names) for row in chain([first], rows)]
+    filled = [sentence for sentence in sentences if sentence.words]
+    if not filled:
         raise DataError(f"{source}: the {split} split has no words")
-    return sentences
+    if dropped := len(sentences) - len(filled):
+        notes.append(f"{split}: dropped {counted(dropped, 'row')} without words")
+    return filled
 
 
-def _check_labels(train: Sequence[Sentence]) -> Counter[str]:
+def _mark_entities(train: Sequence[Sentence]) -> bool:
+    """Return whether labels mark entities, but for a few slips, which `as_bio` refuses.
+
+    Raises `DataError` for one label, and for too many.
+    """
     counts = Counter(label for sentence in train for label in sentence.labels)
+    first = next(iter(counts))
     if len(counts) == 1:
-        raise DataError(f"{train[0].where(0)}: all words of the train split have one label, {next(iter(counts))!r}")
+        raise DataError(f"{train[0].where(0)}: all words of the train split have one label, {first!r}")
     if len(counts) > MAX_CLASSES:
-        raise DataError(
-            f"the words of the train split have {len(counts):,} different labels, such as {next(iter(counts))!r}: "
-            "probably the wrong column; choose it with --label_column"
-        )
-    return counts
-
-
-def _are_mostly_entities(counts: Mapping[str, int]) -> bool:
-    """Return whether labels mark entities, but for a few slips, which `_bio` refuses."""
-    marking = {label for label in counts if _ENTITY.fullmatch(label)}
-    marked = sum(count for label, count in counts.items() if label in {OUTSIDE, *marking})
-    return bool(marking) and marked >= MOSTLY * sum(counts.values())
+        what = f"{len(counts):,} different labels, such as {first!r}: probably the wrong column"
+        raise DataError(f"the words of the train split have {what}; choose it with --label_column")
+    entities = sum(number for label, number in counts.items() if _ENTITY.fullmatch(label))
+    return entities > 0 and entities + counts[OUTSIDE] >= MOSTLY * counts.total()
 
 
 def _bio(split: str, sentences: list[Sentence], notes: list[str]) -> list[Sentence]:
-    """Return the sentences with labels of BIO. Note what changes; raise `DataError` for a label of another kind."""
-    read, changed = [], []
-    for sentence in sentences:
-        labels = tuple(as_bio(sentence.labels))
-        for index, (label, new) in enumerate(zip(sentence.labels, labels)):
-            if label != OUTSIDE and not _ENTITY.fullmatch(label):
-                raise DataError(
-                    f"{sentence.where(index)}: the label {label!r} is neither O nor B- or I- with a type, as most are; "
-                    "correct it"
-                )
-            if label != new:
-                changed.append(f"{sentence.where(index)}: {label} as {new}")
-        read.append(sentence._replace(labels=labels))
+    """Return the sentences with labels of BIO, and note what changes."""
+    read = [sentence._replace(labels=tuple(as_bio(sentence))) for sentence in sentences]
+    changed = [
+        f"{old.where(index)}: {old.labels[index]} as {label}"
+        for old, new in zip(sentences, read)
+        for index, label in enumerate(new.labels)
+        if label != old.labels[index]
+    ]
     if changed:
         notes.append(f"{split}: {counted(len(changed), 'label')} read as those of BIO, first {changed[0]}")
     return read
-
-
-def _unseen(splits: Mapping[str, Sequence[Sentence]], known: set[str]) -> list[str]:
-    notes = []
-    for split in splits.keys() - {"train"}:
-        counts = Counter(label for sentence in splits[split] for label in sentence.labels if label not in known)
-        if counts:
-            names = ", ".join(f"{label} {count:,}" for label, count in counts.most_common(3))
-            notes.append(f"{split}: labels that do not occur in train count as errors: {names}")
-    return sorted(notes)

@@ -1,26 +1,24 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Open text files, plain or compressed (a .zip has one file in it), and decode their lines in bounded memory."""
+"""Open text files, plain or compressed, and decode their lines in bounded memory."""
 
 import bz2
 import codecs
 import gzip
 import io
 import lzma
-import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
-from ..utils.errors import DataError, one_line, quoted
+from ..utils.errors import DataError, one_line
 from ..utils.files import check_regular
 
 CONLL = (".conll", ".conllu", ".bio", ".iob", ".iob2")
 TEXT_FORMATS = (".csv", ".tsv", ".jsonl", ".json", ".txt", *CONLL)
 OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-COMPRESSIONS = (*OPENERS, ".zip")
 OTHER_NAMES = {".ndjson": ".jsonl", ".tab": ".tsv"}  # of formats
 MAX_CHARACTERS = 40_000_000  # of a line; a longer one would exhaust memory
 # Of a text. Python's default of 131,072 rejects long documents. Without a limit, an unclosed quote exhausts memory.
@@ -35,31 +33,21 @@ OTHER_BYTES = {
     b"version https://git-lfs": "a pointer of Git LFS to a file that was not downloaded",
 }  # fmt: skip
 UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # byte order marks
-DAMAGE = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, zipfile.BadZipFile, RuntimeError, NotImplementedError)
+DAMAGE = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 
 
 def format_of(path: Path) -> str:
-    """Return the suffix that gives the format, without that of a compression: ".csv" of `reviews.csv.gz`.
-
-    The name of the file inside gives the format of `reviews.zip`. An archive that cannot be read is a ".zip".
-    """
+    """Return the suffix that gives the format, without that of a compression: ".csv" of `reviews.csv.gz`."""
     suffix, inner = path.suffix.lower(), Path(path.stem).suffix.lower()
-    if suffix not in COMPRESSIONS:
-        return OTHER_NAMES.get(suffix, suffix)
-    if suffix == ".zip" and inner not in TEXT_FORMATS and path.is_file():
-        with suppress(DataError, OSError):
-            inner = Path(_only_member(path).filename).suffix.lower()
-    return inner if inner in TEXT_FORMATS else suffix
+    if suffix in OPENERS:
+        return inner if inner in TEXT_FORMATS else suffix
+    return OTHER_NAMES.get(suffix, suffix)
 
 
 def unknown_format(path: Path, formats: Iterable[str]) -> DataError:
-    """Return the error for a file of none of these formats, or for an archive without one text file."""
-    if path.suffix.lower() == ".zip":
-        _only_member(path)
-    advice = (
-        "name a table of text .csv, whatever its delimiter; save a sheet as .xlsx, another table by pandas' to_parquet"
-    )
-    compressed = f"those of texts also before {', '.join(COMPRESSIONS)}"
+    """Return the error for a file of none of these formats."""
+    advice = "name a table of text .csv, whatever its delimiter; unpack an archive; save a sheet as .xlsx"
+    compressed = f"those of texts also before {', '.join(OPENERS)}"
     return DataError(f"{path}: unknown format; supported suffixes: {', '.join(formats)}, {compressed}; {advice}")
 
 
@@ -71,12 +59,26 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
     """
     check_readable(path)
     try:
-        with _opened(path) as handle:
+        with OPENERS.get(path.suffix.lower(), open)(path, "rb") as handle:
             yield handle
     except DAMAGE as error:
-        raise _damaged(path, error) from error
+        what = f"damaged or not {path.suffix.lower()[1:]}: {one_line(error)}"
+        raise DataError(f"{path}: {what}; compress the file again") from error
     except OSError as error:
         raise unreadable(path, error) from error
+
+
+@contextmanager
+def intact(path: Path, what: str) -> Iterator[None]:
+    """Raise `DataError` for whatever a library says of a file that is damaged, in one line."""
+    try:
+        yield
+    except DataError:
+        raise
+    except PermissionError as error:
+        raise unreadable(path, error) from error
+    except Exception as error:  # of archives, of XML, of Arrow and of others: of many types
+        raise DataError(f"{path}: damaged or not {what}: {one_line(error)}; save or download it again") from error
 
 
 def unreadable(path: Path, error: OSError) -> DataError:
@@ -93,33 +95,6 @@ def check_readable(path: Path) -> None:
     check_regular(path)
 
 
-def _opened(path: Path) -> Any:
-    if (suffix := path.suffix.lower()) != ".zip":
-        return OPENERS.get(suffix, open)(path, "rb")
-    member = _only_member(path)
-    with zipfile.ZipFile(path) as archive:  # the file stays open until its member is closed
-        return archive.open(member.filename)
-
-
-def _only_member(path: Path) -> zipfile.ZipInfo:
-    """Return the only file in an archive. Raises `DataError` for none, several, or one that is no text."""
-    check_regular(path)
-    try:
-        with zipfile.ZipFile(path) as archive:
-            found = [one for one in archive.infolist() if not one.is_dir() and not one.filename.startswith("__MACOSX/")]
-    except DAMAGE as error:
-        raise _damaged(path, error) from error
-    if len(found) != 1:
-        raise DataError(f"{path}: contains {len(found):,} files; unpack it, and name one, or their folder")
-    if Path(found[0].filename).suffix.lower() not in TEXT_FORMATS:
-        raise DataError(f"{path}: contains {quoted(found[0].filename)}, not a text file ({', '.join(TEXT_FORMATS)})")
-    return found[0]
-
-
-def _damaged(path: Path, error: BaseException) -> DataError:
-    return DataError(f"{path}: damaged or not {path.suffix.lower()[1:]}: {one_line(error)}; compress the file again")
-
-
 def allowed_bytes(path: Path) -> int:
     """Return the decompressed size that is plausible for a file of this size on disk."""
     return max(FREE_BYTES, MAX_RATIO * path.stat().st_size)
@@ -130,11 +105,20 @@ def expands(path: Path, allowed: float) -> DataError:
     return DataError(f"{path}: expands to more than {allowed / 1e6:,.0f} MB, implausible for its size on disk")
 
 
-def refuse_other_bytes(handle: Any, path: Path) -> None:
-    """Raise `DataError` for a file that begins as one of another format does."""
-    start = handle.peek(4)
-    if found := next((what for magic, what in OTHER_BYTES.items() if start.startswith(magic)), None):
-        raise DataError(f"{path}: the bytes are those of {found}, and not of a text; rename it, or name the text file")
+def decoded_lines(path: Path, codec: str | None, newline: str | None, **options: int) -> Generator[str, None, None]:
+    """Yield the lines of a file as `text_lines` does. Raises `DataError` for bytes of another format, or too many."""
+    size = 0
+    with open_bytes(path) as handle:
+        start = handle.peek(4)  # type: ignore[attr-defined]
+        if found := next((what for magic, what in OTHER_BYTES.items() if start.startswith(magic)), None):
+            what = f"the bytes are those of {found}, and not of a text"
+            raise DataError(f"{path}: {what}; rename it, or name the text file")
+        allowed = allowed_bytes(path)
+        for line in text_lines(handle, str(path), codec, newline, **options):
+            size += len(line)
+            if size > allowed:
+                raise expands(path, allowed)
+            yield line
 
 
 def text_lines(

@@ -20,7 +20,6 @@ from .text_files import format_of
 USUAL_NAMES = ("source", "target")
 NESTED = "translation"  # the Hub's parallel corpora store {"en": ..., "de": ...} in this column
 END = re.compile(r"[.!?…。！？]\s*$")  # of a sentence
-THREE_WORDS = re.compile(r"\S+\s+\S+\s+\S")
 
 
 @dataclass
@@ -45,10 +44,9 @@ class TranslationDataArguments(TableArguments, SplitArguments):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if (self.source_column is None) != (self.target_column is None):
-            raise DataError("--source_column and --target_column must be given together")
-        if self.source_column is not None and self.source_column == self.target_column:
-            raise DataError(f"--source_column and --target_column are both {self.source_column!r}")
+        given = {self.source_column, self.target_column}
+        if given != {None} and (None in given or len(given) < 2):
+            raise DataError("--source_column and --target_column must be given together, and differ")
 
 
 @dataclass(frozen=True)
@@ -71,27 +69,23 @@ class LinePairs:
             yield Row(number, dict(zip(names, pair)), f"{self}, line {number}")
 
 
-def find_line_pairs(folder: Path, source: str | None, target: str | None) -> dict[str, LinePairs]:
+def find_line_pairs(folder: Path, source: str | None, target: str | None, form: TableForm) -> dict[str, LinePairs]:
     """Find the splits of a folder by the file suffixes `source` and `target`. Return none if it holds tables.
 
-    Raises `DataError` if a split lacks a side or has two candidates, or if the suffixes are not given.
+    Raises `DataError` if a split has two candidates, or if the suffixes are not given.
     """
     splits: dict[str, LinePairs] = {}
     for name, split in SPLIT_NAMES.items() if source and target else ():
-        paths = [folder / f"{name}.{ending}" for ending in (source, target)]
-        missing = [path for path in paths if not path.is_file()]
-        if len(missing) == 1:
-            raise DataError(f"{missing[0]} is missing, but the other file of the {split} split exists")
-        if not missing and split in splits:
-            raise DataError(f"{splits[split]}, {LinePairs(paths)}: both are candidates for the {split} split; keep one")
-        if not missing:
-            splits[split] = LinePairs(paths)
+        pair = LinePairs([folder / f"{name}.{ending}" for ending in (source, target)], form)
+        if not any(path.is_file() for path in pair.paths):
+            continue
+        if split in splits:
+            raise DataError(f"{splits[split]}, {pair}: both are candidates for the {split} split; keep one")
+        splits[split] = pair
     files = sorted(path for path in folder.glob("train*") if path.is_file())
     if not splits and len(files) > 1 and not any(format_of(path) in READERS for path in files):
-        raise DataError(
-            f"{folder}: ambiguous files {', '.join(path.name for path in files)}; choose two by their suffixes with "
-            "--source_column and --target_column"
-        )
+        what = f"ambiguous files {', '.join(path.name for path in files)}"
+        raise DataError(f"{folder}: {what}; choose two by their suffixes with --source_column and --target_column")
     return splits
 
 
@@ -145,36 +139,38 @@ def load_pairs(arguments: TranslationDataArguments) -> TranslationData:
 
 
 def _open(arguments: TranslationDataArguments) -> tuple[Mapping[str, Source | LinePairs], list[str]]:
-    if arguments.data_dir:
-        lines = find_line_pairs(Path(arguments.data_dir), arguments.source_column, arguments.target_column)
-        if lines:
-            return {split: replace(pair, form=arguments.form) for split, pair in lines.items()}, []
+    form, names = arguments.form, (arguments.source_column, arguments.target_column)
+    if arguments.data_dir and (lines := find_line_pairs(Path(arguments.data_dir), *names, form)):
+        return lines, []
     if arguments.data_dir or arguments.dataset_name:
         return open_splits(arguments)
-    sources = {split: _open_files(split, paths, arguments.form) for split, paths in arguments.files.items()}
+    sources = {split: _open_files(split, paths, form) for split, paths in arguments.files.items()}
     tables = (source for source in sources.values() if isinstance(source, FileSource))
     return sources, list(chain.from_iterable(table.notes() for table in tables))
 
 
 def _open_files(split: str, paths: list[Path], form: TableForm) -> FileSource | LinePairs:
-    if len(paths) == 1 and format_of(paths[0]) in READERS:
+    tables = [path for path in paths if format_of(path) in READERS]
+    if len(paths) == 1 and tables:
         return FileSource(paths, form)
-    what = f"--{split}_file {' '.join(map(str, paths))}"
-    if len(paths) != 2 or any(format_of(path) in READERS for path in paths):
-        raise DataError(f"{what}: give one table ({', '.join(READERS)}) or two text files")
-    if paths[0].suffix == paths[1].suffix:
-        raise DataError(f"{what}: the two files have the same suffix; the suffixes must name the languages")
+    if len({path.suffix for path in paths}) != 2 or len(paths) != 2 or tables:
+        what = f"give one table ({', '.join(READERS)}) or two text files, whose suffixes name the languages"
+        raise DataError(f"--{split}_file {' '.join(map(str, paths))}: {what}")
     return LinePairs(paths, form)
 
 
 def _with_first_pair(source: Source | LinePairs, notes: list[str]) -> Source | LinePairs:
-    """Return the source, read without a header if both names of its columns are sentences, which is noted."""
+    """Return the source, read without a header if the names of its two columns look like texts, which is noted."""
     if not isinstance(source, FileSource) or format_of(source.paths[0]) not in HEADED or source.form.says_header:
         return source
     names = list(next(iter(source.rows())).values)
-    if len(names) != 2 or not all(END.search(name) or THREE_WORDS.search(name) for name in names):
+    are_texts = any(map(END.search, names)) or all(len(name.split()) > 1 for name in names)
+    if len(names) != 2 or not are_texts:
         return source
-    notes.append(f"{source}: no header: the first line is read as a pair, as it has two sentences")
+    notes.append(
+        f"{source}: no header: the first line is read as a pair, {names[0]!r} and {names[1]!r}; if these are the names "
+        "of the columns, set --header_row 1"
+    )
     return replace(source, form=replace(source.form, no_header=True))
 
 
@@ -193,14 +189,8 @@ def _choose_columns(
     if len(names) != 2:
         listed = ", ".join(names)
         raise DataError(f"{source}: ambiguous columns {listed}; choose with --source_column and --target_column")
-    if all(len(name.split()) > 1 for name in names) or any(map(END.search, names)):
-        raise DataError(
-            f"{source}: the first line has texts, {names[0]!r} and {names[1]!r}, and not the names of the columns; "
-            "set --no_header, or give these as --source_column and --target_column if they are names"
-        )
-    notes.append(
-        f"source column: {names[0]!r}, target column: {names[1]!r} (--source_column and --target_column not given)"
-    )
+    how = "--source_column and --target_column not given"
+    notes.append(f"source column: {names[0]!r}, target column: {names[1]!r} ({how})")
     return names[0], names[1]
 
 

@@ -72,5 +72,5 @@ def read_unlabelled(path: Path, arguments: DataArguments) -> list[str]:
     """Return the texts of a file: its lines if it is a txt file, or its text column."""
     text_column = next(iter(column_names(arguments.text_column)), None)
     limit = arguments.max_file_size
-    lines = DocumentArguments([str(path)], text_column=text_column, document="line", max_file_size=limit)
+    lines = DocumentArguments(train_file=[str(path)], text_column=text_column, document="line", max_file_size=limit)
     return list(read_documents(FileSource([path], arguments.form), lines))

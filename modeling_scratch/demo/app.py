@@ -73,12 +73,12 @@ def running(arguments: DemoArguments) -> Iterator[tuple[str, str | None]]:
 def build_page(card: Summary, model: Page, most: int) -> Any:
     """Return the page, without a server. most: characters of a text."""
     with gradio.Blocks(title=card.title, analytics_enabled=False) as page:
-        gradio.Markdown(f"# {escaped(card.title)}\n\n{card.description}\n\n{model.hint}")
+        gradio.Markdown(f"# {escaped(card.title)}\n\n{model.hint}")
         boxes = boxes_of(model.fields)
         gradio.Interface(
             answering(model, most),
             list(map(component, boxes)),
-            list(map(component, model.outputs)),
+            list(map(component, model.outputs if model.grows else [*model.outputs, ("Markdown", {})])),
             [list(texts) for texts in card.examples if len(texts) == len(boxes)] or None,
             additional_inputs=list(map(component, model.settings)),
             additional_inputs_accordion=gradio.Accordion("Settings", open=True),

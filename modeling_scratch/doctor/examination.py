@@ -55,6 +55,8 @@ def subject_of(model: PreTrainedModel | type[PreTrainedModel], config: Any = Non
 
 def chosen(only: Collection[str] = ()) -> list[Check]:
     """Return the checks of these names; by default, all."""
+    if "recorded_answers" in only:
+        raise DataError("recorded_answers is retired: recorded_files compares every file that decides the answers")
     names = {each.name for each in CHECKS}
     if gone := sorted(MERGED.keys() & set(only)):
         raise DataError(f"{gone[0]} is retired: {MERGED[gone[0]]} checks it")

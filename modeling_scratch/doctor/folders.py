@@ -25,7 +25,6 @@ from transformers.utils import logging
 from ..bridges.model_sources import pretrained
 from ..sharing.model_files import all_files, named_code
 from ..sharing.saved_model import load_model
-from ..sharing.verification import is_recorded
 from ..utils.errors import DataError, one_line
 from . import files
 from .examination import CHECKS, chosen
@@ -35,10 +34,7 @@ from .subject import Subject
 SECONDS = 60  # for each check
 GIBIBYTES = 16  # of address space, for the child
 FILES_ALONE = {each.name for each in CHECKS if each.run.__module__ == files.__name__}
-NOT_TRUSTED = (
-    "The folder brings its own code, which runs with --trust_remote_code only, "
-    "and for --checks recorded_answers only where it is as recorded."
-)
+NOT_TRUSTED = "The folder brings its own code, which runs with --trust_remote_code only."
 
 
 @check("")
@@ -59,16 +55,13 @@ def check_folder(
 ) -> Diagnosis:
     """Examine a saved model in a child process. Raises `DataError` for a folder without config.json.
 
-    is_trusted: whether code that the folder brings may run, in the child; where `only` names recorded_answers, only if
-    all of it is as verify.json records it. tokenizer: the folder of another tokenizer.
+    is_trusted: whether code that the folder brings may run, in the child. tokenizer: the folder of another tokenizer.
     seconds: for loading, and for each check; one that takes longer falls short, and the others still run. progress:
     called with each finding as it comes.
     """
     path = Path(folder)
     if not (path / "config.json").is_file():
         raise DataError(f"{folder}: no config.json; name the folder of a saved model")
-    if "recorded_answers" in only:
-        is_trusted = is_trusted and is_recorded(path)
     job = {"folder": str(path.resolve()), "is_trusted": is_trusted, "tokenizer": tokenizer}
     checks, found = chosen(only), dict[str, Finding]()
     while left := [each for each in checks if each.name not in found]:

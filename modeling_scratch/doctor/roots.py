@@ -23,7 +23,6 @@ ROOTS = {
     f"evaluation_outputs {LABELLED} resized_embeddings",
     "config_fields": f"{LOADED} {ANSWERS} base_weights device every_gradient resized_embeddings attention_weights",
     "registered": f"{LOADED} device every_gradient {TRAINED}",
-    "recorded_files": "recorded_answers",
     "own_weights": f"{LOADED} {STEPS} {TRAINED} base_weights attention_weights hidden_states every_gradient",
     "base_weights": "ties resized_embeddings embeddings_as_inputs frozen_parts generation leaves_inputs loss",
     "finite_weights": LOADED,

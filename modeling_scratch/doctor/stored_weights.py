@@ -20,10 +20,9 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 from transformers import PreTrainedModel
 
-from ..sharing.verification import TOLERANCE, differing_texts, largest_difference, read_record
 from ..tasks import FILL, TRANSLATE, WRITE
 from .comparing import require_close, run, tensors_in, values
-from .files import FOLDER, NOT_AS_RECORDED, RECORD
+from .files import FOLDER
 from .findings import FallsShort, check, listed, only_if, require, tried
 from .fresh_process import digests, tensors
 from .needs import CLASSIFIES
@@ -129,19 +128,6 @@ def weights_are_read(subject: Subject) -> None:
     """The folder's file has every weight of the model, and no other."""
     assert subject.folder
     _check_read(load(subject, subject.folder)[1])
-
-
-@check(NOT_AS_RECORDED, FOLDER, RECORD)
-def recorded_answers(subject: Subject) -> None:
-    """The answers are those that verify.json records."""
-    assert subject.folder
-    record = read_record(subject.folder)
-    texts = differing_texts(record, subject.tokenizer) if subject.tokenizer is not None else []
-    require(not texts, f"The tokenizer reads other tokens than recorded in {listed(list(map(repr, texts)))}.")
-    apart = largest_difference(record, subject.model)
-    made_with = ", ".join(map(" ".join, record["versions"].items()))
-    what = f"The answers are {apart:.2g} away from the recorded ones, which were made with {made_with}."
-    require(apart < TOLERANCE[record["dtype"]], what)
 
 
 @contextlib.contextmanager

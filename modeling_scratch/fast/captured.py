@@ -79,7 +79,7 @@ class Replayed:
         # thread_local: loaders that pin memory in other threads go on meanwhile.
         capture = torch.cuda.graph(graph, self.pool, self.stream, capture_error_mode="thread_local")
         try:
-            with _without_garbage(), capture:
+            with _without_garbage(), _own_workspaces(), capture:
                 result = self.compute(held)
         except RuntimeError as error:
             torch.cuda.set_stream(here)  # which torch leaves at the side stream
@@ -107,6 +107,19 @@ def _without_garbage() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
+
+
+@contextmanager
+def _own_workspaces() -> Iterator[None]:
+    """Let cuBLAS allocate its workspaces in the memory of the graph. Others may free those that it has outside.
+
+    torch.compile frees them before each of its own captures. There is no public name for it.
+    """
+    torch._C._cuda_clearCublasWorkspaces()
+    try:
+        yield
+    finally:
+        torch._C._cuda_clearCublasWorkspaces()
 
 
 def _shape(value: Any) -> Hashable:

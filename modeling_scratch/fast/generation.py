@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Faster generation: masks of a static cache; on a CPU, beam search and the output projection of few rows.
+"""Faster generation: which way a call goes; masks of a static cache; on a CPU, the output projection of few rows.
 
 Shapes: B batch, T length, E embedding size, V vocabulary.
 """
@@ -18,6 +18,7 @@ from transformers.integrations.fsdp import is_fsdp_managed_module
 
 from ..inputs import MASKS
 from .beam_search import beam_search
+from .captured_decoding import captured_decoding, decodes_captured
 from .hooks import FastForward, is_compiled, is_plain_linear
 from .onednn import has_gradient, linear, onednn_linear, suits_onednn
 
@@ -34,11 +35,15 @@ def packed_weight(layer: nn.Linear) -> Tensor:
 
 
 def fast_generate(generate: Callable, *args: Any, **kwargs: Any) -> Any:
-    """GenerationMixin.generate of a model, with a faster beam search and a faster head."""
+    """GenerationMixin.generate of a model, with a faster beam search, captured steps, and a faster head."""
     model: Any = generate.__self__  # type: ignore[attr-defined]
     config = settings_of(model, args, kwargs)
-    if searches_beams(model, config, args, kwargs):
-        kwargs["custom_generate"] = beam_search
+    if is_plain_call(model, config, args, kwargs):
+        prompt = args[0] if args else kwargs.get("inputs", kwargs.get("input_ids"))
+        if config.get_generation_mode() == GenerationMode.BEAM_SEARCH:
+            kwargs["custom_generate"] = beam_search
+        elif decodes_captured(model, config, prompt, kwargs):
+            kwargs["custom_generate"] = captured_decoding
     # Compiled code would be compiled anew for each head that is put in place.
     is_static = config.cache_implementation or config.compile_config or is_compiled(model)
     with nullcontext() if is_static else quick_head(model.get_output_embeddings()):
@@ -76,15 +81,14 @@ def masks_for_generate(
     return masks if len(masks) > 1 else next(iter(masks.values()), attention_mask)
 
 
-def searches_beams(model: Any, config: GenerationConfig, args: tuple, kwargs: dict[str, Any]) -> bool:
-    """Return whether our beam search supports this call: no sampling, no extra outputs, no synchronised ranks."""
+def is_plain_call(model: Any, config: GenerationConfig, args: tuple, kwargs: dict[str, Any]) -> bool:
+    """Return whether our own ways may support this call: no extra outputs, no synchronised ranks."""
     others = "streamer", "assistant_model", "custom_generate", "past_key_values", "tokenizer"
     if len(args) > 2 or any(kwargs.get(name) is not None for name in others):
         return False
     if kwargs.get("synced_gpus") or is_deepspeed_zero3_enabled() or is_fsdp_managed_module(model):
         return False
-    plain = not config.return_dict_in_generate and config.prefill_chunk_size is None
-    return plain and config.get_generation_mode() == GenerationMode.BEAM_SEARCH
+    return not config.return_dict_in_generate and config.prefill_chunk_size is None
 
 
 @contextmanager

@@ -1,10 +1,8 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The program that draws figures by their names: its arguments, and the figure of each name."""
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +14,16 @@ from .look import write_figure
 from .masks import attention_masks
 from .models import PRESETS, SMALL, small_model
 from .positions import position_biases, position_encodings
-from .speed_history import lines_of, speed_history
+from .speed_history import speed_history
 
-ATTENTION = "self-attention", "causal-attention", "cross-attention"
-EXPLAIN = "the page of `modeling-scratch explain` shows the attention of every head"
+# Options and figures of earlier versions, by what replaces them.
+EXPLAIN = "the page of `modeling-scratch explain` shows the forward pass, and the attention of every head"
+TENSORBOARD = "train with --report_to tensorboard, which draws the curves of several runs"
+PLOT = "plot the embeddings, modeling_scratch.positions or modeling_scratch.rope_scaling; torchinfo counts parameters"
+OF_EXPLAIN = (
+    *("--text", "--target", "--layers", "--heads"),
+    *("self-attention", "causal-attention", "cross-attention", "architecture"),
+)
 
 
 @dataclass
@@ -35,16 +39,9 @@ class FiguresArguments:
     output_dir: str = option("figures", "The folder for NAME.png and NAME.svg, which are replaced.")
 
     RETIRED = {
-        "--words": "the figure of embeddings is retired",
-        **dict.fromkeys(("--text", "--target", "--layers", "--heads", *ATTENTION), EXPLAIN),
-        "--runs": "train with --report_to tensorboard, which draws the curves of several runs",
-        "learning-curves": "train with --report_to tensorboard, which draws the curves of several runs",
-        "embeddings": "draw two principal components (scikit-learn's PCA) of model.get_input_embeddings().weight",
-        "position-products": "multiply what modeling_scratch.positions.sinusoidal returns by its transpose",
-        "rope": "plot what modeling_scratch.rope_scaling computes",
-        "learning-rates": "plot the learning_rate of trainer_state.json, or train with --report_to tensorboard",
-        "parameters": "use torchinfo, or count model.named_parameters() by module",
-        "architecture": "the page of `modeling-scratch explain` shows the forward pass of a model part by part",
+        **dict.fromkeys(OF_EXPLAIN, EXPLAIN),
+        **dict.fromkeys(("--runs", "learning-curves", "learning-rates"), TENSORBOARD),
+        **dict.fromkeys(("--words", "embeddings", "position-products", "rope", "parameters"), PLOT),
     }
 
     def __post_init__(self) -> None:
@@ -52,9 +49,9 @@ class FiguresArguments:
             if line := retired(name, self.RETIRED):
                 raise DataError(line)
             if name not in FIGURES:
-                close = get_close_matches(name, FIGURES, 1)
-                hint = f"did you mean {close[0]}?" if close else f"the choices are {', '.join(FIGURES)}"
-                raise DataError(f"{name}: no such figure; {hint}")
+                raise DataError(f"{name}: no such figure; the choices are {', '.join(FIGURES)}")
+        if self.history is None and "speed-history" in (self.names or ()):
+            raise DataError("speed-history: name the file of benchmark --history with --history")
         if self.model is not None and self.preset is not None:
             raise DataError("--model and --preset exclude each other; give only one")
         if Path(self.output_dir).exists() and not Path(self.output_dir).is_dir():
@@ -76,13 +73,6 @@ class Subject:
             self.name = path.name if not path.name.startswith("checkpoint-") else f"{path.parent.name}/{path.name}"
 
 
-def speed(subject: Subject) -> Any:
-    if subject.arguments.history is None:
-        raise DataError("name the file of benchmark --history with --history")
-    caption = "Dots: medians over pairs of runs. Lines: the middle half of the ratios. Equal outputs on both sides."
-    return speed_history(lines_of(subject.arguments.history), caption)
-
-
 FIGURES: dict[str, Callable[[Subject], Any]] = {
     "positions": lambda subject: position_encodings(
         subject.model, f"Model: {subject.name}; its positions are of the kind {subject.model.config.position_type}."
@@ -92,20 +82,16 @@ FIGURES: dict[str, Callable[[Subject], Any]] = {
         "Blue: visible. A hidden key gets the most negative score, so its softmax weight is 0. What rows of padding "
         "compute is never read."
     ),
-    "speed-history": speed,
+    "speed-history": lambda subject: speed_history(
+        subject.arguments.history or "",
+        "Dots: medians over pairs of runs. Lines: the middle half of the ratios. Equal outputs on both sides.",
+    ),
 }
 
 
 def draw_figures(arguments: FiguresArguments) -> None:
-    """Write the figures as PNG and SVG. Without names, print why a figure cannot be drawn, and draw the others."""
+    """Write the figures as PNG and SVG; without names, all but the speed of a history that is not given."""
     subject, folder = Subject(arguments), Path(arguments.output_dir)
     folder.mkdir(parents=True, exist_ok=True)
-    for name in arguments.names or FIGURES:
-        try:
-            figure = FIGURES[name](subject)
-        except DataError as error:
-            if arguments.names:
-                raise
-            print(f"not drawn: {name}: {error}", file=sys.stderr)
-            continue
-        print(", ".join(map(str, write_figure(figure, folder, name))), flush=True)
+    for name in arguments.names or [name for name in FIGURES if arguments.history or name != "speed-history"]:
+        print(", ".join(map(str, write_figure(FIGURES[name](subject), folder, name))), flush=True)

@@ -48,23 +48,6 @@ def plain_axes(axes: "Axes") -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def name_cells(axes: "Axes", rows: list[str], columns: list[str], size: float) -> None:
-    """Label the rows and columns of a matrix."""
-    for axis, names in ((axes.yaxis, rows), (axes.xaxis, columns)):
-        axis.set_ticks(np.arange(len(names)), labels=names, fontsize=size, parse_math=False)
-    axes.tick_params(length=0)
-    axes.tick_params(axis="x", rotation=90)
-
-
-def draw_cells(axes: "Axes", values: np.ndarray, **style: Any) -> Any:
-    """Draw a matrix (rows, columns) as cells with thin white lines between them, the first row at the top."""
-    rows, columns = values.shape
-    edges = np.arange(columns + 1) - 0.5, np.arange(rows + 1) - 0.5
-    cells = axes.pcolormesh(*edges, values, edgecolors="white", linewidth=0.4, **style)
-    axes.set_ylim(rows - 0.5, -0.5)
-    return cells
-
-
 def write_figure(figure: "Figure", folder: Path, name: str) -> list[Path]:
     """Write `name`.png and `name`.svg, without dates and versions, the text of the SVG as text. Return the paths."""
     from matplotlib import rc_context

@@ -13,7 +13,7 @@ from torch import Tensor
 from ..attention import additive
 from ..configuration_scratch import ScratchConfig
 from ..inputs import Inputs, cross_attention_mask, eager_config, self_attention_mask
-from .look import BLUE, GREY, WIDTH, draw_cells, name_cells, titled
+from .look import BLUE, GREY, WIDTH, titled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -84,10 +84,14 @@ def attention_masks(caption: str = "") -> "Figure":
 
     figure = titled("Masks: which query (row) sees which key (column)", caption, WIDTH * 1.3, 6.0)
     for axes, mask in zip(figure.subplots(2, 4).flat, masks()):
-        draw_cells(axes, mask.is_visible.float().numpy(), cmap=ListedColormap(["#e8ebee", BLUE]), vmin=0, vmax=1)
-        name_cells(axes, mask.queries, mask.keys, 9)
+        cells, colors = mask.is_visible.float().numpy(), ListedColormap(["#e8ebee", BLUE])
+        axes.pcolormesh(cells, edgecolors="white", linewidth=0.4, cmap=colors, vmin=0, vmax=1)
+        axes.invert_yaxis()
         axes.set_title(mask.title, fontsize=10)
-        for axis, words in ((axes.get_yticklabels(), mask.queries), (axes.get_xticklabels(), mask.keys)):
-            for label, word in zip(axis, words):
+        axes.tick_params(length=0)
+        axes.tick_params(axis="x", rotation=90)
+        for axis, words in ((axes.yaxis, mask.queries), (axes.xaxis, mask.keys)):
+            axis.set_ticks([place + 0.5 for place in range(len(words))], labels=words, fontsize=9)
+            for label, word in zip(axis.get_ticklabels(), words):
                 label.set_color(GREY if word == PAD else "black")
     return figure

@@ -2,9 +2,8 @@
 """A figure of how the ratios of the benchmark have changed from version to version."""
 
 import textwrap
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..benchmark.history import read_history
 from ..utils.errors import DataError
@@ -13,23 +12,18 @@ from .look import colors, plain_axes, titled
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Entry = Mapping[str, Any]  # a line of the history
 WIDTH, ROW_HEIGHT, LABEL = 9.5, 0.34, 56  # inches, inches, characters a line
 SPREAD = 0.6  # of a row, for the dots of all lines
 
 
-def lines_of(name: str) -> Sequence[Entry]:
-    """Return the lines of the file of --history. Raises `DataError` if there are none."""
-    if not (entries := read_history(Path(name))):
-        raise DataError(f"--history {name}: not found, or without a line; benchmark --history writes one")
-    return entries
-
-
-def speed_history(entries: Sequence[Entry], caption: str = "") -> "Figure":
+def speed_history(name: str, caption: str = "") -> "Figure":
     """Draw the ratio of ours to the peer's for each workload: a row for each, a colour for each line of the history.
 
-    Rates come first. Times and memory, of which less is better, are below them.
+    Rates come first. Times and memory, of which less is better, are below them. Raises `DataError` for a file without
+    a line.
     """
+    if not (entries := read_history(Path(name))):
+        raise DataError(f"--history {name}: not found, or without a line; benchmark --history writes one")
     units = {(row["workload"], row["setting"]): row["unit"] for entry in entries for row in entry["rows"]}
     keys = sorted(units, key=lambda key: not units[key].endswith("/s"))
     figure = titled("Speed and memory, ours / peer", caption, WIDTH, 2.2 + ROW_HEIGHT * len(keys) + 0.2 * len(entries))

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from ..bridges.model_sources import ALLOW_SPECIAL_TOKENS
 from ..data.columns import find_text_columns
@@ -105,10 +105,6 @@ class PredictArguments(TableArguments, InputAndOutput):
             notes += table.header_notes(name for name in names if name not in trained)
             notes.append(f"text column{'s' * (len(names) > 1)}: {' and '.join(map(repr, names))}")
         print("".join(f"{note}\n" for note in notes), end="", file=sys.stderr)
-
-    def check_model(self, config: Any) -> None:
-        """Raise `DataError` if the model cannot give what the arguments ask for."""
-        self.choice.check(config)
 
     def keep_beside(self, columns: Collection[str]) -> None:
         """Name the columns to keep in the output: those of the table, and given_NAME for one of the answers."""

@@ -3,9 +3,8 @@
 
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import torch
@@ -19,9 +18,10 @@ Answer = TypeVar("Answer")
 
 @dataclass(eq=False)
 class Job:
-    """One text for the model. Jobs with equal `options` can share a batch. Cancelling `answer` cancels the job.
+    """One text for the model. Jobs with equal `options` can share a batch.
 
-    tokens: their number. truncated: whether it had more. unseen: the words that the model has not seen.
+    tokens: their number. truncated: whether it had more. unseen: the words that the model has not seen. answer: of a
+    server; cancelling it cancels the job.
     """
 
     features: Any
@@ -29,7 +29,7 @@ class Job:
     truncated: bool = False
     options: tuple[tuple[str, Any], ...] = ()
     unseen: Sequence[str] = ()
-    answer: Future = field(default_factory=Future)
+    answer: Any = None
 
 
 def check_finite(*logits: torch.Tensor) -> None:

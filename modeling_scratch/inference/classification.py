@@ -47,19 +47,12 @@ class Classifier:
 
     def classify(self, texts: Sequence[str], progress: Callable[[int], object] = uncounted) -> list[Any]:
         """Return the scores of each text, None for empty ones. Batched by length, longest first."""
-        return self.answer(self.read(texts), progress)
+        return self.answer(self.read(texts), self.scores, progress)
 
     def answer(
-        self,
-        jobs: Sequence[Job | None],
-        progress: Callable[[int], object] = uncounted,
-        kept: Callable[[list[Scored]], Any] = list,
+        self, jobs: Sequence[Job | None], run: Callable[[list[Job]], list[Any]], progress: Callable[[int], object]
     ) -> list[Any]:
-        """Return what is kept of the scores of each job, None for None: those of many classes take much memory."""
-
-        def run(batch: list[Job]) -> list[Any]:
-            return list(map(kept, self.scores(batch)))
-
+        """Return what `run` answers to each job, and None for None."""
         return in_batches(jobs, lambda job: job.tokens, run, self.batch_size, self.device, progress)
 
     def scores(self, batch: Sequence[Job]) -> list[list[Scored]]:
@@ -99,7 +92,7 @@ class Classifier:
 
 def load_classifier(arguments: PredictArguments) -> Classifier:
     """Load a classifier. Raises `DataError` as `load_head` does."""
-    what = "not a trained text classifier"
-    model, tokenizer = load_head(arguments, AutoModelForSequenceClassification, what, arguments.check_model)
+    model, tokenizer = load_head(arguments, AutoModelForSequenceClassification, "not a trained text classifier")
+    arguments.choice.check(model.config)
     limit = tokenizer.model_max_length if tokenizer.model_max_length < NO_LIMIT else None
     return Classifier(model, tokenizer, limit, arguments.batch_size)

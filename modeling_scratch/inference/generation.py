@@ -7,7 +7,6 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
@@ -16,18 +15,17 @@ from tqdm import tqdm
 
 from ..bridges.model_limits import MOST_PENALTY
 from ..bridges.model_sources import ALLOW_SPECIAL_TOKENS, read_special_tokens
-from ..data.columns import NumberedText, find_text_columns, is_missing, parse_text, read_lines, read_texts
-from ..data.tables import READERS, TableArguments, open_table, read_rows, select
-from ..data.text_files import format_of, open_bytes
-from ..data.text_pairs import as_recorded, trained_columns
-from ..data.translation_pairs import NESTED, nested
+from ..data.columns import NumberedText, is_missing
+from ..data.tables import READERS, TableArguments
+from ..data.text_files import format_of
 from ..pipelines import DEFAULT_NEW_TOKENS
-from ..utils.errors import DataError, first_few, quoted
+from ..utils.errors import DataError, first_few
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, check_inputs, check_output, open_output
 from ..utils.options import REQUIRED, option
 from .batches import failing_on
 from .compiled import COMPILE_HELP, compile_generation
 from .loading import load_generating, loading_errors, move
+from .rows import read_sources, read_text_lines
 from .text_generators import Continuer, Generated, TextGenerator, Translator
 
 SAMPLING = ("temperature", "top_k", "top_p")
@@ -78,42 +76,25 @@ class SearchArguments:
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
-def load_generator(
-    name: str,
-    search: SearchArguments,
-    batch_size: int,
-    device: str | None,
-    trust_remote_code: bool,
-    allow_special_tokens: bool = False,
-    compiles: bool = False,
-) -> TextGenerator:
-    """Load a text generator. Raises `DataError` for a checkpoint without trained generation head or tokenizer."""
-    with loading_errors("--model_name_or_path", name):
-        model, tokenizers = load_generating(name, trust_remote_code)
-    read_special_tokens(tokenizers[0], allow_special_tokens or None)
-    move(model.eval(), device)
-    if compiles:
-        compile_generation(model)
+def load_generator(name: str, arguments: Any, search: SearchArguments | None = None) -> TextGenerator:
+    """Load a text generator. Raises `DataError` for a checkpoint without trained generation head or tokenizer.
+
+    arguments: of a program, with `trust_remote_code`, `allow_special_tokens`, `device` and `batch_size`.
+    """
+    model, (source, target) = load_generating(name, arguments.trust_remote_code)
+    read_special_tokens(source, arguments.allow_special_tokens or None)
+    move(model.eval(), arguments.device)
+    options: dict[str, Any] = search.given() if search else {}
     generator: TextGenerator
     if model.config.is_encoder_decoder:
-        generator = Translator(model, *tokenizers, batch_size=batch_size, **search.given())
+        generator = Translator(model, source, target, None, arguments.batch_size, **options)
     else:
-        generator = Continuer(model, tokenizers[0], batch_size, **search.given())
-    _check_defaults(generator, name)
+        generator = Continuer(model, source, arguments.batch_size, **options)
+    of_checkpoint = {name: generator.setting(name, 1) for name in ("num_beams", "num_return_sequences")}
+    SearchArguments(**of_checkpoint, max_new_tokens=generator.max_new_tokens)  # which checks them
     generator.generation["max_new_tokens"] = generator.max_new_tokens
-    # max_length would conflict with max_new_tokens, and a forced end would hide that a text was cut.
-    model.generation_config.max_length = model.generation_config.forced_eos_token_id = None
+    model.generation_config.max_length = None  # it would conflict with max_new_tokens
     return generator
-
-
-def _check_defaults(generator: TextGenerator, name: str) -> None:
-    """Raise `DataError` for a length or a number in generation_config.json that is outside of the options' limits."""
-    for each in ("num_beams", "num_return_sequences", "max_new_tokens", "max_length"):
-        fits, limits = LIMITS.get(each, LIMITS["max_new_tokens"])
-        value = generator.setting(each, 1)
-        if not (type(value) is int and fits(value)):
-            fault = f"{each} in generation_config.json must be {limits}, not {quoted(value)[:40]}"
-            raise DataError(f"--model_name_or_path {name}: {fault}")
 
 
 BATCHES_AT_A_TIME = 16  # sorted by length and written together
@@ -150,22 +131,21 @@ class GenerateArguments(TableArguments, GeneratorInput):
     no_progress: bool = option(False, "Disable the progress bar, which is shown only on a terminal.")
 
     def __post_init__(self) -> None:
-        if self.prompt is not None and self.input_file != "-":
-            raise DataError("--prompt and --input_file are mutually exclusive")
-        if self.prompt == "":
-            raise DataError("--prompt: the text is empty")
-        if self.prompt and any("\ud800" <= character <= "\udfff" for character in self.prompt):
-            raise DataError("--prompt: not valid UTF-8")
-        if self.text_column and not self.is_table:
-            raise DataError(f"--text_column {self.text_column}: requires a table ({', '.join(READERS)})")
-        if "" in (self.stop or ()):
-            raise DataError("--stop: a string is empty")
-        if self.batch_size < 1:
-            raise DataError(f"--batch_size {self.batch_size}: must be at least 1")
-        if self.seed is not None and not 0 <= self.seed < 2**32:
-            raise DataError(f"--seed {self.seed}: must be from 0 to {2**32 - 1:,}")
-        if sys.stdin is None and self.input_file == "-" and self.prompt is None:
-            raise DataError("--input_file -: standard input is closed; name a file or give --prompt")
+        reads_stdin = self.input_file == "-" and self.prompt is None
+        faults = {
+            "--prompt and --input_file are mutually exclusive": self.prompt is not None and self.input_file != "-",
+            "--prompt: the text is empty": self.prompt == "",
+            "--prompt: not valid UTF-8": any("\ud800" <= character <= "\udfff" for character in self.prompt or ""),
+            f"--text_column {self.text_column}: requires a table ({', '.join(READERS)})": (
+                self.text_column and not self.is_table
+            ),
+            "--stop: a string is empty": "" in (self.stop or ()),
+            f"--batch_size {self.batch_size}: must be at least 1": self.batch_size < 1,
+            f"--seed {self.seed}: must be from 0 to {2**32 - 1:,}": not 0 <= (self.seed or 0) < 2**32,
+            "--input_file -: standard input is closed; name a file or give --prompt": sys.stdin is None and reads_stdin,
+        }
+        if fault := next((fault for fault, is_given in faults.items() if is_given), None):
+            raise DataError(fault)
         check_inputs([self.input_file], self.max_file_size)
         check_output("--output_file", self.output_file, self.input_file, self.overwrite)
 
@@ -185,15 +165,11 @@ class GenerateArguments(TableArguments, GeneratorInput):
 def generate(arguments: GenerateArguments, search: SearchArguments) -> None:
     """Generate texts for every input. Raises `DataError` for an invalid input or model."""
     rows = list(read_input(arguments))
-    generator = load_generator(
-        arguments.model_name_or_path,
-        search,
-        arguments.batch_size,
-        arguments.device,
-        arguments.trust_remote_code,
-        arguments.allow_special_tokens,
-        arguments.compile,
-    )
+    with loading_errors("--model_name_or_path", arguments.model_name_or_path):
+        generator = load_generator(arguments.model_name_or_path, arguments, search)
+    generator.model.generation_config.forced_eos_token_id = None  # it would hide that a text was cut
+    if arguments.compile:
+        compile_generation(generator.model)
     generator.stop = tuple(arguments.stop or ())
     if arguments.truncate and not isinstance(generator, Translator):
         raise DataError(
@@ -202,7 +178,7 @@ def generate(arguments: GenerateArguments, search: SearchArguments) -> None:
     if arguments.seed is not None:
         transformers.set_seed(arguments.seed)
     check_texts(rows, generator, arguments)
-    with open_output(arguments.output_file) as handle:
+    with failing_on("(--batch_size, --max_new_tokens)"), open_output(arguments.output_file) as handle:
         is_shown = arguments.prompt is not None and arguments.output_file == "-" and arguments.format is None
         written = show(rows[0][1], generator, handle) if is_shown else write_answers(rows, generator, handle, arguments)
     print_truncations(written, generator)
@@ -213,25 +189,11 @@ def read_input(arguments: GenerateArguments) -> Iterator[NumberedText]:
     if arguments.prompt is not None:
         yield 1, arguments.prompt
     elif arguments.is_table:
-        yield from _read_table(Path(arguments.input_file), arguments)
+        path = Path(arguments.input_file)
+        yield from read_sources(path, arguments.text_column, arguments.model_name_or_path, arguments.form)
     else:
-        stdin = arguments.input_file == "-"
-        with sys.stdin.buffer if stdin else open_bytes(Path(arguments.input_file)) as handle:
-            for row, text in read_lines(handle, f"--input_file {arguments.input_file}", arguments.form):
-                yield row, "" if is_missing(text) else text
-
-
-def _read_table(path: Path, arguments: GenerateArguments) -> Iterator[NumberedText]:
-    """Stream the texts of the column that is given, or else of that of the model's training, also in nested pairs."""
-    trained, form = trained_columns(arguments.model_name_or_path), arguments.form
-    first = islice(read_rows(path, form=form), 1)
-    if trained and not arguments.text_column and any(NESTED in row.values for row in first):
-        for row in read_rows(path, form=form):
-            text = select(nested(row.values), trained, row.where)[trained[0]]
-            yield row.number, parse_text(text, trained[0], row.where, "")
-    else:
-        column = arguments.text_column or as_recorded(list(find_text_columns(open_table(path, form), trained)))
-        yield from read_texts(path, column, form)
+        for row, text in read_text_lines("--input_file", arguments.input_file, arguments.form):
+            yield row, "" if is_missing(text) else text
 
 
 def check_texts(rows: Sequence[NumberedText], generator: TextGenerator, arguments: GenerateArguments) -> None:
@@ -253,11 +215,10 @@ def check_texts(rows: Sequence[NumberedText], generator: TextGenerator, argument
             cut.append(row)
         if unknown in tokens[:limit]:
             unseen.append(row)
-    if cut:
-        print(f"{len(cut):,} texts truncated to {limit} tokens: {arguments.rows_text(cut)}", file=sys.stderr)
-    if unseen:
-        what = "texts have words or characters that the model does not know"
-        print(f"{len(unseen):,} {what}: {arguments.rows_text(unseen)}", file=sys.stderr)
+    unknown_to_it = "texts have words or characters that the model does not know"
+    for what, found in {f"texts truncated to {limit} tokens": cut, unknown_to_it: unseen}.items():
+        if found:
+            print(f"{len(found):,} {what}: {arguments.rows_text(found)}", file=sys.stderr)
 
 
 def write_answers(
@@ -270,21 +231,17 @@ def write_answers(
     with tqdm(total=len(rows), unit=" texts", disable=arguments.no_progress or None) as bar:
         for start in range(0, len(rows), size):
             chunk = rows[start : start + size]
-            for (row, text), answers in zip(chunk, run_model(generator.generate, [text for _, text in chunk])):
+            for (row, text), answers in zip(chunk, generator.generate([text for _, text in chunk])):
                 for answer in answers:
                     record = {"row": row, source: text, "text": answer.text, "cut": answer.is_cut}
-                    line = json.dumps(record, ensure_ascii=False) if arguments.is_jsonl else one_line(answer.text)
-                    handle.write(line + "\n")
+                    line = " ".join(answer.text.splitlines())
+                    handle.write((json.dumps(record, ensure_ascii=False) if arguments.is_jsonl else line) + "\n")
                 written += answers if text else []
             handle.flush()
             bar.update(len(chunk))
     if empty := sum(not text for _, text in rows):
         print(f"empty inputs, answered by empty lines: {empty:,}", file=sys.stderr)
     return written
-
-
-def one_line(text: str) -> str:
-    return " ".join(text.splitlines())
 
 
 def show(text: str, generator: TextGenerator, handle: TextIO) -> list[Generated]:
@@ -297,18 +254,12 @@ def show(text: str, generator: TextGenerator, handle: TextIO) -> list[Generated]
     prompt = "" if isinstance(generator, Translator) else text
     if generator.can_stream:
         write(prompt)
-        answers = [run_model(generator.stream, text, write)]
+        answers = [generator.stream(text, write)]
         write("\n")
     else:
-        answers = run_model(generator.generate, [text])[0]
+        answers = generator.generate([text])[0]
         write("\n".join(prompt + answer.text + "\n" for answer in answers))
     return answers
-
-
-def run_model(function: Any, *arguments: Any) -> Any:
-    """Call function(*arguments). Raises `DataError` for unsupported settings or exhausted memory."""
-    with failing_on("(--batch_size, --max_new_tokens)"):
-        return function(*arguments)
 
 
 def print_truncations(written: Sequence[Generated], generator: TextGenerator) -> None:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -105,12 +106,6 @@ class LinearClassifier(Classifier):
         return [word for word in dict.fromkeys(re.findall(WORD, text.lower())) if word not in self.known]
 
 
-class Described(NamedTuple):
-    """Stands for a model where only its configuration is asked for."""
-
-    config: PreTrainedConfig
-
-
 def load_linear(folder: str | Path) -> LinearClassifier:
     """Read what `LinearWeights.save` wrote. Raises `DataError` if it is damaged."""
     try:
@@ -121,29 +116,31 @@ def load_linear(folder: str | Path) -> LinearClassifier:
         weights = LinearWeights(
             ngrams, arrays["weight"], arrays["bias"], arrays.get("idf"), bool(about["one_versus_rest"])
         )
-        classifier = LinearClassifier(Described(config), weights=weights, has_pairs=bool(about["has_pairs"]))
+        classifier = LinearClassifier(
+            SimpleNamespace(config=config), weights=weights, has_pairs=bool(about["has_pairs"])
+        )
         weights.logits(classifier.counter.transform([""]))
-        is_whole = weights.weight.shape == (len(labels), len(ngrams)) and weights.bias.shape == (len(labels),)
+        are_whole = weights.weight.shape == (len(labels), len(ngrams)) and weights.bias.shape == (len(labels),)
         are_numbers = all(np.isfinite(array).all() for name, array in arrays.items() if name != "bias")
+        if not labels or not are_whole or not are_numbers or not (weights.bias < np.inf).all():  # -inf: no such text
+            raise ValueError
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, SafetensorError) as error:
         raise DataError(f"{folder}: not a linear model, or damaged: restore it, or train again") from error
-    if not labels or not is_whole or not are_numbers or not (weights.bias < np.inf).all():  # -inf: no such text
-        raise DataError(f"{folder}: the weights of the linear model are damaged: restore them, or train again")
     return classifier
 
 
-def linear_classifier(arguments: PredictArguments) -> LinearClassifier:
-    """Load a linear model. Raises `DataError` if it is damaged, or cannot do what the arguments ask for."""
+def load_any(arguments: PredictArguments) -> Classifier:
+    """Load a linear model if the folder holds one, or else a classifier.
+
+    Raises `DataError` if it is damaged, or cannot do what the arguments ask for.
+    """
+    if not is_linear(arguments.model):
+        return load_classifier(arguments)
     name, classifier = f"--model {arguments.model}", load_linear(arguments.model)
     if arguments.max_length is not None or arguments.precision != "float32":
         raise DataError(f"{name}: a linear model, on which --max_length and --precision have no effect; remove them")
     if classifier.has_pairs != arguments.has_pairs:
         reads = "pairs of texts; name the columns of both" if classifier.has_pairs else "single texts; name one column"
         raise DataError(f"{name}: reads {reads} (--text_column)")
-    arguments.check_model(classifier.model.config)
+    arguments.choice.check(classifier.model.config)
     return classifier
-
-
-def load_any(arguments: PredictArguments) -> Classifier:
-    """Load a linear model if the folder holds one, or else a classifier."""
-    return linear_classifier(arguments) if is_linear(arguments.model) else load_classifier(arguments)

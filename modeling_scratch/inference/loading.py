@@ -2,7 +2,7 @@
 """Models with a trained head, their tokenizers, and the precision of their weights."""
 
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -70,14 +70,12 @@ def loading_errors(option: str, name: str) -> Iterator[None]:
         raise DataError(f"{option} {name}: {place}{textwrap.shorten(message, 240)}") from error
 
 
-def load_head(
-    arguments: PredictArguments, auto_class: Any, untrained: str, check: Callable[[Any], object] | None = None
-) -> tuple[Any, Any]:
+def load_head(arguments: PredictArguments, auto_class: Any, untrained: str) -> tuple[Any, Any]:
     """Load a model and its tokenizer, which truncates where --max_length says, or else where the model has to.
 
     Raises `DataError` for a checkpoint without trained head or tokenizer.
 
-    untrained: the words for a model without trained head. check: raises an error for a configuration that does not fit.
+    untrained: the words for a model without trained head.
     """
     name, trusts = arguments.model, arguments.trust_remote_code
     with loading_errors("--model", name):
@@ -86,8 +84,6 @@ def load_head(
         if action and (task := named(action)).card.use.auto_class != auto_class.__name__:
             raise DataError(task.refusal)
         check_loaded(model, info, untrained)
-        if check:
-            check(model.config)
         tokenizer = pretrained(AutoTokenizer, name, trusts)
         check_tokenizer(tokenizer)
     read_special_tokens(tokenizer, arguments.allow_special_tokens or None)

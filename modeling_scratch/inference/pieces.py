@@ -5,6 +5,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from typing_extensions import TypedDict
+
 from ..data.columns import is_missing
 from ..data.tables import Values
 from ..data.tagged_sentences import Span, is_in_word, words_of_tokens
@@ -12,7 +14,16 @@ from ..utils.errors import DataError
 
 WORD = re.compile(r"\S+")
 JOINS = re.compile("[-\u2010\u2011'\u2019]")  # hyphens and apostrophes, which have letters on both sides
-Piece = dict[str, Any]  # {"text", "label", "score", "start", "end"}
+
+
+class Piece(TypedDict):
+    """A piece of a text. Words beyond the limit have no label."""
+
+    text: str
+    label: str | None
+    score: float | None
+    start: int
+    end: int
 
 
 def entities_of(text: str, groups: Sequence[Values]) -> list[Piece]:

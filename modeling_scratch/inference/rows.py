@@ -7,12 +7,24 @@ import math
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
 
-from ..data.columns import KeptText, is_missing, read_kept_texts, read_lines
-from ..data.tables import Values
+from ..data.columns import (
+    KeptText,
+    NumberedText,
+    find_text_columns,
+    is_missing,
+    parse_text,
+    read_kept_texts,
+    read_lines,
+    read_texts,
+)
+from ..data.tables import TableForm, Values, open_table, read_rows, select
 from ..data.text_files import open_bytes
+from ..data.text_pairs import as_recorded, trained_columns
+from ..data.translation_pairs import NESTED, nested
 from ..utils.errors import DataError
 from .answers import ALL, Scored
 from .arguments import SCORE, PredictArguments
@@ -38,9 +50,27 @@ def read_input(arguments: PredictArguments) -> Iterator[KeptText]:
     if arguments.is_table:
         yield from read_kept_texts(path, arguments.text_column, arguments.kept | arguments.texts, arguments.form)
         return
-    with sys.stdin.buffer if arguments.input == "-" else open_bytes(path) as handle:
-        for row, text in read_lines(handle, f"--input {arguments.input}", arguments.form):
-            yield row, "" if is_missing(text) else text, {"text": text} if arguments.with_text else {}
+    for row, text in read_text_lines("--input", arguments.input, arguments.form):
+        yield row, "" if is_missing(text) else text, {"text": text} if arguments.with_text else {}
+
+
+def read_text_lines(option: str, source: str, form: TableForm) -> Iterator[NumberedText]:
+    """Stream the lines of a file, or of standard input: "-"."""
+    with sys.stdin.buffer if source == "-" else open_bytes(Path(source)) as handle:
+        yield from read_lines(handle, f"{option} {source}", form)
+
+
+def read_sources(path: Path, column: str | None, model: str, form: TableForm) -> Iterator[NumberedText]:
+    """Stream the texts of a column of a table, by default that of the model's training, also in nested pairs."""
+    trained, first = trained_columns(model), islice(read_rows(path, form=form), 1)
+    if trained and not column and any(NESTED in row.values for row in first):
+        for row in read_rows(path, form=form):
+            text = select(nested(row.values), trained, row.where)[trained[0]]
+            yield row.number, parse_text(text, trained[0], row.where, "")
+    else:
+        yield from read_texts(
+            path, column or as_recorded(list(find_text_columns(open_table(path, form), trained))), form
+        )
 
 
 def row_writer(

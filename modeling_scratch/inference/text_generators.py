@@ -5,20 +5,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
-from transformers import PreTrainedTokenizerBase
-from transformers.generation import BaseStreamer
+from transformers import PreTrainedTokenizerBase, TextStreamer
 
 from ..bridges.model_limits import NO_LIMIT
 from ..bridges.model_sources import position_limit
 from ..pipelines import DEFAULT_NEW_TOKENS
 
 TEXTS_AT_ONCE = 1_000  # tokenised to count their tokens: tokens take fifty times as much memory as their text
-HELD_BACK = 24  # characters; longer words, or text without spaces, are written before they are complete
 
 
 class Generated(NamedTuple):
@@ -32,34 +31,17 @@ class Generated(NamedTuple):
         return self.cut_after is not None
 
 
-class WordStreamer(BaseStreamer):
-    """Stream a growing text except for its last word, which the next token may still change."""
+class PieceStreamer(TextStreamer):
+    """Passes a growing text to `write`, except for its last word, which the next token may still change."""
 
-    def __init__(self, decode: Callable[[list[int]], str], write: Callable[[str], object]) -> None:
-        self.decode, self.write = decode, write
-        self.tokens: list[int] | None = None
-        self.written = 0
+    def __init__(self, decode: Callable[..., str], write: Callable[[str], object]) -> None:
+        """decode: of new tokens. It stands for a tokenizer's, which would not know what they follow."""
+        tokenizer: Any = SimpleNamespace(decode=decode)
+        super().__init__(tokenizer, skip_prompt=True)
+        self.write = write
 
-    def put(self, value: Tensor) -> None:
-        """Add the next token. The first call passes the prompt and is ignored."""
-        if self.tokens is None:
-            self.tokens = []
-            return
-        self.tokens += value.tolist()
-        text = self.decode(self.tokens)
-        self._write_until(text, max(text.rfind(" "), text.rfind("\n"), len(text) - HELD_BACK))
-
-    def end(self) -> None:
-        """Do nothing: `finish` writes the rest."""
-
-    def finish(self, text: str) -> None:
-        """Write the rest of the complete text."""
-        self._write_until(text, len(text))
-
-    def _write_until(self, text: str, end: int) -> None:
-        if end > self.written:
-            self.write(text[self.written : end])
-            self.written = end
+    def on_finalized_text(self, text: str, stream_end: bool = False) -> None:
+        self.write(text)
 
 
 class TextGenerator(ABC):
@@ -72,6 +54,10 @@ class TextGenerator(ABC):
         """generation: arguments of model.generate, with precedence over model.generation_config."""
         self.model, self.tokenizer, self.batch_size = model, tokenizer, batch_size
         self.generation = generation
+
+    @property
+    def device(self) -> torch.device:
+        return self.model.device
 
     @property
     @abstractmethod
@@ -121,7 +107,7 @@ class TextGenerator(ABC):
             rows = list(group)
             for start in range(0, len(rows), self.batch_size):
                 batch = rows[start : start + self.batch_size]
-                for row, answers in zip(batch, self._generate_batch([encoded[row] for row in batch], room)):
+                for row, answers in zip(batch, self.run([encoded[row] for row in batch], room)):
                     generated[row] = answers
         return generated
 
@@ -130,17 +116,14 @@ class TextGenerator(ABC):
         tokens = self.encode([text])[0]
         if not tokens:
             return Generated()
-        streamer = WordStreamer(partial(self.decode, tokens), write)
-        answer = self._generate_batch([tokens], self.room(len(tokens)), streamer)[0][0]
-        streamer.finish(answer.text)
-        return answer
+        streamer = PieceStreamer(partial(self.decode, tokens), write)
+        return self.run([tokens], self.room(len(tokens)), streamer=streamer)[0][0]
 
     @torch.inference_mode()
-    def _generate_batch(
-        self, batch: list[list[int]], room: int, streamer: BaseStreamer | None = None
-    ) -> list[list[Generated]]:
+    def run(self, batch: Sequence[list[int]], room: int, **options: Any) -> list[list[Generated]]:
+        """Generate the texts of one batch of tokens: at most `room` new tokens each. options: of model.generate."""
         inputs = self._pad(batch)
-        options = {**self.generation, "max_new_tokens": room, "streamer": streamer, "return_dict_in_generate": False}
+        options = {**self.generation, **options, "max_new_tokens": room, "return_dict_in_generate": False}
         if self.stop:
             options |= {"stop_strings": [*self.stop], "tokenizer": getattr(self, "target_tokenizer", self.tokenizer)}
         was_training = self.model.training
@@ -151,7 +134,7 @@ class TextGenerator(ABC):
         each = len(new) // len(batch)
         return [[self._answer(tokens, new[i * each + j], room) for j in range(each)] for i, tokens in enumerate(batch)]
 
-    def _pad(self, batch: list[list[int]]) -> dict[str, Tensor]:
+    def _pad(self, batch: Sequence[list[int]]) -> dict[str, Tensor]:
         """Pad the rows into input_ids and attention_mask (B, T)."""
         side: dict[str, Any] = {"batch_first": True, "padding_side": self.padding_side}
         rows = [torch.tensor(tokens) for tokens in batch]
@@ -237,11 +220,12 @@ class Translator(TextGenerator):
         return limit if limit < NO_LIMIT else None
 
     def encode(self, texts: Sequence[str], truncation: bool = True) -> list[list[int]]:
-        sources = [text.strip() for text in texts]
+        sources, prefix = [text.strip() for text in texts], getattr(self.model.config, "prefix", None) or ""
         if not any(sources):
             return [[] for _ in sources]
         limit = self.limit if truncation else None
-        encoded = self.tokenizer(sources, truncation=limit is not None, max_length=limit, verbose=False)["input_ids"]
+        options: dict[str, Any] = {"truncation": limit is not None, "max_length": limit, "verbose": False}
+        encoded = self.tokenizer([prefix + source for source in sources], **options)["input_ids"]
         return [list(tokens) if source else [] for source, tokens in zip(sources, encoded)]
 
     def decode(self, source: list[int], tokens: list[int]) -> str:

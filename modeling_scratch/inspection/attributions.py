@@ -5,7 +5,6 @@ Integrated gradients (Sundararajan et al. 2017): x' to x along a line, (x - x') 
 of the score. Occlusion: the score - the score without each word.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +14,7 @@ from torch import Tensor
 from ..data.text_pairs import of_parts, parts_of
 from .answers import Target, score
 from .recorder import as_textbook
-from .subjects import MASKED, TAGGING, Encoded, Subject, starts
+from .subjects import MASKED, TAGGING, Subject, starts
 
 LEAST_STEPS, MOST_STEPS = 32, 512
 TOLERANCE = 0.01  # of the change of the score
@@ -110,31 +109,24 @@ def _integral(subject: Subject, target: Target, start: Tensor, end: Tensor, step
     return total / steps
 
 
-def occlusion(subject: Subject, target: Target) -> tuple[float | None, list[float | None]]:
-    """Return the score of the text, and what it loses without each word.
-
-    None: nothing is left to read, or the word is the explained one, of a tagger or a masked LM.
-    """
-    words = range(len(subject.text.words))
-    whole, *others = scores(subject, target, [[*words], *([word for word in words if word != gone] for gone in words)])
-    return whole, [None if whole is None or other is None else whole - other for other in others]
-
-
 @torch.no_grad()
-def scores(subject: Subject, target: Target, variants: Sequence[Sequence[int]]) -> list[float | None]:
-    """Return the score of each variant of the text, of which some words are left, in batches of bounded size."""
-    encoded = [subject.encode(only(subject, kept)) for kept in variants]
-    positions = [_position(subject, target, *each) for each in zip(encoded, variants)]
-    is_there = [subject.task not in (TAGGING, MASKED) or position is not None for position in positions]
-    usable = [number for number, each in enumerate(encoded) if each.ids and is_there[number]]
-    found: list[float | None] = [None] * len(variants)
-    size = rows_a_batch(subject)
-    for chosen in (usable[start : start + size] for start in range(0, len(usable), size)):
-        logits = subject.model(**subject.batch([encoded[number] for number in chosen])).logits.float()
-        values = score(subject, logits, target, [positions[number] for number in chosen]).tolist()
-        for number, value in zip(chosen, values):
-            found[number] = value
-    return found
+def occlusion(subject: Subject, target: Target) -> tuple[float, list[float | None] | None]:
+    """Return the score of the text, and what it loses without each word; None: nothing is left to read.
+
+    Of a tagger or a masked LM the score alone: without a word, the explained token stands elsewhere or is gone.
+    """
+    words = [] if subject.task in (TAGGING, MASKED) else range(len(subject.text.words))
+    variants = [subject.text, *(subject.encode(_without(subject, gone)) for gone in words)]
+    read = [each for each in variants if each.ids]
+    found: list[float] = []
+    for start in range(0, len(read), size := rows_a_batch(subject)):
+        rows = read[start : start + size]
+        logits = subject.model(**subject.batch(rows)).logits.float()
+        found += score(subject, logits, target, [target.position] * len(rows)).tolist()
+    values = iter(found)
+    whole = next(values)
+    changes = [whole - next(values) if each.ids else None for each in variants[1:]]
+    return whole, changes if words else None
 
 
 def rows_a_batch(subject: Subject) -> int:
@@ -144,29 +136,10 @@ def rows_a_batch(subject: Subject) -> int:
     return max(1, min(64, MOST_LOGITS // (length * vocabulary)))
 
 
-def only(subject: Subject, kept: Sequence[int]) -> str:
-    """Return the text or pair with these of its words, and the spaces behind them."""
-    text, words = subject.text.text, subject.text.words
-    if len(kept) == len(words):
-        return text
-    parts = []
-    for part, (start, whole) in enumerate(zip(starts(text), parts_of(text))):
-        own = [number for number, word in enumerate(words) if word.part == part]
-        ends = dict(zip(own, [*(words[number].start for number in own[1:]), start + len(whole)]))
-        parts.append("".join(text[words[number].start : ends[number]] for number in kept if number in ends).strip())
-    return of_parts(parts)
-
-
-def _position(subject: Subject, target: Target, encoded: Encoded, kept: Sequence[int]) -> int | None:
-    """Where the explained token stands in a variant; None: its word is gone."""
-    words = subject.text.word_of_token if subject.task in (TAGGING, MASKED) else None
-    word = None if words is None or target.position is None else words[target.position]
-    if word is not None and word not in kept:
-        return None
-    if subject.task == MASKED:
-        return next(iter(subject.masked_positions(encoded.ids)), None)
-    if words is None or word is None or target.position is None:
-        return target.position
-    rank, offset = kept.index(word), target.position - words.index(word)
-    found = [number for number, each in enumerate(encoded.word_of_token or ()) if each == rank]
-    return found[min(offset, len(found) - 1)] if found else None  # a word can have fewer tokens at the start of a text
+def _without(subject: Subject, gone: int) -> str:
+    """Return the text or pair without one of its words and the spaces behind it."""
+    text, word = subject.text.text, subject.text.words[gone]
+    parts, begin = list(parts_of(text)), starts(text)[word.part]
+    whole = parts[word.part]
+    parts[word.part] = whole[: word.start - begin] + whole[word.end - begin :].lstrip()
+    return of_parts([part.strip() for part in parts])

@@ -86,7 +86,7 @@ def explain(
       max_tokens. A masked LM's text may have a mask token.
     - text_pairs: the second texts, one a text, of a classifier that reads pairs.
     - targets: of an encoder-decoder, one a text; by default what the model generates.
-    - label: of the training step; by default the least likely one of a classifier, or the model's own answer.
+    - label: of a classifier's training step; by default the least likely one.
 
     Raises `DataError`, a ValueError, for other models, empty texts and unknown labels.
 

@@ -6,9 +6,6 @@ float16, AdamW's epsilon is 0.
 """
 
 import copy
-import math
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any
 
@@ -19,7 +16,7 @@ from ..inference.answers import names_of
 from ..utils.errors import DataError
 from .answers import Target, score
 from .recorder import as_textbook
-from .subjects import CLASSIFICATION, GENERATION, MASKED, NEXT, REGRESSION, TAGGING, Subject
+from .subjects import CLASSIFICATION, GENERATION, MASKED, MULTI, NEXT, REGRESSION, TAGGING, Subject
 
 RATE = 1e-3
 MOST_PARAMETERS = 200_000_000  # a copy, its gradients and the optimizer's states take four times the memory
@@ -46,7 +43,8 @@ def _step(subject: Subject, target: Target, labels: Tensor) -> dict[str, Any]:
     before = {each: parameter.detach().clone() for each, parameter in model.named_parameters()}
     optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=0.0)
     probability_before = _probability(subject, target, model)
-    with as_textbook(model), torch.enable_grad(), _outputs(model) as outputs:
+    outputs = _kept_outputs(model)
+    with as_textbook(model), torch.enable_grad():
         first = model(**inputs)
         first.loss.backward()
         gradients = [
@@ -67,56 +65,41 @@ def _step(subject: Subject, target: Target, labels: Tensor) -> dict[str, Any]:
 
 
 def labels_of(subject: Subject, output: Any, label: str | None) -> tuple[Tensor, str]:
-    """Return the labels of a step, given or chosen, and their description. Raises `DataError`."""
-    if subject.task in (TAGGING, MASKED, NEXT, GENERATION):
-        return _token_labels(subject, output, label)
-    names, logits = names_of(subject.model.config), output.logits[0]
-    if subject.task == REGRESSION:
-        if label is None:
-            error = "the model's own answer has no error; give --label"
-            subject.notes.append(f"the training step changes nothing: {error}")
-        numbers = logits.tolist() if label is None else _numbers(label, len(names))
-        return subject.tensor([numbers]).float(), ", ".join(f"{each:g}" for each in numbers)
-    is_single = subject.task == CLASSIFICATION
-    if label is None:
-        best = [int(logits.argmin())] if is_single else (logits >= 0).nonzero()[:, 0].tolist()
-        wanted = [names[index] for index in best]
-    else:
-        wanted = [each if each in names else each.strip() for each in ([label] if is_single else label.split(","))]
-    if unknown := [each for each in wanted if each not in names]:
-        raise DataError(f"--label {unknown[0]}: not a label of the model, which has {', '.join(names[:20])}")
-    if is_single:
-        return subject.tensor([names.index(wanted[0])]), wanted[0]
-    return subject.tensor([[float(name in wanted) for name in names]]), ", ".join(wanted)
+    """Return the labels of a step, given or chosen, and their description. Raises `DataError`.
 
-
-def _numbers(label: str, count: int) -> list[float]:
-    try:
-        numbers = [float(each) for each in label.split(",")]
-    except ValueError:
-        numbers = []
-    if len(numbers) != count or not all(map(math.isfinite, numbers)):
-        raise DataError(f"--label {label}: must be {'a number' if count == 1 else f'{count} numbers, with commas'}")
-    return numbers
-
-
-def _token_labels(subject: Subject, output: Any, label: str | None) -> tuple[Tensor, str]:
-    """The text's own next tokens, the masked token, the tags that the model gives, or the target."""
-    if label is not None and subject.task != MASKED:
-        raise DataError("--label: only for a classifier, a regression or a masked token")
+    By default a classifier's least likely label, the number above that of a regression, a decoder's own next tokens,
+    the masked token, the target, or what the model answers.
+    """
+    if label is not None and subject.task != CLASSIFICATION:
+        raise DataError("--label: only for a classifier of one label a text")
+    logits = output.logits[0]
     if subject.task == NEXT:
         return subject.tensor([subject.text.ids]), "the text's own next tokens"
     if subject.task == GENERATION:
         return subject.tensor([subject.target_ids]), "the output"
-    best = output.logits[0].argmax(-1).tolist()
+    if subject.task in (TAGGING, MASKED):
+        return _token_labels(subject, logits.argmax(-1).tolist())
+    names = names_of(subject.model.config)
+    if subject.task == REGRESSION:
+        numbers = (logits.float() + 1).tolist()
+        return subject.tensor([numbers]), ", ".join(f"{each:g}" for each in numbers)
+    if subject.task == MULTI:
+        wanted = logits >= 0
+        return wanted[None].float(), ", ".join(name for name, is_wanted in zip(names, wanted) if is_wanted)
+    if label is not None and label not in names:
+        raise DataError(f"--label {label}: not a label of the model, which has {', '.join(names[:20])}")
+    index = int(logits.argmin()) if label is None else names.index(label)
+    return subject.tensor([index]), names[index]
+
+
+def _token_labels(subject: Subject, best: list[int]) -> tuple[Tensor, str]:
+    """The tags that the model gives, or the token that a mask stands for."""
     if subject.task == TAGGING:
         tags = [-100 if added else tag for tag, added in zip(best, subject.text.special)]
         return subject.tensor([tags]), "the model's own tags"
     positions = subject.masked_positions(subject.text.ids)
-    given = subject.hidden if label is None else subject.tokenizer.convert_tokens_to_ids(label)
-    if label is not None and given in (None, subject.tokenizer.unk_token_id):
-        raise DataError(f"--label {label}: not a token of the vocabulary")
-    rows = [(given if given is not None else token) if n in positions else -100 for n, token in enumerate(best)]
+    hidden = subject.hidden
+    rows = [(token if hidden is None else hidden) if n in positions else -100 for n, token in enumerate(best)]
     named = subject.tokenizer.convert_ids_to_tokens([rows[position] for position in positions])
     return subject.tensor([rows]), " ".join(map(str, named))
 
@@ -130,9 +113,8 @@ def stream_names(model: Any) -> list[str]:
     return [f"{path}{name}" for name in ("embeddings", *blocks)]
 
 
-@contextmanager
-def _outputs(model: Any) -> Iterator[dict[str, Tensor]]:
-    """The outputs of the embeddings and of each block, by path, which keep their gradients."""
+def _kept_outputs(model: Any) -> dict[str, Tensor]:
+    """The outputs of the embeddings and of each block, by path, of the passes to come, which keep their gradients."""
     found: dict[str, Tensor] = {}
 
     def keep(name: str, output: Tensor) -> None:
@@ -140,11 +122,10 @@ def _outputs(model: Any) -> Iterator[dict[str, Tensor]]:
             output.retain_grad()
             found[name] = output
 
-    with ExitStack() as handles:
-        for name in stream_names(model):
-            hook = partial(lambda name, _, __, output: keep(name, output), name)
-            handles.callback(model.get_submodule(name).register_forward_hook(hook).remove)
-        yield found
+    for name in stream_names(model):
+        hook = partial(lambda name, _, __, output: keep(name, output), name)
+        model.get_submodule(name).register_forward_hook(hook)
+    return found
 
 
 def _change(name: str, parameter: Tensor, before: Tensor) -> dict[str, Any]:

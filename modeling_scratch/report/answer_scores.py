@@ -12,7 +12,6 @@ import numpy as np
 
 from ..data.questions import Question
 from .metrics import ScoreMetrics, first_mean
-from .predictions import Predictions
 from .significance import Score, with_intervals
 
 WORD = re.compile(r"\w+")
@@ -55,18 +54,12 @@ def score_answers(right: Sequence[Sequence[str]], found: Sequence[str]) -> np.nd
     return np.array(rows)
 
 
-def answer_scores(run: Predictions) -> np.ndarray:
-    """Return the scores of each answer of a run, (questions, 2)."""
-    return score_answers([*run.references], ["".join(found) for found in run.predicted])
-
-
 ANSWER_METRICS = ScoreMetrics(
     (
         Score("exact_match", "exact match", lambda values, _: values[:, [0]], first_mean),
         Score("f1", "F1", lambda values, _: values[:, [1]], first_mean),
     ),
     "f1",
-    read=answer_scores,
 )
 
 

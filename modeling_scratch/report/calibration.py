@@ -5,8 +5,7 @@ Shapes: N examples, C classes.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -50,29 +49,22 @@ def expected_calibration_error(logits: np.ndarray, labels: np.ndarray) -> float:
     confidence in ((i - 1) / M, i / M]; confidence(B) is their mean. Even if all probabilities are right, the value is
     above 0 by chance, and more so with fewer examples.
     """
-    confidences, correct = _confidences(logits), logits.argmax(-1) == labels
+    confidences, correct = softmax(logits, -1).max(-1), logits.argmax(-1) == labels
     chosen = np.clip(np.ceil(confidences * BINS).astype(int) - 1, 0, BINS - 1)
     return float(np.abs(np.bincount(chosen, correct - confidences)).sum() / len(labels))
 
 
-def threshold_rows(logits: np.ndarray, labels: np.ndarray) -> list[dict[str, float | None]]:
-    """Of each threshold, the share of examples with at least this probability, and their accuracy; None if no example
-    has it."""
-    confidences, correct = _confidences(logits), logits.argmax(-1) == labels
-    rows: list[dict[str, float | None]] = []
-    for threshold in THRESHOLDS:
-        kept = confidences >= threshold
-        accuracy = float(correct[kept].mean()) if kept.any() else None
-        rows.append({"threshold": threshold, "answered": float(kept.mean()), "accuracy": accuracy})
-    return rows
+def threshold_rows(logits: np.ndarray, labels: np.ndarray) -> list[dict[str, float]]:
+    """Of each threshold that a probability reaches, the share of such examples, and their accuracy."""
+    confidences, correct = softmax(logits, -1).max(-1), logits.argmax(-1) == labels
+    return [
+        {"threshold": each, "answered": float(kept.mean()), "accuracy": float(correct[kept].mean())}
+        for each in THRESHOLDS
+        if (kept := confidences >= each).any()
+    ]
 
 
-def _confidences(logits: np.ndarray) -> np.ndarray:
-    return softmax(logits, -1).max(-1)
-
-
-@dataclass(frozen=True)
-class Calibration:
+class Calibration(NamedTuple):
     """The temperature of a model, and the number of validation texts. obstacle: why there is none, which means 1."""
 
     temperature: float = 1.0
@@ -94,9 +86,14 @@ def calibration_of(logits: np.ndarray, labels: np.ndarray) -> Calibration:
     return Calibration(1.0 if obstacle else fit_temperature(logits, labels), len(labels), obstacle)
 
 
+def finite(logits: Any) -> np.ndarray:
+    """Return logits in float64, with large ones in place of infinite ones."""
+    return np.nan_to_num(np.asarray(logits, np.float64), posinf=OVERFLOW, neginf=-OVERFLOW)
+
+
 def calibration_scores(calibration: Calibration, logits: np.ndarray, labels: np.ndarray, split: str) -> dict[str, Any]:
     """Return what evaluation.json records of the logits (N, C) of the saved model on a split."""
-    after = np.nan_to_num(np.asarray(logits, np.float64), posinf=OVERFLOW, neginf=-OVERFLOW)
+    after = finite(logits)
     before = after * calibration.temperature
     scores = {
         "expected_calibration_error": expected_calibration_error,
@@ -107,36 +104,25 @@ def calibration_scores(calibration: Calibration, logits: np.ndarray, labels: np.
         "validation_texts": calibration.rows,
         "obstacle": calibration.obstacle,
         "on_validation": split == "validation",
-        "bins": BINS,
         **{name: {"before": of(before, labels), "after": of(after, labels)} for name, of in scores.items()},
         "thresholds": threshold_rows(after, labels),
     }
 
 
 def calibration_text(scores: Mapping[str, Any]) -> str:
-    """Return the scores as Markdown, for results.md and the model card."""
-    error, loss = scores["expected_calibration_error"], scores["negative_log_likelihood"]
-    bins = f"{scores['bins']} bins of equal width"
+    """Return the scores as Markdown: what the temperature did, and a table of the probabilities that are calibrated."""
     if scores["obstacle"]:
-        text = (
-            f"The probabilities are not calibrated: {scores['obstacle']}. Expected calibration error ({bins}): "
-            f"{percent(error['after'])}. Negative log likelihood: {loss['after']:.4f}."
-        )
-    else:
-        text = (
-            f"The probabilities are calibrated: the saved weights divide the logits by the temperature "
-            f"{scores['temperature']:.3f}, fitted on the {scores['validation_texts']:,} texts of the validation split. "
-            f"Expected calibration error ({bins}): {percent(error['before'])} before, {percent(error['after'])} after. "
-            f"Negative log likelihood: {loss['before']:.4f} before, {loss['after']:.4f} after."
-        )
-        if scores["on_validation"]:
-            text += " The figures are of these texts: on others, they are a little worse."
-    rows = [
-        [row["threshold"], percent(row["answered"]), percent(row["accuracy"])]
-        for row in scores["thresholds"]
-        if row["accuracy"] is not None
-    ]
-    if not rows:
-        return f"{text}\n\nNo answer has a probability of {scores['thresholds'][0]['threshold']} or more."
+        return f"The probabilities are not calibrated: {scores['obstacle']}."
+    error, loss = scores["expected_calibration_error"], scores["negative_log_likelihood"]
+    text = (
+        f"The probabilities are calibrated: the saved weights divide the logits by the temperature "
+        f"{scores['temperature']:.3f}, fitted on the {scores['validation_texts']:,} texts of the validation split. "
+        f"Expected calibration error ({BINS} bins of equal width): {percent(error['before'])} before, "
+        f"{percent(error['after'])} after. Negative log likelihood: {loss['before']:.4f} before, "
+        f"{loss['after']:.4f} after."
+    )
+    if scores["on_validation"]:
+        text += " The figures are of these texts: on others, they are a little worse."
+    rows = [[row["threshold"], percent(row["answered"]), percent(row["accuracy"])] for row in scores["thresholds"]]
     heading = "Answers with at least this probability, their share of the texts, and their accuracy:"
     return "\n\n".join([text, heading, table(["probability", "share", "accuracy"], rows)])

@@ -8,7 +8,7 @@ from ..tasks.card import LONGER_OR_PRETRAINED, Metric, shares_table
 from ..utils.markdown import escaped
 from .calibration import calibration_text
 from .metrics import METRICS, ONE_CLASS
-from .significance import FEW_EXAMPLES, Score, scores_table
+from .significance import Score, scores_table
 from .stages import stage_table
 from .verdicts import MODEL
 
@@ -20,7 +20,7 @@ def scores_text(evaluation: Evaluation) -> str:
     """Return the scores as Markdown: below a line that says which model to use, and without texts of the data."""
     scores = METRICS[evaluation["problem_type"]].scores
     models = {MODEL: evaluation["scores"], **{row["name"]: row["scores"] for row in evaluation["baselines"]}}
-    advice = LONGER_OR_PRETRAINED if evaluation["headline"] else None
+    advice = None if is_useful(evaluation) else LONGER_OR_PRETRAINED
     parts = [
         " ".join(filter(None, [f"**{first_line(evaluation)}**", evaluation.get("linear_model"), advice])),
         f"{evaluation['texts']:,} texts of the {evaluation['split']} split",
@@ -37,6 +37,11 @@ def scores_text(evaluation: Evaluation) -> str:
     return "\n\n".join(parts)
 
 
+def is_useful(evaluation: Evaluation) -> bool:
+    """Return whether nothing says not to use the Transformer."""
+    return not evaluation["headline"] and evaluation["comparison"]["verdict"] != "worse"
+
+
 def first_line(evaluation: Evaluation) -> str:
     if headline := evaluation["headline"]:
         return escaped(headline)
@@ -45,28 +50,18 @@ def first_line(evaluation: Evaluation) -> str:
         return f"Use the {MODEL}: it is significantly better than {baseline}."
     if word == "worse":
         return f"Use {baseline}: it is significantly better than the {MODEL}."
-    return f"Use either model: {finding(f'the {MODEL}', baseline, word, evaluation['texts'])}."
-
-
-def finding(model: str, baseline: str, word: str, texts: int) -> str:
-    """Return a verdict as a clause."""
-    if word in ("better", "worse"):
-        return f"{model} is {word} than {baseline}"
-    if texts < FEW_EXAMPLES:
-        return f"{texts} texts are too few to compare {model} and {baseline}"
-    return f"{model} and {baseline} do not differ significantly on these texts"
+    return f"Use either model: {word}."
 
 
 def difference_sentence(scores: Sequence[Score], evaluation: Evaluation) -> str:
     """Return the comparison with the strongest baseline by the score that decides."""
     comparison = evaluation["comparison"]
     score = next(each for each in scores if each.name == comparison["score"])
-    found = finding(MODEL, escaped(comparison["baseline"]), comparison["verdict"], evaluation["texts"])
     value, low, high = map(score.shown_difference, (comparison["value"], *comparison["interval_95"]))
     unit = " percentage points" if score.is_share else ""
     return (
-        f"{found}: the difference in {score.heading} is {value}{unit}, with a 95 % interval of {low} to {high} "
-        "(paired bootstrap)."
+        f"The difference in {score.heading} from {escaped(comparison['baseline'])} is {value}{unit}, with a 95 % "
+        f"interval of {low} to {high} (paired bootstrap): {comparison['verdict']}."
     )
 
 

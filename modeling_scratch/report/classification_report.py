@@ -8,10 +8,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.special import expit, softmax
+from sklearn.metrics import confusion_matrix
 from transformers import Trainer
 from transformers.trainer_utils import PredictionOutput
 
@@ -21,11 +24,11 @@ from ..run.layout import CONFUSION_MATRIX, LINEAR
 from ..tasks.base import Curve, Report
 from ..utils.markdown import excerpt
 from .baselines import BaselineResult, one_versus_rest, ridge, run_baselines
-from .calibration import Calibration, calibration_scores
-from .classification_card import scores_text
-from .metrics import METRICS, NUMBER, ONE_CLASS, SEVERAL, ClassificationMetrics, class_scores, macro_f1_decides
+from .calibration import Calibration, calibration_scores, finite
+from .classification_card import is_useful, scores_text
+from .metrics import METRICS, NUMBER, ONE_CLASS, SEVERAL, class_scores, macro_f1_decides
 from .plots import confusion_matrix_png
-from .predictions import Predictions
+from .predictions import Predictions, as_names
 from .quoted_texts import (
     class_words_text,
     examples,
@@ -36,8 +39,9 @@ from .quoted_texts import (
 )
 from .report_files import evaluated_split, model_notes
 from .significance import with_intervals
-from .verdicts import MODEL, has_one_answer, only_answer_headline, outcome_of
+from .verdicts import MODEL, compared, headline_of, strongest
 
+PROBABILITIES = {ONE_CLASS: partial(softmax, axis=-1), SEVERAL: expit}  # of logits (texts, classes)
 EXAMPLES_OF_CLASS, EXAMPLES = 2, 6  # quoted texts of each class; of reports without classes
 
 
@@ -76,41 +80,44 @@ class ClassifierReport(ABC):
 
         predicted: the outputs of the trained model for the evaluated split. stages: the rows of `stage_table`.
         """
-        folder, logits = Path(trainer.args.output_dir or ""), np.asarray(predicted.predictions)
-        names, digest = self.data.label_names, self.data.digest(self.split)
-        about = self.split, digest, names, self.texts, self.labels, logits, self.data.problem_type
-        predictions = Predictions.of_logits(*about)
-        predictions.save(folder)
-        evaluation = self.evaluation(predictions.predicted)
-        evaluation |= self.details(predictions.predicted, calibration, logits)
+        folder, logits = Path(trainer.args.output_dir or ""), finite(predicted.predictions)
+        answers = self.metrics.answers(logits)
+        kind, names, digest = self.data.problem_type, self.data.label_names, self.data.digest(self.split)
+        probabilities = PROBABILITIES[kind](logits) if kind in PROBABILITIES else None
+        given, found = (as_names(kind, names, values) for values in (self.labels, answers))
+        Predictions.of_lists(kind, self.split, digest, names, self.texts, given, found).save(folder, probabilities)
+        evaluation = self.evaluation(answers) | self.details(answers, calibration, logits)
         evaluation["notes"] = [*model_notes(trainer), *self.notes]
         if stages:
             evaluation["stages"] = stages
         evaluation["linear_model"] = self._keep_linear(trainer.args, evaluation["comparison"])
-        told, quotations = self.quotations(predictions, folder, evaluation)
-        self.draw(evaluation, folder)
+        told, quotations = self.further(answers, probabilities, folder, evaluation)
         report = "\n\n".join(filter(None, (scores_text(evaluation), told)))
         return Report(f"{report}\n", evaluation, "\n".join(f"{part}\n" for part in quotations), self.curve)
 
     def evaluation(self, predicted: np.ndarray) -> dict[str, Any]:
         """Return the scores, the comparison, the sentence on a useless model and examples, for evaluation.json."""
-        constant = np.broadcast_to(self.best_constant(), self.labels.shape)
+        score, labels = self.metrics.score, self.labels
         answers = {each.name: each.predictions for each in self.baselines}
-        scores = with_intervals(self.metrics.scores, {MODEL: predicted, **answers}, self.labels)["models"]
-        named = constant, excerpt(self.shown(constant[0]))
-        outcome = outcome_of(self.metrics.score, self.labels, predicted, named, answers)
-        only = excerpt(self.shown(predicted[0])) if has_one_answer(self.labels, predicted) else None
+        scores = with_intervals(self.metrics.scores, {MODEL: predicted, **answers}, labels)["models"]
+        best = strongest(score, labels, answers)
+        constant = np.broadcast_to(self.best_constant(), labels.shape)
+        headline = headline_of(score, labels, predicted, constant, lambda answer: excerpt(self.shown(answer)))
         return {
             "problem_type": self.data.problem_type,
             "split": self.split,
-            "texts": len(self.labels),
+            "texts": len(labels),
             "labels": self.data.label_names,
-            "headline": only_answer_headline(only) if only else outcome.headline,
+            "headline": headline,
             "scores": scores[MODEL],
-            "baselines": [baseline_row(each, scores[each.name]) for each in self.baselines],
-            "comparison": outcome.comparison,
-            "examples": examples(self.texts, self.labels, predicted, self.quoted_rows(), self.shown),
-        }
+            "baselines": [
+                {"name": each.name, "scores": scores[each.name], "settings": each.settings,
+                 "seconds": round(each.seconds, 1)}
+                for each in self.baselines
+            ],
+            "comparison": compared(score, labels, predicted, answers[best], best),
+            "examples": examples(self.texts, labels, predicted, self.quoted_rows(), self.shown),
+        }  # fmt: skip
 
     def details(self, predicted: np.ndarray, calibration: Calibration, logits: np.ndarray) -> dict[str, Any]:
         """Return the entries of evaluation.json of the problem type."""
@@ -140,14 +147,11 @@ class ClassifierReport(ABC):
         fitted, texts = self.baselines[0].settings["texts"], len(self.train_labels)
         return [f"The linear models were fitted on {fitted:,} of {texts:,} training texts."] * (fitted < texts)
 
-    def quotations(
-        self, predictions: Predictions, folder: Path, evaluation: Mapping[str, Any]
+    def further(
+        self, predicted: np.ndarray, probabilities: Any, folder: Path, evaluation: Mapping[str, Any]
     ) -> tuple[str, list[str]]:
-        """Write the texts that the report points to. Return what it says of them, and what quotes them."""
+        """Write the texts and the picture that the report points to. Return what it says, and what quotes texts."""
         return "", []
-
-    def draw(self, evaluation: Mapping[str, Any], folder: Path) -> None:  # noqa: B027 (optional)
-        """Plot the predictions, where a table does not have all numbers."""
 
 
 def delete_linear(run: Path) -> None:
@@ -157,11 +161,6 @@ def delete_linear(run: Path) -> None:
         (folder / name).unlink(missing_ok=True)
     with suppress(OSError):  # none, or not empty
         folder.rmdir()
-
-
-def baseline_row(result: BaselineResult, scores: dict[str, Any]) -> dict[str, Any]:
-    """Return what evaluation.json has on a baseline."""
-    return {"name": result.name, "scores": scores, "settings": result.settings, "seconds": round(result.seconds, 1)}
 
 
 class OneClassReport(ClassifierReport):
@@ -179,10 +178,10 @@ class OneClassReport(ClassifierReport):
         return np.asarray(np.bincount(self.train_labels).argmax())
 
     def details(self, predicted: np.ndarray, calibration: Calibration, logits: np.ndarray) -> dict[str, Any]:
-        metrics = ClassificationMetrics(self.data.label_names)
+        classes = range(len(self.data.label_names))
         return {
-            **metrics.compute(predicted, self.labels),
-            "confusion_matrix": metrics.confusion_matrix(predicted, self.labels).tolist(),
+            **self.metrics.compute(predicted, self.labels),
+            "confusion_matrix": confusion_matrix(self.labels, predicted, labels=classes).tolist(),
             "classes": class_scores(self.data.label_names, self.labels, predicted),
             "calibration": calibration_scores(calibration, logits, self.labels, self.split),
         }
@@ -199,20 +198,16 @@ class OneClassReport(ClassifierReport):
     def shown(self, answer: Any) -> str:
         return self.data.label_names[answer]
 
-    def quotations(
-        self, predictions: Predictions, folder: Path, evaluation: Mapping[str, Any]
+    def further(
+        self, predicted: np.ndarray, probabilities: Any, folder: Path, evaluation: Mapping[str, Any]
     ) -> tuple[str, list[str]]:
         best, names = self.best_baseline(evaluation["comparison"]), self.data.label_names
-        answers = self.labels, predictions.predicted, predictions.probabilities, best.predictions
+        answers = self.labels, predicted, probabilities, best.predictions
         wrong = find_misclassified(names, self.texts, self.data.places_of(self.split), *answers)
         save_misclassified(wrong, folder)
+        confusion_matrix_png(np.array(evaluation["confusion_matrix"]), names, folder / CONFUSION_MATRIX)
         quoting = misclassified_table(wrong, best.name), class_words_text(best, names)
-        has_learned = evaluation["headline"] is None
-        return misclassified_text(wrong, best.name, has_learned), [*filter(None, quoting)]
-
-    def draw(self, evaluation: Mapping[str, Any], folder: Path) -> None:
-        matrix = np.array(evaluation["confusion_matrix"])
-        confusion_matrix_png(matrix, self.data.label_names, folder / CONFUSION_MATRIX)
+        return misclassified_text(wrong, best.name, is_useful(evaluation)), [*filter(None, quoting)]
 
 
 class ClassSetReport(ClassifierReport):

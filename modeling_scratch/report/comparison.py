@@ -4,33 +4,39 @@
 import csv
 import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from ..data.labels import is_imbalanced
 from ..data.text_files import MAX_FIELD_CHARACTERS
 from ..data.text_pairs import from_fields
-from ..run.layout import EVALUATION, MISCLASSIFIED, PREDICTIONS, RECORD
+from ..run.layout import EVALUATION, MISCLASSIFIED, PREDICTIONS
 from ..utils.errors import DataError, counted, first_few
 from ..utils.files import check_output, read_json, write_json
 from ..utils.markdown import escaped, excerpt, table
 from ..utils.options import REQUIRED, option
-from .answer_scores import ANSWER_METRICS
-from .metrics import METRICS, NUMBER, ONE_CLASS
-from .predictions import ANSWERS, TAGS, Predictions
-from .significance import NO_DIFFERENCE, SIGNIFICANCE_LEVEL, Score, scores_table, verdict, with_intervals
-from .tag_scores import TAG_METRICS
+from .answer_scores import ANSWER_METRICS, score_answers
+from .metrics import METRICS, NUMBER, ONE_CLASS, ScoreMetrics
+from .predictions import ANSWERS, ENTITIES, TAGS, WORD_CLASSES, Predictions, as_array
+from .significance import SIGNIFICANCE_LEVEL, scores_table, verdict, with_intervals
+from .tag_scores import TAG_METRICS, sentence_counts
 
+SHOWN = 20  # disagreements; the output file has all of them
 MOST_ROWS = 5  # of texts with other labels, in an error
 
-
-OF_SCORES = {**METRICS, **TAG_METRICS, ANSWERS: ANSWER_METRICS}  # by problem type
+# By problem type: the scores, and what those of lists read of labels and predictions.
+OF_SCORES: dict[str, ScoreMetrics] = {**METRICS, **TAG_METRICS, ANSWERS: ANSWER_METRICS}
+READ: dict[str, Callable[[Any, Any], Any]] = {
+    ENTITIES: partial(sentence_counts, are_entities=True),
+    WORD_CLASSES: partial(sentence_counts, are_entities=False),
+    ANSWERS: lambda right, found: score_answers(right, ["".join(texts) for texts in found]),
+}
 Key = tuple[str, int]  # the digest of a text, and which of the rows with this text
+Runs = Mapping[str, Predictions]  # by their names
 
 
 @dataclass
@@ -40,6 +46,7 @@ class CompareArguments:
     RETIRED = {
         "--label_map": "train both runs with the same --label_map",
         "--common": "leave it out; runs are compared on the texts that all have",
+        "--show": "leave it out; --output writes all disagreements",
     } | dict.fromkeys(
         ("--data", "--text_column", "--delimiter", "--sheet", "--encoding", "--max_file_size"),
         "the texts are those of misclassified.csv in the folders of the runs",
@@ -51,15 +58,12 @@ class CompareArguments:
         None, "The run by whose true labels all are scored, if labels were corrected between them."
     )
     drop_labels: list[str] | None = option(None, "Leave out the texts whose true label is one of these.")
-    show: int = option(20, "The number of disagreements to print; the output file has all of them.")
     output: str | None = option(None, "A JSON file for the scores, differences and disagreements.")
     overwrite: bool = option(False, "Replace the output file.")
 
     def __post_init__(self) -> None:
         if len(self.runs) < 2:
             raise DataError(f"{' '.join(self.runs)}: name at least two runs, as in `compare runs/a runs/b`")
-        if self.show < 0:
-            raise DataError(f"--show {self.show}: must not be negative")
         if self.labels_of is not None and self.labels_of not in self.runs:
             raise DataError(f"--labels_of {self.labels_of}: name one of the runs: {', '.join(self.runs)}")
         if self.output is not None:
@@ -69,106 +73,97 @@ class CompareArguments:
 def compare(arguments: CompareArguments) -> None:
     """Print a Markdown report. Raises `DataError` for runs that cannot be compared."""
     names = names_of(arguments.runs)
-    runs = dict(zip(names, map(read_run, arguments.runs)))
+    runs: Runs = dict(zip(names, map(read_run, arguments.runs)))
     total = max(len(run.ids) for run in runs.values())
     labels_of = arguments.labels_of and names[arguments.runs.index(arguments.labels_of)]
     runs, relabelled = matched(runs, labels_of, arguments.drop_labels or ())
-    first = next(iter(runs.values()))
-    disagreements = disagreements_of(runs)
-    add_texts(disagreements, runs, arguments.runs)
-    imbalanced = first.problem_type == ONE_CLASS and is_imbalanced(first.references)
     report = {
-        "split": " or ".join(dict.fromkeys(run.split for run in runs.values())),
-        "texts": len(first.ids),
-        "labels": first.label_names,
+        **about(runs),
         **({"labels_of": labels_of, "relabelled": relabelled} if labels_of else {}),
-        "problem_type": first.problem_type,
-        **scores_of(runs, imbalanced or any(map(decided_by_macro_f1, arguments.runs))),
-        "disagreements": disagreements,
+        **scores_of(runs, any(map(decided_by_macro_f1, arguments.runs))),
+        "disagreements": disagreements_of(runs, arguments.runs),
     }
-    print(report_text(report, total, arguments.show))
+    print(report_text(report, total))
     if arguments.output is not None:
         write_json(Path(arguments.output), report)
+
+
+def about(runs: Runs) -> dict[str, Any]:
+    """Return the split, the number of texts, the classes and the problem type of runs on the same texts."""
+    labelled = dict.fromkeys(name for run in runs.values() for name in run.label_names)
+    first = next(iter(runs.values()))
+    splits = " or ".join(dict.fromkeys(run.split for run in runs.values()))
+    return {"split": splits, "texts": len(first.ids), "labels": [*labelled], "problem_type": first.problem_type}
+
+
+# Reading
 
 
 def names_of(folders: Sequence[str]) -> list[str]:
     """Return the names of the runs in the report: the folders as given, without their parents if absolute."""
     names = [Path(folder).name if Path(folder).is_absolute() else str(Path(folder)) for folder in folders]
-    counts = Counter(names)
-    return [f"{name} ({number})" if counts[name] > 1 else name for number, name in enumerate(names, 1)]
+    return [f"{name} ({number})" if names.count(name) > 1 else name for number, name in enumerate(names, 1)]
 
 
 def read_run(folder: str) -> Predictions:
     """Read the predictions of a run. Raises `DataError` if the folder has none."""
-    run = Path(folder)
-    if not run.is_dir():
+    if not Path(folder).is_dir():
         raise DataError(f"{folder}: folder not found")
-    if not any((run / name).exists() for name in (PREDICTIONS, RECORD, "config.json")):
-        raise DataError(f"{folder}: not the folder of a run")
-    if not (run / PREDICTIONS).is_file():
-        program = _recorded(run / RECORD, "program")
-        what = f"a run of {Path(str(program)).stem.replace('_', '-')}" if program else "a folder"
+    if not Path(folder, PREDICTIONS).is_file():
         raise DataError(
-            f"{folder}: {what} without {PREDICTIONS}, which training writes at its end: of classifiers and taggers "
-            "from version 0.2.0 on, of models for questions later; compare the scores in the results.md of others"
+            f"{folder}: a folder without {PREDICTIONS}, which the training of classifiers, taggers and models for "
+            "questions writes at its end; compare the scores in the results.md of others"
         )
-    return Predictions.load(run)
-
-
-def _recorded(path: Path, name: str) -> Any:
-    """Return an entry of a JSON file of a run, None if the file or the entry is missing or damaged."""
-    with suppress(OSError, ValueError, LookupError, TypeError):
-        return read_json(path)[name]
-    return None
+    return Predictions.load(Path(folder))
 
 
 def decided_by_macro_f1(folder: str) -> bool:
-    """Return whether the report of a run, also of an earlier version, decides by macro F1."""
-    path = Path(folder, EVALUATION)
-    return bool(_recorded(path, "macro_f1")) or (_recorded(path, "comparison") or {}).get("score") == "f1_macro"
+    """Return whether the report of a run decides by macro F1."""
+    with suppress(OSError, ValueError, LookupError, TypeError):
+        return bool(read_json(Path(folder, EVALUATION))["comparison"]["score"] == "f1_macro")
+    return False
+
+
+# Matching
 
 
 def keys_of(run: Predictions) -> dict[Key, int]:
     """Return the row of each key. Rows with equal texts are numbered in the order of their labels."""
-    digests = [name.rpartition("-")[2] for name in run.ids]
     counts = Counter[str]()
     keys = {}
-    for row in sorted(range(len(digests)), key=lambda row: tuple(np.ravel(run.references[row]))):
-        keys[digests[row], counts[digests[row]]] = row
-        counts[digests[row]] += 1
+    for row in sorted(range(len(run.ids)), key=lambda row: str(run.labels[row])):
+        digest = run.ids[row].rpartition("-")[2]
+        keys[digest, counts[digest]] = row
+        counts[digest] += 1
     return keys
 
 
-def matched(
-    runs: Mapping[str, Predictions], labels_of: str | None = None, dropped: Sequence[str] = ()
-) -> tuple[dict[str, Predictions], dict[str, list[str]]]:
+def matched(runs: Runs, labels_of: str | None = None, dropped: Sequence[str] = ()) -> tuple[Runs, dict[str, list[str]]]:
     """Return the predictions of all runs on the texts that all have, in the order of the first run.
 
     labels_of: the run whose true labels are those of all runs; the ids of the texts with others are returned, too.
     dropped: the labels whose texts are left out. Raises `DataError` for runs without a text in common, and for other
     classes and labels (without `labels_of`).
     """
-    first_name, labelled = next(iter(runs)), runs[labels_of or next(iter(runs))]
+    labelled = labels_of or next(iter(runs))
     _check_kinds(runs, dropped, labels_of)
-    names = list(dict.fromkeys(name for run in (labelled, *runs.values()) for name in run.label_names))
-    runs = {name: run.with_labels(names) for name, run in runs.items()}
-    runs = _without(runs, dropped, labels_of or first_name) if dropped else runs
+    runs = _without(runs, dropped, labelled) if dropped else runs
     keys = [keys_of(run) for run in runs.values()]
     shared = sorted(set(keys[0]).intersection(*keys[1:]), key=keys[0].__getitem__)
     if not shared:
         raise DataError(f"{', '.join(runs)}: the runs have no text in common; were they evaluated on the same split?")
     chosen = {name: run.select([key[of] for of in shared]) for (name, run), key in zip(runs.items(), keys)}
-    references = chosen[labels_of or first_name].references
+    labels = chosen[labelled].labels
     relabelled: dict[str, list[str]] = {}
     for name, run in chosen.items():
-        rows = np.flatnonzero(_differ(run.references, references))
-        if len(rows) and not labels_of:
-            raise _other_labels(name, run, first_name, references, rows)
-        relabelled |= {name: [run.ids[row] for row in rows]} if len(rows) else {}
-    return {name: replace(run, references=references) for name, run in chosen.items()}, relabelled
+        rows = [row for row, pair in enumerate(zip(run.labels, labels)) if pair[0] != pair[1]]
+        if rows and not labels_of:
+            raise _other_labels(name, run, labelled, labels, rows)
+        relabelled |= {name: [run.ids[row] for row in rows]} if rows else {}
+    return {name: replace(run, labels=labels) for name, run in chosen.items()}, relabelled
 
 
-def _check_kinds(runs: Mapping[str, Predictions], dropped: Sequence[str], labels_of: str | None) -> None:
+def _check_kinds(runs: Runs, dropped: Sequence[str], labels_of: str | None) -> None:
     """Raise `DataError` for runs of several problem types or classes, and for labels to drop that they cannot have."""
     (first_name, first), *others = runs.items()
     kept = [set(run.label_names) - set(dropped) for run in runs.values()]
@@ -189,22 +184,20 @@ def _check_kinds(runs: Mapping[str, Predictions], dropped: Sequence[str], labels
         raise DataError(f"--drop_labels {unknown[0]}: no run has this class; classes: {first_few(first.label_names)}")
 
 
-def _without(runs: Mapping[str, Predictions], dropped: Sequence[str], labels_of: str) -> dict[str, Predictions]:
-    """Return the runs without the texts that have one of the labels by the run `labels_of`, or else by their own."""
-    labels = {key: runs[labels_of].references[row] for key, row in keys_of(runs[labels_of]).items()}
+def _without(runs: Runs, dropped: Sequence[str], labelled: str) -> Runs:
+    """Return the runs without the texts that have one of the labels by the run `labelled`, or else by their own."""
+    labels = {key: runs[labelled].labels[row] for key, row in keys_of(runs[labelled]).items()}
     kept = {}
     for name, run in runs.items():
-        left_out = {run.label_names.index(label) for label in dropped}
-        rows = [row for key, row in keys_of(run).items() if labels.get(key, run.references[row]) not in left_out]
+        rows = [row for key, row in keys_of(run).items() if labels.get(key, run.labels[row]) not in dropped]
         kept[name] = run.select(sorted(rows))
     return kept
 
 
-def _other_labels(name: str, run: Predictions, first: str, references: np.ndarray, rows: np.ndarray) -> DataError:
+def _other_labels(name: str, run: Predictions, first: str, labels: Sequence[Any], rows: Sequence[int]) -> DataError:
     """Return the error for texts with other true labels in a run, which names the first of them."""
     shown = [
-        f"row {run.ids[row].partition('-')[0]} {_shown(run.answer(run.references[row]))} "
-        f"({_shown(run.answer(references[row]))} in {first})"
+        f"row {run.ids[row].partition('-')[0]} {_shown(run.labels[row])} ({_shown(labels[row])} in {first})"
         for row in rows[:MOST_ROWS]
     ]
     return DataError(
@@ -213,24 +206,28 @@ def _other_labels(name: str, run: Predictions, first: str, references: np.ndarra
     )
 
 
-def _differ(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Return whether the labels or predictions of each text are unequal (N,)."""
-    return (one != other).reshape(len(one), -1).any(-1)
+# Scores
 
 
-def scores_of(runs: Mapping[str, Predictions], by_macro_f1: bool = False) -> dict[str, Any]:
+def scores_of(runs: Runs, by_macro_f1: bool = False) -> dict[str, Any]:
     """Return the scores of each run, and the differences of each further run from the first, with paired intervals."""
     (first_name, first), *others = runs.items()
-    metrics = OF_SCORES[first.problem_type]
-    if by_macro_f1 and first.problem_type == ONE_CLASS:
+    metrics, names = OF_SCORES[first.problem_type], about(runs)["labels"]
+    if read := READ.get(first.problem_type):
+        values: dict[str, Any] = {name: read(run.labels, run.predictions) for name, run in runs.items()}
+        labels: Any = first.labels
+    else:
+        values = {name: as_array(first.problem_type, names, run.predictions) for name, run in runs.items()}
+        labels = as_array(first.problem_type, names, first.labels)
+    if first.problem_type == ONE_CLASS and (by_macro_f1 or is_imbalanced(labels)):
         metrics = replace(metrics, decisive="f1_macro")
-    found = with_intervals(metrics.scores, {name: metrics.read(run) for name, run in runs.items()}, first.references)
+    found = with_intervals(metrics.scores, values, labels)
     differences = []
     for name, _ in others:
         scores = {key: _negated(value) for key, value in found["differences"][name].items()}
-        about: dict[str, Any] = {"run": name, "compared_with": first_name, "scores": scores, "score": metrics.decisive}
-        word = verdict(scores[metrics.decisive], metrics.score, len(first.ids))
-        differences.append({**about, "verdict": _shown_verdict(word, len(first.ids))})
+        word = verdict(scores[metrics.decisive], metrics.score, len(labels))
+        compared = {"run": name, "compared_with": first_name, "scores": scores, "score": metrics.decisive}
+        differences.append({**compared, "verdict": word})
     return {"runs": [{"name": name, "scores": found["models"][name]} for name in runs], "differences": differences}
 
 
@@ -239,80 +236,77 @@ def _negated(difference: Mapping[str, Any]) -> dict[str, Any]:
     return {"value": -difference["value"], "interval_95": [-high, -low]}
 
 
-def _shown_verdict(word: str, examples: int) -> str:
-    return f"no difference that these {examples:,} texts can show" if word.startswith(NO_DIFFERENCE) else word
+# Disagreements
 
 
-def disagreements_of(runs: Mapping[str, Predictions]) -> list[dict[str, Any]]:
-    """Return the texts to which the runs give different answers: id in the first run, label and predictions.
+def disagreements_of(runs: Runs, folders: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the texts to which the runs give different answers: id in the first run, label, predictions, and text.
 
-    Numbers that differ most are first; other texts are in the order of the first run.
+    Numbers that differ most are first; other texts are in the order of the first run. Of runs that disagree on one
+    class per text, at least one is wrong: its wrong answers tell the text, and where it is; else these are None.
     """
     first = next(iter(runs.values()))
-    unequal = np.any([_differ(run.predicted, first.predicted) for run in runs.values()], axis=0)
-    rows = np.flatnonzero(unequal)
+    rows = [row for row, found in enumerate(zip(*(run.predictions for run in runs.values()))) if _differ(found)]
     if first.problem_type == NUMBER:
-        spread = np.ptp([run.predicted for run in runs.values()], axis=0)
-        rows = rows[np.argsort(-spread[rows], kind="stable")]
-    return [{"id": first.ids[row], **_answers(runs, int(row))} for row in rows]
-
-
-def _answers(runs: Mapping[str, Predictions], row: int) -> dict[str, Any]:
-    """Return the label and the predictions; of labelled words, those that differ and their numbers, from 1."""
-    first = next(iter(runs.values()))
-    label = first.answer(first.references[row])
-    predictions = {name: run.answer(run.predicted[row]) for name, run in runs.items()}
-    if first.problem_type not in TAGS:
-        return {"label": label, "predictions": predictions}
-    words = [at for at, labels in enumerate(zip(*predictions.values())) if len(set(labels)) > 1]
-    return {
-        "words": [at + 1 for at in words],
-        "label": [label[at] for at in words],
-        "predictions": {name: [labels[at] for at in words] for name, labels in predictions.items()},
-    }
-
-
-def add_texts(disagreements: Sequence[dict[str, Any]], runs: Mapping[str, Predictions], folders: Sequence[str]) -> None:
-    """Add to each disagreement its text and where it is, which the wrong answers of the runs tell; else None.
-
-    Of runs that disagree on one class per text, at least one is wrong.
-    """
-    places = {name: place for place, name in enumerate(next(iter(runs.values())).ids)}
+        rows.sort(key=lambda row: min(_answers(runs, row)) - max(_answers(runs, row)))
     wrong = [_wrong_answers(Path(folder, MISCLASSIFIED)) for folder in folders]
-    for each in disagreements:
-        rows = [run.ids[places[each["id"]]].partition("-")[0] for run in runs.values()]
-        found = next((of_run[row] for of_run, row in zip(wrong, rows) if row in of_run), None)
-        each["where"], each["text"] = (found["where"], from_fields(found)) if found else (None, None)
+    disagreements = []
+    for row in rows:
+        label, found = first.labels[row], dict(zip(runs, _answers(runs, row)))
+        told: dict[str, Any] = {"id": first.ids[row], "label": label, "predictions": found}
+        if first.problem_type in TAGS:
+            told |= _of_words(label, found)
+        numbers = [run.ids[row].partition("-")[0] for run in runs.values()]
+        line = next((lines[number] for lines, number in zip(wrong, numbers) if number in lines), None)
+        where = {"where": line["where"], "text": from_fields(line)} if line else {"where": None, "text": None}
+        disagreements.append(told | where)
+    return disagreements
+
+
+def _answers(runs: Runs, row: int) -> list[Any]:
+    return [run.predictions[row] for run in runs.values()]
+
+
+def _differ(answers: Sequence[Any]) -> bool:
+    return any(each != answers[0] for each in answers)
+
+
+def _of_words(label: Sequence[str], found: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """Return the numbers of the words, from 1, whose labels differ, and these labels."""
+    words = [at for at, labels in enumerate(zip(*found.values())) if _differ(labels)]
+    predictions = {name: [labels[at] for at in words] for name, labels in found.items()}
+    return {"words": [at + 1 for at in words], "label": [label[at] for at in words], "predictions": predictions}
 
 
 def _wrong_answers(path: Path) -> dict[str, dict[str, str]]:
     """Return the rows of the table by their numbers in the split; none if the run has none."""
     csv.field_size_limit(MAX_FIELD_CHARACTERS)
-    try:
-        with path.open(encoding="utf-8", newline="") as handle:
-            return {row["row"]: row for row in csv.DictReader(handle) if row.keys() >= {"where", "text"}}
-    except (OSError, ValueError, LookupError, csv.Error):
-        return {}
+    with suppress(OSError, ValueError, LookupError, csv.Error), path.open(encoding="utf-8", newline="") as handle:
+        return {row["row"]: row for row in csv.DictReader(handle) if row.keys() >= {"where", "text"}}
+    return {}
 
 
-def report_text(report: Mapping[str, Any], total: int, show: int) -> str:
+# The report
+
+
+def report_text(report: Mapping[str, Any], total: int) -> str:
     """Return the report as Markdown. total: the number of texts of the largest run."""
     part = f", those in common of up to {total:,}" if total > report["texts"] else ""
-    parts = [f"{report['texts']:,} texts of the {report['split']} split{part}"]
     scores = OF_SCORES[report["problem_type"]].scores
-    parts.append(scores_table(scores, {run["name"]: run["scores"] for run in report["runs"]}, "run"))
-    parts += [_differences_table(scores, report), *_notes(report)]
-    return "\n\n".join([*parts, _disagreements_text(report["disagreements"], show)])
-
-
-def _differences_table(scores: Sequence[Score], report: Mapping[str, Any]) -> str:
     decisive = next(score.heading for score in scores if score.name == report["differences"][0]["score"])
     heads = [f"compared with {escaped(report['runs'][0]['name'])}", *(score.heading for score in scores)]
-    rows = []
-    for each in report["differences"]:
-        row = [each["run"], *(score.with_interval(each["scores"][score.name], True) for score in scores)]
-        rows.append([*row, each["verdict"]])
-    return table([*heads, f"verdict ({decisive})"], rows)
+    rows = [
+        [each["run"], *(score.with_interval(each["scores"][score.name], True) for score in scores), each["verdict"]]
+        for each in report["differences"]
+    ]
+    parts = [
+        f"{report['texts']:,} texts of the {report['split']} split{part}",
+        scores_table(scores, {run["name"]: run["scores"] for run in report["runs"]}, "run"),
+        table([*heads, f"verdict ({decisive})"], rows),
+        *_notes(report),
+        _disagreements_text(report["disagreements"]),
+    ]
+    return "\n\n".join(parts)
 
 
 def _notes(report: Mapping[str, Any]) -> list[str]:
@@ -330,23 +324,19 @@ def _notes(report: Mapping[str, Any]) -> list[str]:
     return notes
 
 
-def _disagreements_text(disagreements: Sequence[Mapping[str, Any]], show: int) -> str:
+def _disagreements_text(disagreements: Sequence[Mapping[str, Any]]) -> str:
     if not disagreements:
         return "The runs give the same answer to every text."
-    are_numbers = isinstance(disagreements[0]["label"], float)
-    heading = f"The runs disagree on {counted(len(disagreements), 'text')}" + (
-        ", most on the first" if are_numbers else ""
-    )
-    heading += f". The first {show:,}:" if 0 < show < len(disagreements) else ":" if show else "."
-    if not show:
-        return heading
-    shown = disagreements[:show]
-    heads = ["id", "label", *map(escaped, shown[0]["predictions"])]
-    rows = [[each["id"], *map(_shown, (each["label"], *each["predictions"].values()))] for each in shown]
-    if any(each["text"] for each in shown):
-        heads += ["where", "text"]
-        rows = [[*row, each["where"] or "–", excerpt(each["text"] or "–")] for row, each in zip(rows, shown)]
-    return f"{heading}\n\n{table(heads, rows)}"
+    most = ", most on the first" if isinstance(disagreements[0]["label"], float) else ""
+    first = f". The first {SHOWN}:" if len(disagreements) > SHOWN else ":"
+    shown = disagreements[:SHOWN]
+    heads = ["id", "label", *map(escaped, shown[0]["predictions"]), "where", "text"]
+    rows = [
+        [each["id"], *map(_shown, (each["label"], *each["predictions"].values())), each["where"] or "–",
+         excerpt(each["text"] or "–")]
+        for each in shown
+    ]  # fmt: skip
+    return f"The runs disagree on {counted(len(disagreements), 'text')}{most}{first}\n\n{table(heads, rows)}"
 
 
 def _shown(answer: str | list[str] | float) -> str:

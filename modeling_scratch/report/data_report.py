@@ -7,7 +7,7 @@ It describes the splits that `load_splits` returns, which are those that trainin
 import re
 import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from html import unescape
 from pathlib import Path
@@ -21,27 +21,25 @@ from ..data.label_types import ClassSet, Number
 from ..data.labelled_texts import ReviewData, load_splits
 from ..data.labels import as_pairs, parse_label_map, placeholders
 from ..data.splits import DataArguments
-from ..data.text_pairs import from_fields, parts_of, shortened
+from ..data.text_pairs import parts_of
 from ..utils.errors import DataError, counted, quoted
-from ..utils.files import check_output
 from ..utils.markdown import bullets, excerpt, table
 from ..utils.options import option
 from ..utils.terminal import told
-from .doubtful_labels import HEADS, find_doubtful_labels, save_doubtful_labels
 
 MOST_LABELS, MOST_CONFLICTS = 50, 200
 LONGEST_LABEL, LONGEST_LINE = 24, 10_000  # characters
 SPECIAL_TOKENS = 2
-SHOWN, LONGEST = 20, 80  # labels in doubt, and characters of their texts
 TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
 @dataclass
 class DataReportArguments(DataArguments):
-    """The data of a report, and the table of doubtful labels to write."""
+    """The data of a report."""
 
     RETIRED = {
         "--write_label_map": "write the pairs that the report proposes into a csv file of source,target",
+        "--check_labels": "train, and read misclassified.csv of the run; cleanlab doubts the labels of all splits",
         "--output": "write what is printed into a file: modeling-scratch data reviews.csv > report.md",
     }
 
@@ -49,23 +47,11 @@ class DataReportArguments(DataArguments):
         presets.ENCODERS["reviews"]().max_position_embeddings,
         "The maximum number of tokens in training; here, tokens are words and punctuation marks.",
     )
-    check_labels: str | None = option(
-        None, "A csv file for the texts whose labels a cross-validated linear model disputes."
-    )
-    overwrite: bool = option(False, "Replace the file of --check_labels.")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.uses_demo:
             raise DataError("name a table or a folder: modeling-scratch data my_reviews, or --dataset_name")
-        if (output := self.check_labels) is None:
-            return
-        if Path(output).suffix.lower() != ".csv":
-            raise DataError(f"--check_labels {output}: use the suffix .csv")
-        if self.data_dir and Path(output).resolve().is_relative_to(Path(self.data_dir).resolve()):
-            raise DataError(f"--check_labels {output}: in the folder of the data; name a file in another folder")
-        for source in (self.train_file, self.validation_file, self.test_file):
-            check_output("--check_labels", output, source, self.overwrite)
 
 
 def with_source(arguments: Sequence[str]) -> list[str]:
@@ -80,11 +66,6 @@ def report(arguments: DataReportArguments) -> None:
     with told("reading the data"):
         data = load_splits(arguments)
         sections = sections_of(data, arguments.max_length)
-    if arguments.check_labels:
-        with told("looking for doubtful labels"):
-            doubtful = find_doubtful_labels(data)
-        save_doubtful_labels(doubtful, Path(arguments.check_labels))
-        sections.append(f"{doubts_section(doubtful, data)}\n\nwritten: {arguments.check_labels}")
     sections.append(section("Train", training_command(arguments)))
     if options := advised(arguments, data):
         sections.append(section("Train with the proposed options", training_command(arguments, **options)))
@@ -96,7 +77,7 @@ def advised(arguments: DataReportArguments, data: ReviewData) -> dict[str, Any]:
     if data.separators:
         return {"label_separator": data.separators[0]}
     options: dict[str, Any] = {}
-    if as_pairs(data.proposed):
+    if data.proposed:
         options["label_map"] = as_pairs(joined_map(arguments, data))
     if not isinstance(data.label_type, Number) and (dropped := placeholders(data.label_names)):
         options["drop_labels"] = [*(arguments.drop_labels or ()), *dropped]
@@ -153,46 +134,40 @@ def sections_of(data: ReviewData, max_length: int) -> list[str]:
     """Return the sections of the report as Markdown, without the command to train."""
     lengths, cut = _lengths(data, max_length)
     return [
-        section("Labels", _labels(data)),
+        section("Labels", _numbers(data) if isinstance(data.label_type, Number) else _labels(data)),
         section("Lengths", lengths),
         section("To check", listed(data.warnings or ["nothing was found"])),
-        *([section("Labels of one text", _conflicts(data))] if data.conflicts else []),
+        *([section("Labels of one text", listed(conflicts))] if (conflicts := _conflicts(data)) else []),
         section("What training does with the data", listed([*data.notes, *cut])),
     ]
 
 
 def _labels(data: ReviewData) -> str:
-    if isinstance(data.label_type, Number):
-        return _numbers(data)
-    counts = {split: _class_counts(data, split) for split in data.splits}
+    """Return the number of texts that have each class."""
+    counts = {}
+    for split, texts in data.splits.items():
+        column = texts["label"][:]
+        counts[split] = (
+            Counter[int](column)
+            if not isinstance(data.label_type, ClassSet)
+            else Counter[int](dict(enumerate(data.label_type.array(column).sum(0).astype(int).tolist())))
+        )
     order = sorted(range(len(data.label_names)), key=lambda label: -counts["train"][label])
-    rows = [
+    rows: list[list[object]] = [
         [excerpt(data.label_names[label], LONGEST_LABEL), *(f"{count[label]:,}" for count in counts.values())]
         for label in order[:MOST_LABELS]
     ]
     if len(order) > MOST_LABELS:
         rows.append([f"{len(order) - MOST_LABELS:,} other labels", *("" for _ in counts)])
-    return plain_table(
-        ["label", *counts], [*rows, ["all texts", *(f"{len(split):,}" for split in data.splits.values())]]
-    )
+    rows.append(["all texts", *(f"{len(split):,}" for split in data.splits.values())])
+    return plain_table(["label", *counts], rows)
 
 
-def _conflicts(data: ReviewData) -> str:
+def _conflicts(data: ReviewData) -> list[str]:
     """Return the labels and places of each text with different labels; the texts are left to the files."""
-    places = [
-        "; ".join(f"{quoted(label)} in {where}" for label, where in labels.items())
-        for labels in data.conflicts[:MOST_CONFLICTS]
-    ]
-    more = len(data.conflicts) - MOST_CONFLICTS
-    return listed([*places, *([f"{more:,} other texts"] if more > 0 else [])])
-
-
-def _class_counts(data: ReviewData, split: str) -> Counter[int]:
-    """Return the number of texts that have each class."""
-    column = data.splits[split]["label"][:]
-    if isinstance(data.label_type, ClassSet):
-        return Counter(dict(enumerate(data.label_type.array(column).sum(0).astype(int).tolist())))
-    return Counter(column)
+    found = ["; ".join(f"{quoted(label)} in {where}" for label, where in labels.items()) for labels in data.conflicts()]
+    more = len(found) - MOST_CONFLICTS
+    return [*found[:MOST_CONFLICTS], *([f"{more:,} other texts"] if more > 0 else [])]
 
 
 def _numbers(data: ReviewData) -> str:
@@ -209,7 +184,7 @@ def _lengths(data: ReviewData, limit: int) -> tuple[str, list[str]]:
     heads = ["words of a text", "quartile 1", "median", "quartile 3", "longest", f"above {limit} tokens"]
     lines, notes = [], []
     for split, rows in data.splits.items():
-        texts = _read_texts(data, split)
+        texts = [" ".join(parts_of(text)) for text in data.texts(split)]  # the two of a pair behind each other
         words = np.quantile([len(text.split()) for text in texts], [0.25, 0.5, 0.75, 1]).round()
         cut = sum(len(TOKEN.findall(text)) + SPECIAL_TOKENS > limit for text in texts)
         lines.append([split, *(f"{int(number):,}" for number in words), f"{cut / rows.num_rows:.1%}"])
@@ -217,17 +192,3 @@ def _lengths(data: ReviewData, limit: int) -> tuple[str, list[str]]:
             what = f"{counted(cut, 'text')} of more than {limit} tokens"
             notes.append(f"{split}: about {what}, which training truncates (--max_length)")
     return plain_table(heads, lines), notes
-
-
-def _read_texts(data: ReviewData, split: str) -> list[str]:
-    """Return the texts of a split, the two of a pair behind each other."""
-    return [" ".join(parts_of(text)) for text in data.texts(split)]
-
-
-def doubts_section(found: Sequence[Mapping[str, str]], data: ReviewData) -> str:
-    """Return the labels in doubt, the most probable errors first."""
-    what = f"{counted(len(found), 'label')} of {counted(sum(map(len, data.splits.values())), 'text')} in doubt"
-    line = f"{what}: TF-IDF with logistic regression, trained on other texts, is sure of another class"
-    first = f"{line}. The first {SHOWN}:" if len(found) > SHOWN else line
-    rows = [[*(each[head] for head in HEADS), excerpt(shortened(from_fields(each)), LONGEST)] for each in found[:SHOWN]]
-    return section("Labels to check", first, *([plain_table([*HEADS, "text"], rows)] if found else []))

@@ -1,20 +1,17 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Metrics of texts with one class, several classes or a number each, as `compute_metrics` of Trainer.
 
-metrics = ClassificationMetrics(["negative", "positive"])
-Trainer(..., compute_metrics=metrics)
+Trainer(..., compute_metrics=METRICS["single_label_classification"])
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import rankdata
-from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
+from sklearn.metrics import precision_recall_fscore_support
 from transformers import EvalPrediction
 
 from ..data.labels import is_imbalanced
@@ -25,11 +22,16 @@ from .significance import ROUNDING, Score, ratio
 ONE_CLASS, SEVERAL, NUMBER = "single_label_classification", "multi_label_classification", "regression"
 
 
-class Metrics(ABC):
-    """Scores Trainer's predictions. answers: of logits (examples, num_labels). names: of the scores."""
+@dataclass(frozen=True)
+class ScoreMetrics:
+    """Scores of Trainer's predictions. decisive: the name of the one that a verdict is about.
 
-    answers: Callable[[np.ndarray], np.ndarray]
-    names: tuple[str, ...]
+    answers: from logits (examples, num_labels) to predictions.
+    """
+
+    scores: tuple[Score, ...]
+    decisive: str
+    answers: Callable[[np.ndarray], np.ndarray] = np.asarray
 
     def __call__(self, prediction: EvalPrediction) -> dict[str, float]:
         """Raises `DivergedError` if a logit is NaN, which argmax would take for a prediction."""
@@ -41,64 +43,27 @@ class Metrics(ABC):
             )
         return self.compute(self.answers(logits), np.asarray(prediction.label_ids))
 
-    @abstractmethod
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(score.name for score in self.scores)
+
+    @property
+    def score(self) -> Score:
+        return next(score for score in self.scores if score.name == self.decisive)
+
     def compute(self, predictions: Any, references: Any) -> dict[str, float]:
         """Return the scores of predictions beside what is right."""
-
-
-# One class for each text
-
-
-class ClassificationMetrics(Metrics):
-    """Accuracy, F1, precision, recall, macro F1 and the confusion matrix.
-
-    Of two classes, the last is the positive one ("negative", "positive"). With more classes, F1, precision and recall
-    are macro averages over the classes that occur.
-    """
-
-    names = "accuracy", "f1", "precision", "recall", "f1_macro"
-
-    def __init__(self, label_names: Sequence[str]) -> None:
-        if len(label_names) < 2:
-            raise ValueError(f"classification metrics need at least 2 labels, got {list(label_names)}")
-        self.label_names = list(label_names)
-
-    @staticmethod
-    def answers(logits: np.ndarray) -> np.ndarray:
-        return logits.argmax(axis=-1)
-
-    def compute(self, predictions: np.ndarray, references: np.ndarray) -> dict[str, float]:
-        """Return accuracy, f1, precision, recall and f1_macro, each from 0 to 1, of class indices (examples,)."""
-        if outside := np.setdiff1d(references, range(len(self.label_names))).tolist():
-            # scikit-learn would treat a label of -1 as a further class.
-            raise ValueError(f"labels {outside} of {len(self.label_names)} classes: is this split unlabelled?")
-        occurring = np.unique(references)
-        counted = [1] if len(self.label_names) == 2 else occurring
-        precision, recall, f1, _ = _of_classes(references, predictions, counted, "macro")
-        return {
-            "accuracy": float((predictions == references).mean()),
-            "f1": float(f1),
-            "precision": float(precision),
-            "recall": float(recall),
-            "f1_macro": float(_of_classes(references, predictions, occurring, "macro")[2]),
-        }
-
-    def confusion_matrix(self, predictions: np.ndarray, references: np.ndarray) -> np.ndarray:
-        """Return counts (num_labels, num_labels), indexed by true class and predicted class."""
-        return confusion_matrix(references, predictions, labels=range(len(self.label_names)))
-
-
-def _of_classes(references: ArrayLike, predictions: ArrayLike, labels: Any, average: str | None) -> Any:
-    """Return precision, recall, F1 and support. What would divide by zero is 0."""
-    return precision_recall_fscore_support(references, predictions, labels=labels, average=average, zero_division=0)
+        parts = ((score, score.parts(predictions, references)) for score in self.scores)
+        return {score.name: float(score.of_means(part.mean(0))) for score, part in parts}
 
 
 def class_scores(label_names: Sequence[Any], references: ArrayLike, predictions: ArrayLike) -> list[dict[str, Any]]:
-    """Return precision, recall, F1 and support (texts that have it) of each class.
+    """Return precision, recall, F1 and support (texts that have it) of each class. What would divide by zero is 0.
 
     References and predictions are class indices (examples,), or (examples, classes) of 0 and 1.
     """
-    columns = _of_classes(references, predictions, range(len(label_names)), None)
+    labels: Any = range(len(label_names))
+    columns: Any = precision_recall_fscore_support(references, predictions, labels=labels, zero_division=0)
     return [
         {"label": name, "precision": float(p), "recall": float(r), "f1": float(f), "support": int(n)}
         for name, p, r, f, n in zip(label_names, *columns)
@@ -110,32 +75,7 @@ def macro_f1_decides(train_labels: Sequence[int] | np.ndarray, is_weighted: bool
     return is_weighted or is_imbalanced(train_labels)
 
 
-# Scores with intervals, of every problem type
-
-
-@dataclass(frozen=True)
-class ScoreMetrics(Metrics):
-    """Scores with intervals. decisive: the name of the one that a verdict is about. answers: logits to predictions.
-
-    read: what the scores read of the `Predictions` of a run.
-    """
-
-    scores: tuple[Score, ...]
-    decisive: str
-    answers: Callable[[np.ndarray], np.ndarray] = np.asarray
-    read: Callable[[Any], Any] = attrgetter("predicted")
-
-    @property
-    def names(self) -> tuple[str, ...]:  # type: ignore[override]
-        return tuple(score.name for score in self.scores)
-
-    @property
-    def score(self) -> Score:
-        return next(score for score in self.scores if score.name == self.decisive)
-
-    def compute(self, predictions: Any, references: Any) -> dict[str, float]:
-        parts = ((score, score.parts(predictions, references)) for score in self.scores)
-        return {score.name: float(score.of_means(part.mean(0))) for score, part in parts}
+# Scores as means over texts
 
 
 def f1_of_means(means: np.ndarray) -> np.ndarray:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..utils.errors import counted
 from ..utils.files import replacing
 
 if TYPE_CHECKING:  # imported lazily: matplotlib takes a second to import
@@ -21,31 +20,23 @@ LONGEST_LABEL = 24  # characters
 
 
 def confusion_matrix_png(matrix: np.ndarray, label_names: Sequence[str], path: str | Path) -> None:
-    """Plot counts (true class, predicted class), coloured by fraction of the true class, to the PNG file `path`.
-
-    Classes that neither texts nor predictions have are left out.
-    """
+    """Plot counts (true class, predicted class), coloured by fraction of the true class, to the PNG file `path`."""
     from sklearn.metrics import ConfusionMatrixDisplay
 
-    matrix = np.asarray(matrix)
-    shown = np.flatnonzero(matrix.sum(axis=0) + matrix.sum(axis=1)).tolist() or list(range(len(label_names)))
-    left_out, matrix = len(label_names) - len(shown), matrix[np.ix_(shown, shown)]
-    side = float(np.clip(2.5 + 0.55 * len(shown), 4.5, 14))
-    figure = new_figure(side + 1.2, side)
+    side = float(np.clip(2.5 + 0.55 * len(label_names), 4.5, 14))
+    figure, is_small = new_figure(side + 1.2, side), len(label_names) <= MOST_LABELS_WITH_COUNTS
     axes = figure.subplots()
-    names = [_shortened(label_names[index]).replace("$", "\\$") for index in shown]  # literal, not mathematics
+    names = [_shortened(name).replace("$", "\\$") for name in label_names]  # literal, not mathematics
     display = ConfusionMatrixDisplay(matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1), display_labels=names)
     display.plot(ax=axes, cmap="Blues", im_kw={"vmin": 0, "vmax": 1}, xticks_rotation=45)
     for text, count in zip(display.text_.flat, matrix.flat):
-        text.set(text=f"{count:,}" if len(shown) <= MOST_LABELS_WITH_COUNTS else "", fontsize=8)
-    axes.tick_params(labelsize=10 if len(shown) <= MOST_LABELS_WITH_COUNTS else 6)
-    axes.set(xlabel="predicted class", ylabel="true class")
+        text.set(text=f"{count:,}" if is_small else "", fontsize=8)
+    axes.tick_params(labelsize=10 if is_small else 6)
     for label in axes.get_xticklabels():
         label.set(ha="right", rotation_mode="anchor")
     display.im_.colorbar.set_label("fraction of the true class")
-    note = f"\n({counted(left_out, 'label')} without examples not shown)" if left_out else ""
-    accuracy = matrix.trace() / max(matrix.sum(), 1)
-    axes.set_title(f"{accuracy:.1%} of {matrix.sum():,} examples are correct{note}")
+    title = f"{matrix.trace() / max(matrix.sum(), 1):.1%} of {matrix.sum():,} examples are correct"
+    axes.set(xlabel="predicted class", ylabel="true class", title=title)
     write_png(figure, path)
 
 
@@ -62,16 +53,25 @@ def losses_and_score_png(
 
     `log_history` is that of Trainer's state. Non-finite values leave gaps; a panel without values carries a note.
     """
+    from matplotlib.ticker import PercentFormatter
+
     figure = new_figure(8, 7)
     loss_axes, score_axes = figure.subplots(2, 1, sharex=True)
-    _plot_losses(loss_axes, log_history, unit)
+    _plot(loss_axes, *series(log_history, "loss"), color=BLUE, marker=".", label="training")
+    _plot(loss_axes, *series(log_history, "eval_loss"), color=VERMILION, marker="o", label="evaluation")
     steps, values = series(log_history, key)
     _plot(score_axes, steps, values, color=VERMILION, marker="o", label="evaluation")
-    score_axes.set_ylabel(name)
     if form.endswith("%}"):
-        score_axes.yaxis.set_major_formatter(percent_formatter(decimals=1))
-    name_steps(score_axes)
-    _mark_best(score_axes, steps, values, form, greater_is_better)
+        score_axes.yaxis.set_major_formatter(PercentFormatter(xmax=1, decimals=1))
+    score_axes.xaxis.set_major_formatter("{x:,.0f}")
+    score_axes.set(xlabel="optimizer steps", ylabel=name, xlim=(0, None))
+    loss_axes.set_ylabel(unit)
+    if np.isfinite(values).any():  # of equal best values the last: the one that a run keeps
+        best = int(np.flatnonzero(values == (np.nanmax(values) if greater_is_better else np.nanmin(values)))[-1])
+        score_axes.axhline(values[best], color=VERMILION, linestyle=":", linewidth=1)
+        score_axes.set_title(
+            f"best: {form.format(values[best])} at step {int(steps[best]):,}", loc="right", fontsize=10
+        )
     for axes in (loss_axes, score_axes):
         finish_panel(axes)
     write_png(figure, path)
@@ -87,17 +87,11 @@ def new_figure(width: float, height: float) -> "Figure":
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def percent_formatter(decimals: int) -> Any:
-    from matplotlib.ticker import PercentFormatter
-
-    return PercentFormatter(xmax=1, decimals=decimals)
-
-
 def series(log_history: Sequence[Mapping[str, Any]], key: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return steps and values. The first entry of a step counts: a later one is of the reloaded best model."""
     values: dict[int, float] = {}
     for entry in log_history:
         if key in entry:
-            # The first entry of a step counts: a later one belongs to the reloaded best model.
             values.setdefault(entry["step"], float(entry[key]))
     finite = [value if np.isfinite(value) else np.nan for value in values.values()]
     return np.array(list(values), dtype=float), np.array(finite, dtype=float)
@@ -106,29 +100,6 @@ def series(log_history: Sequence[Mapping[str, Any]], key: str) -> tuple[np.ndarr
 def _plot(axes: "Axes", steps: np.ndarray, values: np.ndarray, **style: Any) -> None:
     if np.isfinite(values).any():
         axes.plot(steps, values, markersize=5, **style)
-
-
-def _plot_losses(axes: "Axes", log_history: Sequence[Mapping[str, Any]], unit: str) -> None:
-    _plot(axes, *series(log_history, "loss"), color=BLUE, marker=".", label="training")
-    _plot(axes, *series(log_history, "eval_loss"), color=VERMILION, marker="o", label="evaluation")
-    axes.set_ylabel(unit)
-
-
-def name_steps(axes: "Axes") -> None:
-    axes.set_xlabel("optimizer steps")
-    axes.set_xlim(left=0)
-    axes.xaxis.set_major_formatter("{x:,.0f}")
-    locator: Any = axes.xaxis.get_major_locator()
-    locator.set_params(integer=True)
-
-
-def _mark_best(axes: "Axes", steps: np.ndarray, values: np.ndarray, form: str, greater_is_better: bool) -> None:
-    """Mark the best value, of equal ones the last: the one that a run keeps."""
-    if not np.isfinite(values).any():
-        return
-    best = int(np.flatnonzero(values == (np.nanmax(values) if greater_is_better else np.nanmin(values)))[-1])
-    axes.axhline(values[best], color=VERMILION, linestyle=":", linewidth=1)
-    axes.set_title(f"best: {form.format(values[best])} at step {int(steps[best]):,}", loc="right", fontsize=10)
 
 
 def finish_panel(axes: "Axes") -> None:

@@ -13,7 +13,7 @@ from torch import Tensor
 from transformers import EvalPrediction, PreTrainedTokenizerBase
 
 from ..data.collators import Batch
-from ..data.packed_documents import IGNORED, PackedRows, Pieces, StreamedRows, TokenRow
+from ..data.packed_documents import IGNORED, PackedRows, Pieces, TokenRow
 from ..inference.text_generators import Continuer
 from ..utils.errors import counted
 from ..utils.markdown import excerpt, table
@@ -47,7 +47,7 @@ class TextSize:
 class PretrainingData:
     """Training and validation rows, and what their scores mean."""
 
-    train: PackedRows | Pieces | StreamedRows
+    train: PackedRows | Pieces
     validation: PackedRows | Pieces
     collator: Callable[[Sequence[TokenRow]], Batch]
     tokens_per_row: float

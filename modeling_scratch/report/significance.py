@@ -17,7 +17,6 @@ SIGNIFICANCE_LEVEL = 0.05
 RESAMPLES = 1_000
 FEW_EXAMPLES = 20  # there is no verdict on fewer
 LARGEST_BLOCK = 2**22  # counts of resamples in memory at once
-NO_DIFFERENCE = "no significant difference"
 ROUNDING = 1e-12  # relative: equal numbers differ no more
 
 
@@ -67,22 +66,12 @@ def percentile_interval(resampled: ArrayLike) -> np.ndarray:
     return np.quantile(np.asarray(resampled), [0.025, 0.975], axis=0)
 
 
-def share_interval(right: int, examples: int) -> tuple[float, float]:
-    """Return the 95 % score interval of a share (Wilson 1927), such as that of right answers."""
-    low, high = binomtest(right, examples).proportion_ci(method="wilson")
-    return float(low), float(high)
-
-
-def _interval(value: float, drawn: np.ndarray, examples: int, lowest: float) -> list[float]:
-    """Return the percentile interval of a share, or of a difference of shares, which is at least `lowest`.
-
-    Resamples of examples that are all right, or all equal, do not vary. The interval then reaches as far as the score
-    interval of a share of 0.
-    """
+def _interval(score: Score, value: float, drawn: np.ndarray, examples: int) -> list[float]:
+    """Return the percentile interval of a score; of a share that no resample changes, the one of Wilson 1927."""
     low, high = percentile_interval(drawn).tolist()
-    if low == high:
-        reach = share_interval(0, examples)[1]
-        low, high = max(lowest, value - reach), min(1.0, value + reach)
+    if low == high and score.is_share:
+        wilson = binomtest(round(value * examples), examples).proportion_ci(method="wilson")
+        low, high = float(wilson.low), float(wilson.high)
     return [low, high]
 
 
@@ -101,23 +90,17 @@ def with_intervals(
         for counts in resamples(examples, seed=0)
     ]
     drawn = np.concatenate(blocks, axis=-1)  # (models, scores, R)
-    values = np.array([[score.of_means(part.mean(0)) for score, part in zip(scores, each)] for each in parts])
-
-    def named(value: np.ndarray, resampled: np.ndarray, lowest: float) -> dict[str, dict[str, Any]]:
-        return {
-            score.name: {
-                "value": float(value[at]),
-                "interval_95": _interval(float(value[at]), resampled[at], examples, lowest)
-                if score.is_share
-                else percentile_interval(resampled[at]).tolist(),
-            }
-            for at, score in enumerate(scores)
-        }
-
-    models = {name: named(values[at], drawn[at], 0.0) for at, name in enumerate(predictions)}
-    others = [*enumerate(predictions)][1:]
-    differences = {name: named(values[0] - values[at], drawn[0] - drawn[at], -1.0) for at, name in others}
-    return {"models": models, "differences": differences}
+    values = [[float(score.of_means(part.mean(0))) for score, part in zip(scores, each)] for each in parts]
+    models: dict[str, dict[str, Any]] = {}
+    differences: dict[str, dict[str, Any]] = {}
+    for model, (name, of_model) in enumerate(zip(predictions, values)):
+        models[name], differences[name] = {}, {}
+        for at, (score, value) in enumerate(zip(scores, of_model)):
+            interval = _interval(score, value, drawn[model, at], examples)
+            models[name][score.name] = {"value": value, "interval_95": interval}
+            interval = percentile_interval(drawn[0, at] - drawn[model, at]).tolist()
+            differences[name][score.name] = {"value": values[0][at] - value, "interval_95": interval}
+    return {"models": models, "differences": dict([*differences.items()][1:])}
 
 
 def resamples(examples: int, seed: int) -> Iterator[np.ndarray]:
@@ -137,5 +120,5 @@ def verdict(difference: Mapping[str, Any], score: Score, examples: int) -> str:
         return f"no verdict: {examples} texts are too few"
     low, high = difference["interval_95"]
     if low <= 0 <= high:
-        return NO_DIFFERENCE
+        return f"no difference that these {examples:,} texts can show"
     return "better" if (low > 0) == score.greater_is_better else "worse"

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..data.tagged_sentences import OUTSIDE
 from .metrics import ScoreMetrics, f1_of_means, macro_of_means
-from .predictions import ENTITIES, WORD_CLASSES, Predictions
+from .predictions import ENTITIES, WORD_CLASSES
 from .significance import Score, ratio, with_intervals
 
 Labels = Sequence[Sequence[str]]  # of the words of each sentence
@@ -56,18 +56,13 @@ def _named(row: Any) -> dict[str, float]:
 def sentence_interval(gold: Labels, predicted: Labels, are_entities: bool) -> tuple[float, float]:
     """Return the 95 % percentile-bootstrap interval of entity F1, or of the accuracy of words."""
     metrics = TAG_METRICS[ENTITIES if are_entities else WORD_CLASSES]
-    counts = _counts(gold, predicted, are_entities)
+    counts = sentence_counts(gold, predicted, are_entities)
     found = with_intervals((metrics.score,), {"": counts}, counts)
     low, high = found["models"][""][metrics.decisive]["interval_95"]
     return low, high
 
 
-def tag_counts(run: Predictions) -> np.ndarray:
-    """Return what the scores read of each sentence, (N, ...), in place of its predictions."""
-    return _counts([*run.references], [*run.predicted], run.problem_type == ENTITIES)
-
-
-def _counts(gold: Labels, predicted: Labels, are_entities: bool) -> np.ndarray:
+def sentence_counts(gold: Labels, predicted: Labels, are_entities: bool) -> np.ndarray:
     """Count right words and words, then the right entities, predicted entities and given entities of each sentence.
 
     (N, 5). Without entities, (N, 2 + 2 C): of each label, the words that are right, and those that are predicted or
@@ -112,11 +107,9 @@ TAG_METRICS = {
             ACCURACY,
         ),
         "f1",
-        read=tag_counts,
     ),
     WORD_CLASSES: ScoreMetrics(
         (ACCURACY, Score("f1", "macro F1", lambda rows, _: rows[:, 2:], macro_of_means)),
         "accuracy",
-        read=tag_counts,
     ),
 }

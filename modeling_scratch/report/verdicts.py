@@ -5,8 +5,8 @@ One rule for all problem types: the paired-bootstrap interval of the difference 
 is the entry of evaluation.json: baseline, verdict, score, evidence, and the difference with its interval.
 """
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -16,46 +16,25 @@ MODEL = "Transformer"
 Comparison = dict[str, Any]
 
 
-class Outcome(NamedTuple):
-    """The comparison with the strongest baseline. headline: a sentence on a model that nobody should use, or None."""
-
-    comparison: Comparison
-    headline: str | None
-
-
-def only_answer_headline(answer: str) -> str:
-    return f"The {MODEL} predicts {answer} for every text: it has not learned."
-
-
-def has_one_answer(labels: np.ndarray, predicted: np.ndarray) -> bool:
-    """Return whether all predictions are equal but the true labels are not. Both are (texts, ...)."""
-    return len(np.unique(predicted, axis=0)) == 1 < len(np.unique(labels, axis=0))
-
-
-def outcome_of(
-    score: Score,
-    labels: np.ndarray,
-    predicted: np.ndarray,
-    constant: tuple[np.ndarray, str],
-    baselines: Mapping[str, np.ndarray],
-) -> Outcome:
-    """Compare with the best constant answer and its name, and with the strongest baseline.
+def headline_of(
+    score: Score, labels: np.ndarray, predicted: np.ndarray, constant: np.ndarray, shown: Callable[[Any], str]
+) -> str | None:
+    """Return the sentence on a model that nobody should use, as it answers like the best constant answer; or None.
 
     Too few texts, of which even the true labels are not significantly better than the constant answer, say nothing.
+    labels, predicted, constant: (texts, ...).
     """
-    best = strongest(score, labels, baselines)
-    answer, name = constant[0], f"the answer {constant[1]} for every text"
-    of_best = compared(score, labels, predicted, baselines[best], best)
-    of_constant = compared(score, labels, predicted, answer, name)
-    can_show = compared(score, labels, labels, answer, name)["verdict"] == "better"
-    if of_constant["verdict"] == "worse" or (of_constant["verdict"] != "better" and can_show):
-        worst = of_constant
-    elif of_best["verdict"] == "worse":
-        worst = of_best
-    else:
-        return Outcome(of_best, None)
-    relation = "is worse than" if worst["verdict"] == "worse" else "is not significantly better than"
-    return Outcome(of_best, f"The {MODEL} {relation} {worst['baseline']}: {worst['evidence']}.")
+    if len(np.unique(predicted, axis=0)) == 1 < len(np.unique(labels, axis=0)):
+        return f"The {MODEL} predicts {shown(predicted[0])} for every text: it has not learned."
+    found, of_truth = (
+        compared(score, labels, answers, constant, f"the answer {shown(constant[0])} for every text")
+        for answers in (predicted, labels)
+    )
+    word = found["verdict"]
+    if word == "better" or (word != "worse" and of_truth["verdict"] != "better"):
+        return None
+    relation = "is worse than" if word == "worse" else "is not significantly better than"
+    return f"The {MODEL} {relation} {found['baseline']}: {found['evidence']}."
 
 
 def strongest(score: Score, labels: np.ndarray, baselines: Mapping[str, np.ndarray]) -> str:

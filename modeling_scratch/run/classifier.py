@@ -4,7 +4,7 @@
 Before it: defaults by its texts, stages, baselines, and a rehearsal. After it: the report beside the baselines.
 """
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
@@ -76,7 +76,7 @@ def baselines_of(task: Task, run: Run, data: ReviewData) -> Any:
         raise DataError(f"the baseline cannot be trained: {error}") from error
     if run.stages:
         rows = {name: rows.select(range(min(SAMPLE, len(rows)))) for name, rows in data.splits.items()}
-        sample, options = data.with_splits(DatasetDict(rows)), run.groups["model"]
+        sample, options = replace(data, splits=DatasetDict(rows), places={}), run.groups["model"]
         with discarded(arguments) as copied:
             tokenizer = task.build_tokenizer(options, sample, run.checkpoint)
             rehearse(make_trainer(task, prepared(task, options, copied, sample, tokenizer)))

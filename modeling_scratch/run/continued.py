@@ -73,8 +73,8 @@ def check_unchanged(folder: Path, groups: Mapping[str, Any], fixed: Collection[s
 def check_same_data(folder: Path, digests: Mapping[str, str | None]) -> None:
     """Raise `DataError` if a continued run would read other rows, or rows in another order, than those recorded."""
     recorded = read_run(folder).get(DIGESTS, {})
-    if not recorded or None in digests.values():
-        reason = "are streamed from the Hub" if recorded else f"have no digests in {folder / RECORD}"
+    if not recorded:
+        reason = f"have no digests in {folder / RECORD}"
         print(f"the training data {reason}: whether they have changed is not known", file=sys.stderr)
     changed = [split for split in {**recorded, **digests} if recorded.get(split) != digests.get(split)]
     if recorded and changed:

@@ -1,10 +1,8 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Pretraining objectives: models, tokenizers, rows of tokens and collators."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from itertools import islice
 from typing import Any, Literal
 
 import numpy as np
@@ -27,18 +25,16 @@ from ..configuration_scratch import ScratchConfig
 from ..data.collators import (
     Batch,
     Denoise,
-    Infill,
     MaskTokens,
     next_token_batch,
     sentence_ends,
 )
-from ..data.documents import Documents, Stream
+from ..data.documents import Documents
 from ..data.packed_documents import (
     DocumentTokenizer,
     Frame,
     PackedRows,
     Pieces,
-    StreamedRows,
     TokenRow,
     template_frame,
 )
@@ -48,7 +44,6 @@ from ..utils.errors import DataError
 from ..utils.options import REQUIRED, option
 from .encoder_models import check_folders, new_tokenizer
 
-STREAMED_TEXTS = 100_000  # the number of first documents of a stream that a new tokenizer is trained on
 MOST_PADDING = 10  # rows of so many times the training text
 
 
@@ -131,7 +126,7 @@ class PretrainingModelArguments:
 
 
 def build_tokenizer(
-    arguments: PretrainingModelArguments, texts: Iterable[str], resumed: str | None = None
+    arguments: PretrainingModelArguments, texts: Sequence[str], resumed: str | None = None
 ) -> PreTrainedTokenizerBase:
     """Load the named or the checkpoint's tokenizer, or train a new one on `texts`, those of the train split.
 
@@ -139,8 +134,7 @@ def build_tokenizer(
     """
     if name := resumed or arguments.tokenizer_name_or_path or arguments.model_name_or_path:
         return load_checkpoint(AutoTokenizer, name, arguments.trust_remote_code)
-    known = texts if isinstance(texts, Sequence) else list(islice(texts, STREAMED_TEXTS))
-    return new_tokenizer(arguments, known, style=arguments.choice.style, lowercase=arguments.lowercase)
+    return new_tokenizer(arguments, texts, style=arguments.choice.style, lowercase=arguments.lowercase)
 
 
 def build_model(arguments: PretrainingModelArguments, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
@@ -218,13 +212,10 @@ def prepare(
         layout, options = PackedRows, {"block_size": arguments.block_size, "pad_token_id": pad}
         to_tokens = DocumentTokenizer(tokenizer, frame, arguments.whole_word)
     validation = layout(to_tokens(documents.validation), **options)
-    notes = [f"validation: {validation}, {_counts(validation.ids, tokenizer)}"]
-    if isinstance(documents.train, Stream):
-        train = StreamedRows(documents.train, to_tokens, partial(layout.cut, **options), seed)
-    else:
-        train = layout(to_tokens(documents.train), **options)
-        _check_padding(arguments, len(train.ids))
-        notes.insert(0, f"train: {train}, {_counts(train.ids, tokenizer)}")
+    train = layout(to_tokens(documents.train), **options)
+    _check_padding(arguments, len(train.ids))
+    splits = {"train": train, "validation": validation}
+    notes = [f"{split}: {rows}, {_counts(rows.ids, tokenizer)}" for split, rows in splits.items()]
     collator = make_collator(arguments, tokenizer, frame, seed)
     return PretrainingData(
         train, validation, collator, train.tokens_per_row(), arguments.objective, arguments.block_size,
@@ -261,5 +252,5 @@ def make_collator(
     fraction = arguments.mask_fraction or MASKED[arguments.objective]
     if arguments.objective == "mlm":
         return MaskTokens(tokenizer.mask_token_id, ordinary, fraction, seed)
-    noise = Infill(tokenizer.mask_token_id, sentence_ends(tokenizer), fraction)
-    return Denoise(noise, frame, tokenizer.pad_token_id, seed)
+    ends = sentence_ends(tokenizer)
+    return Denoise(tokenizer.mask_token_id, ends, fraction, frame, tokenizer.pad_token_id, seed)

@@ -4,7 +4,7 @@
 Evaluation uses padded batches, as its loss is a mean over rows and each text must be one row.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ import torch
 
 from ..data.collators import FlatBatches
 from ..data.labelled_texts import ReviewData
-from ..report.metrics import METRICS, NUMBER, ONE_CLASS, SEVERAL, ClassificationMetrics, Metrics, macro_f1_decides
+from ..report.metrics import METRICS, NUMBER, ONE_CLASS, SEVERAL, macro_f1_decides
 from ..utils.errors import DataError
 from .captured_trainer import PACKED_MODEL_TYPES
 from .encoder_models import ModelArguments
@@ -23,8 +23,6 @@ from .optimizers import predicts_numbers, scale_last_linear, start_at_mean
 class Problem(NamedTuple):
     """What a problem type needs in training."""
 
-    best_by: tuple[str, bool]  # the score that chooses the epoch, and whether a greater one is better
-    metrics: Callable[[Sequence[str]], Metrics]
     loss: Callable[[ReviewData, Any], Any] = lambda data, arguments: None  # of the data and the arguments
     changes: Callable[[ReviewData], list[Any]] = lambda data: []  # to the optimizer
 
@@ -47,11 +45,9 @@ def weighted_loss(data: ReviewData, arguments: Any) -> WeightedCrossEntropy | No
 
 
 PROBLEMS = {
-    ONE_CLASS: Problem(("accuracy", True), ClassificationMetrics, weighted_loss),
-    SEVERAL: Problem(("f1_micro", True), lambda names: METRICS[SEVERAL]),
+    ONE_CLASS: Problem(weighted_loss),
+    SEVERAL: Problem(),
     NUMBER: Problem(
-        ("rmse", False),
-        lambda names: METRICS[NUMBER],
         lambda data, arguments: StandardisedError(unit_of(data)),
         lambda data: [partial(scale_last_linear, unit=unit_of(data))],
     ),
@@ -71,7 +67,8 @@ def best_score(data: ReviewData, arguments: Any) -> tuple[str, bool]:
     is_weighted = bool(arguments.class_weights)
     if data.problem_type == ONE_CLASS and macro_f1_decides(data.labels("train"), is_weighted):
         return "f1_macro", True
-    return PROBLEMS[data.problem_type].best_by
+    score = METRICS[data.problem_type].score
+    return score.name, score.greater_is_better
 
 
 def start_head(model: Any, data: ReviewData, options: ModelArguments) -> None:

@@ -123,9 +123,7 @@ def share(trainer: Sharing) -> None:
     """
     folder = Path(trainer.args.output_dir or "")
     if trainer.is_world_process_zero():
-        model: Any = trainer.model
-        tokenizer: Any = trainer.processing_class
-        attempt(VERIFICATION, lambda: write_verification(model, tokenizer, folder))
+        attempt(VERIFICATION, write_verification, folder)
         trainer.create_model_card()
     if trainer.args.push_to_hub:
         try:

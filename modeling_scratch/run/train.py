@@ -2,7 +2,7 @@
 """One training of any task: check, read, build, train, save, evaluate, report and share."""
 
 import shlex
-from collections.abc import Callable, Sequence, Sized
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from html import unescape
@@ -97,7 +97,7 @@ def start(task: Task, run: Run, data: Any, tokenizer: Any) -> tuple[Training, Ru
     notes = [note for encoded in training.encoded.values() for note in encoded.notes]
     print("".join(f"{note}\n" for note in notes), end="")
     trainer = make_trainer(task, training)
-    rows = {split: len(each) for split, each in data.splits.items() if isinstance(each, Sized)}
+    rows = {split: len(each) for split, each in data.splits.items()}
     of_data = [*data.notes, *getattr(data, "warnings", ())]
     run.start(trainer, [*of_data, *notes], **task.record(training), rows=rows)
     return training, trainer

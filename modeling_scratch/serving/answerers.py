@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from transformers import AutoConfig
 
-from ..bridges.model_sources import load_checkpoint, read_special_tokens, token_limit
+from ..bridges.model_sources import load_checkpoint
 from ..data.text_pairs import pair_columns
 from ..inference.arguments import PredictArguments
 from ..inference.compiled import compile_generation
@@ -31,6 +31,7 @@ def task_of(arguments: PredictArguments, fault: str, is_served: bool = False) ->
         action = action_of(config)
         if not action or (is_served and not named(action).answering):
             raise DataError(f"{(config.architectures or ['the model'])[0]} {fault}")
+        arguments.text_column = list(pair_columns(arguments.model)) or None  # there is no table to have them
         yield named(action)
 
 
@@ -43,32 +44,23 @@ def load_page(arguments: PredictArguments) -> Page:
 def load_answerer(
     name: str,
     device: str | None = None,
-    trust_remote_code: bool = False,
     max_beams: int = MOST_BEAMS,
     max_new_tokens: int = MOST_NEW_TOKENS,
-    allow_special_tokens: bool = False,
     compiles: bool = False,
+    **loading: bool,
 ) -> Answerer:
     """Load a checkpoint. Raises `DataError` for architectures that answer no texts and for untrained heads.
 
-    compiles: the pass of a token, before the first request.
+    compiles: the pass of a token, before the first request. loading: further arguments of predict.
     """
-    arguments = PredictArguments(model=name, device=device, trust_remote_code=trust_remote_code)
-    arguments.text_column = list(pair_columns(name)) or None  # there is no table to have them
+    arguments = PredictArguments(model=name, device=device, **loading)  # type: ignore[arg-type]
     with task_of(arguments, "does not classify, tag, translate or answer", is_served=True) as task:
         assert task.answering
         answerer = task.answering.load(arguments, {"num_beams": max_beams, "max_new_tokens": max_new_tokens})
-        read_special_tokens(answerer.pipe.tokenizer, allow_special_tokens or None)
         if compiles and "max_new_tokens" not in answerer.options:
             raise DataError("--compile: the model writes no texts token by token; leave it out")
         if compiles:
             compile_generation(answerer.pipe.model, is_dynamic=True)
-        return _ready(answerer)
-
-
-def _ready(answerer: Answerer) -> Answerer:
-    """Let the tokenizer truncate where the model has to, and warm up the model."""
-    answerer.pipe.tokenizer.model_max_length = token_limit(answerer.pipe.tokenizer, answerer.pipe.model.config)
-    for batch in answerer.warming():
-        answerer.run(batch)
-    return answerer
+        for batch in answerer.warming():
+            answerer.run(batch)
+        return answerer

@@ -1,19 +1,17 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The HTTP interface as tables: the server checks requests against them and makes its OpenAPI document from them."""
+"""The HTTP interface of a model as types, from what its task reads and answers: of requests, answers and errors."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
 
-import modeling_scratch
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, create_model
 
-from ..tasks.requests import Inputs, Option, record
+from ..tasks.answerer import Answerer
 
-JSON = "application/json"
-FORBIDDEN = 403  # the only documented error of a GET request
+STRICT = ConfigDict(extra="forbid", strict=True)
 ERRORS = {
     400: "The body is not JSON.",
-    FORBIDDEN: "Host or Origin names a host that the server does not accept.",
+    403: "Host or Origin names a host that the server does not accept.",
     408: "The body did not arrive in time.",
     413: "The body is too long.",
     415: "The Content-Type is not application/json.",
@@ -23,78 +21,47 @@ ERRORS = {
     504: "There is no answer within the time limit.",
 }
 
-FAULT = record({"error": {"type": "string"}})
+
+class Fault(BaseModel):
+    error: str
 
 
-@dataclass(frozen=True)
-class Body:
-    """The body of a request: its texts and its options."""
-
-    inputs: Inputs
-    options: Mapping[str, Option]
-
-    def fault(self, content: object) -> str | None:
-        """Return what is wrong with a request, or None."""
-        if not isinstance(content, dict) or "inputs" not in content:
-            return 'the body must be an object with "inputs": a text or a list of texts'
-        if fault := self.inputs.fault(content["inputs"]):
-            return fault
-        for name, value in content.items():
-            if name != "inputs" and name not in self.options:
-                return f"{name[:40]}: unknown option; the options are {', '.join(self.options) or 'none'}"
-            if name != "inputs" and (fault := self.options[name].fault(value)):
-                return f"{name}: {fault}"
-        return None
-
-    def schema(self) -> dict[str, Any]:
-        fields: dict[str, Inputs | Option] = {"inputs": self.inputs, **self.options}
-        schemas = {name: field.schema() for name, field in fields.items()}
-        return {**record(schemas), "required": ["inputs"], "additionalProperties": False}
-
-    def examples(self) -> dict[str, Any]:
-        one, several = self.inputs.examples()
-        options = {name: option.example for name, option in self.options.items()}
-        examples = {"a text": {"value": {"inputs": one}}, "several texts": {"value": {"inputs": several}}}
-        return examples | ({"all options": {"value": {"inputs": several, **options}}} if options else {})
+class Health(BaseModel):
+    status: Literal["ok"]
+    route: str
+    waiting: int
 
 
-@dataclass(frozen=True)
-class Endpoint:
-    """A route. answer: the JSON schema of what it returns with status 200. body: of a POST, whose errors are `ERRORS`.
-
-    others: the meanings and schemas of further statuses.
-    """
-
-    path: str
-    handler: Callable[..., Any]
-    summary: str
-    answer: dict[str, Any]
-    others: Mapping[int, tuple[str, dict[str, Any]]] = field(default_factory=dict)
-    body: Body | None = None
-
-    @property
-    def method(self) -> str:
-        return "POST" if self.body else "GET"
-
-    def operation(self) -> dict[str, Any]:
-        """Return the route as in an OpenAPI document."""
-        answer = {"description": "The answer.", "content": {JSON: {"schema": self.answer}}}
-        errors = {status: (told, FAULT) for status, told in ERRORS.items() if self.body or status == FORBIDDEN}
-        responses = {
-            str(status): {"description": told, "content": {JSON: {"schema": schema}}}
-            for status, (told, schema) in sorted({**errors, **self.others}.items())
-        }
-        operation: dict[str, Any] = {"summary": self.summary, "responses": {"200": answer, **responses}}
-        if self.body:
-            content = {"schema": self.body.schema(), "examples": self.body.examples()}
-            operation["requestBody"] = {"required": True, "content": {JSON: content}}
-        return operation
+def request_type(answerer: Answerer, max_texts: int, max_characters: int) -> Any:
+    """Return the type of a request: a text or a list of texts, or of objects with several each, and its options."""
+    text: Any = Annotated[str, Field(max_length=max_characters)]
+    if len(answerer.fields) > 1:
+        parts: Any = dict.fromkeys(answerer.fields, (text, ...))
+        text = create_model("Texts", __config__=STRICT, **parts)
+    several: Any = Annotated[list[text], Field(min_length=1, max_length=max_texts)]
+    # Tags, so that only the kind that was meant is checked, and named in a fault.
+    either: Any = Annotated[text, Tag("one")] | Annotated[several, Tag("several")]
+    inputs = Annotated[either, Discriminator(lambda value: "several" if isinstance(value, list) else "one")]
+    fields: Any = {"inputs": (inputs, Field(description=answerer.asks))}
+    for name, option in answerer.options.items():
+        number: Any = Annotated[option.kind, Field(ge=option.low, le=option.high)]
+        fields[name] = number | Literal[option.words] if option.words else number, Field(None, description=option.told)
+    return create_model("Request", __config__=STRICT, **fields)
 
 
-def openapi(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
-    """Return the OpenAPI 3.1 document of the routes."""
-    return {
-        "openapi": "3.1.0",
-        "info": {"title": "modeling-scratch serve", "version": modeling_scratch.__version__},
-        "paths": {each.path: {each.method.lower(): each.operation()} for each in endpoints},
-    }
+def answer_type(answerer: Answerer) -> Any:
+    """Return the type of an answer: what the pipeline returns to one text or to several, and further fields."""
+    kinds = {"outputs": answerer.answers, "truncated": bool, **answerer.added_answers}
+    fields: Any = {name: (kind | list[kind], ...) for name, kind in kinds.items()}  # type: ignore[valid-type]
+    return create_model("Answer", **fields)
+
+
+def fault_of(errors: Sequence[Any], fields: Sequence[str]) -> str:
+    """Return what is wrong with a request, in one line that names the field. fields: those of a text."""
+    field, *place = errors[0]["loc"][1:] or ["the body"]  # behind "body"
+    numbered = (f"text {part + 1}" if isinstance(part, int) else part for part in place)
+    where = ", ".join([field, *(name for name in numbered if name in fields or name.startswith("text "))])
+    if place and errors[0]["type"] == "model_attributes_type":
+        return f"{where}: must be an object with {' and '.join(fields)}"
+    told = dict.fromkeys(each["msg"] for each in errors if each["loc"][:2] == errors[0]["loc"][:2])
+    return f"{where}: {' or '.join(told)}"

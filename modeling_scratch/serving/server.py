@@ -57,11 +57,11 @@ def serve(arguments: ServeArguments) -> None:
         task = load_answerer(
             arguments.model,
             arguments.device,
-            arguments.trust_remote_code,
             arguments.max_beams,
             arguments.max_new_tokens,
-            arguments.allow_special_tokens,
             arguments.compile,
+            trust_remote_code=arguments.trust_remote_code,
+            allow_special_tokens=arguments.allow_special_tokens,
         )
         Server(configuration(task, arguments)).run(sockets=[listener])
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""What the folder of a model says about it: its title, a description, and texts to try."""
+"""What the folder of a model says about it: its title, and texts to try."""
 
 import json
 import math
@@ -17,19 +17,15 @@ from ..run.layout import CARD, EXAMPLES
 
 MOST_EXAMPLES = 6
 TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
-SECTION = re.compile(r"^## ", re.MULTILINE)
-# A page must not load the pictures of a card, which can be anywhere.
-PICTURE = re.compile(r"!\[[^\]]*\](\([^)]*\)|\[[^\]]*\])?|<[^>]*>")
 UNREADABLE = (OSError, ValueError, LookupError, AttributeError, TypeError, RecursionError)
 # The keys of an example of an evaluation, and of a widget in a card.
 FIELDS = (TEXT_FIELDS, ("source",), ("text", "context"))
 
 
 class Summary(NamedTuple):
-    """The title as plain text, the description as Markdown, and example inputs, each with one text or two."""
+    """The title as plain text, and example inputs, each with one text or two."""
 
     title: str
-    description: str
     examples: list[tuple[str, ...]]
 
 
@@ -40,28 +36,20 @@ def read_summary(name: str, is_public: bool = False) -> Summary:
     the latter, which are texts of the data.
     """
     folder = Path(name)
-    title, description, examples = folder.resolve().name if folder.is_dir() else name, "", []
-    try:
+    title, examples = folder.resolve().name if folder.is_dir() else name, []
+    with suppress(*UNREADABLE):  # a card is optional, and its metadata can have any type
         card = ModelCard.load(folder / CARD, ignore_metadata_errors=True)
-        heading = TITLE.search(card.text)
-        title = unescape(heading[1]).strip() if heading else title
-        start = SECTION.split(card.text[heading.end() if heading else 0 :])[0]
-        description = PICTURE.sub(" ", start).strip()  # a space, or what is left could be a picture
+        title = unescape(heading[1]).strip() if (heading := TITLE.search(card.text)) else title
         examples = _examples(card.data.get("widget") or [])
-    except (OSError, ValueError, AttributeError, TypeError):
-        pass  # a card is optional, and its metadata can have any type
     if not (examples or is_public):
         with suppress(*UNREADABLE):
             lines = (folder / EXAMPLES).read_text(encoding="utf-8").splitlines()
             examples = _examples([json.loads(line) for line in lines])
-    return Summary(title, description, examples)
+    return Summary(title, examples)
 
 
 def _examples(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
     """Return the texts of some rows, spread over all of them, as they are sorted by class."""
     chosen = rows[:: math.ceil(len(rows) / MOST_EXAMPLES) or 1]
-    return [texts for row in chosen if (texts := max((_fields(row, names) for names in FIELDS), key=len))]
-
-
-def _fields(row: Mapping[str, Any], names: Sequence[str]) -> tuple[str, ...]:
-    return tuple(row[name] for name in names if isinstance(row.get(name), str))
+    fields = [[tuple(row[key] for key in keys if isinstance(row.get(key), str)) for keys in FIELDS] for row in chosen]
+    return [texts for found in fields if (texts := max(found, key=len))]

@@ -12,11 +12,10 @@ from huggingface_hub import CommitInfo, CommitOperationAdd, CommitOperationDelet
 
 from ..utils.errors import DataError
 from .leaks import TOKEN
-from .uploads import QUOTING, Upload
+from .uploads import Upload
 
 SIGNATURE = re.compile(r"(?<=\S)[?]\S+=\S+")  # of presigned storage URLs, which grant access
 LOG_IN = "set HF_TOKEN or log in with `hf auth login`"
-KEPT_IN_COMMITS = "  (earlier commits still have it: delete the repository if its texts must not be read)"
 REPEAT = "repeat the command to retry"
 
 
@@ -57,16 +56,14 @@ class Repository:
         operations += map(CommitOperationDelete, stale)
         commit = hub.create_commit(operations=operations, commit_message=message, **where)
         for name in stale:
-            print(f"{'deleted on the Hub':>21}  {name}{KEPT_IN_COMMITS if name in QUOTING else ''}")
+            print(f"{'deleted on the Hub':>21}  {name}  (earlier commits still have it)")
         return commit
 
 
 def _reason(error: Exception) -> str:
     status = getattr(getattr(error, "response", None), "status_code", None)
-    if status == 401:
-        return f"the Hub does not accept the access token: {LOG_IN}"
-    if status == 403:
-        return f"the access token lacks write permission: {error}"
+    if status in (401, 403):
+        return f"the access token is not accepted, or lacks write permission: {LOG_IN}; {error}"
     cause = f" {error.__cause__}" if isinstance(error, RuntimeError) else ""  # a RuntimeError does not name its cause
     return f"{error}{cause}; {REPEAT}"
 

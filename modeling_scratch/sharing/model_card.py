@@ -40,18 +40,13 @@ OURS = "seq2seq", "extractive"  # the starts of pipelines that this package regi
 def what_it_is(run: Run) -> str:
     labels = ", ".join(map(escaped, run.record.get("labels", ())))
     source, target = map(escaped, run.record.get("columns", ("", "")))
-    sizes = [f"{name}: {run.config[key]:,}" for key, name in SIZES.items() if run.config.get(key)]
+    purpose = run.card.purpose.format(labels=labels, source=source, target=target)
+    sizes = "; ".join(f"{name}: {run.config[key]:,}" for key, name in SIZES.items() if run.config.get(key))
     origin = f"Fine-tuned from {escaped(run.starts_from)}" if run.starts_from else "Trained from scratch"
     if run.base_model:
         origin = f"Fine-tuned from [{escaped(run.base_model)}](https://huggingface.co/{run.base_model})"
-    purpose = run.card.purpose
     architecture = ", ".join(escaped(one) for one in run.config["architectures"])
-    return "\n\n".join(
-        [
-            purpose.format(labels=labels, source=source, target=target),
-            f"{origin}: {architecture}, {run.count_parameters():,} parameters ({'; '.join(sizes)}).",
-        ]
-    )
+    return f"{purpose}\n\n{origin}: {architecture}, {run.count_parameters():,} parameters ({sizes})."
 
 
 def use(run: Run) -> str:
@@ -72,9 +67,8 @@ def use(run: Run) -> str:
         return text
     return (
         f"{text}\n\nWith modeling-scratch installed, `import modeling_scratch` registers the classes in place of "
-        "`trust_remote_code=True`, and this compares the files and the answers of a copy with those recorded after "
-        f"training:\n\n```bash\nmodeling-scratch doctor {shlex.quote(run.name)} --checks recorded_files "
-        "recorded_answers\n```"
+        "`trust_remote_code=True`, and this compares the files of a copy with those recorded after training:\n\n"
+        f"```bash\nmodeling-scratch doctor {shlex.quote(run.name)} --checks recorded_files\n```"
     )
 
 
@@ -98,23 +92,13 @@ def training(run: Run) -> str:
         rows.append(["time, including evaluations", duration(seconds[-1]) + since])
     versions = ", ".join(f"{name} {number}" for name, number in run.record["environment"].items())
     rows += [["hardware", run.record["hardware"]], ["versions", versions]]
-    return "\n\n".join(
-        [
-            *([f"![Learning curve]({CURVE})"] if run.evaluation else []),
-            table(["", ""], rows),
-            f"All settings are in [{RECORD}]({RECORD}).",
-        ]
-    )
+    picture = [f"![Learning curve]({CURVE})"] if run.evaluation else []
+    return "\n\n".join([*picture, table(["", ""], rows), f"All settings are in [{RECORD}]({RECORD})."])
 
 
 def limits(run: Run) -> str:
     splits = " and ".join(dict.fromkeys(metric.split for metric in run.metrics))
     lines = [f"The scores apply to the {splits} split of {escaped(run.data_name)} only."] if splits else []
-    chooses = run.record["training"]["load_best_model_at_end"]
-    if chooses and run.state.get("best_model_checkpoint"):
-        lines.append("The weights are those of the best checkpoint on the validation split.")
-    elif chooses and run.state.get("best_global_step"):
-        lines.append("The weights are not those of the best checkpoint on the validation split, which was lost.")
     lines += run.card.limits
     if len(columns := column_names(run.record["data"].get("text_column"))) == 2:
         names = " and ".join(map(escaped, columns))
@@ -182,13 +166,7 @@ def metadata(run: Run, tags: str | list[str] | None = None, **extra: Any) -> Mod
 
 def _eval_result(run: Run, metric: str, value: float, name: str, split: str) -> EvalResult:
     dataset, config = run.dataset or ("local", None)
-    return EvalResult(
-        task_type=run.use.tag or "text2text-generation",
-        dataset_type=dataset,
-        dataset_name=run.data_name,
-        dataset_config=config,
-        dataset_split=split,
-        metric_type=metric,
-        metric_value=value,
-        metric_name=name,
-    )
+    of_data: Any = {"dataset_type": dataset, "dataset_name": run.data_name, "dataset_config": config}
+    task = run.use.tag or "text2text-generation"
+    of_metric: Any = {"metric_type": metric, "metric_value": value, "metric_name": name}
+    return EvalResult(task_type=task, dataset_split=split, **of_data, **of_metric)

@@ -21,7 +21,7 @@ from .hub import LOG_IN, Repository
 from .model_card import write_card
 from .model_files import code_files
 from .saved_model import load_model
-from .uploads import Upload, files_to_upload, left_out, quoting_files, upload_of_model
+from .uploads import files_to_upload, left_out, quoting_files, upload_of_model
 from .verification import differing_files
 
 
@@ -56,9 +56,11 @@ def push(arguments: PushArguments) -> None:
     if (folder / RECORD).is_file() and not arguments.dry_run:
         attempt(CARD, write_card, folder, repo_id)
     upload = upload_of_model(folder, token)
-    show_files(folder, repo_id, upload)
+    print(f"{folder} -> {repo_id}")
+    for name, path in upload.files.items():
+        print(f"{path.stat().st_size:>15,} bytes  {name}")
     for name in set(quoting_files(folder)).difference(upload.files):
-        print(f"{'left out':>21}  {name}  (it quotes texts of the data)")
+        print(f"{'left out':>21}  {name}  (of an earlier version: it may quote texts of the data)")
     for name in left_out(folder, upload.files):
         print(f"{'left out':>21}  {name}  (no run wrote it, and {VERIFICATION} does not record it)")
     if arguments.dry_run:
@@ -68,14 +70,11 @@ def push(arguments: PushArguments) -> None:
     print(f"{commit.repo_url}/tree/{arguments.revision}" if arguments.revision else commit.repo_url)
 
 
-def show_files(folder: Path, target: str, upload: Upload) -> None:
-    print(f"{folder} -> {target}")
-    for name, path in upload.files.items():
-        print(f"{path.stat().st_size:>15,} bytes  {name}")
-
-
 def check_that_it_loads(folder: Path, names: Sequence[str]) -> None:
-    """Load the files to upload, without the rest of the folder. Raises `DataError` if that fails."""
+    """Load the files to upload, without the rest of the folder. Raises `DataError` if that fails.
+
+    Warns if they are not those that verify.json records: no reader could verify them.
+    """
     with TemporaryDirectory() as alone:
         for name in names:
             Path(alone, name).parent.mkdir(exist_ok=True)
@@ -85,18 +84,13 @@ def check_that_it_loads(folder: Path, names: Sequence[str]) -> None:
         except Exception as error:  # files, weights, configuration: libraries raise many types
             reason = textwrap.shorten(str(error).replace(alone, str(folder)), 240)
             raise DataError(f"--folder {folder}: the files to upload do not load: {reason}") from error
-        warn_of_record(Path(alone), folder)
-
-
-def warn_of_record(alone: Path, folder: Path) -> None:
-    """Warn if the files to upload are not those that verify.json records: no reader could verify them."""
-    if found := differing_files(alone):
-        shown = textwrap.shorten(", ".join(found), 200)
-        print(
-            f"WARNING: {folder / VERIFICATION} does not describe these files: {shown}; "
-            "modeling_scratch.verify.write_verification writes a new one",
-            file=sys.stderr,
-        )
+        if found := differing_files(Path(alone)):
+            shown = textwrap.shorten(", ".join(found), 200)
+            print(
+                f"WARNING: {folder / VERIFICATION} does not describe these files: {shown}; "
+                "modeling_scratch.verify.write_verification writes a new one",
+                file=sys.stderr,
+            )
 
 
 def _load(folder: Path) -> None:

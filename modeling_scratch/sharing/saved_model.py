@@ -14,17 +14,14 @@ from ..bridges.model_limits import check_model_files
 from ..bridges.model_sources import pretrained
 
 
-def load_model(
-    folder: Path, trust_remote_code: bool = False, otherwise: type[PreTrainedModel] | None = None
-) -> tuple[PreTrainedModel, dict[str, list[str]]]:
+def load_model(folder: Path, trust_remote_code: bool = False) -> tuple[PreTrainedModel, dict[str, list[str]]]:
     """As its config.json names it, in the type it was saved in, in eval mode: of this package, of transformers, or of
-    the folder's own code; raises ValueError for a class that is known nowhere, unless there is one to use `otherwise`.
+    the folder's own code; raises ValueError for a class that is known nowhere.
 
     Return also the names of the tensors that are missing, "missing_keys", and that it does not read, "unexpected_keys".
     """
     check_model_files(Path(folder))
-    maker: Any = otherwise and otherwise.config_class
-    config = maker.from_pretrained(folder) if maker else pretrained(AutoConfig, folder, trust_remote_code)
+    config = pretrained(AutoConfig, folder, trust_remote_code)
     name = str((config.architectures or ["no class"])[0])
     known = getattr(modeling_scratch, name, None) or getattr(transformers, name, None)
     if known is not None and not isinstance(config, known.config_class):  # a config of the folder's code, with its rows
@@ -33,7 +30,6 @@ def load_model(
     code = next((code for code in codes if isinstance(code, str) and code.endswith(f".{name}")), None)
     if known is None and trust_remote_code and code:
         known = get_class_from_dynamic_module(code, str(folder))
-    known = known or otherwise
     if not (isinstance(known, type) and issubclass(known, PreTrainedModel)):
         raise ValueError(f"config.json names a model class that is not known here: {name!a}")
     made: Any = known.from_pretrained(folder, config=config, use_safetensors=True, output_loading_info=True)

@@ -14,7 +14,7 @@ from ..utils.files import check_regular, read_json
 from .leaks import check_contents, check_links_inside
 from .model_files import MODEL_FILES, SAVED, SAVED_WEIGHTS, all_files, code_files, is_one_of
 from .run_record import read_run
-from .verification import TEXTS, read_record
+from .verification import read_record
 
 QUOTING = (EVALUATION, RESULTS, VERIFICATION)  # what may quote texts of the data
 VOCABULARIES = ("tokenizer.json", "vocab.*", "*.spm", "*.model")
@@ -75,7 +75,7 @@ def files_to_upload(folder: Path) -> list[str]:
 
 
 def quoting_files(folder: Path) -> list[str]:
-    """Return the names of results of a run that quote texts of its data, as earlier versions wrote them.
+    """Return the names of results of a run that may quote texts of its data, as earlier versions wrote them.
 
     Raises `DataError` if run_config.json or verify.json is damaged.
     """
@@ -84,8 +84,7 @@ def quoting_files(folder: Path) -> list[str]:
     found: list[str] = []
     with suppress(OSError, ValueError, AttributeError):
         found += [EVALUATION, RESULTS] if examples_of(read_json(folder / EVALUATION)) else []
-    texts = {entry["text"] for entry in read_record(folder).get("inputs", ())}
-    return [*found, VERIFICATION] if texts - {None, *TEXTS} else found
+    return [*found, VERIFICATION] if "inputs" in read_record(folder) else found
 
 
 def left_out(folder: Path, names: Collection[str]) -> list[str]:

@@ -4,18 +4,27 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from ..data.columns import is_missing
 from ..inference.arguments import PredictArguments
 from ..inference.batches import Job, in_batches, uncounted
 from ..inference.rows import read_input
 from ..utils.errors import panics_as_errors
-from .requests import Inputs, Option, Pairs, Schema, one_or_several, record
 
 MORE_THAN_ANY = 1_000  # limit of top_k; as in a pipeline, larger values return all labels
 Answer = Any  # to a text: a dictionary, or a list of them, the best first
 FileRow = tuple[Any, ...]  # of a file: its number, its text, others, and last the columns to keep
+
+
+class Option(NamedTuple):
+    """A number in a request, from `low` to `high`, or one of these words."""
+
+    told: str
+    low: int
+    high: int
+    kind: type = int
+    words: tuple[str, ...] = ()
 
 
 @dataclass
@@ -29,9 +38,10 @@ class Answerer(ABC):
     summary: ClassVar[str]  # what it does
     unit: ClassVar[str] = "texts"  # what predict counts
     fields: ClassVar[tuple[str, ...]] = ("text",)  # the names of the texts that a model reads at a time
-    asks: ClassVar[str] = "A pair of texts, or a list of these."  # of two texts, what a request has
-    example: ClassVar[tuple[str, str]] = "Loved it.", "It was good."  # of two texts
+    asks: ClassVar[str] = "A text, or a list of texts."  # what a request has
+    answers: ClassVar[Any]  # the type of the outputs for a text of a request
     column = "answer"  # of predict's output
+    no_answer: ClassVar[Answer] = []  # to an empty text
     pipe: Any
     limits: dict[str, int] = field(default_factory=dict)  # the maxima of options of requests
     defaults: dict[str, int] = field(default_factory=dict)  # arguments of the model that requests do not override
@@ -45,10 +55,10 @@ class Answerer(ABC):
     def load(cls, arguments: PredictArguments, limits: Mapping[str, int] | None = None) -> "Answerer":
         """Load a saved model. limits: the most that a request of a server may ask for, by option."""
 
-    @classmethod
-    def settings(cls, config: Any) -> dict[str, Any]:
-        """Return the arguments of the pipeline that a model was trained and evaluated with."""
-        return {}
+    @property
+    def limit(self) -> int:
+        """The number of tokens that the model reads of a text."""
+        return getattr(self.pipe, "limit", None) or self.pipe.tokenizer.model_max_length
 
     # Texts of requests
 
@@ -57,26 +67,10 @@ class Answerer(ABC):
         """The options of a request, beside its texts."""
         return {}
 
-    @property
-    @abstractmethod
-    def answers(self) -> Schema:
-        """The JSON schema of a response: to one text, or to a list of them."""
-
-    def inputs(self, max_texts: int, max_characters: int) -> Inputs:
-        """The form of the texts in a request."""
-        if len(self.fields) == 1:
-            return Inputs(max_texts, max_characters)
-        return Pairs(max_texts, max_characters, self.asks, self.fields, self.example)
-
     def warming(self) -> Iterator[list[Job]]:
         """Yield batches that warm up the model, before a request comes."""
         texts = ["a", "b c"]
         yield list(filter(None, self.encode(texts if len(self.fields) == 1 else [dict(zip(self.fields, texts))], {})))
-
-    @property
-    def no_answer(self) -> Answer:
-        """The answer to an empty text."""
-        return []
 
     def encode(self, texts: Sequence[Any], options: Mapping[str, Any]) -> list[Job | None]:
         """Tokenise texts into jobs, None for empty texts. Raises `ValueError` if the tokenizer fails on a text."""
@@ -85,8 +79,8 @@ class Answerer(ABC):
                 None if isinstance(text, str) and is_missing(text) else self._encode(text, options) for text in texts
             ]
 
-    def _encode(self, text: Any, options: Mapping[str, Any]) -> Job:
-        """Tokenise a text."""
+    def _encode(self, text: Any, options: Mapping[str, Any]) -> Job | None:
+        """Tokenise a text; None if the tokenizer finds nothing in it."""
         raise NotImplementedError
 
     @abstractmethod
@@ -96,6 +90,11 @@ class Answerer(ABC):
     def shape(self, answers: Sequence[Answer], is_list: bool, options: Mapping[str, Any]) -> Any:
         """Return the outputs for the answers to the texts of a request: of one text, or of a list."""
         return list(answers) if is_list else answers[0]
+
+    @property
+    def added_answers(self) -> dict[str, Any]:
+        """The types of further fields of a response."""
+        return {}
 
     def added(
         self, jobs: Sequence[Job | None], answers: Sequence[Answer], options: Mapping[str, Any]
@@ -155,11 +154,6 @@ class Answerer(ABC):
     def counts(self) -> dict[str, int]:
         """What was counted, in words."""
         return {}
-
-
-def response(outputs: Schema, added: Mapping[str, Schema] | None = None) -> Schema:
-    """Return the schema of a response. added: its further fields."""
-    return record({"outputs": outputs, **(added or {}), "truncated": one_or_several({"type": "boolean"})})
 
 
 def record_settings(config: Any, task: str, **settings: Any) -> None:

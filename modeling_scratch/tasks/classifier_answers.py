@@ -9,27 +9,32 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from ..data.text_pairs import TEXT_FIELDS, as_fields, check_single, from_fields, of_parts, pair_columns
-from ..inference.answers import ALL, PLAIN, Choice, Scored, gives_numbers, is_multi_label, names_of, ranked
+from typing_extensions import TypedDict
+
+from ..data.text_pairs import TEXT_FIELDS, as_fields, check_single, from_fields, pair_columns
+from ..inference.answers import ALL, PLAIN, Choice, gives_numbers, is_multi_label, names_of, ranked
 from ..inference.arguments import PredictArguments
 from ..inference.batches import Job
 from ..inference.linear_models import load_any
 from ..report.classification_card import metrics_for_hub
 from ..report.metrics import NUMBER, ONE_CLASS, SEVERAL
-from ..utils.errors import DataError, first_few, panics_as_errors
-from .answerer import MORE_THAN_ANY, Answer, Answerer, FileRow, response
+from ..utils.errors import first_few, panics_as_errors
+from .answerer import MORE_THAN_ANY, Answer, Answerer, FileRow, Option
 from .card import Card, Metric, Use
-from .page import CUT, Component, Page
-from .requests import Option, Schema, array, one_or_several, record
+from .page import MOST_WORDS_NAMED, Component, Page
 
 RATE = "rate"  # what a classifier of numbers does on a page
 MOST_LABELS = 10  # that a page shows
-MOST_WORDS_NAMED = 10  # of those that the model has not seen
 
 
 def first_of(words: Counter[str]) -> str:
     """Return the most frequent words, and whether there are more."""
     return first_few([word for word, _ in words.most_common()], MOST_WORDS_NAMED)
+
+
+class Label(TypedDict):
+    label: str
+    score: float
 
 
 @dataclass
@@ -40,6 +45,7 @@ class Classification(Answerer):
     summary: ClassVar[str] = (
         "Classify texts. The response to a text has the labels with their probabilities, most likely first."
     )
+    answers = list[Label]
     choice: Choice = PLAIN  # what answers to rows of files have
     unsure: int = 0  # texts without a label
     unseen: Counter[str] = field(default_factory=Counter)  # texts with each word that the model has not seen
@@ -56,23 +62,12 @@ class Classification(Answerer):
 
     @property
     def options(self) -> Mapping[str, Option]:
-        top_k = Option("The number of labels of a text, most likely first.", 2, 1, self.limits["top_k"], words=(ALL,))
+        top_k = Option("The number of labels of a text, most likely first.", 1, self.limits["top_k"], words=(ALL,))
         options: dict[str, Option] = {"top_k": top_k}
         if not gives_numbers(self.config):
             told = 'The lowest probability of a label. The answer then has "labels": the labels that reach it.'
-            options["threshold"] = Option(told, 0.8, 0, 1, is_whole=False)
+            options["threshold"] = Option(told, 0, 1, float)
         return options
-
-    @property
-    def answers(self) -> Schema:
-        names = self.classes
-        outputs = one_or_several(array(record({"label": {"enum": names}, "score": {"type": "number"}})))
-        added = {"unseen": one_or_several(array({"type": "string"}))}
-        if not gives_numbers(self.config):
-            added["labels"] = one_or_several(
-                array({"enum": names}) if is_multi_label(self.config) else {"enum": [*names, None]}
-            )
-        return response(outputs, added)
 
     def encode(self, texts: Sequence[Any], options: Mapping[str, Any]) -> list[Job | None]:
         with panics_as_errors():
@@ -86,6 +81,13 @@ class Classification(Answerer):
         top_k = options.get("top_k", 1)
         best = [answer[: None if top_k == ALL else top_k] for answer in answers]
         return best if is_list else best[0]
+
+    @property
+    def added_answers(self) -> dict[str, Any]:
+        kinds: dict[str, Any] = {"unseen": list[str]}
+        if not gives_numbers(self.config):
+            kinds["labels"] = list[str] if is_multi_label(self.config) else str | None
+        return kinds
 
     def added(
         self, jobs: Sequence[Job | None], answers: Sequence[Answer], options: Mapping[str, Any]
@@ -112,12 +114,8 @@ class Classification(Answerer):
 
     @classmethod
     def columns(cls, arguments: PredictArguments, answerer: Any = None) -> list[str]:
-        optional = {
-            "text": arguments.with_text,
-            "text_pair": arguments.with_text and arguments.has_pairs,
-            "top": arguments.top_k,
-        }
-        return ["label", "score", *(name for name, is_given in optional.items() if is_given)]
+        texts = TEXT_FIELDS[: 1 + arguments.has_pairs] if arguments.with_text else ()
+        return ["label", "score", *texts, *(["top"] if arguments.top_k else [])]
 
     @property
     def classes(self) -> list[str]:
@@ -126,14 +124,18 @@ class Classification(Answerer):
     def lines(self, rows: Sequence[FileRow]) -> Iterable[dict[str, Any]]:
         jobs = self.encode([text for _, text, _ in rows], {})
         self.count(jobs)
-        for (row, text, kept), answer in zip(rows, self.pipe.answer(jobs, self.progress, self._chosen)):
+        for (row, text, kept), answer in zip(rows, self.pipe.answer(jobs, self._chosen, self.progress)):
             self.unsure += answer is not None and answer["label"] in (None, [])
             answer = answer or dict.fromkeys(("label", "score", "top"))
             yield {**answer, "text_pair": "", **as_fields(text), **kept, "row": row}
 
-    def _chosen(self, scores: list[Scored]) -> dict[str, Any]:
-        label, score = self.choice.answer(scores, self.config)
-        return {"label": label, "score": score, "top": ranked(scores)[: self.choice.listed(len(scores))]}
+    def _chosen(self, batch: list[Job]) -> list[dict[str, Any]]:
+        """Return what the answers to a batch have: the scores of all classes of all texts would take much memory."""
+        chosen = []
+        for scores in self.pipe.scores(batch):
+            label, score = self.choice.answer(scores, self.config)
+            chosen.append({"label": label, "score": score, "top": ranked(scores)[: self.choice.listed(len(scores))]})
+        return chosen
 
     def count(self, jobs: Sequence[Job | None]) -> None:
         super().count(jobs)
@@ -151,6 +153,7 @@ class Classification(Answerer):
 
 class PairClassification(Classification):
     fields: ClassVar[tuple[str, ...]] = TEXT_FIELDS
+    asks = "A pair of texts, or a list of these."
 
 
 # On a page
@@ -159,34 +162,22 @@ class PairClassification(Classification):
 class ClassifierPage(Page):
     """Texts or pairs of texts -> the probabilities of labels, or numbers."""
 
-    outputs: Sequence[Component] = (("Label", {"label": "Answer", "num_top_classes": MOST_LABELS}),)
-
     def __init__(self, task: Any, arguments: PredictArguments) -> None:
         super().__init__(task, arguments)
-        self.fields = pair_columns(arguments.model) or self.fields
-        self.classifier, config = self.answerer.pipe, self.answerer.config
-        labels = {**self.outputs[0][1], "show_heading": not is_multi_label(self.answerer.config)}
-        self.outputs = ("Label", labels), ("Markdown", {})
-        if gives_numbers(config):
-            numbers = [("Number", {"label": name}) for name in names_of(config)]
-            self.action, self.outputs = RATE, (*numbers, ("Markdown", {}))
+        self.fields, self.config = pair_columns(arguments.model) or self.fields, self.answerer.config
+        self.has_one = not is_multi_label(self.config)
+        labels = {"label": "Answer", "num_top_classes": MOST_LABELS, "show_heading": self.has_one}
+        self.outputs: Sequence[Component] = (("Label", labels),)
+        if gives_numbers(self.config):
+            numbers = [("Number", {"label": name}) for name in names_of(self.config)]
+            self.action, self.outputs, self.has_one = RATE, numbers, False
 
-    def answer(self, *values: Any) -> list[Any]:
-        """Return the scores, most likely first, or the numbers; and a note, such as about a truncated text."""
-        (job,) = self.classifier.read([of_parts(values)])
-        if job is None:
-            raise DataError(f"{self.fields[0]}: has no tokens of the model; write something else")
-        [found] = self.classifier.scores([job])
-        note = CUT.format(limit=self.classifier.limit) if job.truncated else ""
-        if job.unseen:
-            note += f" The model has not seen: {first_of(Counter(job.unseen))}."
-        if self.action == RATE:
-            return [*(each["score"] for each in found), note]
-        scores = {each["label"]: each["score"] for each in ranked(found)}
-        return [
-            scores,
-            note if is_multi_label(self.answerer.config) else f"Probability: {max(scores.values()):.4f}. {note}",
-        ]
+    def shown(self, answer: Any, *texts: str) -> list[Any]:
+        scores = {each["label"]: each["score"] for each in answer}
+        return [scores[name] for name in names_of(self.config)] if self.action == RATE else [scores]
+
+    def notes(self, answer: Any) -> list[str]:
+        return [f"Probability: {answer[0]['score']:.4f}."] if self.has_one else []
 
 
 # On a card

@@ -16,7 +16,7 @@ from ..data.text_pairs import text_lists, texts_of
 from ..run.classifier import baselines_of, complete_by_texts, load_demo, open_classifier, report_classifier
 from ..run.classifier_arguments import ClassifierModelArguments, ClassifierTrainingArguments
 from ..run.encoder_models import ModelArguments, build_model, build_tokenizer
-from ..run.problem_types import PROBLEMS, best_score, start_head, trainer_options, weights_of
+from ..run.problem_types import METRICS, best_score, start_head, trainer_options, weights_of
 from ..run.self_pretraining import SelfPretrainingArguments, check_combination
 from ..run.temperature import calibrate
 from ..utils.errors import DataError, counted, one_line
@@ -68,14 +68,14 @@ class Classifying(Task):
         return Encoded(columns.add_column("label", rows["label"][:]), [], notes=notes)
 
     def score_names(self, data: ReviewData) -> Sequence[str]:
-        return PROBLEMS[data.problem_type].metrics(data.label_names).names
+        return METRICS[data.problem_type].names
 
     def trainer(self, training: Training) -> dict[str, Any]:
         options = trainer_options(training.data, training.arguments, training.model)
         return {"preprocess_logits_for_metrics": logits_of, **options}
 
     def metrics(self, training: Training, split: str) -> Callable[..., dict[str, float]]:
-        return PROBLEMS[training.data.problem_type].metrics(training.data.label_names)
+        return METRICS[training.data.problem_type]
 
     def record(self, training: Training) -> dict[str, Any]:
         data, weights = training.data, {}

@@ -45,8 +45,9 @@ class MaskPage(Page):
         if (count := texts[0].count(tokenizer.mask_token)) != 1:
             raise DataError(f"text: has {tokenizer.mask_token} {count} times; write it once, for the missing word")
 
-    def answer(self, *values: Any) -> dict[str, float]:
-        return {each["token_str"]: each["score"] for each in reversed(self.pipe(values[0], top_k=MOST_ANSWERS))}
+    def answer(self, *values: Any) -> list[Any]:
+        found = reversed(self.pipe(values[0], top_k=MOST_ANSWERS))
+        return [{each["token_str"]: each["score"] for each in found}, ""]
 
 
 class Filling(Task):

@@ -1,32 +1,30 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """A model on the page of the demo: its texts, its settings, and what the page shows of its answers."""
 
-import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..inference.arguments import PredictArguments
-from ..inference.generation import SearchArguments, load_generator
-from ..inference.text_generators import TextGenerator
-from ..utils.errors import DataError
-from .requests import Inputs
+from ..utils.errors import DataError, first_few
 
 Component = tuple[str, Mapping[str, Any]]  # a class of Gradio and its arguments
 FONTS = "system-ui", "sans-serif"  # of the reader's system
 LONGEST = 100_000  # characters of a text
 MOST_WAITING = 64  # clicks
+MOST_WORDS_NAMED = 10  # of those that the model has not seen
 MOST_TOKENS = 512  # that a page can ask for
 CUT = "Only the first {limit:,} tokens were read."
 
 
 class Page:
-    """A model on a page. The base class shows what the answerer of a task answers."""
+    """A model on a page: its texts, then settings -> an answer and notes. The base class shows what a task answers."""
 
     fields: tuple[str, ...] = ("text",)  # the names of the texts
+    options: tuple[str, ...] = ()  # of a request, which the settings give
     outputs: Sequence[Component] = (("JSON", {"label": "Answer"}),)
     settings: Sequence[Component] = ()  # beside the texts
     hint: str = ""  # Markdown above the texts
-    grows: bool = False  # whether `answer` yields a growing answer
+    grows: bool = False  # whether `answer` yields a growing answer, without notes
 
     def __init__(self, task: Any, arguments: PredictArguments) -> None:
         """Load the model."""
@@ -38,46 +36,28 @@ class Page:
         for name, text in zip(self.fields, texts):
             if not text.strip():
                 raise DataError(f"{name}: empty; write a text")
-            if fault := Inputs(1, most).fault_of(text):
-                raise DataError(f"{name}: {fault}")
+            if len(text) > most:
+                raise DataError(f"{name}: {len(text):,} characters; the maximum is {most:,}")
 
     def answer(self, *values: Any) -> Any:
-        """Return the values of `outputs`, or that of the only one, for texts and then settings."""
-        text = dict(zip(self.fields, values)) if len(self.fields) > 1 else values[0]
-        (job,) = self.answerer.encode([text], {})
+        """Return the values of `outputs` for texts and then settings, and last the notes, such as on a cut text."""
+        fields = self.answerer.fields
+        text = dict(zip(fields, values)) if len(fields) > 1 else values[0]
+        (job,) = self.answerer.encode([text], dict(zip(self.options, values[len(fields) :])))
         if job is None:
-            raise DataError(f"{self.fields[0]}: has no visible character; write something else")
-        if job.truncated:
-            limit = self.answerer.pipe.tokenizer.model_max_length
-            raise DataError(f"{self.fields[0]}: exceeds the model's limit of {limit:,} tokens; shorten it")
-        shown = self.shown(self.answerer.run([job])[0], *values)
-        return shown if len(shown) > 1 else shown[0]
+            raise DataError(f"{self.fields[0]}: has nothing that the model reads; write something else")
+        (answer,) = self.answerer.run([job])
+        notes = [CUT.format(limit=self.answerer.limit)] if job.truncated else []
+        notes += [f"The model has not seen: {first_few(job.unseen, MOST_WORDS_NAMED)}."] if job.unseen else []
+        return [*self.shown(answer, *values), " ".join([*self.notes(answer), *notes])]
 
     def shown(self, answer: Any, *texts: str) -> list[Any]:
         """Return the values of `outputs` for an answer."""
         return [answer]
 
-
-class GeneratorPage(Page):
-    """What the pages of writers and translators share."""
-
-    def __init__(self, task: Any, arguments: PredictArguments) -> None:
-        self.action = task.name
-        self.generator: Any = load_generator(
-            arguments.model, SearchArguments(), 1, arguments.device, arguments.trust_remote_code,
-            arguments.allow_special_tokens,
-        )  # fmt: skip
-
-    def with_settings(self, **settings: Any) -> TextGenerator:
-        """Return the generator with settings of one request. Raises `DataError` for invalid ones."""
-        generator = copy.copy(self.generator)
-        generator.generation = {**generator.generation, **SearchArguments(**settings).given()}
-        return generator
-
-    @property
-    def length_slider(self) -> Component:
-        tokens = self.generator.max_new_tokens
-        return slider("At most so many new tokens", 1, max(MOST_TOKENS, tokens), tokens, 1)
+    def notes(self, answer: Any) -> list[str]:
+        """Return sentences about an answer."""
+        return []
 
 
 def label_of(name: str) -> str:
@@ -94,3 +74,7 @@ def boxes_of(fields: Sequence[str]) -> list[Component]:
 
 def slider(label: str, low: float, high: float, value: float, step: float) -> Component:
     return "Slider", {"label": label, "minimum": low, "maximum": high, "value": value, "step": step}
+
+
+def length_slider(tokens: int) -> Component:
+    return slider("At most so many new tokens", 1, max(MOST_TOKENS, tokens), tokens, 1)

@@ -3,7 +3,7 @@
 
 from collections.abc import Callable, Mapping
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -12,7 +12,7 @@ from transformers import PreTrainedModel, TrainerCallback, TrainerControl, Train
 
 from .. import presets
 from ..data.documents import DocumentArguments, Documents, load_documents
-from ..data.packed_documents import NumberedRows, Pieces, SimilarLengths, StreamedRows
+from ..data.packed_documents import NumberedRows, Pieces, SimilarLengths
 from ..report.pretraining import (
     PretrainingData,
     report_pretraining,
@@ -102,10 +102,6 @@ class Pretraining(Task):
     lab = Comparison(presets.DECODERS, "loss", ("perplexity",), "--objective clm --validation_fraction 0.05")
     read = staticmethod(load_documents)
 
-    def check(self, options: Any, data: DocumentArguments, arguments: TrainingArguments) -> None:
-        if data.streaming and arguments.max_steps <= 0:
-            raise DataError("--streaming requires --max_steps, as the length of a stream is unknown")
-
     def build_tokenizer(self, options: PretrainingModelArguments, data: Documents, checkpoint: str | None) -> Any:
         return build_tokenizer(options, data.train, checkpoint)
 
@@ -125,12 +121,8 @@ class Pretraining(Task):
         arguments = training.arguments = copy(training.arguments)  # run_config.json has those of the user
         arguments.remove_unused_columns = False  # the collators use columns that the model does not
         arguments.label_names = [data.label_name]
-        if isinstance(data.train, StreamedRows):
-            # Each process reads the stream: batches differ in length and cannot be dispatched.
-            arguments.accelerator_config = replace(arguments.accelerator_config, dispatch_batches=False)
-        counting = [CountEpochs(data.train)] if isinstance(data.train, NumberedRows) else []
         batches = {"data_collator": data.collator, "train_sampler": sampler_of(data.train, arguments)}
-        return {**batches, "preprocess_logits_for_metrics": token_losses, "callbacks": counting}
+        return {**batches, "preprocess_logits_for_metrics": token_losses, "callbacks": [CountEpochs(data.train)]}
 
     def metrics(self, training: Training, split: str) -> Callable[..., dict[str, float]]:
         data: PretrainingData = training.answerer

@@ -2,13 +2,13 @@
 """The answers to questions: pieces of their contexts, which a model reads in windows."""
 
 import sys
-import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, ClassVar
 
 from transformers import AutoModelForQuestionAnswering, DataCollatorWithPadding
+from typing_extensions import TypedDict
 
 from ..bridges.model_sources import position_limit
 from ..data.columns import is_missing
@@ -20,16 +20,23 @@ from ..inference.batches import Job, check_finite, in_batches
 from ..inference.loading import load_head
 from ..question_answering import QuestionAnsweringPipeline
 from ..utils.errors import DataError
-from .answerer import MORE_THAN_ANY, Answerer, FileRow, recorded_settings, response
+from .answerer import MORE_THAN_ANY, Answerer, FileRow, Option, recorded_settings
 from .page import Page
-from .requests import Option, Schema, array, record
 
 PIPELINE = "extractive-question-answering"
 SETTINGS = {"max_answer_len": int, "handle_impossible_answer": bool}  # of the pipeline, which a configuration records
 FIELDS = "question", "context"
 PARTS = "answer", "score", "start", "end"  # of an answer
 Window = dict[str, Any]  # what the pipeline's preprocess yields, or its forward returns
-Found = dict[str, Any]  # an answer of the pipeline
+
+
+class Found(TypedDict):
+    """An answer of the pipeline."""
+
+    answer: str
+    score: float
+    start: int
+    end: int
 
 
 class Reader(Answerer):
@@ -46,7 +53,7 @@ class Reader(Answerer):
     )
     unit: ClassVar[str] = "questions"
     fields = FIELDS
-    asks, example = "A question with its context, or a list of these.", ("Who built it?", "It was built by Eiffel.")
+    asks, answers = "A question with its context, or a list of these.", Found | list[Found]
 
     def __init__(
         self,
@@ -61,7 +68,7 @@ class Reader(Answerer):
         limit, most = tokenizer.model_max_length, position_limit(model.config)
         tokenizer.model_max_length = min(limit, most or limit)
         self.chosen, self.top_k = self.settings(model.config), top_k
-        self.length, self.lock = {} if max_length is None else {"max_seq_len": max_length}, threading.Lock()
+        self.length = {} if max_length is None else {"max_seq_len": max_length}
         place = model.device if device is None else device
         try:
             pipe = QuestionAnsweringPipeline(model=model, tokenizer=tokenizer, device=place, **self.chosen)
@@ -132,18 +139,11 @@ class Reader(Answerer):
 
     @property
     def options(self) -> Mapping[str, Option]:
-        return {"top_k": Option("The number of answers to a question, best first.", 2, 1, self.limits["top_k"])}
-
-    @property
-    def answers(self) -> Schema:
-        kinds = {"score": "number", "start": "integer", "end": "integer", "answer": "string"}
-        answer = record({name: {"type": kind} for name, kind in kinds.items()})
-        return response({"anyOf": [answer, array(answer), array(array(answer))]})
+        return {"top_k": Option("The number of answers to a question, best first.", 1, self.limits["top_k"])}
 
     def _encode(self, text: Any, options: Mapping[str, Any]) -> Job:
-        with self.lock:  # each call changes how the tokenizer truncates, and requests are encoded in threads
-            windows = self.windows(**text)
-            question = self.pipe.tokenizer(text["question"], add_special_tokens=False, verbose=False)["input_ids"]
+        windows = self.windows(**text)
+        question = self.pipe.tokenizer(text["question"], add_special_tokens=False, verbose=False)["input_ids"]
         ids = [token for window in windows for token in window["encoding"].ids]
         sides = [window["encoding"].sequence_ids for window in windows]
         if not any(1 in each for each in sides):

@@ -16,11 +16,10 @@ from ..data.tagged_sentences import are_entities, read_words, words_column
 from ..inference.arguments import PredictArguments
 from ..inference.batches import Job, check_finite, failing_on
 from ..inference.loading import load_head
-from ..inference.pieces import entities_of, words_of
+from ..inference.pieces import Piece, entities_of, words_of
 from ..utils.errors import DataError, counted
-from .answerer import Answer, Answerer, FileRow, recorded_settings, response
+from .answerer import Answer, Answerer, FileRow, recorded_settings
 from .page import Page
-from .requests import Schema, array, one_or_several, record
 
 PIPELINE = "token-classification"
 COLUMNS = "entities", "words"  # one of them is in the output of predict
@@ -44,18 +43,19 @@ class Tagger(Answerer):
     """
 
     name: ClassVar[str] = "tag"
+    answers = list[Piece]
     summary: ClassVar[str] = "Find the entities of texts, or label their words. start and end count characters."
 
     def __init__(self, model: Any, tokenizer: Any, batch_size: int = 32, device: Any = None) -> None:
         if not tokenizer.is_fast:
             raise DataError("a slow tokenizer has no character offsets; use a fast one")
-        self.limit = with_padding(tokenizer, "--model").model_max_length
+        limit = with_padding(tokenizer, "--model").model_max_length
         self.finds_entities = are_entities(model.config.label2id)
         self.column = COLUMNS[not self.finds_entities]
         options: dict[str, Any] = {"ignore_labels": []}
         if self.finds_entities:
             options = self.settings(model.config)
-            options |= {"stride": int(OVERLAP * self.limit)} if self.limit < NO_LIMIT else {}
+            options |= {"stride": int(OVERLAP * limit)} if limit < NO_LIMIT else {}
         place = model.device if device is None else device
         pipe = FinitePipeline(model=model, tokenizer=tokenizer, device=place, **options)
         super().__init__(pipe, batch_size=batch_size)
@@ -75,14 +75,6 @@ class Tagger(Answerer):
     def counter(self) -> Any:
         """A copy of the tokenizer, as the pipeline changes how its own truncates while the model runs."""
         return copy.deepcopy(self.pipe.tokenizer)
-
-    @property
-    def answers(self) -> Schema:
-        kinds = {"text": "string", "label": "string", "score": "number", "start": "integer", "end": "integer"}
-        fields: dict[str, Schema] = {name: {"type": kind} for name, kind in kinds.items()}
-        for name in ("label", "score"):  # words beyond the limit have none
-            fields[name] = {"anyOf": [fields[name], {"enum": [None]}]}
-        return response(one_or_several(array(record(fields))))
 
     def _encode(self, text: Any, options: Mapping[str, Any]) -> Job:
         length = len(ids := self.counter(text, verbose=False)["input_ids"])

@@ -1,21 +1,22 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Continue a prompt: what a decoder does."""
 
+import copy
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import accumulate
 from queue import SimpleQueue
-from threading import Event
 from typing import Any
 
 import transformers
 
-from ..inference.generation import SAMPLING
-from ..inference.text_generators import Generated, TextGenerator
+from ..inference.arguments import PredictArguments
+from ..inference.generation import SAMPLING, SearchArguments, load_generator
 from ..utils.errors import DataError
 from .base import Task
 from .card import Card, Use
-from .page import Component, GeneratorPage, slider
+from .page import Component, Page, length_slider, slider
 
 CARD = Card(
     "A decoder pretrained on causal language modelling: it continues texts and does not follow instructions.",
@@ -23,48 +24,32 @@ CARD = Card(
 )
 
 
-class StoppedError(Exception):
-    """Nobody reads the pieces any more."""
-
-
 def pieces(run: Callable[[Callable[[str], object]], object]) -> Iterator[str]:
-    """Yield what `run` passes to the function that it gets. It runs in a thread, and stops with the iterator."""
-    written, is_closed = SimpleQueue[str | None](), Event()
-
-    def write(piece: str) -> None:
-        if is_closed.is_set():
-            raise StoppedError
-        written.put(piece)
-
+    """Yield what `run`, in a thread, passes to the function that it gets."""
+    written = SimpleQueue[str | None]()
     with ThreadPoolExecutor(1) as pool:
-        done = pool.submit(run, write)
+        done = pool.submit(run, written.put)
         done.add_done_callback(lambda _: written.put(None))
-        try:
-            yield from iter(written.get, None)
-        finally:
-            is_closed.set()
+        yield from iter(written.get, None)
         done.result()  # raises what the thread has raised
 
 
-def _write(generator: TextGenerator, prompt: str, seed: int | None, write: Callable[[str], object]) -> Generated:
-    if seed is not None:
-        transformers.set_seed(seed)
-    return generator.stream(prompt, write)
-
-
-class WriterPage(GeneratorPage):
+class WriterPage(Page):
     """Prompts -> texts that continue them."""
 
     fields = ("prompt",)
     outputs = (("Textbox", {"label": "Answer", "lines": 12, "buttons": ["copy"]}),)
     grows = True
 
+    def __init__(self, task: Any, arguments: PredictArguments) -> None:
+        self.action, self.generator = task.name, load_generator(arguments.model, arguments)
+
     @property
     def settings(self) -> list[Component]:  # type: ignore[override]
         setting = self.generator.setting
         samples = {"value": setting("do_sample", False), "label": "Sample (otherwise the most likely token)"}
         return [
-            self.length_slider,
+            length_slider(self.generator.max_new_tokens),
             ("Number", {"value": 0, "label": "Seed", "precision": 0}),
             ("Checkbox", samples),
             slider("Temperature", 0.05, 2, setting("temperature", 1.0), 0.05),
@@ -82,11 +67,12 @@ class WriterPage(GeneratorPage):
         """Yield the growing text, prompt included."""
         prompt, longest, seed, is_sampled, *drawn = values
         chosen = dict(zip(SAMPLING, drawn)) if is_sampled else {}
-        generator = self.with_settings(max_new_tokens=longest, num_beams=1, do_sample=is_sampled, **chosen)
-        text = prompt
-        for piece in pieces(partial(_write, generator, prompt, seed)):
-            text += piece
-            yield text
+        search = SearchArguments(max_new_tokens=longest, num_beams=1, do_sample=is_sampled, **chosen)
+        generator = copy.copy(self.generator)
+        generator.generation = {**generator.generation, **search.given()}
+        if seed is not None:
+            transformers.set_seed(seed)
+        yield from accumulate(pieces(partial(generator.stream, prompt)), initial=prompt)
 
 
 class Writing(Task):

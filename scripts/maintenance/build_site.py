@@ -80,7 +80,7 @@ def described(live: Live, folder: str) -> Live:
     """
     if folder == live.folder:
         return live
-    title, _, examples = read_summary(folder, is_public=True)
+    title, examples = read_summary(folder, is_public=True)
     tries = [texts[0] for texts in examples if len(texts) == 1][:MOST_TRIED]
     if pair_columns(folder) or (examples and not tries):
         raise DataError(f"--{live.name} {folder}: reads pairs of texts; choose a model of single texts")

@@ -228,14 +228,12 @@ def test_options_that_cannot_be_carried_over_are_named(
 
 
 def test_what_the_user_knows_to_be_harmless_can_be_said(tmp_path: Path) -> None:
+    """As the error says, also of a field of a config in the config."""
     native = Native("gpt2", "ScratchDecoderModel")
     native.model_class(native.config(scale_attn_weights=False)).save_pretrained(tmp_path)
     assert load_pretrained(tmp_path, scale_attn_weights=True).config.position_type == "learned"
     with pytest.raises(CheckpointError, match="no_such_field: not a field of GPT2Config and ScratchDecoderConfig"):
         load_pretrained(tmp_path, scale_attn_weights=True, no_such_field=1)
-
-
-def test_a_field_of_a_config_in_the_config_is_overridden_as_the_error_says(tmp_path: Path) -> None:
     Native("mpt", "ScratchDecoderModel").model(attn_config={"clip_qkv": 8.0}).save_pretrained(tmp_path)
     with pytest.raises(CheckpointError, match=r"load_pretrained\(..., attn_config=\{'clip_qkv': None\}\)"):
         load_pretrained(tmp_path)

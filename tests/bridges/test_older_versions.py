@@ -39,7 +39,7 @@ else:
 """
 YARN = {"rope_type": "yarn", "rope_theta": 300.0, "factor": 2.0, "original_max_position_embeddings": 8}
 LLAMA = Native("llama", "ScratchDecoderForCausalLM")
-in_version_4 = [pytest.mark.slow, pytest.mark.skipif(OLDER is None, reason="needs MODELING_SCRATCH_TRANSFORMERS_4")]
+needs_version_4 = pytest.mark.skipif(OLDER is None, reason="needs MODELING_SCRATCH_TRANSFORMERS_4")
 
 
 def exported(native: Native, folder: Path, **changes: Any) -> Any:
@@ -59,29 +59,27 @@ def tokenizer_folder(folder: Path) -> Path:
     return folder / "tokenizer"
 
 
-POSITIONS = {
-    "mistral": {"rope_theta": 500.0},
-    "phi": {"rope_theta": 500.0, "partial_rotary_factor": 0.67},
-    "gemma3_text": {"rope_theta": 1e6, "rope_local_base_freq": 10_000.0},
-    "modernbert": {"global_rope_theta": 500.0, "local_rope_theta": 50.0, "global_attn_every_n_layers": 2},
+POSITIONS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "mistral": ({}, {"rope_theta": 500.0}),
+    "phi": ({}, {"rope_theta": 500.0, "partial_rotary_factor": 0.67}),
+    "gemma3_text": ({}, {"rope_theta": 1e6, "rope_local_base_freq": 10_000.0}),
+    "modernbert": ({}, {"global_rope_theta": 500.0, "local_rope_theta": 50.0, "global_attn_every_n_layers": 2}),
+    "llama": (
+        {"rope_parameters": YARN},
+        {"rope_theta": 300.0, "rope_scaling": {name: value for name, value in YARN.items() if name != "rope_theta"}},
+    ),
 }
 
 
 @pytest.mark.parametrize("model_type", POSITIONS)
 def test_positions_have_the_names_of_both_versions(model_type: str, tmp_path: Path) -> None:
+    changes, expected = POSITIONS[model_type]
     native = next(each for each in NATIVES if each.model_type == model_type)
-    model = exported(native, tmp_path)
+    model = exported(native, tmp_path, **changes)
     written = json.loads((tmp_path / "exported" / "config.json").read_text())
-    assert POSITIONS[model_type].items() <= written.items()
-    assert AutoConfig.from_pretrained(tmp_path / "exported").rope_parameters == model.config.rope_parameters
-
-
-def test_scaled_positions_have_the_names_of_both_versions(tmp_path: Path) -> None:
-    exported(LLAMA, tmp_path, rope_parameters=YARN)
-    written = json.loads((tmp_path / "exported" / "config.json").read_text())
+    assert expected.items() <= written.items()
     found = AutoConfig.from_pretrained(tmp_path / "exported").rope_parameters
-    assert (written["rope_theta"], written["rope_scaling"]["factor"]) == (300.0, 2.0)
-    assert YARN.items() <= found.items()
+    assert model.config.rope_parameters.items() <= found.items()
 
 
 def test_tokenizers_have_names_of_both_versions(tmp_path: Path) -> None:
@@ -98,7 +96,9 @@ def read_by_version_4(folder: Path) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-@pytest.mark.parametrize("native", [pytest.param(each, marks=in_version_4, id=str(each)) for each in NATIVES])
+@pytest.mark.slow
+@needs_version_4
+@pytest.mark.parametrize("native", NATIVES, ids=str)
 def test_version_4_computes_the_same(native: Native, tmp_path: Path) -> None:
     model, batches = exported(native, tmp_path), [*native.texts(), native.batch("right")]
     for number, batch in enumerate(batches):
@@ -117,7 +117,7 @@ def test_version_4_computes_the_same(native: Native, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(OLDER is None, reason="needs MODELING_SCRATCH_TRANSFORMERS_4")
+@needs_version_4
 def test_version_4_reads_the_tokenizer(tmp_path: Path) -> None:
     exported(LLAMA, tmp_path)
     folder = tokenizer_folder(tmp_path)
@@ -126,7 +126,7 @@ def test_version_4_reads_the_tokenizer(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(OLDER is None, reason="needs MODELING_SCRATCH_TRANSFORMERS_4")
+@needs_version_4
 def test_version_4_is_told_which_version_our_classes_need(tmp_path: Path) -> None:
     LLAMA.model().save_pretrained(tmp_path / "native")
     load_pretrained(tmp_path / "native").save_pretrained(tmp_path / "ours")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from text_samples import fault, write
 
-from modeling_scratch.data.documents import DocumentArguments, Documents, Stream, load_documents
+from modeling_scratch.data.documents import DocumentArguments, Documents, load_documents
 
 TEXT = "First line\nsecond line\n\n \nA new paragraph.\r\n\n\nThe last,\nof two lines\n"
 
@@ -41,16 +41,6 @@ def test_a_text_file_is_one_document_or_its_paragraphs_or_its_lines(tmp_path: Pa
     assert "never opened" in documents.describe()
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "split"), [("dev.txt", "validation.txt", "validation"), ("train.txt", "train.csv", "train")]
-)
-def test_of_two_files_for_a_split_none_is_taken_in_silence(tmp_path: Path, first: str, second: str, split: str) -> None:
-    for name in ("train.txt", first, second):
-        (tmp_path / name).write_text("text\nwords\n")
-    with fault(first, second, f"are both candidates for the {split} split"):
-        load_documents(DocumentArguments(data_dir=str(tmp_path)))
-
-
 def test_the_overlap_with_train_is_that_of_the_documents_that_are_evaluated(tmp_path: Path) -> None:
     write(tmp_path / "train.csv", many(10))
     write(tmp_path / "validation.csv", many(8, start=8))  # the first two are in train
@@ -61,32 +51,6 @@ def test_the_overlap_with_train_is_that_of_the_documents_that_are_evaluated(tmp_
     for documents, texts in zip(limited, (8, 4)):
         assert len(documents.validation) == texts
         assert f"2 of its {texts} documents also occur in train" in documents.describe()
-
-
-def test_streamed_folders_of_reviews_are_compared_by_their_files(tmp_path: Path) -> None:
-    for label in ("neg", "pos"):
-        (folder := tmp_path / "train" / label).mkdir(parents=True)
-        for number, text in enumerate(many(20)["text"]):
-            (folder / f"{number}.txt").write_text(f"{label} {text}")
-
-    def digests() -> dict[str, str | None]:
-        arguments = DocumentArguments(
-            data_dir=str(tmp_path), text_column="text", streaming=True, validation_fraction=0.5
-        )
-        return load_documents(arguments).digests()
-
-    before = digests()
-    assert digests() == before
-    (tmp_path / "train" / "pos" / "7.txt").write_text("another text")
-    assert digests()["train"] != before["train"]
-
-
-def test_a_text_is_not_streamed_as_one_document(tmp_path: Path) -> None:
-    (tmp_path / "train.txt").write_text("\n".join(many(100)["text"]))
-    for source in ({"data_dir": str(tmp_path)}, {"train_file": [str(tmp_path / "train.txt")]}):
-        with fault("--streaming", "--document"):
-            load_documents(DocumentArguments(streaming=True, **source))
-        assert list(load_documents(DocumentArguments(streaming=True, document="line", split_seed=2, **source)).train)
 
 
 def test_of_one_long_text_the_end_is_held_out(tmp_path: Path) -> None:
@@ -120,49 +84,12 @@ def test_several_files_are_one_text_and_blank_documents_are_left_out(tmp_path: P
     assert len(load(first, second, validation_file=[str(validation)], max_validation_documents=2).validation) == 2
 
 
-def test_a_stream_holds_out_the_same_documents_each_time_it_is_read(tmp_path: Path) -> None:
-    path = write(tmp_path / "all.parquet", many(300))
-    documents = load(path, streaming=True, max_validation_documents=20)
-    assert isinstance(documents.train, Stream)
-    train = list(documents.train)
-    assert train == list(documents.train)
-    assert len(documents.validation) == 20
-    assert not set(train) & set(documents.validation)
-    everything = load(path, streaming=True)
-    assert set(train) | set(everything.validation) == set(many(300)["text"])
-
-
-@pytest.mark.parametrize("streaming", [False, True])
-def test_data_sets_as_the_hub_has_them(tmp_path: Path, streaming: bool) -> None:
-    for split, rows in (("train", 40), ("validation", 5), ("test", 5)):
-        write(tmp_path / f"{split}.parquet", many(rows))
-    documents = load_documents(DocumentArguments(dataset_name=str(tmp_path), streaming=streaming))
-    assert len(list(documents.train)) == 40
-    assert len(documents.validation) == 5
-
-
 def test_the_text_column_of_a_data_set_is_found_as_that_of_a_table(tmp_path: Path) -> None:
     write(tmp_path / "train.parquet", many(20) | {"id": [f"row {number % 3}" for number in range(20)]})
+    write(tmp_path / "test.parquet", many(5, start=30))
     for source in ({"dataset_name": str(tmp_path)}, {"data_dir": str(tmp_path)}):
         documents = load_documents(DocumentArguments(**source))
         assert {*documents.train, *documents.validation} == {*many(20)["text"]}
-
-
-@pytest.mark.parametrize("header", ["text\n", ""])
-def test_a_stream_of_files_that_declare_no_columns(tmp_path: Path, header: str) -> None:
-    lines = [f"text number {number}" for number in range(40)]
-    (tmp_path / ("train.csv" if header else "train.txt")).write_text(header + "\n".join(lines) + "\n")
-    documents = load_documents(DocumentArguments(dataset_name=str(tmp_path), streaming=True))
-    assert sorted([*documents.train, *documents.validation]) == sorted(lines)
-
-
-def test_documents_of_validation_that_are_in_train_are_warned_of(tmp_path: Path) -> None:
-    for name, lines in [("train.txt", "one\ntwo\n"), ("validation.txt", "two\nthree\n")]:
-        (tmp_path / name).write_text(lines)
-    files = {"document": "line", "validation_file": [str(tmp_path / "validation.txt")]}
-    warning = "WARNING: validation: 1 of its 2 documents also occur in train"
-    assert warning in load(tmp_path / "train.txt", **files).describe()
-    assert "WARNING" not in load(tmp_path / "train.txt", document="line").describe()
 
 
 FAULTS: list[tuple[str, bytes, dict[str, Any], list[str]]] = [

@@ -24,55 +24,73 @@ def file_of(folder: Path, suffix: str, labels: list) -> None:
         write(folder / f"{split}{suffix}", {"text": [text + more for text in texts], "label": labels})
 
 
+ONE, SEVERAL, NUMBER = "single_label_classification", "multi_label_classification", "regression"
+TEXTS_TOLD, LISTS_TOLD = "are read as texts", "the labels are lists"
+TOLD_BY_LABELS = [
+    (".jsonl", SETS, SEVERAL, ["a", "b", "c"], LISTS_TOLD),
+    (".parquet", SETS, SEVERAL, ["a", "b", "c"], LISTS_TOLD),
+    (".csv", [str(labels) for labels in SETS], SEVERAL, ["a", "b", "c"], LISTS_TOLD),  # as pandas writes lists
+    (".csv", ["[0 1]", "[1. 1.]"], SEVERAL, None, LISTS_TOLD),
+    (".csv", ["[1]", "[2 1]"], SEVERAL, ["1", "2"], LISTS_TOLD),
+    (".csv", ["[a]", "[]", "[b]"], SEVERAL, ["a", "b"], LISTS_TOLD),
+    (".csv", ['{"choices": ["a", "b"]}', '{"choices": ["b"]}'], SEVERAL, ["a", "b"], LISTS_TOLD),  # Label Studio
+    (".csv", ["[POS]", "[don't know]"], ONE, ["[POS]", "[don't know]"], None),  # no list
+    (".csv", ["a|b", "b|a", "a|c", "c", "b", "c|b|a"], ONE, None, "--label_separator '|'"),
+    (".csv", ["a, b", "b, a", "a", "c, a", "b", "b, c"], ONE, None, "--label_separator ','"),
+    (".csv", ["Home, Garden", "Books", "Toys"], ONE, ["Books", "Home, Garden", "Toys"], None),
+    (".csv", ["1", "2.5"], NUMBER, ["label"], "some labels are fractions"),
+    (".parquet", [1.0, 2.5], NUMBER, ["label"], "some labels are fractions"),
+    (".csv", ["4,5", "3", "2,05"], NUMBER, ["label"], "decimal commas"),
+    (".csv", ["1,5", "2", "3"], ONE, ["2", "3", "1,5"], TEXTS_TOLD),  # could be sets
+    (".csv", ["1,234", "2,500", "3,100"], ONE, ["1,234", "2,500", "3,100"], None),  # could be thousands
+    (".csv", ["1", "2", "3", "4", "5"], ONE, ["1", "2", "3", "4", "5"], "--problem_type regression predicts"),
+    (".parquet", [1.0, 2.0], ONE, ["1", "2"], None),
+    (".csv", ["1.0", "2.0", "4.0"], ONE, ["1", "2", "4"], None),
+    (".csv", ["1.1", "1.10", "2.10"], ONE, ["1.1", "1.10", "2.10"], TEXTS_TOLD),
+    (".jsonl", ["v1", "v1.0", "1", "1.0", "2"], ONE, ["1", "1.0", "2", "v1", "v1.0"], TEXTS_TOLD),
+    (".jsonl", ["beta", "1.0", "2.5"], ONE, ["1.0", "2.5", "beta"], TEXTS_TOLD),
+    (
+        ".jsonl",
+        [1, "1", True, 0],
+        ONE,
+        ["0", "1", "True"],
+        'types in one column: 1 (6 rows), "1" (6 rows',
+    ),
+    (".jsonl", [1, "0", "n/a"], ONE, None, "'n/a' (6 rows); if they are, add --drop_labels"),
+    (".jsonl", [True, False], ONE, ["False", "True"], None),
+]
+
+
+@pytest.mark.parametrize(("suffix", "labels", "problem_type", "names", "told"), TOLD_BY_LABELS)
+def test_the_labels_tell_the_problem_type(
+    tmp_path: Path, suffix: str, labels: list, problem_type: str, names: list[str] | None, told: str | None
+) -> None:
+    file_of(tmp_path, suffix, labels * 6)
+    data = load(tmp_path)
+    assert (data.problem_type, data.label_names) == (problem_type, names or data.label_names)
+    found = [
+        note for note in [*data.notes, *data.warnings] if "problem" in note or "probably" in note or "--label" in note
+    ]
+    assert any(told in note for note in [*data.notes, *data.warnings]) if told else found == []
+    if "," in str(labels[0]) and problem_type == NUMBER:
+        assert {*data.labels("train")} == {float(label.replace(",", ".")) for label in labels}
+
+
 @pytest.mark.parametrize(
-    ("suffix", "labels", "arguments", "problem_type"),
+    ("suffix", "labels", "arguments", "names"),
     [
-        (".jsonl", SETS, {}, "multi_label_classification"),
-        (".parquet", SETS, {}, "multi_label_classification"),
-        (".csv", JOINED, {"label_separator": "|"}, "multi_label_classification"),
-        (".csv", ["1", "2.5"] * 6, {}, "regression"),
-        (".parquet", [1.0, 2.5] * 6, {}, "regression"),
-        (".csv", ["1", "2"] * 6, {}, "single_label_classification"),
-        (".parquet", [1.0, 2.0] * 6, {}, "single_label_classification"),
-        (".csv", ["1", "2"] * 6, {"problem_type": "regression"}, "regression"),
-        (".csv", ["a|b", "c"] * 6, {}, "single_label_classification"),
-        (".csv", [str(labels) for labels in SETS], {}, "multi_label_classification"),  # as pandas writes lists
-        (".csv", ["[0 1]", "[1. 1.]"] * 6, {}, "multi_label_classification"),
-        (".csv", ["[POS]", "[don't know]"] * 6, {}, "single_label_classification"),  # no list
-        (".csv", ["[1]", "[2 1]"] * 6, {}, "multi_label_classification"),
-        (".csv", ["[a]", "[]", "[b]"] * 4, {}, "multi_label_classification"),
-        (
-            ".csv",
-            ['{"choices": ["a", "b"]}', '{"choices": ["b"]}'] * 6,
-            {},
-            "multi_label_classification",
-        ),  # Label Studio
-        (".jsonl", [["a"], ["b"]] * 6, {"problem_type": "single_label_classification"}, "single_label_classification"),
+        (".csv", JOINED, {"label_separator": "|"}, ["a", "b", "c"]),
+        (".csv", ["1", "2"] * 6, {"problem_type": NUMBER}, ["label"]),
+        (".csv", ["1.5", "2.10", "3.5"] * 4, {"problem_type": ONE}, ["1.5", "2.10", "3.5"]),
+        (".jsonl", [["a"], ["b"]] * 6, {"problem_type": ONE}, ["a", "b"]),
     ],
 )
-def test_the_labels_tell_the_problem_type(
-    tmp_path: Path, suffix: str, labels: list, arguments: dict, problem_type: str
+def test_an_option_tells_the_problem_type(
+    tmp_path: Path, suffix: str, labels: list, arguments: dict, names: list[str]
 ) -> None:
     file_of(tmp_path, suffix, labels)
     data = load(tmp_path, **arguments)
-    assert data.problem_type == problem_type
-    is_told = any(note.startswith(f"problem type: {problem_type}") for note in data.notes)
-    assert is_told == (problem_type != "single_label_classification" and "problem_type" not in arguments)
-
-
-@pytest.mark.parametrize(
-    ("labels", "separator"),
-    [
-        (["a|b", "b|a", "a|c", "c", "b", "c|b|a"] * 2, "'|'"),
-        (["a, b", "b, a", "a", "c, a", "b", "b, c"] * 2, "','"),
-        (["Home, Garden", "Books", "Toys", "Home, Garden", "Books", "Toys"] * 2, None),
-        (["a", "b"] * 6, None),
-    ],
-)
-def test_a_warning_says_where_classes_look_like_lists(tmp_path: Path, labels: list[str], separator: str | None) -> None:
-    file_of(tmp_path, ".csv", labels)
-    warnings = [warning for warning in load(tmp_path).warnings if "--label_separator" in warning]
-    assert [warning.rpartition("--label_separator ")[2] for warning in warnings] == ([separator] if separator else [])
+    assert (data.problem_type, data.label_names) == (arguments.get("problem_type", SEVERAL), names)
 
 
 CATS = [{name: float(name in names) for name in "abc"} for names in SETS]  # of spaCy
@@ -116,30 +134,16 @@ def test_lists_of_zeros_and_ones_have_a_class_for_each(tmp_path: Path, names: li
             load(tmp_path)
 
 
-def test_numbers_stay_numbers(tmp_path: Path) -> None:
-    file_of(tmp_path, ".csv", ["-1.5", "2", "1e1", ""] * 3)
-    data = load(tmp_path, problem_type="regression")
-    assert data.labels("train").tolist() == [-1.5, 2, 10] * 3
+def test_numbers_are_read_with_placeholders_as_gaps(tmp_path: Path) -> None:
+    file_of(tmp_path, ".csv", ["-1.5", "2", "1e1", "", "0", "0", "N/A", "-1.5"] * 3)
+    data = load(tmp_path)
+    assert data.labels("train").tolist() == [-1.5, 2, 10, 0, 0, -1.5] * 3
     assert data.label_names == ["label"]
-    assert "train: 9 rows (label: mean 3.5, from -1.5 to 10)" in data.describe()
-    assert any(note.startswith("train: dropped 3 rows without a label") for note in data.notes)
-
-
-def test_a_placeholder_among_numbers_is_named_and_left_out_if_asked(tmp_path: Path) -> None:
-    file_of(tmp_path, ".csv", ["2.5", "3", "N/A", "4.5", "1", "2"] * 2)
-    with fault("row 3", "'N/A' is not a finite number", "--drop_labels"):
-        load(tmp_path)
-    data = load(tmp_path, drop_labels=["N/A", "4.50"])
-    assert data.labels("train").tolist() == [2.5, 3, 1, 2] * 2
-    assert any("dropped 4 rows without a label to keep (--drop_labels)" in note for note in data.notes)
-    with fault("--drop_labels: no row has the label 'typo'"):
-        load(tmp_path, drop_labels=["N/A", "typo"])
-
-
-@pytest.mark.parametrize(("other", "option"), [("3", "regression"), ("N/A", "regression --drop_labels N/A")])
-def test_ratings_are_classes_with_a_note(other: str, option: str, tmp_path: Path) -> None:
-    file_of(tmp_path, ".csv", ["1", "2", "3", "4", "5"] * 4 + [other])
-    assert any(f"if they are ratings, --problem_type {option} predicts" in note for note in load(tmp_path).notes)
+    assert "train: 18 rows (label: mean 1.5, from -1.5 to 10)" in data.describe()
+    assert any(note.startswith("train: dropped 6 rows without a label, first train.csv, row 4;") for note in data.notes)
+    for option in ("label_map", "drop_labels"):
+        with fault("--label_map and --drop_labels: the labels are numbers"):
+            load(tmp_path, **{option: ["0=2"]})
 
 
 @pytest.mark.parametrize(
@@ -148,12 +152,12 @@ def test_ratings_are_classes_with_a_note(other: str, option: str, tmp_path: Path
         ([0.5, "x"] * 6, {"problem_type": "regression"}, ["train.jsonl, row 2", "'x'", "not a finite number"]),
         ([0.5, True] * 6, {"problem_type": "regression"}, ["row 2", "True"]),
         ([[1], [2]] * 6, {"problem_type": "regression"}, ["row 1", "[1] is not a finite number"]),
-        ([3, 3.0] * 6, {"problem_type": "regression"}, ["all labels", "3"]),
+        ([3, 3.0] * 6, {"problem_type": "regression"}, ["only one label, 3.0"]),
         ([0.5, 1] * 6, {"class_names": ["a", "b"]}, ["--class_names a b", "one number"]),
         (["a", "b"] * 6, {"problem_type": "multi_label_classification"}, ["row 1", "'a'", "--label_separator"]),
         ([["a", None], ["b"]] * 6, {}, ["row 1", "empty label"]),
-        ([[]] * 12, {}, ["no row", "has a label"]),
-        ([["a"], []] * 6, {}, ["only one class, 'a'"]),
+        ([[]] * 12, {}, ["the train split has no label"]),
+        ([["a"], []] * 6, {}, ["only one label, 'a'"]),
         ([["a", "b"], ["b"]] * 6, {"problem_type": "single_label_classification"}, ["row 1", "list", "--problem_type"]),
         ([{"choices": ["a", "b"]}, "b"] * 6, {}, ["row 2", "'b' is not a list of labels; write it as"]),
     ],
@@ -194,57 +198,9 @@ def test_digests_tell_labels_apart(tmp_path: Path) -> None:
     assert digests[0] == digests[1] != digests[2]
 
 
-@pytest.mark.parametrize(
-    ("labels", "names", "options", "is_told"),
-    [
-        (["1.1", "1.10", "2.10"], ["1.1", "1.10", "2.10"], {}, True),
-        (["v1", "v1.0", "1", "1.0", "2"], ["1", "1.0", "2", "v1", "v1.0"], {}, True),
-        (["1.5", "2.10", "3.5"], ["1.5", "2.10", "3.5"], {"problem_type": "single_label_classification"}, False),
-        (["1.0", "2.0", "3.0"], ["1", "2", "3"], {}, False),
-    ],
-)
-@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
-def test_labels_that_spell_one_number_in_two_ways_are_texts(
-    tmp_path: Path, suffix: str, labels: list, names: list, options: dict, is_told: bool
-) -> None:
-    file_of(tmp_path, suffix, labels * 5)
-    data = load(tmp_path, **options)
-    assert data.label_names == names
-    assert any("they are read as texts" in note for note in data.notes) == is_told
-
-
-@pytest.mark.parametrize(
-    ("labels", "problem_type"),
-    [
-        (["4,5", "3,0", "2,5"], "regression"),
-        (["4,5", "3", "2,05"], "regression"),
-        (["1,2", "1,3", "2,3"], "single_label_classification"),  # could be sets of two classes
-        (["1,234", "2,500", "3,100"], "single_label_classification"),  # could be thousands
-    ],
-)
-def test_decimal_commas_are_those_of_numbers(tmp_path: Path, labels: list, problem_type: str) -> None:
-    file_of(tmp_path, ".csv", labels * 6)
-    data = load(tmp_path)
-    assert data.problem_type == problem_type
-    if problem_type == "regression":
-        assert {*data.labels("train")} == {float(label.replace(",", ".")) for label in labels}
-        assert any("decimal commas" in note for note in data.notes)
-
-
 def test_fractions_that_are_texts_of_a_sheet_are_classes(tmp_path: Path) -> None:
     for name, labels in {"texts": ["1.5", "2.10", "3.5"], "numbers": [1.5, 2.1, 3.5]}.items():
         table = pd.DataFrame({"text": [f"text {row}" for row in range(18)], "label": labels * 6})
         table.to_excel(tmp_path / f"{name}.xlsx", index=False)
         data = load_splits(DataArguments(train_file=str(tmp_path / f"{name}.xlsx")))
         assert data.label_names == (labels if name == "texts" else ["label"])
-
-
-@pytest.mark.parametrize(
-    ("labels", "is_told"),
-    [([1, "1", True, 0], True), ([1, "0", "n/a"], False), ([1.0, 2], False), ([True, False], False)],
-)
-def test_labels_of_several_types_are_told(tmp_path: Path, labels: list, is_told: bool) -> None:
-    file_of(tmp_path, ".jsonl", labels * 6)
-    told = [warning for warning in load(tmp_path).warnings if "several types" in warning]
-    assert told == [warning for warning in told if '1 (6 rows), "1" (6 rows), true (6 rows)' in warning]
-    assert len(told) == is_told

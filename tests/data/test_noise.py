@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from modeling_scratch.data.collators import (
     Denoise,
-    Infill,
     MaskTokens,
     infilling_lengths,
     next_token_batch,
@@ -147,8 +146,7 @@ def test_infilling_predicts_the_text_itself() -> None:
     frame = template_frame(tokenizer)
     to_tokens = DocumentTokenizer(tokenizer, ([], []))
     pieces = Pieces(to_tokens(TEXTS), 40)
-    noise = Infill(tokenizer.mask_token_id, sentence_ends(tokenizer), 0.3)
-    collate = Denoise(noise, frame, tokenizer.pad_token_id, seed=0)
+    collate = Denoise(tokenizer.mask_token_id, sentence_ends(tokenizer), 0.3, frame, tokenizer.pad_token_id, seed=0)
     rows = [pieces[number] for number in range(len(pieces))]
     batch = collate(rows)
     for row, labels in zip(rows, batch["labels"]):

@@ -1,9 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Rows and pieces hold every token once, no document sees another, and streams and workers lose nothing."""
-
-from functools import partial
-from itertools import islice
-from typing import Any
+"""Rows and pieces hold every token once, no document sees another, and workers see the epoch."""
 
 import numpy as np
 import pytest
@@ -20,7 +16,6 @@ from modeling_scratch.data.packed_documents import (
     PackedRows,
     Pieces,
     SimilarLengths,
-    StreamedRows,
     join,
     template_frame,
 )
@@ -59,9 +54,6 @@ def test_every_token_is_in_a_row_exactly_once_and_positions_restart_at_documents
         for place, token in enumerate(part["input_ids"].tolist()):
             restarts = place == 0 or token in (BOS, PAD)
             assert positions[place] == (0 if restarts else positions[place - 1] + 1)
-    streamed = list(PackedRows.cut(TO_TOKENS(texts), size, PAD))
-    assert len(streamed) == len(parts)
-    assert all(torch.equal(one[name], other[name]) for one, other in zip(streamed, parts) for name in one)
 
 
 @given(DOCUMENTS, st.integers(1, 80))
@@ -70,9 +62,8 @@ def test_pieces_are_the_documents_cut_evenly(texts: list[str], longest: int) -> 
     documents = [[BOS, *TOKENIZER(text)["input_ids"], EOS] for text in texts]
     assert pieces.ids.tolist() == [token for ids in documents for token in ids]
     assert pieces.lengths.max() <= longest
+    assert [len(pieces[number]["input_ids"]) for number in range(len(pieces))] == pieces.lengths.tolist()
     assert len(pieces) == sum(-(-len(ids) // longest) for ids in documents)
-    streamed = [row["input_ids"].tolist() for row in Pieces.cut(TO_TOKENS(texts), longest)]
-    assert streamed == [pieces[number]["input_ids"].tolist() for number in range(len(pieces))]
 
 
 @pytest.mark.parametrize("family", ["decoder", "encoder"])
@@ -115,32 +106,6 @@ def test_the_frame_is_what_the_tokenizer_puts_around_a_text(style: str) -> None:
     before, after = template_frame(tokenizer)
     text = tokenizer("some words", add_special_tokens=False)["input_ids"]
     assert tokenizer("some words")["input_ids"] == [*before, *text, *after]
-
-
-LAYOUTS = [(PackedRows, {"block_size": 16, "pad_token_id": TOKENIZER.pad_token_id}), (Pieces, {"longest": 20})]
-
-
-@pytest.mark.parametrize(("layout", "options"), LAYOUTS)
-def test_a_stream_gives_the_same_rows_in_another_order_without_end(layout: Any, options: dict) -> None:
-    in_memory = layout(TO_TOKENS(TEXTS), **options)
-    stream = StreamedRows(TEXTS, TO_TOKENS, partial(layout.cut, **options), seed=0)
-    expected = sorted(in_memory[number]["input_ids"].tolist() for number in range(len(in_memory)))
-    rows = list(islice(stream, 2 * len(in_memory)))
-    shown = [row["input_ids"].tolist() for row in rows]
-    first, second = shown[: len(in_memory)], shown[len(in_memory) :]
-    assert sorted(first) == sorted(second) == expected
-    assert first != second
-    assert [int(row["number"]) for row in rows] == list(range(len(rows)))
-    assert [row["input_ids"].tolist() for row in islice(stream, len(first))] == first
-    assert in_memory.tokens_per_row() == len(EVERYTHING) / len(in_memory)
-    assert stream.tokens_per_row() == (16 if layout is PackedRows else in_memory.tokens_per_row())
-
-
-def test_workers_share_a_stream() -> None:
-    layout, options = LAYOUTS[0]
-    stream = StreamedRows(TEXTS, TO_TOKENS, partial(layout.cut, **options), seed=0)
-    numbers = torch.cat([batch["number"] for batch in islice(DataLoader(stream, batch_size=4, num_workers=2), 10)])
-    assert sorted(numbers.tolist()) == list(range(40))
 
 
 def test_workers_that_stay_see_the_epoch_change() -> None:

@@ -11,9 +11,7 @@ from transformers import pipeline
 
 pytestmark = pytest.mark.browser
 TEXT = "a slow and bad film by Anna Berg"
-CARD = (
-    "# Films\n\nIt judges films. ![A badge](https://example.org/badge.svg)\n<img src='https://example.org/pixel.png'>\n"
-)
+CARD = "# Films\n\n"
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +33,6 @@ def test_a_person_asks_a_classifier(page: Any, url: str, folder: Path) -> None:
     best = pipeline("text-classification", model=str(folder))(TEXT)[0]
     page.goto(url)
     expect(page.get_by_role("heading", name="Films")).to_be_visible()
-    expect(page.get_by_text("It judges films.")).to_be_visible()
     assert page.title() == "Films"
     page.get_by_role("button", name=TEXT).click()  # an example
     expect(page.get_by_label("Text", exact=True)).to_have_value(TEXT)
@@ -43,18 +40,3 @@ def test_a_person_asks_a_classifier(page: Any, url: str, folder: Path) -> None:
     expect(page.get_by_test_id("label-output-value")).to_have_text(best["label"])
     expect(page.get_by_text(f"Probability: {best['score']:.4f}.")).to_be_visible()
     assert str(folder.parent) not in page.content()
-
-
-@pytest.mark.slow
-def test_a_person_reads_a_text_that_grows(page: Any, tmp_path: Path) -> None:
-    from playwright.sync_api import expect
-
-    folder = SAVE["writer"](tmp_path)
-    write = pipeline("text-generation", model=str(folder))
-    written = write("abc", max_new_tokens=12, do_sample=False)[0]["generated_text"]
-    with demo_of(folder) as (url, _):
-        page.goto(url)
-        page.get_by_label("Prompt").fill("abc")
-        page.get_by_label("number input for At most so many new tokens").fill("12")
-        page.get_by_role("button", name="Write").click()
-        expect(page.locator("textarea").last).to_have_value(written)

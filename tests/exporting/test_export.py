@@ -22,7 +22,7 @@ from model_cases import (
 )
 from shared import refused
 from torch import Tensor
-from transformers import AutoTokenizer, DynamicCache, pipeline
+from transformers import AutoTokenizer, pipeline
 from transformers.modeling_outputs import BaseModelOutput
 
 import modeling_scratch as scratch
@@ -54,29 +54,6 @@ def test_a_classifier_answers_as_ours(tmp_path: Path) -> None:
     best = pipeline("text-classification", model=str(model))(TEXT)[0]
     assert logits.softmax(-1).max().item() == pytest.approx(best["score"], abs=1e-5)
     assert not [file for file in folder.iterdir() if str(tmp_path).encode() in file.read_bytes()]
-
-
-def empty(config: Any, batch: int = 1) -> DynamicCache:
-    states = torch.zeros(batch, config.num_key_value_heads, 0, config.head_dim)
-    return DynamicCache([(states, states)] * config.num_hidden_layers)
-
-
-@pytest.mark.slow
-@in_onnxruntime
-def test_a_decoder_writes_greedily_as_ours(tmp_path: Path) -> None:
-    tokenizer = writers.characters()
-    ours = writers.decoder(tokenizer, num_key_value_heads=2, position_type="rotary", num_hidden_layers=2)
-    ours.generation_config.update(no_repeat_ngram_size=None, suppress_tokens=None)
-    run = exported(writers.save(tmp_path / "model", ours, tokenizer), tmp_path / "out")
-    text = new = tokenizer("abc", return_tensors="pt")["input_ids"]
-    expected = ours.generate(text, max_new_tokens=20, min_new_tokens=20, do_sample=False)
-    cache = empty(ours.config)
-    for _ in range(20):
-        found = run(input_ids=new, attention_mask=torch.ones_like(text), past_key_values=cache)
-        found.logits[..., ours.generation_config.eos_token_id] = -torch.inf
-        new, cache = found.logits[:, -1:].argmax(-1), found.past_key_values
-        text = torch.cat((text, new), 1)
-    assert text.tolist() == expected.tolist()
 
 
 @pytest.mark.slow

@@ -5,7 +5,6 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import generate
 import pytest
 import torch
 import writers
@@ -14,7 +13,7 @@ from native_models import NATIVES
 from serving import save_classifier, served
 from torch import Tensor
 
-from modeling_scratch.inference.compiled import COMPILING, compile_generation
+from modeling_scratch.inference.compiled import compile_generation
 from modeling_scratch.serving.answerers import load_answerer
 from modeling_scratch.utils.errors import DataError
 
@@ -65,21 +64,6 @@ def test_models_of_one_shape_have_graphs_of_their_own() -> None:
         compile_generation(model)
     for model, text in zip(both, expected):
         assert torch.equal(written(model, PROMPTS, "left", max_new_tokens=12), text)
-
-
-@pytest.mark.slow
-@needs_compiler
-def test_the_program_says_that_it_compiles(tmp_path: Path, capfd: Any) -> None:
-    characters = writers.characters()
-    model = writers.save(tmp_path / "model", writers.decoder(characters), characters)
-    (tmp_path / "in.txt").write_text("abc\nh\na b c d\n")
-    lines = []
-    for option in (), ("--compile",):
-        options = ("--model_name_or_path", str(model), "--input_file", str(tmp_path / "in.txt"), "--device", "cpu")
-        generate.main([*options, "--max_new_tokens", "8", *option])
-        lines.append(capfd.readouterr())
-    assert lines[0].out == lines[1].out
-    assert [COMPILING in each.err for each in lines] == [False, True]
 
 
 REQUESTS = [

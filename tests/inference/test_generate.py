@@ -4,7 +4,6 @@
 import io
 import json
 import os
-import re
 import shutil
 import sys
 from functools import cache
@@ -156,16 +155,6 @@ def test_what_is_not_said_is_as_the_checkpoint_says(tmp_path, capfd):
 # Limits
 
 
-def test_texts_without_an_end_are_counted(folders, tmp_path, capfd):
-    texts = PROMPTS * 2
-    records = run(folders[DECODER], texts, tmp_path, "--max_new_tokens", "12", "--do_sample", "--seed", "0")
-    cut, written = sum(record["cut"] for record in records), sum(bool(text.strip()) for text in texts)
-    assert 0 < cut < written
-    told = re.findall(r"(\d+) of (\d+) texts have no end token and were cut", capfd.readouterr().err)
-    assert sum(int(count) for count, _ in told) == cut
-    assert {int(total) for _, total in told} == {written}
-
-
 def test_a_decoder_stops_where_its_positions_end(folders, tmp_path, capfd):
     prompts = [("abcdefgh" * 3)[: POSITIONS - 6], "abc"]
     long, short = run(folders[DECODER], prompts, tmp_path, "--max_new_tokens", "9")
@@ -198,16 +187,6 @@ def test_sources_are_cut_where_it_is_asked_for(folders, tmp_path, capfd):
 
 
 # The library's own models
-
-
-def test_a_native_decoder_without_padding(tmp_path):
-    characters = writers.characters()
-    config = transformers.GPT2Config(vocab_size=len(characters), n_positions=POSITIONS, n_embd=16, n_layer=2, n_head=2)
-    gpt2 = writers.lively(transformers.GPT2LMHeadModel(config), characters)
-    characters.pad_token = None
-    model = writers.save(tmp_path / DECODER, gpt2, characters, eos_token_id=None)
-    found = run(model, PROMPTS, tmp_path, "--max_new_tokens", str(NEW))
-    assert [record["text"] for record in found] == [alone(model, text) for text in PROMPTS]
 
 
 def test_a_native_translator_does_not_feign_an_end(tmp_path):

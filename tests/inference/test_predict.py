@@ -27,10 +27,8 @@ from modeling_scratch import ScratchEncoderForMaskedLM
 from modeling_scratch.data import encoded_texts
 from modeling_scratch.inference.linear_models import LinearWeights
 from modeling_scratch.serving.answerers import load_answerer
-from modeling_scratch.utils.errors import DataError
 
 TEXTS = [text_of(length) for length in (3, 50, 1, 22, 7, 12, 23, 2, 17, 2, 30, 12, 1)]  # 3 exceed the limit
-AWKWARD = ['with "quotes", commas', "two\nlines", "carriage\rreturn", "ünïcödé ☃\u2028", "'", "\ttab"]
 
 
 @pytest.fixture(scope="module")
@@ -142,28 +140,29 @@ def test_columns_are_kept(folder, tmp_path, suffix):
     assert [answer["label"] == none for answer in answers] == [False, True, False]
 
 
-def test_a_row_that_cannot_be_read_is_told_before_the_model_is_loaded(tmp_path, capsys):
-    source = tmp_path / "in.csv"
-    source.write_text("text\n" + "fine\n" * 3_000 + "cut, here\n")
-    asked = ["--model", str(tmp_path / "no model"), "--input", str(source)]
-    assert "row 3001 (line 3002)" in refusal(capsys, predict.main, asked)
-
-
-def test_awkward_texts_come_back_as_they_were(folder, tmp_path):
-    source = write(tmp_path / "in.parquet", {"text": AWKWARD})
-    for suffix in (".csv", ".jsonl"):
-        answers = run(folder, source, tmp_path / f"out{suffix}", "--with_text")
-        assert [answer["text"] for answer in answers] == AWKWARD
-
-
-def test_standard_output_and_format(folder, source, capfd):
-    predict.main(["--model", str(folder), "--input", str(source), "--with_text"])
-    answers = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
-    assert [answer["text"] for answer in answers] == TEXTS
-    predict.main(["--model", str(folder), "--input", str(source), "--format", "csv"])
-    header, *rows = csv.reader(capfd.readouterr().out.splitlines())
-    assert header == ["row", "label", "score"]
+def test_standard_output_and_format(folder, tmp_path, capfd):
+    texts = ['with "quotes", commas', "two\nlines", "carriage\rreturn", "ünïcödé ☃\u2028", "'", "\ttab", *TEXTS]
+    asked = ["--model", str(folder), "--input", str(write(tmp_path / "in.parquet", {"text": texts})), "--with_text"]
+    predict.main(asked)
+    answers = [json.loads(line) for line in capfd.readouterr().out.split("\n")[:-1]]
+    predict.main([*asked, "--format", "csv"])
+    header, *rows = csv.reader(io.StringIO(capfd.readouterr().out, newline=""))
+    assert header == ["row", "label", "score", "text"]
+    assert [answer["text"] for answer in answers] == [row[3] for row in rows] == texts
     assert [(row[1], float(row[2])) for row in rows] == [(answer["label"], answer["score"]) for answer in answers]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "fault"),
+    [
+        ("in.csv", "text\n" + "fine\n" * 3_000 + "cut, here\n", "row 3001 (line 3002)"),
+        ("in.jsonl", '{"question": "who?", "context": "a b"}\n{"question": "who?"}\n', "no column 'context'"),
+    ],
+)
+def test_a_row_that_cannot_be_read_is_told_before_the_model_is_loaded(tmp_path, capsys, name, content, fault):
+    (tmp_path / name).write_text(content)
+    asked = ["--model", str(tmp_path / "no model"), "--input", str(tmp_path / name)]
+    assert fault in refusal(capsys, predict.main, asked)
 
 
 @pytest.mark.parametrize(
@@ -255,16 +254,6 @@ def test_each_label_of_several_has_to_reach_the_threshold(source, tmp_path, capf
     none = run(folder, source, tmp_path / "none.jsonl", "--threshold", "1")
     assert all(answer["label"] == [] for answer in none)
     assert f"none reaches --threshold: {len(TEXTS)}" in capfd.readouterr().err
-
-
-def test_a_tokenizer_without_a_limit_is_cut_where_the_positions_end(folder, source, tmp_path, capfd):
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    tokenizer.model_max_length = 10**30
-    short = save_classifier(
-        tmp_path / "model", tokenizer=tokenizer, position_type="learned", max_position_embeddings=20
-    )
-    run(short, source, tmp_path / "out.jsonl")
-    assert "texts truncated to 20 tokens: 4" in capfd.readouterr().err
 
 
 def test_padding_is_masked_also_if_the_tokenizer_does_not_name_the_mask(folder, source, tmp_path):
@@ -384,10 +373,3 @@ def test_an_interruption_leaves_no_half_file(how, folder, tmp_path, monkeypatch)
     monkeypatch.setattr(sys, "argv", ["predict.py", "--model", str(folder), "--output", str(tmp_path / "out.csv")])
     ended = in_child(lambda: runpy.run_path(predict.__file__, run_name="__main__"))
     assert (ended.status, names(tmp_path)) == (128 + how, []), ended.text
-
-
-def test_a_bad_last_question_is_told_before_the_first_answer(tmp_path, capfd):
-    (tmp_path / "in.jsonl").write_text('{"question": "who?", "context": "a b"}\n{"question": "who?"}\n')
-    arguments = predict.PredictArguments(str(tmp_path / "no-model"), str(tmp_path / "in.jsonl"))
-    with pytest.raises(DataError, match="no column 'context'"):
-        predict.predict(arguments)

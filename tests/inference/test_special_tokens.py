@@ -42,15 +42,6 @@ def test_predict_reads_them_as_text_unless_they_are_allowed(classifier: Path) ->
     assert first != pytest.approx(second)
 
 
-def test_the_server_reads_them_as_text_unless_they_are_allowed(classifier: Path, tmp_path: Path) -> None:
-    for folder, text in ((classifier, "a [SEP] b"), (writers.save_translator(tmp_path), "a </s> b")):
-        for allowed in (False, True):
-            task = load_answerer(str(folder), allow_special_tokens=allowed)
-            ids = task.encode([text], {})[0].features["input_ids"]
-            end = task.pipe.tokenizer.sep_token_id or task.pipe.tokenizer.eos_token_id
-            assert list(ids).count(end) == (2 if allowed else 1)
-
-
 def test_generate_reads_them_as_text_unless_they_are_allowed(tmp_path: Path) -> None:
     tokenizer = writers.words()
     folder = writers.save(tmp_path, writers.decoder(tokenizer), tokenizer)

@@ -4,11 +4,10 @@
 from typing import Any
 
 import pytest
-import torch
 import writers
 from writers import POSITIONS, text_of
 
-from modeling_scratch.inference.text_generators import HELD_BACK, Generated, Translator, WordStreamer
+from modeling_scratch.inference.text_generators import Generated, Translator
 
 SOURCES = ["", *(text_of(length) for length in (3, 20, 1, 7, 3)), "  ", *(text_of(length) for length in (12, 5, 2, 9))]
 NEW = 10
@@ -23,25 +22,6 @@ def parts():
 
 def translate(parts: Any, sources: list[str] = SOURCES, **options: Any) -> list[Any]:
     return Translator(*parts, **{"max_new_tokens": NEW, **options}).translate(sources)
-
-
-def alone(parts: Any, source: str, **options: Any) -> str:
-    """The library's own way, for one source; nothing is translated to nothing."""
-    model, tokenizer, target_tokenizer = parts
-    if not source.strip():
-        return ""
-    inputs = tokenizer(source, return_tensors="pt", return_token_type_ids=False)
-    output = model.generate(**inputs, **{"max_new_tokens": NEW, **options})[0]
-    return target_tokenizer.decode(output, skip_special_tokens=True).strip()
-
-
-@pytest.mark.parametrize(("num_beams", "batch_size"), [(1, 64), (3, 3)])
-def test_a_batch_says_what_its_sources_say_alone(parts, num_beams, batch_size):
-    expected = [alone(parts, source, num_beams=num_beams) for source in SOURCES]
-    found = [answer.text for answer in translate(parts, batch_size=batch_size, num_beams=num_beams)]
-    assert found == expected
-    assert len(set(found)) > len(SOURCES) // 2
-    assert all(word.startswith("targetword") for text in found for word in text.split())
 
 
 def test_a_text_is_cut_where_it_found_no_end(parts):
@@ -73,31 +53,3 @@ def test_the_limit_is_the_tokenizers_or_that_of_the_positions():
     assert Translator(writers.translator(tokenizer, tokenizer), tokenizer).limit == POSITIONS
     assert Translator(endless, tokenizer).limit is None
     assert Translator(endless, tokenizer).generate([text_of(3 * POSITIONS)])[0][0].text
-
-
-def test_streamed_pieces_are_the_whole(parts):
-    translator = Translator(*parts, max_new_tokens=NEW)
-    for source, expected in zip(SOURCES[:4], translate(parts, SOURCES[:4])):
-        pieces: list[str] = []
-        assert translator.stream(source, pieces.append) == expected
-        assert "".join(pieces) == expected.text
-        assert len(pieces) >= len(expected.text.split()) // 2
-
-
-def written(states: list[str]) -> list[str]:
-    """The pieces of a text that has these states while it grows."""
-    pieces: list[str] = []
-    streamer = WordStreamer(lambda tokens: states[len(tokens) - 1], pieces.append)
-    for token in range(-1, len(states)):  # the first call is for what was read already
-        streamer.put(torch.tensor([token]))
-    streamer.end()
-    streamer.finish(states[-1])
-    return pieces
-
-
-def test_a_word_is_written_once_no_token_can_change_it():
-    assert written(["A", "A do", "A don", "A don 't", "A don't", "A don't run"]) == ["A", " don", "'t", " run"]
-    assert written(["caf\ufffd", "café", "café au"]) == ["café", " au"]
-    without_spaces = ["語" * length for length in range(1, 3 * HELD_BACK)]
-    pieces = written(without_spaces)
-    assert (len(pieces), "".join(pieces)) == (2 * HELD_BACK, without_spaces[-1])

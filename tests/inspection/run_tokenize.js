@@ -4,9 +4,7 @@ const fs = require("node:fs");
 const vm = require("node:vm");
 
 vm.runInThisContext(fs.readFileSync(`${process.argv[2]}/tokenize.js`, "utf8"), "tokenize.js");
-const answers = JSON.parse(fs.readFileSync(0, "utf8")).map(({ rules, vocabulary, texts, piece }) => {
-  const prepared = preparedRules(rules, vocabulary);
-  if (piece) return { steps: withSteps(piece, prepared) };
-  return { found: texts.map((parts) => tokenize(parts, prepared, vocabulary)) };
-});
+const answers = JSON.parse(fs.readFileSync(0, "utf8")).map(({ rules, vocabulary, texts }) =>
+  texts.map((parts) => tokenize(parts, preparedRules(rules, vocabulary), vocabulary))
+);
 process.stdout.write(JSON.stringify(answers));

@@ -45,7 +45,7 @@ def test_a_native_checkpoint_becomes_a_page(tmp_path: Path) -> None:
     redraw(BertForMaskedLM(BertConfig(vocab_size=len(tokenizer), **sizes))).save_pretrained(tmp_path / "bert")
     tokenizer.save_pretrained(tmp_path / "bert")
     page = tmp_path / "page.html"
-    options = f"--model {tmp_path}/bert --label good --output {page}"
+    options = f"--model {tmp_path}/bert --output {page}"
     main([*options.split(), "--text", "a [MASK] film"])
     assert page.is_file()
 

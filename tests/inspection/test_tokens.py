@@ -1,9 +1,9 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Pieces of a text, and the page's tokenizer in JavaScript, against the real one, on texts of every kind."""
+"""The page's tokenizer in JavaScript against the real one, on texts of every kind."""
 
 import json
 import random
-from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,10 @@ from test_forward_js import PAGE, node, of_page
 from tokenizers import normalizers, pre_tokenizers
 from transformers import AutoTokenizer
 
-from modeling_scratch import ScratchEncoderModel, explain, presets
 from modeling_scratch.data.demo_reviews import generate
 from modeling_scratch.data.text_pairs import TextPair, parts_of
 from modeling_scratch.inspection.subjects import Subject, task_of
-from modeling_scratch.inspection.tokens import COMPUTED, SPLITS, described_tokenizer, pieces_of, tokenizer_rules
+from modeling_scratch.inspection.tokens import COMPUTED, PATTERNS, described_tokenizer, tokenizer_rules
 from tokenization import train_bpe_tokenizer, train_character_tokenizer, train_wordlevel_tokenizer
 
 REVIEWS = [text for text, _ in generate("train", 30, seed=0)]
@@ -68,7 +67,7 @@ def rules_of(tokenizer: Any, case: Case, text: str = "a film") -> dict[str, Any]
     return {"rules": rules, "vocabulary": described_tokenizer(tokenizer, tokenizer)["vocabulary"]}
 
 
-def computed(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def computed(cases: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
     script = Path(__file__).with_name("run_tokenize.js")
     return json.loads(node(str(script), str(PAGE), stdin=json.dumps(cases)))
 
@@ -77,8 +76,8 @@ def assert_same(tokenizers: list[Any], case: Case, texts: list[str], **options: 
     """The page gives the ids, token types and pieces that the tokenizer gives."""
     cases = [{**rules_of(each, case, texts[0]), "texts": [parts_of(text) for text in texts]} for each in tokenizers]
     assert {case["rules"]["missing"] for case in cases} == {None}
-    for tokenizer, answer in zip(tokenizers, computed(cases), strict=True):
-        for text, found in zip(texts, answer["found"], strict=True):
+    for tokenizer, answers in zip(tokenizers, computed(cases), strict=True):
+        for text, found in zip(texts, answers, strict=True):
             expected = tokenizer(*parts_of(text), verbose=False, return_special_tokens_mask=True, **options)
             assert found["ids"] == expected["input_ids"], text
             assert found["special"] == [bool(each) for each in expected["special_tokens_mask"]]
@@ -109,89 +108,35 @@ def test_special_tokens_are_read_where_the_tokenizer_reads_them() -> None:
 
 
 def test_unknown_parts_are_named() -> None:
-    assert rules_of(TOKENIZERS["wordpiece"], TEXTS)["rules"]["missing"] == "BertNormalizer"
-    assert_missing("Digits", pre_tokenizer=pre_tokenizers.Digits())
-    assert_missing("Replace", normalizer=normalizers.Sequence([normalizers.NFC(), normalizers.Replace("a", "b")]))
-    assert_missing("Split", pre_tokenizer=pre_tokenizers.Split("-", "merged_with_next"))
-    tokenizer = train_wordlevel_tokenizer(CORPUS, 40, **QUIET)
-    tokenizer.add_tokens(["cheap"])
-    assert rules_of(tokenizer, TEXTS)["rules"]["missing"] == "cheap"
-
-
-def test_known_parts_are_those_of_the_page() -> None:
+    changes: dict[str, dict[str, Any]] = {
+        "Digits": {"pre_tokenizer": pre_tokenizers.Digits()},
+        "Replace": {"normalizer": normalizers.Sequence([normalizers.NFC(), normalizers.Replace("a", "b")])},
+        "Split": {"pre_tokenizer": pre_tokenizers.Split("-", "merged_with_next")},
+    }
+    cases = {"BertNormalizer": TOKENIZERS["wordpiece"], "cheap": train_wordlevel_tokenizer(CORPUS, 40, **QUIET)}
+    cases["cheap"].add_tokens(["cheap"])
+    for name, parts in changes.items():
+        cases[name] = train_wordlevel_tokenizer(CORPUS, 40, **QUIET)
+        for attribute, part in parts.items():
+            setattr(cases[name].backend_tokenizer, attribute, part)
+    assert [rules_of(each, TEXTS)["rules"]["missing"] for each in cases.values()] == [*cases]
     tables = of_page(["tokenize"], "[NORMALIZERS, PRE_TOKENIZERS, MODELS, PATTERNS].map(Object.keys)")
-    assert [{*names} for names in tables] == [*COMPUTED.values(), SPLITS]
-
-
-def assert_missing(name: str, **parts: Any) -> None:
-    tokenizer = train_wordlevel_tokenizer(CORPUS, 40, **QUIET)
-    for attribute, part in parts.items():
-        setattr(tokenizer.backend_tokenizer, attribute, part)
-    assert rules_of(tokenizer, TEXTS)["rules"]["missing"] == name
+    assert [{*chain(*tables[:3])}, {*tables[3]}] == [COMPUTED, PATTERNS]
 
 
 def test_a_decoder_reads_on_without_final_special_tokens() -> None:
     tokenizer = TOKENIZERS["end_of_word"]
-    (answer,) = computed([{**rules_of(tokenizer, CAUSAL_LM), "texts": [["a film"]]}])
-    assert answer["found"][0]["ids"] == tokenizer("a film", add_special_tokens=False)["input_ids"]
+    ((answer,),) = computed([{**rules_of(tokenizer, CAUSAL_LM), "texts": [["a film"]]}])
+    assert answer["ids"] == tokenizer("a film", add_special_tokens=False)["input_ids"]
 
 
-@pytest.mark.parametrize("name", TOKENIZERS)
-def test_pieces_have_the_real_tokens(name: str) -> None:
-    tokenizer = TOKENIZERS[name]
-    for text in [*HARD, *tickets(0)]:
-        ids = tokenizer(text, add_special_tokens=False, split_special_tokens=True, verbose=False)["input_ids"]
-        tokens = [token for piece in pieces_of(tokenizer, text) for token in piece.tokens]
-        assert tokens == tokenizer.convert_ids_to_tokens(ids), text
-
-
-def test_a_mask_token_takes_the_space_before_it() -> None:
-    tokenizer, text = TOKENIZERS["bytes"], "not a [MASK] end[MASK]"
-    ids = tokenizer(text, add_special_tokens=False, split_special_tokens=False)["input_ids"]
-    pieces = pieces_of(tokenizer, text, keeps_special=True)
-    assert [token for piece in pieces for token in piece.tokens] == tokenizer.convert_ids_to_tokens(ids)
-
-
-@pytest.mark.parametrize("name", ["bytes", "end_of_word"])
-def test_the_page_shows_the_steps_of_a_recorded_piece(name: str) -> None:
-    """Also of a tokenizer that it does not know as a whole; merges in the order of their ranks, each of neighbours."""
-    tokenizer = TOKENIZERS[name]
-    shown = json.dumps(asdict(next(pieces_of(tokenizer, "lovingly"))))
-    cases = {**rules_of(tokenizer, TEXTS), "piece": json.loads(shown)}
-    (answer,) = computed([cases])
-    piece = answer["steps"]
-    assert piece["tokens"] == tokenizer.tokenize("lovingly")
-    symbols = piece["start_symbols"]
-    for merge in piece["merges"]:
-        assert merge["left"] + merge["right"] == merge["result"]
-        assert len(merge["symbols"]) == len(symbols) - 1
-        symbols = merge["symbols"]
-    assert symbols == piece["tokens"]
-    other = {**cases, "piece": {**cases["piece"], "tokens": ["other"]}}
-    assert "how" not in computed([other])[0]["steps"]
-
-
-def explained(tokenizer: Any, text: str) -> Any:
-    sizes = {"vocab_size": len(tokenizer), "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2}
-    return explain(ScratchEncoderModel(presets.bert(**sizes, intermediate_size=8)), tokenizer, text).texts[0]
-
-
-def test_an_explanation_shows_pieces_and_words() -> None:
-    text = "lowest café"
-    found = explained(TOKENIZERS["bytes"], text).tokens
-    assert [piece.text for piece in found.pieces] == ["lowest", "ĠcafÃ©"]
-    assert [token for piece in found.pieces for token in piece.tokens] == found.tokens[1:-1]
-    assert [text[word.start : word.end] for word in found.word_list] == text.split()
-
-
-def test_special_tokens_in_a_text_are_pieces_where_the_tokenizer_reads_them() -> None:
-    pieces = explained(TOKENIZERS["wordpiece"], "cheap [SEP] not").tokens.pieces
-    assert [(piece.text, piece.is_special) for piece in pieces] == [("cheap", False), ("[SEP]", True), ("not", False)]
-
-
-def test_a_tokenizer_whose_steps_are_unknown_is_shown_without_them() -> None:
-    tokenizer = train_bpe_tokenizer(CORPUS, 320, **QUIET)
-    tokenizer.add_tokens(["cheap"])  # cut out before the steps that are replayed
-    found = explained(tokenizer, "not cheap")
-    assert found.tokens.pieces is None
-    assert any("tokenizer" in note for note in found.notes)
+def test_merges_are_in_the_order_of_their_ranks_each_of_neighbours() -> None:
+    for name in ("bytes", "end_of_word"):
+        ((answer,),) = computed([{**rules_of(TOKENIZERS[name], TEXTS), "texts": [["lovingly"]]}])
+        (piece,) = answer["pieces"]
+        symbols = piece["start_symbols"]
+        for merge in piece["merges"]:
+            assert merge["left"] + merge["right"] == merge["result"]
+            assert len(merge["symbols"]) == len(symbols) - 1
+            symbols = merge["symbols"]
+        assert symbols == piece["tokens"] == TOKENIZERS[name].tokenize("lovingly")

@@ -20,8 +20,12 @@ KERNELS = [
 ]  # fmt: skip
 
 
-def changed(case: Case, folder: Path, **fields: Any) -> Path:
+def saved(case: Case, folder: Path) -> Path:
     case.model().save_pretrained(folder)
+    return folder
+
+
+def changed(folder: Path, **fields: Any) -> Path:
     path = folder / "config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), **fields}))
     return folder
@@ -30,26 +34,21 @@ def changed(case: Case, folder: Path, **fields: Any) -> Path:
 @pytest.mark.parametrize("case", [TEXTS, CAUSAL_LM, SEQ2SEQ_LM], ids=["texts", "causal_lm", "seq2seq_lm"])
 @pytest.mark.parametrize(("field", "value"), KERNELS)
 def test_a_kernel_of_a_stranger_is_refused_by_name(case: Case, field: str, value: Any, tmp_path: Path) -> None:
-    folder = changed(case, tmp_path, **{field: value})
+    folder = changed(saved(case, tmp_path), **{field: value})
     for load in AutoConfig, AutoModel, case.model_class:
         with pytest.raises(ValueError, match=f"{field}=.*{STRANGER}.*another repository"):
             load.from_pretrained(folder)
     assert [name for name in named_code(folder, all_files(folder)) if name.endswith(f"--{field}")]
 
 
-def test_a_native_folder_is_refused_alike(tmp_path: Path) -> None:
-    NATIVES[0].model_class(NATIVES[0].config(attn_implementation="eager")).save_pretrained(tmp_path)
-    path = tmp_path / "config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "attn_implementation": STRANGER}))
+def test_a_native_folder_is_refused_alike_and_an_argument_replaces_what_it_names(tmp_path: Path) -> None:
+    NATIVES[0].model_class(NATIVES[0].config()).save_pretrained(tmp_path / "native")
+    folder = changed(tmp_path / "native", attn_implementation=STRANGER)
     with pytest.raises(ValueError, match=STRANGER):
-        load_pretrained(tmp_path)
-    assert load_pretrained(tmp_path, attn_implementation="eager").config._attn_implementation == "eager"
-
-
-def test_an_argument_replaces_what_the_folder_names(tmp_path: Path) -> None:
-    folder = changed(TEXTS, tmp_path, attn_implementation=STRANGER)
-    model = TEXTS.model_class.from_pretrained(folder, attn_implementation="eager")
-    assert model.config._attn_implementation == "eager"
+        load_pretrained(folder)
+    ours = changed(saved(TEXTS, tmp_path / "ours"), attn_implementation=STRANGER)
+    for load, each in ((load_pretrained, folder), (TEXTS.model_class.from_pretrained, ours)):
+        assert load(each, attn_implementation="eager").config._attn_implementation == "eager"
 
 
 # Other fields of config.json that can name a place, as a stranger would write them: nothing is fetched.
@@ -63,13 +62,13 @@ def test_an_argument_replaces_what_the_folder_names(tmp_path: Path) -> None:
     ids=lambda fields: next(iter(fields)),
 )  # fmt: skip
 def test_other_names_of_places_have_no_effect(fields: dict[str, Any], tmp_path: Path) -> None:
-    model = AutoModel.from_pretrained(changed(TEXTS, tmp_path, **fields), trust_remote_code=False)
+    model = AutoModel.from_pretrained(changed(saved(TEXTS, tmp_path), **fields), trust_remote_code=False)
     assert type(model).__module__.startswith("modeling_scratch")
     assert model.config._attn_implementation == "sdpa"
 
 
 def test_the_code_of_a_tokenizer_is_refused(tmp_path: Path) -> None:
-    folder = changed(TEXTS, tmp_path)
+    folder = saved(TEXTS, tmp_path)
     stranger = {"tokenizer_class": "Words", "auto_map": {"AutoTokenizer": ["stranger/model--code.Words", None]}}
     (folder / "tokenizer_config.json").write_text(json.dumps(stranger))
     with pytest.raises(ValueError, match="trust_remote_code"):

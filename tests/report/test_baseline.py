@@ -120,20 +120,9 @@ def test_of_more_texts_than_there_is_time_for_a_sample_is_fitted(monkeypatch: py
         assert result.classes.tolist() == [0, 1, 2], "the rare class, too"
 
 
-def test_terms_of_a_single_text_are_dropped_from_a_large_corpus_only():
-    texts, labels = corpus(2, LARGE_CORPUS - 1, seed=0)
-    texts[0] += " unheardof"
-    for small, large in zip(
-        run_baselines(texts, labels, ["film"]), run_baselines([*texts, "film"], [*labels, 0], ["film"])
-    ):
-        assert (small.settings["min_df"], large.settings["min_df"]) == (1, 2)
-        assert large.settings["features"] < small.settings["features"]
-
-
 @pytest.mark.parametrize(
     ("texts", "labels", "message"),
     [
-        (["a", "b"], [0], "2 training texts and 1 labels"),
         (["a", "b"], [1, 1], r"at least two classes, got only \[1\]"),
         (["a", "b", "c"], [0, 0, 4], "two classes with two training texts each"),
         (["", "?", "", "!"], [0, 1, 0, 1], "no word occurs in 1 training text"),
@@ -188,13 +177,3 @@ def test_models_of_sets_and_numbers_learn_words_and_choose_their_penalty_without
     assert found.predictions[0] > found.predictions[2] > found.predictions[1]
     assert found.predictions.tolist() == again.predictions[:3].tolist()
     assert found.settings == again.settings
-
-
-def test_a_class_of_one_text_and_texts_without_words() -> None:
-    """The class may be missing where the penalty is chosen."""
-    labels = np.zeros((30, 2), np.float32)
-    labels[:, 0], labels[7, 1] = np.arange(30) % 2, 1
-    texts = [f"{'good' if row % 2 else 'bad'} film {row}" for row in range(30)]
-    assert one_versus_rest(texts, labels, ["good film"]).predictions.tolist() == [[1, 0]]
-    with pytest.raises(ValueError, match="no word"):
-        ridge(["!"] * 30, labels[:, 0], ["?"])

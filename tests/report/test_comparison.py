@@ -14,7 +14,7 @@ from shared import refused
 from sklearn.metrics import accuracy_score, f1_score, root_mean_squared_error
 
 from modeling_scratch.report.answer_scores import score_answers, summarise
-from modeling_scratch.report.predictions import ANSWERS, TAGS, Predictions
+from modeling_scratch.report.predictions import ANSWERS, TAGS, Predictions, as_names
 from modeling_scratch.report.quoted_texts import find_misclassified, save_misclassified
 from modeling_scratch.report.tag_scores import score_labels, sentence_interval
 from modeling_scratch.run.layout import MISCLASSIFIED, PREDICTIONS
@@ -30,8 +30,13 @@ def save_run(folder: Path, seed: int, rows: Sequence[int] = range(len(TEXTS)), *
     size = len(values["label_names"])
     logits = np.random.default_rng(seed).normal(size=(len(TEXTS), size)) + 2 * np.eye(size)[LABELS]
     texts, labels, logits = [TEXTS[row] for row in rows], values["labels"][list(rows)], logits[list(rows)]
+    return save(folder, "single_label_classification", values["label_names"], labels, logits.argmax(-1), texts)
+
+
+def save(folder: Path, kind: str, names: Sequence[str], labels: Any, found: Any, texts: Sequence[str] = TEXTS) -> Path:
+    given = (as_names(kind, names, each) if isinstance(each, np.ndarray) else each for each in (labels, found))
     folder.mkdir()
-    Predictions.of_logits(values["split"], "d", values["label_names"], texts, labels, logits).save(folder)
+    Predictions.of_lists(kind, "test", "d", names, texts, *given).save(folder)
     return folder
 
 
@@ -46,18 +51,21 @@ def compared(*arguments: object) -> dict:
     return json.loads(output.read_text(encoding="utf-8"))
 
 
-def columns(folder: Path) -> tuple[list[int], list[int], np.ndarray]:
-    """Labels, predictions and probabilities, as any reader of the file finds them."""
-    _, *lines = map(json.loads, (folder / PREDICTIONS).read_text().splitlines())
-    labels, predictions = ([CLASSES.index(line[name]) for line in lines] for name in ("label", "prediction"))
-    return labels, predictions, np.array([line["probabilities"] for line in lines])
+def columns(folder: Path) -> tuple[list[int], list[int]]:
+    """Labels and predictions, as any reader of the file finds them."""
+    labels, predictions = ([CLASSES.index(line[name]) for line in lines_of(folder)] for name in ("label", "prediction"))
+    return labels, predictions
+
+
+def lines_of(folder: Path) -> list[dict]:
+    return [json.loads(line) for line in (folder / PREDICTIONS).read_text().splitlines()[1:]]
 
 
 def test_scores_and_differences_are_those_of_references(runs: list[Path], capsys: pytest.CaptureFixture) -> None:
     report = compared(*runs)
     right = []
     for folder, run in zip(runs, report["runs"]):
-        labels, predictions, _ = columns(folder)
+        labels, predictions = columns(folder)
         assert run["name"] == folder.name, "no path of a user"
         assert {name: score["value"] for name, score in run["scores"].items()} == pytest.approx(
             {
@@ -77,9 +85,8 @@ def test_scores_and_differences_are_those_of_references(runs: list[Path], capsys
 
 
 def test_a_better_run_is_called_better(tmp_path: Path) -> None:
-    worse, better = save_run(tmp_path / "worse", 1), tmp_path / "better"
-    better.mkdir()
-    Predictions.of_logits("test", "d", CLASSES, TEXTS, LABELS, 9 * np.eye(3)[LABELS]).save(better)
+    worse = save_run(tmp_path / "worse", 1)
+    better = save(tmp_path / "better", "single_label_classification", CLASSES, LABELS, LABELS)
     assert compared(worse, better)["differences"][0]["verdict"] == "better"
     first, second = compared(better, worse, worse)["differences"]
     assert (first["verdict"], second["verdict"], first["run"]) == ("worse", "worse", "worse (2)")
@@ -92,8 +99,7 @@ def test_macro_f1_decides_between_runs_of_imbalanced_classes(tmp_path: Path, cap
     finds = np.where(labels == 1, generator.random(2_000) < 0.7, generator.random(2_000) < 0.06).astype(int)
     folders = [tmp_path / "blind", tmp_path / "finds"]
     for folder, answers in zip(folders, (np.zeros(2_000, int), finds)):
-        folder.mkdir()
-        Predictions.of_logits("test", "d", names, texts, labels, 5.0 * np.eye(2)[answers]).save(folder)
+        save(folder, "single_label_classification", names, labels, answers, texts)
     report = compared(*folders)
     [difference] = report["differences"]
     assert difference["scores"]["accuracy"]["interval_95"][1] < 0
@@ -107,26 +113,19 @@ def test_macro_f1_decides_between_runs_of_imbalanced_classes(tmp_path: Path, cap
 def test_macro_f1_decides_where_it_decided_in_a_run(tmp_path: Path) -> None:
     folders = [save_run(tmp_path / "plain", 1), save_run(tmp_path / "weighted", 2)]
     assert compared(*folders)["differences"][0]["score"] == "accuracy"
-    for told in {"comparison": {"score": "f1_macro"}}, {"macro_f1": {"verdict": "better"}}:  # by earlier versions
-        (folders[1] / "evaluation.json").write_text(json.dumps(told))
-        assert compared(*folders)["differences"][0]["score"] == "f1_macro"
+    (folders[1] / "evaluation.json").write_text(json.dumps({"comparison": {"score": "f1_macro"}}))
+    assert compared(*folders)["differences"][0]["score"] == "f1_macro"
 
 
 def save_numbers(folder: Path, noise: float) -> Path:
-    labels = np.random.default_rng(0).normal(50, 10, size=len(TEXTS))
-    return save_scored(folder, "regression", ["stars"], labels, labels[:, None], 5 * noise)
+    labels, drawn = (np.random.default_rng(seed).normal(size=len(TEXTS)) for seed in (0, int(100 * noise)))
+    return save(folder, "regression", ["stars"], 50 + 10 * labels, 50 + 10 * labels + 5 * noise * drawn)
 
 
 def save_sets(folder: Path, noise: float) -> Path:
-    labels = (np.random.default_rng(0).random((len(TEXTS), 3)) < 0.4).astype(float)
-    return save_scored(folder, "multi_label_classification", CLASSES, labels, labels - 0.5, 2 * noise)
-
-
-def save_scored(folder: Path, problem_type: str, names: list[str], labels: Any, logits: Any, noise: float) -> Path:
-    noisy = np.random.default_rng(int(100 * noise)).normal(0, noise, size=logits.shape)
-    folder.mkdir()
-    Predictions.of_logits("test", "d", names, TEXTS, labels, logits + noisy, problem_type).save(folder)
-    return folder
+    labels = np.random.default_rng(0).random((len(TEXTS), 3)) < 0.4
+    drawn = np.random.default_rng(int(100 * noise)).normal(size=labels.shape)
+    return save(folder, "multi_label_classification", CLASSES, labels, labels - 0.5 + 2 * noise * drawn > 0)
 
 
 def save_tags(folder: Path, wrong: float, names: Sequence[str] = ("O", "B-PER", "I-PER")) -> Path:
@@ -134,9 +133,7 @@ def save_tags(folder: Path, wrong: float, names: Sequence[str] = ("O", "B-PER", 
     drawn, noisy = np.random.default_rng(0), np.random.default_rng(int(100 * wrong))
     labels = [[*drawn.choice([*names, "B-ORG"], size=drawn.integers(1, 9))] for _ in TEXTS]
     predicted = [[str(noisy.choice(names)) if noisy.random() < wrong else one for one in row] for row in labels]
-    folder.mkdir()
-    Predictions.of_lists(TAGS["O" not in names], "test", "d", names, TEXTS, labels, predicted).save(folder)
-    return folder
+    return save(folder, TAGS["O" not in names], names, labels, predicted)
 
 
 def save_answers(folder: Path, wrong: float) -> Path:
@@ -144,9 +141,7 @@ def save_answers(folder: Path, wrong: float) -> Path:
     drawn, noisy = np.random.default_rng(0), np.random.default_rng(int(100 * wrong))
     right = [[["the old dog", "a dog"], ["Porto in 1951"], []][kind] for kind in drawn.integers(3, size=len(TEXTS))]
     found = [[*noisy.choice(["dog", "1951", "cat"], 1)] if noisy.random() < wrong else row[:1] for row in right]
-    folder.mkdir()
-    Predictions.of_lists(ANSWERS, "test", "d", [], TEXTS, right, found).save(folder)
-    return folder
+    return save(folder, ANSWERS, [], right, found)
 
 
 def scores_of_sets(gold: list[list[str]], found: list[list[str]]) -> dict[str, float]:
@@ -210,10 +205,6 @@ def test_disagreements_are_those_of_words_and_the_greatest_of_numbers(tmp_path: 
         assert each["text"] is None
 
 
-def lines_of(folder: Path) -> list[dict]:
-    return [json.loads(line) for line in (folder / PREDICTIONS).read_text().splitlines()[1:]]
-
-
 def test_texts_are_matched_in_any_order(runs: list[Path], tmp_path: Path) -> None:
     rows = [*np.random.default_rng(5).permutation(60), 60, 61]
     expected, found = compared(*runs), compared(runs[0], save_run(tmp_path / "shuffled", 2, rows))
@@ -228,9 +219,9 @@ def test_texts_of_disagreements_are_those_of_the_wrong_answers(
     rows = [*np.random.default_rng(5).permutation(60), 61, 60]
     shuffled = save_run(tmp_path / "shuffled", 2, rows)
     for folder, order in ((runs[0], range(len(TEXTS))), (shuffled, rows)):
-        labels, predicted, probabilities = columns(folder)
+        labels, predicted = columns(folder)
         texts, places = [TEXTS[row] for row in order], [f"test.csv, row {row + 1}" for row in order]
-        answers = np.array(labels), np.array(predicted), probabilities, np.array(labels)
+        answers = np.array(labels), np.array(predicted), np.eye(3)[predicted], np.array(labels)
         save_misclassified(find_misclassified(CLASSES, texts, places, *answers), folder)
     disagreements = compared(runs[0], shuffled)["disagreements"]
     assert disagreements
@@ -251,13 +242,14 @@ def test_runs_that_cannot_be_compared(runs: list[Path], tmp_path: Path, capfd: p
     numbers = save_numbers(tmp_path / "numbers", 1)
     lines = (damaged / PREDICTIONS).read_text().splitlines()
     empty.mkdir()
-    unknown = lines[0].replace("{", '{"problem_type": "none", ')
+    unknown = lines[0].replace("single_label", "none")
     for content in (
         [unknown, *lines[1:]],
         (numbers / PREDICTIONS).read_text().splitlines()[:1],
         lines[:-1],
         lines[1:],
-        [*lines[:-1], lines[-1].replace("probabilities", "p")],
+        [*lines[:-1], lines[-1].replace("prediction", "p")],
+        [*lines[:-1], lines[-1].replace("good", "g").replace("bad", "b").replace("middling", "m")],
         [],
     ):
         (damaged / PREDICTIONS).write_text("\n".join(content))
@@ -265,10 +257,11 @@ def test_runs_that_cannot_be_compared(runs: list[Path], tmp_path: Path, capfd: p
     for arguments, *pieces in (
         ([runs[0]], "at least two runs"),
         ([runs[0], tmp_path / "none"], "none: folder not found"),
-        (["--show", "3", *runs], "--runs: required; its values may also come first"),
+        (["--output", "o.json", *runs], "--runs: required; its values may also come first"),
+        ([*runs, "--show", "3"], "--show is retired"),
         ([*runs, "--label_map", "a=b"], "--label_map is retired: train both runs with the same --label_map"),
         ([*runs, "--data", "reviews.csv"], "--data is retired: the texts are those of misclassified.csv"),
-        ([runs[0], empty], "not the folder of a run"),
+        ([runs[0], empty], f"empty: a folder without {PREDICTIONS}"),
         ([*runs, "--common"], "--common is retired: leave it out"),
         ([runs[0], numbers], "differ: single_label_classification and regression"),
         ([runs[0], many], "bad, middling, good and bad, middling, good, 0, 1, 2, 3, 4, 5, 6, ..."),
@@ -299,15 +292,12 @@ def test_corrected_labels_are_those_of_the_run_that_is_chosen(
 
 def test_runs_of_other_classes_are_compared_by_their_names(runs: list[Path], tmp_path: Path, capfd) -> None:
     """In another order, and on the texts of the classes that both have."""
-    order = [2, 0, 1]
-    true, answers, probabilities = columns(runs[1])
-    for name, names in (("turned", [CLASSES[each] for each in order]), ("dropped", ["good", "bad"])):
+    true, answers = columns(runs[1])
+    for name, names in (("turned", ["good", "bad", "middling"]), ("dropped", ["good", "bad"])):
         rows = [row for row in range(len(TEXTS)) if CLASSES[true[row]] in names]
-        logits = np.log(probabilities[rows][:, order[: len(names)]])
-        found = np.array([names.index(CLASSES[true[row]]) for row in rows])
-        (tmp_path / name).mkdir()
-        of_run = Predictions.of_logits("test", "d", names, [TEXTS[row] for row in rows], found, logits)
-        of_run.save(tmp_path / name)
+        labels = [CLASSES[true[row]] for row in rows]
+        found = [CLASSES[answers[row]] if CLASSES[answers[row]] in names else names[0] for row in rows]
+        save(tmp_path / name, "single_label_classification", names, labels, found, [TEXTS[row] for row in rows])
     turned, expected = (compared(runs[0], each)["runs"][1]["scores"] for each in (tmp_path / "turned", runs[1]))
     for name, score in expected.items():
         assert turned[name]["value"] == pytest.approx(score["value"])
@@ -316,12 +306,6 @@ def test_runs_of_other_classes_are_compared_by_their_names(runs: list[Path], tmp
     for options in (["--drop_labels", "middling"], ["--labels_of", tmp_path / "dropped"]):
         report = compared(runs[0], tmp_path / "dropped", *options)
         assert report["texts"] == len(kept)
-        _, answers, _ = columns(runs[0])
+        _, answers = columns(runs[0])
         expected = accuracy_score([true[row] for row in kept], [answers[row] for row in kept])
         assert report["runs"][0]["scores"]["accuracy"]["value"] == pytest.approx(expected)
-
-
-def test_runs_without_predictions_are_refused_by_the_name_of_their_command(tmp_path: Path, capfd) -> None:
-    for record, what in ({"program": "scripts/train_translation.py"}, "a run of train-translation"), ({}, "a folder"):
-        (tmp_path / "run_config.json").write_text(json.dumps(record))
-        refused(capfd, compare.main, [tmp_path, tmp_path], f"{tmp_path}: {what} without {PREDICTIONS}")

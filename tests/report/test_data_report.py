@@ -8,16 +8,13 @@ from collections import Counter
 from pathlib import Path
 
 import data
-import numpy as np
 import predict
 import pytest
 import train_classifier
 from messy_tickets import WORDS, write_tickets
 from records import is_as_recorded
 from shared import refused
-from text_samples import reviews, write
-
-from modeling_scratch.report.doubtful_labels import in_doubt
+from text_samples import write
 
 SMALL = (
     "--config_overrides hidden_size=16,intermediate_size=16,num_hidden_layers=1,num_attention_heads=2 --max_length 32 "
@@ -118,82 +115,17 @@ def test_names_of_labels_and_files_are_shown_as_they_are(tmp_path: Path, capsys)
     assert merged[merged.index("--label_map") + 1] == "Q&amp;a=Q&amp;A"
 
 
-def words_of(text: str) -> set[str]:
-    return set(text.casefold().split())
-
-
-def test_labels_that_a_linear_model_doubts_are_those_of_other_words(tickets: Path, tmp_path: Path, capsys) -> None:
-    path = tmp_path / "doubts.csv"
-    text = printed(capsys, tickets, "--check_labels", path)
-    with path.open(encoding="utf-8", newline="") as handle:
-        doubts = list(csv.DictReader(handle))
-    assert list(doubts[0]) == ["where", "label", "answer", "probability", "text"]
-    probabilities = [float(doubt["probability"]) for doubt in doubts]
-    assert probabilities == sorted(probabilities, reverse=True)
-    assert f"{len(doubts)} labels of 1,4" in text.partition("Labels to check\n")[2]
-    own = {label: words_of(" ".join(words)) for label, words in WORDS.items()}
-    for doubt in doubts:
-        assert words_of(doubt["text"]) & own[doubt["answer"]], doubt
-        assert not words_of(doubt["text"]) & own[doubt["label"]], doubt
-        assert doubt["text"].split()[0] in text
-    with tickets.open(encoding="utf-8", newline="") as handle:
-        rows = enumerate(csv.DictReader(handle, delimiter=";"), 1)
-        given = [(row, words_of(each["text"]), own.get(each["label"])) for row, each in rows]
-    wrong = {row for row, words, expected in given if expected and words - {"\u200b"} and not words & expected}
-    told = {int(doubt["where"].rpartition(" ")[2]) for doubt in doubts}
-    assert len(told & wrong) > 0.6 * len(wrong) > 8
-    numbers = write(tmp_path / "numbers.csv", {"text": reviews(40)["text"], "label": [row + 0.5 for row in range(40)]})
-    refused(capsys, data.main, [numbers, "--check_labels", tmp_path / "n.csv"], "--check_labels requires one class")
-    texts = {"text": ["thanks"] * 12 + [f"late parcel {row}" for row in range(60)], "label": ["b"] * 12 + ["a"] * 60}
-    one = write(tmp_path / "one.csv", texts)
-    refused(capsys, data.main, [one, "--check_labels", tmp_path / "n.csv"], "fewer than two classes")
-    assert not (tmp_path / "n.csv").exists()
-
-
-def test_a_report_never_replaces_the_data(tmp_path: Path, capsys) -> None:
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    path = write(folder / "train.csv", {"text": reviews(40)["text"], "label": ["a", "b"] * 20})
-    before = path.read_bytes()
-    for source, output in (([folder], path), ([path], path), ([folder], folder / "test.csv")):
-        refused(capsys, data.main, [*source, "--check_labels", output, "--overwrite"], "--check_labels", "name")
-    assert [each.name for each in folder.iterdir()] == ["train.csv"]
-    assert path.read_bytes() == before
-
-
-@pytest.mark.parametrize("classes", [2, 3])
-def test_a_doubted_label_is_one_that_confident_learning_doubts(classes: int) -> None:
-    """Beside the definition, read row by row."""
-    generator = np.random.default_rng(classes)
-    labels = generator.choice(classes, size=200, p=[0.9, *[0.1 / (classes - 1)] * (classes - 1)])
-    logits = generator.normal(size=(200, classes)) + 2 * np.eye(classes)[labels]
-    probabilities = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
-    least = [np.mean([row[k] for row, label in zip(probabilities, labels) if label == k]) for k in range(classes)]
-    expected = {}
-    for number, (row, label) in enumerate(zip(probabilities, labels)):
-        sure = [k for k in range(classes) if row[k] >= least[k]]
-        if sure and (answer := max(sure, key=lambda k: row[k])) != label and row.argmax() != label:
-            expected[number] = answer
-    rows, answers = in_doubt(probabilities, labels)
-    assert dict(zip(rows.tolist(), answers.tolist())) == expected
-    margins = [probabilities[row, answer] - probabilities[row, labels[row]] for row, answer in zip(rows, answers)]
-    assert margins == sorted(margins, reverse=True)
-
-
 def test_what_cannot_be_reported_is_refused(tickets: Path, tmp_path: Path, capfd) -> None:
-    (tmp_path / "doubts.csv").write_text("precious")
     for arguments, *pieces in (
         ([], "modeling-scratch data my_reviews"),
         ([tmp_path / "none.csv"], "none.csv", "file not found"),
         ([tmp_path], "no train file"),
-        ([tickets, "--check_labels", tmp_path / "doubts.pdf"], "doubts.pdf", ".csv"),
-        ([tickets, "--check_labels", tmp_path / "doubts.csv"], "--overwrite"),
+        ([tickets, "--check_labels", "doubts.csv"], "--check_labels is retired: train, and read misclassified.csv"),
         ([tickets, "--output", "report.html"], "--output is retired: write what is printed into a file"),
         ([tickets, "--write_label_map", "map.csv"], "--write_label_map is retired: write the pairs"),
         ([tickets, "--label_map", "none=login"], "no row has the label 'none'"),
     ):
         refused(capfd, data.main, arguments, *pieces)
-    assert (tmp_path / "doubts.csv").read_text() == "precious"
 
 
 def test_sets_of_labels_and_numbers_are_described(tmp_path: Path, capsys) -> None:

@@ -72,16 +72,6 @@ def test_a_picture_is_drawn_whatever_is_in_it(draw, widths, heights, tmp_path: P
         assert heights[0] <= image.height < heights[1]
 
 
-def test_classes_that_neither_texts_nor_answers_have_take_no_room(tmp_path: Path) -> None:
-    matrix = np.zeros((20, 20), dtype=int)
-    matrix[:2, :2] = [[5, 1], [2, 7]]
-    names = [f"class {number}" for number in range(20)]
-    for path, size in ((tmp_path / "few.png", 2), (tmp_path / "all.png", 20)):
-        confusion_matrix_png(matrix[:size, :size], names[:size], path)
-    with Image.open(tmp_path / "few.png") as few, Image.open(tmp_path / "all.png") as all_of_them:
-        assert all_of_them.height == few.height
-
-
 def test_the_evaluation_of_the_best_model_at_the_end_is_no_point_of_the_curve(tmp_path: Path) -> None:
     log = run_log(100)
     for name, more in (("0.png", []), ("1.png", [{**log[-1], "eval_accuracy": 0.1}])):

@@ -21,15 +21,17 @@ def wilson(right: int, examples: int) -> tuple[float, float]:
 
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=60))
 def test_intervals_have_a_width_and_contain_the_value(pairs: list[tuple[bool, bool]]) -> None:
-    """Of every score of sets of classes, and of the differences."""
+    """Of every score of sets of classes. Equal answers have no difference, and one without an interval."""
     one, other = np.array(pairs).T
     sets = {name: np.stack([values, ~values], axis=-1).astype(float) for name, values in (("a", one), ("b", other))}
     truth = np.tile([1.0, 0.0], (len(one), 1))
     found = with_intervals(CLASS_SETS.scores, sets, truth)
-    for each in (*found["models"].values(), *found["differences"].values()):
+    for each in found["models"].values():
         for score in each.values():
             low, high = score["interval_95"]
-            assert -1 <= low < high <= 1 + 1e-12
+            assert 0 <= low < high <= 1 + 1e-12
+    low, high = found["differences"]["b"]["exact_match"]["interval_95"]
+    assert (low, high) == (0, 0) if (one == other).all() else -1 <= low <= one.mean() - other.mean() <= high <= 1
     accuracy = found["models"]["a"]["exact_match"]
     assert accuracy["interval_95"][0] <= accuracy["value"] == one.mean()
 
@@ -46,7 +48,8 @@ def test_right_answers_of_a_small_split_have_the_score_interval() -> None:
     [
         ([0.01, 0.02], "better", "worse"),
         ([-0.02, -0.01], "worse", "better"),
-        ([-0.01, 0.01], "no significant difference", "no significant difference"),
+        ([-0.01, 0.01], *["no difference that these 100 texts can show"] * 2),
+        ([0, 0], *["no difference that these 100 texts can show"] * 2),
     ],
 )
 def test_the_verdict_needs_an_interval_without_zero(interval: list[float], of_f1: str, of_rmse: str) -> None:

@@ -1,6 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The queue in front of a served model: what runs together, in which order, and what never runs."""
 
+import asyncio
 from threading import Event
 from typing import Any
 
@@ -24,16 +25,20 @@ def test_a_batch_has_its_budget_and_the_oldest_goes_first() -> None:
         assert gate.wait(PATIENCE)
         return batches[-1]
 
-    batcher = Batcher(run, max_tokens=10, max_waiting=6)
-    jobs = [job(0), job(1, 4), job(2, 20), job(3, 5), job(4, 2), job(5, 1, num_beams=2), job(6, 1)]
-    batcher.submit(jobs[:1])
-    assert begun.wait(PATIENCE)
-    batcher.submit(jobs[1:])
-    with pytest.raises(QueueFullError):
-        batcher.submit([job(7)])
-    jobs[4].answer.cancel()
-    gate.set()
-    assert [each.answer.result(PATIENCE) for each in jobs if each is not jobs[4]] == [0, 1, 2, 3, 5, 6]
+    async def ask() -> list[list[int]]:
+        batcher = Batcher(run, max_tokens=10, max_waiting=6)
+        first = asyncio.create_task(batcher.answer([job(0)]))
+        assert await asyncio.to_thread(begun.wait, PATIENCE)
+        asked = [job(1, 4), job(2, 20), job(3, 5), job(5, 1, num_beams=2), job(6, 1)]
+        left = asyncio.create_task(batcher.answer([job(4, 2)]))
+        others = asyncio.create_task(batcher.answer(asked))
+        await asyncio.sleep(0)  # both are queued
+        with pytest.raises(QueueFullError):
+            await batcher.answer([job(7)])
+        left.cancel()
+        await asyncio.wait([left])
+        gate.set()
+        return [await asyncio.wait_for(each, PATIENCE) for each in (first, others)]
+
+    assert asyncio.run(ask()) == [[0], [1, 2, 3, 5, 6]]
     assert batches == [[0], [3, 1], [2], [5], [6]]  # padded: 2 jobs of 5 tokens are 10
-    batcher.close()
-    assert not batcher.is_alive

@@ -13,7 +13,6 @@ import httpx
 import predict
 import pytest
 import train_answers
-from fastapi.openapi.models import OpenAPI
 from processes import refusal
 from serving import served
 from transformers import pipeline
@@ -108,18 +107,13 @@ def test_the_server_gives_the_answers_of_the_pipeline(
     assert best[0]["answer"] == answers[0]["answer"]
 
 
-def test_the_server_documents_questions_and_refuses_others(client: httpx.Client) -> None:
-    document = client.get("/openapi.json").json()
-    OpenAPI(**document)
-    body = document["paths"]["/answer"]["post"]["requestBody"]["content"]["application/json"]
-    for example in body["examples"].values():
-        assert client.post("/answer", json=example["value"]).status_code == 200
+def test_the_server_reads_questions_and_refuses_others(client: httpx.Client) -> None:
     long = client.post("/answer", json={"inputs": {"question": "who " * 70, "context": "Anna ran. " * 40}})
     assert long.json()["truncated"] is True
     for inputs, told in (
-        ("who?", "must be an object with question and context"),
-        ({"question": "who?"}, "must be an object with question and context"),
-        ([{"question": "who?", "context": 3}], "inputs, text 1: context: must be a string"),
+        ("who?", "inputs: must be an object with question and context"),
+        ({"question": "who?"}, "inputs, context: Field required"),
+        ([{"question": "who?", "context": 3}], "inputs, text 1, context: Input should be a valid string"),
         ({"question": "who?", "context": " "}, "context: ' ' is not a text"),
     ):
         response = client.post("/answer", json={"inputs": inputs})

@@ -11,17 +11,14 @@ import compare
 import predict
 import pytest
 import train_tokens
-from fastapi.openapi.models import OpenAPI
 from processes import refusal
 from seqeval.metrics.sequence_labeling import get_entities
-from serving import served
 from text_samples import fault, read, write
 from tokenizers import Tokenizer, models, normalizers
 from toy_names import sentences, write_conll
 from transformers import AutoConfig, AutoModelForTokenClassification, AutoTokenizer, PreTrainedTokenizerFast, pipeline
 
 from modeling_scratch.data.tagged_sentences import Sentence, TaggedData
-from modeling_scratch.serving.answerers import load_answerer
 from modeling_scratch.tasks.tag import FrequentLabels, encode_sentences, evaluate_tagging
 from modeling_scratch.tasks.tag_answers import Tagger
 from tokenization import KINDS
@@ -32,7 +29,7 @@ FAST = f"{COMMON} --config_overrides {SIZES} --vocab_size 300 --num_train_epochs
 ROWS = {"train": 220, "validation": 30, "test": 40}
 WORDS = ("Anna", "Ross-Vila", "lives", "in", "Porto", "Alto", "!?", "“Jörg”", "42nd", "\u200b", "New  York")
 LABELS = ("B-PER", "I-PER", "O", "O", "B-LOC", "I-LOC", "O", "B-PER", "O", "O", "B-LOC")
-SENTENCE = Sentence(WORDS, LABELS, "train.conll", tuple(range(1, len(WORDS) + 1)))
+SENTENCE = Sentence(WORDS, LABELS, "train.conll, line 1")
 NAMES = ["O", "B-LOC", "I-LOC", "B-PER", "I-PER"]
 
 
@@ -142,26 +139,6 @@ def test_predict_finds_the_entities_of_a_text_longer_than_the_model_reads(run: P
     expected = [one[:3] for one in in_whole_words(text, tagger(text))]
     assert [(one["start"], one["end"], one["label"]) for one in row["entities"]] == expected
     assert expected[-1][0] > 0.9 * len(text)
-
-
-def test_the_server_finds_the_entities_of_predict(run: Path, tmp_path: Path) -> None:
-    texts = [" ".join(word for word, _ in sentence) for sentence in sentences(6, 2)]
-    table = write(tmp_path / "in.csv", {"text": texts})
-    predict.main(f"--model {run} --input {table} --output {tmp_path}/out.jsonl".split())
-    expected = [row["entities"] for row in read(tmp_path / "out.jsonl")]
-    with served(load_answerer(str(run), "cpu")) as client:
-        content = client.post("/tag", json={"inputs": [*texts, " "]}).json()
-        alone = client.post("/tag", json={"inputs": texts[0]}).json()
-        document = client.get("/openapi.json").json()
-        other = client.post("/classify", json={"inputs": texts[0]})
-    assert content["truncated"] == [False] * 7
-    assert content["outputs"][-1] == []
-    for found, wanted in [*zip(content["outputs"], expected), (alone["outputs"], expected[0])]:
-        places = [[(one["text"], one["label"], one["start"], one["end"]) for one in each] for each in (found, wanted)]
-        assert places[0] == places[1]
-        assert [one["score"] for one in found] == pytest.approx([one["score"] for one in wanted], abs=1e-5)
-    assert OpenAPI(**document).openapi == "3.1.0"
-    assert (other.status_code, "use POST /tag" in other.text) == (404, True)
 
 
 def test_predict_refuses_a_tagger_that_is_damaged_and_a_limit_without_room(run: Path, tmp_path: Path, capfd) -> None:
@@ -303,8 +280,8 @@ def test_a_token_of_several_words_is_refused() -> None:
     )
     backend.normalizer = normalizers.Replace(" ", "")
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend, unk_token="<unk>")
-    with fault("train.conll, line 1", "'New York' is one token of several words"):
-        encode_sentences([Sentence(("New", "York"), ("O", "O"), "train.conll", (1, 2))], tokenizer, NAMES)
+    with fault("train.conll, line 1, word 1", "'New York' is one token of several words"):
+        encode_sentences([Sentence(("New", "York"), ("O", "O"), "train.conll, line 1")], tokenizer, NAMES)
 
 
 def test_the_baseline_is_the_most_frequent_label() -> None:

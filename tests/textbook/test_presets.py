@@ -49,6 +49,8 @@ def test_overrides_win_and_unknown_ones_are_refused_with_the_closest_name(preset
     assert config._attn_implementation == "eager"
     with pytest.raises(ValueError, match="no field 'hiden_size', did you mean 'hidden_size'"):
         preset(hiden_size=24)
+    with pytest.raises(ValueError, match="rope_parameters has no effect with position_type='learned'"):
+        preset(position_type="learned", rope_parameters={"rope_theta": 100.0})
 
 
 NATIVE = {

@@ -121,21 +121,14 @@ def learned(tokenizer):
 
 
 @pytest.mark.parametrize("kind", ["byte_level", "end_of_word"])
-def test_a_word_is_learned_from_in_parts(kind):
+def test_long_words_and_texts_are_learned_from_in_parts(kind):
     """The time of a merge is the square of the length of a word, and a word of megabytes would take hours."""
-    generator = random.Random(0)
-    word = "".join(generator.choices("abcdefgh", k=20_000))
+    word = "".join(random.Random(0).choices("abcdefgh", k=20_000))
     parts = [word[start : start + 1_000] for start in range(0, len(word), 1_000)]
-    tokenizer = train(kind, [word], 600)
-    assert learned(tokenizer) == learned(train(kind, parts, 600))
-    assert tokenizer.decode(tokenizer(word)["input_ids"], skip_special_tokens=True) == word
-
-
-@pytest.mark.parametrize("kind", ["byte_level", "end_of_word"])
-def test_a_long_text_is_learned_from_in_parts_that_begin_at_blanks(kind):
     text = " ".join(CORPUS * 25)
     assert len(text) > 100_000
-    assert learned(train(kind, [text], 600)) == learned(train(kind, regex.split(r"(?<=\S)(?= \S)", text), 600))
+    for whole, cut in ((word, parts), (text, regex.split(r"(?<=\S)(?= \S)", text))):
+        assert learned(train(kind, [whole], 600)) == learned(train(kind, cut, 600))
 
 
 def toy_texts(seed, letters):
@@ -155,18 +148,22 @@ def test_merges_are_those_of_the_plain_algorithm(kind, words_of, letters, min_fr
     assert learned(tokenizer) == sennrich(words, symbols, len(symbols) + 90, min_frequency)
 
 
-def test_wordlevel_keeps_the_most_frequent_words_and_of_equals_the_first_by_code_point():
-    texts = ["b a é c", "b a é c", "d B z z z"]
-    vocabulary = train("wordlevel", texts, 5 + 4).get_vocab()
-    assert sorted(vocabulary, key=vocabulary.get)[5:] == ["z", "a", "b", "c"]
-    vocabulary = train("wordlevel", texts, 100, min_frequency=2).get_vocab()
-    assert sorted(vocabulary, key=vocabulary.get)[5:] == ["z", "a", "b", "c", "é"]
+EQUALLY_FREQUENT = ["b a é c", "b a é c", "d B z z z"]
+# The most frequent are kept, of equals the first by code point; characters are in the order of their code points.
+KEPT = [
+    ("wordlevel", EQUALLY_FREQUENT, {"vocab_size": 5 + 4}, ["z", "a", "b", "c"]),
+    ("wordlevel", EQUALLY_FREQUENT, {"min_frequency": 2}, ["z", "a", "b", "c", "é"]),
+    ("character", [" 日本 naïve zzz\n"], {}, [*"\n aenvzï日本"]),
+    ("character", ["ccc bb  aa d"], {"vocab_size": 5 + 3}, [*" ac"]),
+    ("character", ["ccc d"], {"min_frequency": 2}, ["c"]),
+]
 
 
-def test_characters_follow_the_special_tokens_in_the_order_of_their_code_points():
-    tokenizer = train("character", [" 日本 naïve zzz\n"], style="gpt")
-    special = list(STYLES["gpt"].roles.values())
-    assert tokenizer.convert_ids_to_tokens(range(len(tokenizer))) == [*special, *"\n aenvzï日本"]
+@pytest.mark.parametrize(("kind", "texts", "options", "kept"), KEPT)
+def test_a_vocabulary_keeps_what_is_most_frequent_behind_the_special_tokens(kind, texts, options, kept):
+    tokenizer = train(kind, texts, style="bert", **options)
+    special = list(STYLES["bert"].roles.values())
+    assert tokenizer.convert_ids_to_tokens(range(len(tokenizer))) == [*special, *kept]
 
 
 def test_an_unseen_character_is_unknown_and_the_others_keep_their_places():
@@ -174,12 +171,6 @@ def test_an_unseen_character_is_unknown_and_the_others_keep_their_places():
     encoded = tokenizer("aXbé", return_offsets_mapping=True)
     assert encoded["input_ids"] == [4, tokenizer.unk_token_id, 5, tokenizer.unk_token_id]
     assert encoded["offset_mapping"] == [(place, place + 1) for place in range(4)]
-
-
-def test_where_there_is_little_room_the_most_frequent_characters_are_kept():
-    tokenizer = train("character", ["ccc bb  aa d"], vocab_size=4 + 3, style="gpt")
-    assert set(tokenizer.get_vocab()) - set(STYLES["gpt"].roles.values()) == {" ", "c", "a"}  # a and b tie
-    assert "d" not in train("character", ["ccc d"], min_frequency=2).get_vocab()
 
 
 # Decoding and offsets
@@ -284,20 +275,16 @@ def test_style_sets_tokens_templates_and_ids_for_good(kind, style, tmp_path):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_special_token_in_a_text_is_that_token_unless_it_is_told_to_be_text(kind):
-    tokenizer, text = train(kind, style="bert"), "the worst [SEP] ever [MASK] ."
+    """Also where the corpus has its letters."""
+    text = "the worst [SEP] ever [MASK] ."
+    tokenizer = train(kind, [*CORPUS, *["[MASK] <s> </s> </w> [SEP]"] * 9], style="bert")
+    assert len(set(tokenizer.get_vocab().values())) == len(tokenizer)
     ids = tokenizer(text, add_special_tokens=False)["input_ids"]
     assert ids.count(tokenizer.sep_token_id) == ids.count(tokenizer.mask_token_id) == 1
     literal = tokenizer(text, add_special_tokens=False, split_special_tokens=True)["input_ids"]
     assert not {tokenizer.sep_token_id, tokenizer.mask_token_id} & set(literal)
     if kind == "byte_level":
         assert tokenizer.decode(literal) == text
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_special_token_in_the_corpus_is_no_special_token(kind):
-    tokenizer = train(kind, ["[MASK] <s> </s> </w> [SEP]"] * 9, 400, style="bert")
-    assert len(set(tokenizer.get_vocab().values())) == len(tokenizer)
-    assert tokenizer.mask_token not in tokenizer.tokenize("[MASK]", split_special_tokens=True)
 
 
 def test_a_mask_takes_the_space_of_the_word_it_stands_for(tokenizers):
@@ -351,24 +338,20 @@ def test_files_are_the_same_on_any_number_of_threads(tmp_path):
 # The corpus as it comes
 
 
-class Text(str):
-    """A string that can be watched."""
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_texts_are_streamed_once_and_let_go(kind):
-    alive, most = weakref.WeakSet(), 0
+    """Some are read ahead, as a text is read on all threads."""
+    alive, most = weakref.WeakSet(), []
 
     def stream():
-        nonlocal most
         for number in range(5_000):
-            text = Text(f"text number {number % 7}")
+            text = type("Text", (str,), {})(f"text number {number % 7}")  # a string that can be watched
             alive.add(text)
-            most = max(most, len(alive))
+            most.append(len(alive))
             yield text
 
     train(kind, stream(), 300)
-    assert 0 < most < 1_000
+    assert 0 < max(most) < 1_000
 
 
 @pytest.mark.parametrize("kind", ["byte_level", "end_of_word", "wordlevel"])

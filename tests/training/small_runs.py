@@ -29,7 +29,6 @@ RUNS: dict[str, tuple[Callable[[list[str]], None], str]] = {
         train_classifier.main,
         f"{CLASSIFIER} {GROUPED} --save_strategy steps --save_steps 2 --max_steps 13 --ema_decay 0.9",
     ),
-    "streamed": (pretrain.main, f"{CHARACTERS} --streaming --max_steps 14 --per_device_train_batch_size 2"),
     "packed": (pretrain.main, f"{CHARACTERS} --num_train_epochs 2 --max_steps 14 --per_device_train_batch_size 12"),
     "translation": (
         train_translation.main,

@@ -181,7 +181,7 @@ def test_files_are_answered(sets: Path, numbers: Path, tmp_path: Path) -> None:
 REFUSED = {
     "--label_smoothing_factor 0.1": "--label_smoothing_factor requires one class per text",
     "--search_trials 2": "--search_trials requires one class per text",
-    "--max_train_samples 5": "are 1.5",
+    "--max_train_samples 5": "only one label, 1.5",
     "--label_map 1=2": "the labels are numbers",
 }
 

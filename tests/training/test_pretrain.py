@@ -269,7 +269,7 @@ STOPS_EARLY = f"{CHARACTERS} --early_stopping_patience"
     [
         (f"{MASKED} --preset gpt2", ["gpt2", "reviews", "bert"]),
         (f"{CHARACTERS} --block_size 1000000", ["--block_size 1000000", "tokens"]),
-        (f"{CHARACTERS} --streaming --max_steps -1", ["--max_steps"]),
+        (f"{CHARACTERS} --streaming", ["--streaming is retired"]),
         (f"{CHARACTERS} --whole_word", ["--whole_word"]),
         (f"{CHARACTERS} --label_smoothing_factor 0.1", ["--label_smoothing_factor"]),
         (f"{CHARACTERS} --mask_fraction 0.3", ["--mask_fraction", "clm"]),

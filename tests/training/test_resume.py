@@ -2,7 +2,7 @@
 """Runs that are stopped, killed at the worst moments, and resumed: to the weights of the run that nobody touched.
 
 With dropout, gradient accumulation, batches of similar length, a moving average, a choice of the best checkpoint and
-streamed text; by real signals to real processes.
+packed text; by real signals to real processes.
 """
 
 # ruff: noqa: F401, F811  (the fixtures come from small_runs)
@@ -45,7 +45,7 @@ FAULTS: dict[str, tuple[Callable[[], None], int]] = {
 }
 
 
-QUICK = [("average", "killed in mid-epoch"), ("streamed", "killed while it writes a checkpoint")]
+QUICK = [("average", "killed in mid-epoch"), ("packed", "killed while it writes a checkpoint")]
 CASES = [
     pytest.param(name, fault, marks=[] if (name, fault) in QUICK else pytest.mark.slow)
     for name, fault in product(RUNS, FAULTS)

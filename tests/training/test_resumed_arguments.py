@@ -97,7 +97,6 @@ def flip(lines: list[str]) -> list[str]:
         ("steps", "reviews/train.csv", swap, "train"),
         ("steps", "reviews/test.csv", flip, "test"),
         ("packed", "many.csv", append, "train"),
-        ("streamed", "many.csv", swap, "train"),
         pytest.param("translation", "pairs/validation.en", swap, "validation", marks=pytest.mark.slow),
     ],
 )

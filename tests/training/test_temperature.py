@@ -111,7 +111,8 @@ def test_predictions_are_those_of_the_saved_model_and_hold_no_text(run: Path, da
     head, *lines = map(json.loads, (run / "predictions.jsonl").read_text().splitlines())
     record = json.loads((run / "run_config.json").read_text())
     digest = record["data_digests"]["test"]
-    assert head == {"split": "test", "digest": digest, "texts": 60, "labels": record["labels"]}
+    about = {"labels": record["labels"], "problem_type": "single_label_classification"}
+    assert head == {"split": "test", "digest": digest, "texts": 60, **about}
     with (data / "test.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     digests = [hashlib.sha256(row["text"].encode()).hexdigest()[:16] for row in rows]

@@ -86,7 +86,6 @@ def test_learns_and_leaves_everything_that_was_promised(run: Path) -> None:
     assert min(baseline["scores"]["accuracy"]["value"] for baseline in evaluation["baselines"]) > 0.9
     classes = evaluation["classes"]
     assert [(row["label"], row["support"]) for row in classes] == [("NEGATIVE", 20), ("POSITIVE", 20)]
-    assert classes[1]["f1"] == pytest.approx(evaluation["f1"])
     assert evaluation["f1_macro"] == pytest.approx((classes[0]["f1"] + classes[1]["f1"]) / 2)
     for name in ("results.md", "README.md"):
         assert "| class | precision | recall | F1 | support |" in (run / name).read_text()
@@ -136,7 +135,7 @@ def test_overrides_can_be_dictionaries_and_lists_and_have_to_take_effect() -> No
     assert (config.rope_parameters, config.layer_types) == (linear, ["full_attention"] * 2)
     for overrides, told in {
         'position_type=rotary,rope_parameters={"rope_type":"linear"}': "factor",
-        'position_type=learned,rope_parameters={"rope_theta": 100}': "rope_parameters: only position_type=rotary",
+        'position_type=learned,rope_parameters={"rope_theta": 100}': "rope_parameters has no effect with",
     }.items():
         with pytest.raises(DataError, match=told):
             preset_config(presets.ENCODERS, "demo", overrides, vocab_size=9)

@@ -227,7 +227,7 @@ def test_a_log_entry_is_a_line(has_bar: bool, counts: str, reviews: Path, tmp_pa
     lines = [line for line in printed.out.splitlines() if line.startswith("step ")]
     of_steps = rf"step [12] of 2 \(epoch \d\.\d\d\): {VALUES}(, num input tokens|$)"
     assert sum(bool(re.match(of_steps, line)) for line in lines) == 2
-    evaluated = r": validation loss [\d.]+, accuracy [\d.]+, f1 [\d.]+"
+    evaluated = r": validation loss [\d.]+, accuracy [\d.]+, f1 macro [\d.]+"
     assert sum(bool(re.search(evaluated, line)) for line in lines) == 2
     assert re.search(f"^the saved weights{evaluated}", printed.out, re.MULTILINE)
     assert "{'" not in printed.out + printed.err

@@ -122,14 +122,6 @@ function preparedRules(rules, vocabulary) {
   return { ...rules, ids, ranks };
 }
 
-/** A recorded piece with the steps that led to its tokens; without them where the rules give other tokens. */
-function withSteps(piece, rules) {
-  if (piece.how) return piece; // of a typed text
-  if (piece.is_special) return { ...piece, how: "in the vocabulary" };
-  const found = rules && MODELS[rules.model.type]?.(piece.text, rules);
-  return found?.tokens.join() === piece.tokens.join() ? { ...piece, ...found } : piece;
-}
-
 /** The text, cut at special tokens, which take the white space along that they strip: [text, special token or null]. */
 function cutAtSpecial(text, special) {
   if (!special.length) return [[text, null]];

@@ -5,17 +5,21 @@
 
 const MOST_WRITTEN = 48; // tokens of an output
 
-/** Prepare the tokenizer; state.untyped becomes a string's key, the name of a part, or null if the page reads texts. */
+/**
+ * Prepare the tokenizer, and replay how the recorded texts became tokens. state.untyped becomes a string's key, the name
+ * of a part, or null if the page reads texts.
+ */
 function prepareTyping() {
   const { explanation } = state, { rules } = explanation.tokenizer;
   state.recorded = explanation.texts.length;
   state.untyped = rules ? rules.missing : "typed.slow";
-  state.rules = rules && preparedRules(rules, vocabulary("source"));
   if (state.untyped !== null) return;
-  const isSame = ({ tokens, text: written }) =>
-    tokenize(tokens.parts ?? [written], state.rules, vocabulary("source"))
-      .ids.join() === tokens.ids.join();
-  if (!explanation.texts.every(isSame)) state.untyped = "typed.differs";
+  state.rules = preparedRules(rules, vocabulary("source"));
+  for (const { tokens, text: written } of explanation.texts) {
+    const { ids, normalized, pieces } = tokenize(tokens.parts ?? [written], state.rules, vocabulary("source"));
+    if (ids.join() === tokens.ids.join()) Object.assign(tokens, { normalized, pieces });
+    else state.untyped = "typed.differs";
+  }
 }
 
 /** Fields for a text or a pair, or the reason why there are none. */
@@ -79,7 +83,7 @@ async function showAsked() {
 
 /** The note of the words that the vocabulary lacks, if there are any. */
 function unseenNotes(tokens) {
-  const unseen = tokens.pieces.map((piece) => withSteps(piece, state.rules)).filter(({ how }) => how === "unknown");
+  const unseen = tokens.pieces.filter(({ how }) => how === "unknown");
   return unseen.length ? [t("typed.unseen", unseen.map(({ text }) => text).join(", "))] : [];
 }
 

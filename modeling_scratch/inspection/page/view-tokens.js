@@ -11,8 +11,7 @@ function partTokens() {
     el("h3", {}, t("tokens.typed")), el("blockquote", {}, text().text),
     tokens.normalized && tokens.normalized !== text().text
       && [el("h3", {}, t("tokens.normalized")), el("blockquote", {}, tokens.normalized)],
-    tokens.pieces && tokens.pieces.length > 0
-      && pieceButtons(tokens.pieces.map((piece) => withSteps(piece, state.rules))),
+    tokens.pieces?.length > 0 && pieceButtons(tokens.pieces),
     el("h3", {}, t("tokens.read", tokens.ids.length)), tokenRow(tokens), text().target_tokens
     && [el("h3", {}, t("tokens.target", text().target_tokens.ids.length)), tokenRow(text().target_tokens)]);
 }
@@ -45,7 +44,6 @@ function pieceButtons(all) {
 }
 
 function mergeSteps(piece) {
-  if (!piece.how) return [];
   const how = el("p", {}, t(`tokens.how.${piece.how}`, shown(piece.text)));
   if (!piece.merges?.length) return [how];
   const letters = (symbols, result = null) =>

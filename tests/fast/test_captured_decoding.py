@@ -1,0 +1,139 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Captured decoding writes the tokens of `generate` without it: by default on CUDA, on a CPU where it is asked for."""
+
+import gc
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+import torch
+from model_cases import CAUSAL_LM, MASK, draw_ids
+from shared import lively
+from torch import Tensor
+
+from modeling_scratch import fast
+from modeling_scratch.fast.captured_decoding import captured_decoding
+
+pytestmark = pytest.mark.usefixtures("exact_products")
+on_gpu = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")]
+every_device = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=on_gpu)])
+
+IDS, LEFT = draw_ids(), MASK.flip(1).sort(1).values  # padded on the left
+ENDS = list(range(5, 25))
+POSITIONS: dict[str, dict[str, Any]] = {
+    "learned": {"position_type": "learned"},
+    "rotary, grouped": {"position_type": "rotary", "num_key_value_heads": 2},
+    "alibi": {"position_type": "alibi"},
+    "relative": {"position_type": "relative"},
+}
+SEARCHES: dict[str, dict[str, Any]] = {
+    "greedy": {},
+    "ends": {"eos_token_id": ENDS},
+    "processors": {"eos_token_id": ENDS, "repetition_penalty": 1.3, "min_new_tokens": 6},
+    "sampling": {"do_sample": True, "top_k": 20, "temperature": 3.0, "eos_token_id": ENDS},
+    "two of each": {"do_sample": True, "num_return_sequences": 2},
+}
+
+
+def make_model(device: str, **settings: Any) -> Any:
+    return lively(CAUSAL_LM.model(max_position_embeddings=64, use_cache=True, **settings)).to(device)
+
+
+def write(model: Any, **options: Any) -> tuple[Tensor, Tensor]:
+    """The tokens, and the random number that comes next."""
+    options = {"attention_mask": LEFT.to(model.device), "pad_token_id": 0, "max_new_tokens": 40, **options}
+    torch.manual_seed(0)
+    return model.generate(IDS.to(model.device), **options), torch.rand(1, device=model.device)
+
+
+def write_captured(model: Any, **options: Any) -> tuple[Tensor, Tensor]:
+    asked = {} if model.device.type == "cuda" else {"custom_generate": captured_decoding}
+    return write(model, **asked, **options)
+
+
+def assert_same(model: Any, **options: Any) -> None:
+    tokens, number = write_captured(model, **options)
+    with fast.disabled():
+        expected, expected_number = write(model, **options)
+    assert torch.equal(tokens, expected)
+    assert torch.equal(number, expected_number)  # as many were drawn
+
+
+@every_device
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_the_tokens_are_those_of_generate(device: str, positions: str) -> None:
+    model, lengths = make_model(device, **POSITIONS[positions]), set()
+    for options in (*SEARCHES.values(), *SEARCHES.values()):  # from the second round on, steps of earlier calls
+        assert_same(model, **options)
+        lengths.add(write_captured(model, **options)[0].shape[1])
+    assert len(lengths) > 1  # some calls end early
+
+
+@every_device
+def test_a_longer_call_and_other_batches_follow_a_short_one(device: str) -> None:
+    model = make_model(device)
+    for count, new in ((3, 32), (1, 32), (3, 50), (3, 32)):
+        ids = IDS[:count].to(device)
+        mask = torch.ones_like(ids)
+        asked = {} if device == "cuda" else {"custom_generate": captured_decoding}
+        options = {"attention_mask": mask, "max_new_tokens": new, "pad_token_id": 0}
+        tokens = model.generate(ids, **options, **asked)
+        with fast.disabled():
+            assert torch.equal(tokens, model.generate(ids, **options))
+
+
+@every_device
+def test_it_sees_what_changes_between_calls(device: str) -> None:
+    model = make_model(device)
+    before = write_captured(model)[0]
+    weight = model.model.stack.layers[0].feed_forward.down_proj.weight
+    changes = (
+        lambda: weight.data.mul_(-2),  # in place
+        lambda: setattr(weight, "data", -weight.data),  # in another place
+        lambda: setattr(model.model.stack.layers[1].attention, "scaling", 0.0),
+        lambda: model.set_attn_implementation("eager"),
+        lambda: model.model.stack.layers[0].register_forward_hook(lambda module, args, output: 0 * output),
+    )
+    for change in changes:
+        change()
+        assert_same(model)
+    assert not torch.equal(write_captured(model)[0], before)
+
+
+@every_device
+def test_threads_share_a_model(device: str) -> None:
+    model = make_model(device)
+    expected = write_captured(model)[0]
+    ids, mask = IDS.to(device), LEFT.to(device)
+    asked = {} if device == "cuda" else {"custom_generate": captured_decoding}
+
+    def generate(_: int) -> Tensor:
+        return model.generate(ids, attention_mask=mask, pad_token_id=0, max_new_tokens=40, **asked)
+
+    with ThreadPoolExecutor(4) as threads:
+        assert all(torch.equal(tokens, expected) for tokens in threads.map(generate, range(8)))
+
+
+@every_device
+def test_a_model_that_nobody_holds_is_freed(device: str) -> None:
+    model = make_model(device)
+    write_captured(model)
+    alive = weakref.ref(model)
+    del model
+    gc.collect()
+    assert alive() is None
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_graphs_of_torch_compile_leave_it_alone() -> None:
+    model = make_model("cuda", hidden_size=256)
+    expected = write_captured(model)[0]
+    square = torch.compile(lambda matrix: matrix @ matrix, mode="reduce-overhead")
+    for size in (256, 512):
+        for _ in range(3):
+            square(torch.rand(size, size, device="cuda"))
+        taken = [torch.full((2**20,), torch.nan, device="cuda") for _ in range(64)]
+        assert torch.equal(write_captured(model)[0], expected)
+        del taken
