@@ -14,26 +14,15 @@ import torch
 from transformers import PreTrainedModel
 
 from ..utils.errors import DataError
-from . import (
-    caches,
-    files,
-    forward_arguments,
-    invariances,
-    loading,
-    losses,
-    states,
-    stored_weights,
-    targets,
-    tokens_and_labels,
-    use,
-)
+from . import files, forward, losses, states, stored_weights, tokens_and_labels, use
 from .findings import Check, Diagnosis, DoesNotApply
 from .subject import Subject
 
-MODULES = (  # in this order: files, loading, tokenizer, forward pass, training, use
-    files, stored_weights, loading, tokens_and_labels, invariances, caches, forward_arguments, targets, losses, states,
-    use,
-)  # fmt: skip
+MODULES = files, stored_weights, tokens_and_labels, forward, losses, states, use  # in this order
+MERGED = {
+    "cache_of_several": "cache", "cache_padded": "cache", "no_mask": "mask_dtypes", "decoder_mask": "mask_gap",
+    "beam_search": "generation", "bfloat16": "half_precision", "float16": "half_precision", "export": "one_graph",
+}  # fmt: skip
 CHECKS = tuple(each for module in MODULES for each in vars(module).values() if isinstance(each, Check))
 
 
@@ -69,6 +58,8 @@ def chosen(only: Collection[str] = ()) -> list[Check]:
     if "recorded_answers" in only:
         raise DataError("recorded_answers is retired: recorded_files compares every file that decides the answers")
     names = {each.name for each in CHECKS}
+    if gone := sorted(MERGED.keys() & set(only)):
+        raise DataError(f"{gone[0]} is retired: {MERGED[gone[0]]} checks it")
     if unknown := set(only) - names:
         raise DataError(f"{', '.join(sorted(unknown))}: no such check; there are {', '.join(sorted(names))}")
     return [each for each in CHECKS if not only or each.name in only]

@@ -3,7 +3,7 @@
 
 import ast
 import json
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -46,18 +46,13 @@ def code_is_there(subject: Any) -> None:
 
 
 def _defines(folder: Path, reference: str) -> bool:
+    """Return whether a file of this folder defines or imports a name."""
     file, _, name = reference.rpartition(".")
     path = folder / f"{file}.py"
-    return path.is_file() and name in set(_names(_tree(path)))
-
-
-def _names(tree: ast.Module) -> Iterator[str]:
-    """Yield the names that a file defines or imports."""
-    for node in tree.body:
-        if isinstance(node, ast.ClassDef | ast.FunctionDef):
-            yield node.name
-        elif isinstance(node, ast.ImportFrom):
-            yield from (alias.asname or alias.name for alias in node.names)
+    nodes = _tree(path).body if path.is_file() else []
+    made = {node.name for node in nodes if isinstance(node, ast.ClassDef | ast.FunctionDef)}
+    imported = [alias for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names]
+    return name in made | {alias.asname or alias.name for alias in imported}
 
 
 @check("Write `from .file import name`, and keep the files in one folder.", FOLDER, CODE, link="29251")
@@ -66,8 +61,7 @@ def flat_code(subject: Any) -> None:
 
     The library copies `from .x import y` of files beside each other, and no file that they read.
     """
-    faults = [fault for path in _code(subject.folder) for fault in _what_is_lost(path)]
-    require(not faults, f"What does not survive copying: {'; '.join(faults[:3])}.")
+    _check_code(subject.folder, _lost, "What does not survive copying")
 
 
 @check("Use the public function, or copy the few lines that are needed.", FOLDER, CODE, link="43498")
@@ -76,8 +70,7 @@ def public_names(subject: Any) -> None:
 
     Private names change without notice, and the folder then fails in another version.
     """
-    faults = [fault for path in _code(subject.folder) for fault in _private_names(path)]
-    require(not faults, f"Private names of the libraries: {'; '.join(faults[:3])}.")
+    _check_code(subject.folder, _private_name, "Private names of the libraries")
 
 
 def _code(folder: Path) -> list[Path]:
@@ -91,27 +84,31 @@ def _tree(path: Path) -> ast.Module:
         raise FallsShort(f"{path.name} is not valid Python: {error}.") from error
 
 
-def _what_is_lost(path: Path) -> Iterator[str]:
-    for node in ast.walk(_tree(path)):
-        if isinstance(node, ast.ImportFrom) and node.level:
-            is_flat = node.level == 1 and node.module and "." not in node.module
-            if is_flat and path.with_name(f"{node.module}.py").is_file():
-                continue
-        elif not (isinstance(node, ast.Name) and node.id == "__file__"):  # by which other files are read
-            continue
-        yield f"{path.name}, line {node.lineno}: {ast.unparse(node)}"
+def _check_code(folder: Path, fault_of: Callable[[Path, ast.AST], str | None], what: str) -> None:
+    """Check that no part of a folder's code has this fault, which is named with its line."""
+    faults = [
+        f"{path.name}, line {node.lineno}: {fault}"
+        for path in _code(folder)
+        for node in ast.walk(_tree(path))
+        if isinstance(node, ast.ImportFrom | ast.Attribute | ast.Name) and (fault := fault_of(path, node))
+    ]
+    require(not faults, f"{what}: {'; '.join(faults[:3])}.")
 
 
-def _private_names(path: Path) -> Iterator[str]:
-    for node in ast.walk(_tree(path)):
-        if isinstance(node, ast.ImportFrom) and not node.level and (node.module or "").split(".")[0] in LIBRARIES:
-            parts = [*node.module.split("."), *(alias.name for alias in node.names)]
-        elif isinstance(node, ast.Attribute) and ast.unparse(node).split(".")[0] in LIBRARIES:
-            parts = ast.unparse(node).split(".")
-        else:
-            continue
-        if any(part.startswith("_") and not part.startswith("__") for part in parts):
-            yield f"{path.name}, line {node.lineno}: {'.'.join(parts)}"
+def _lost(path: Path, node: ast.AST) -> str | None:
+    """Return what the library does not copy: imports of other places, and `__file__`, by which files are read."""
+    if isinstance(node, ast.ImportFrom) and node.level:
+        is_flat = node.level == 1 and node.module and "." not in node.module
+        return None if is_flat and path.with_name(f"{node.module}.py").is_file() else ast.unparse(node)
+    return node.id if isinstance(node, ast.Name) and node.id == "__file__" else None
+
+
+def _private_name(path: Path, node: ast.AST) -> str | None:
+    parts = ast.unparse(node).split(".") if isinstance(node, ast.Attribute) else []
+    if isinstance(node, ast.ImportFrom) and not node.level:
+        parts = [*(node.module or "").split("."), *(alias.name for alias in node.names)]
+    is_private = any(part.startswith("_") and not part.startswith("__") for part in parts)
+    return ".".join(parts) if is_private and parts[0] in LIBRARIES else None
 
 
 @check("Load it with the version that config.json names, and compare the answers.", FOLDER, link="46620")

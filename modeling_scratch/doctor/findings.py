@@ -2,12 +2,13 @@
 """What a check is, and what the doctor says of a model: one finding for each check, and all of them as text or JSON."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
-from itertools import groupby
+from textwrap import wrap
 from typing import Any, NamedTuple
 
 import torch
@@ -15,8 +16,9 @@ import torch
 from ..utils.errors import first_few, one_line
 from .roots import root_of
 
-SEVERAL = 3  # checks in a row that fall short for the same reason are told one by one
+SEVERAL = 3  # checks may fall short for the same reason, and still follow from another
 LONGEST = 300  # characters of an error that are told
+WIDTH = 120  # of the lines of a diagnosis
 
 
 class Verdict(str, Enum):
@@ -50,7 +52,7 @@ def tried(what: str) -> Iterator[None]:
     """Name what was tried in the finding of an error."""
     try:
         yield
-    except FallsShort:
+    except (FallsShort, DoesNotApply):
         raise
     except Exception as error:  # of the model or the library: any
         raise FallsShort(f"{what} fails: {told(error)}") from error
@@ -59,10 +61,6 @@ def tried(what: str) -> Iterator[None]:
 def told(error: BaseException) -> str:
     """Return the type of an error and its message, as one line."""
     return f"{type(error).__name__}: {one_line(error)[:LONGEST]}"
-
-
-def _printable(line: str) -> str:
-    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in line)
 
 
 def listed(names: Collection[str]) -> str:
@@ -139,8 +137,8 @@ class Finding:
     @property
     def error(self) -> str:
         """The error that was raised, as `told` of it; empty if there was none."""
-        before = next((each for each in ("It raises ", " fails: ") if each in self.what), "")
-        return self.what.partition(before)[2] if before else ""
+        found = re.search(r"It raises (.*)|fails: (.*)", self.what)
+        return (found[1] or found[2]) if found else ""
 
 
 @dataclass
@@ -151,22 +149,16 @@ class Diagnosis:
     findings: list[Finding] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        reasons = Counter(each.what for each in self.of(Verdict.FALLS_SHORT))  # one of most checks is the root itself
-        most = max(SEVERAL, (len(self.findings) - 1) // 2)
-        fallen = {each.check for each in self.of(Verdict.FALLS_SHORT) if reasons[each.what] <= most}
+        reasons = Counter(each.what for each in self.of(Verdict.FALLS_SHORT))
+        most = max(SEVERAL, (len(self.findings) - 1) // 2)  # a reason of most checks is the root itself
+        fallen = [each for each in self.of(Verdict.FALLS_SHORT) if reasons[each.what] <= most]
         first: dict[str, str] = {}  # check of an error
-        alike = {
-            each.check: first.setdefault(each.error or each.check, each.check)
-            for each in self.findings
-            if each.check in fallen
-        }
+        alike = {each.check: first.setdefault(each.error or each.check, each.check) for each in fallen}
         roots = {name: root_of(one, set(alike.values())) for name, one in alike.items()}
-        found, self.findings = self.findings, []
-        for each in found:
-            if roots.get(each.check, each.check) == each.check:
-                self.findings.append(each)
-                below = [one for one in found if one is not each and roots.get(one.check) == each.check]
-                self.findings += [replace(one, follows=each.check) for one in below]
+        follows = {name: "" if root == name else root for name, root in roots.items()}
+        places = {each.check: place for place, each in enumerate(self.findings)}
+        found = [replace(each, follows=follows.get(each.check, "")) for each in self.findings]
+        self.findings = sorted(found, key=lambda each: (places[each.follows or each.check], bool(each.follows)))
 
     @property
     def faults(self) -> list[Finding]:
@@ -185,45 +177,26 @@ class Diagnosis:
 
     def __str__(self) -> str:
         """Return the lines to show; names of files cannot bring control sequences of the terminal along."""
-        return "\n".join(_printable(line) for line in self._lines())
+        lines = (line if line.isprintable() else ascii(line)[1:-1] for line in self._lines())
+        return "\n".join(line for whole in lines for line in wrap(whole, WIDTH, subsequent_indent="    "))
 
     def _lines(self) -> Iterator[str]:
+        """Yield what is said of each fault, and together what is said of several checks for the same reason."""
         yield self.model
-        width = max((len(finding.check) for finding in self.findings), default=0)
-        for finding, *others in self._groups():
-            if others:
-                checks = ", ".join(each.check for each in (finding, *others))
-                if finding.verdict is Verdict.DOES_NOT_APPLY:
-                    yield f"  {len(others) + 1} checks  {finding.verdict.value} (--format json says why): {checks}"
-                    continue
-                yield f"  {len(others) + 1} checks  {finding.verdict.value}: {finding.what}"
-                yield f"    {checks}"
-                if finding.mend and not finding.follows and all(each.follows == finding.check for each in others):
-                    yield f"    To mend {finding.check}: {finding.mend}"
+        groups: dict[Any, list[Finding]] = {}
+        for each in self.of(Verdict.FALLS_SHORT) + self.of(Verdict.DOES_NOT_APPLY) + self.of(Verdict.HOLDS):
+            groups.setdefault((each.verdict, each.what, each.follows), []).append(each)
+        for (verdict, what, follows), group in groups.items():
+            names, one = ", ".join(each.check for each in group), group[0]
+            if verdict is not Verdict.FALLS_SHORT:
+                yield f"  {verdict.value}: {names}" + (f": {what}" if what else "")
                 continue
-            yield f"  {finding.check:{width}}  {finding.verdict.value}: {finding.says}"
-            if finding.what:
-                yield f"  {'':{width}}    {finding.what}"
-            if finding.follows:
-                yield f"  {'':{width}}    This may follow from {finding.follows}: mend that first."
-            elif finding.verdict is Verdict.FALLS_SHORT:
-                yield f"  {'':{width}}    To mend it: {finding.mend}" + (f" ({finding.link})" if finding.link else "")
+            yield f"  {verdict.value}: {names}" + (f": {one.says}" if len(group) == 1 else "")
+            yield f"    {what}"
+            remedy = f"To mend it: {one.mend}" + (f" ({one.link})" if one.link else "")
+            yield f"    This may follow from {follows}: mend that first." if follows else f"    {remedy}"
         counts = ", ".join(f"{verdict.value}: {len(self.of(verdict))}" for verdict in Verdict)
         yield f"{len(self.findings)} checks ({counts})."
-
-    def _groups(self) -> Iterator[list[Finding]]:
-        """Yield each finding alone, but together those that fall short for one reason, such as a failed load.
-
-        Many that do not apply are together, too, and last.
-        """
-        silent = self.of(Verdict.DOES_NOT_APPLY)
-        told = [each for each in self.findings if each not in silent] if len(silent) > SEVERAL else self.findings
-        for (verdict, _), found in groupby(told, lambda each: (each.verdict, each.what)):
-            group = list(found)
-            is_joint = verdict is Verdict.FALLS_SHORT and len(group) > SEVERAL
-            yield from [group] if is_joint else ([each] for each in group)
-        if told is not self.findings:
-            yield silent
 
     def to_json(self) -> str:
         return json.dumps({"model": self.model, "findings": [asdict(finding) for finding in self.findings]}, indent=2)

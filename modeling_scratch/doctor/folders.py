@@ -70,8 +70,8 @@ def check_folder(
             progress(each)
         loaded = found.pop(loading.name, None)
         if loaded and loaded.verdict is not Verdict.HOLDS:
-            rest = (each for each in left if each.name not in found)
-            found |= {each.name: each.finding(loaded.verdict, loaded.what) for each in rest}
+            rest = {each.name: each.finding(loaded.verdict, loaded.what) for each in left}
+            found = rest | found
     return Diagnosis(path.name, [found[each.name] for each in checks])
 
 
@@ -117,12 +117,13 @@ def _next_finding(answers: Connection, seconds: float) -> Finding | None:
 
 def _ended(child: "subprocess.Popen[bytes]", step: Check, seconds: float) -> str:
     """Return how a child without a next finding ended."""
+    what, done = ("Loading", "loaded") if step is loading else ("It", "ran")
     try:
         status = child.wait(timeout=0.1)
     except subprocess.TimeoutExpired:
-        return f"{'Loading' if step is loading else 'It'} did not end within {seconds:g} seconds."
+        return f"{what} did not end within {seconds:g} seconds."
     how = f"signal {-status}" if status < 0 else f"exit status {status}"
-    return f"The process that {'loaded' if step is loading else 'ran'} it died ({how})."
+    return f"The process that {done} it died ({how})."
 
 
 # In the child

@@ -9,14 +9,10 @@ import torch.nn.functional as F
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from ..tasks import ANSWER, CLASSIFY, WRITE
+from ..tasks import ANSWER, CLASSIFY, TAG, WRITE
+from .comparing import TOLERANCE, Batch, distance, values
 from .findings import require
-from .subject import TOLERANCE, Batch, Subject, distance, values
-
-
-def loss_of(model: PreTrainedModel, batch: Batch, **options: Any) -> Tensor:
-    """Return the loss, with a graph for its gradients."""
-    return with_loss(model(**batch, return_dict=True, **options))["loss"]
+from .subject import Subject
 
 
 def with_loss(outputs: Any) -> Any:
@@ -25,26 +21,34 @@ def with_loss(outputs: Any) -> Any:
     return outputs
 
 
-def is_loss_of(
-    subject: Subject, batch: Batch, targets: Batch | None = None, model: PreTrainedModel | None = None
-) -> bool:
-    """Return whether the loss of a batch is that of its logits and labels. targets: a batch of other labels for it."""
-    model, targets = model or subject.redrawn, targets or batch
-    outputs = with_loss(model(**batch, return_dict=True))
-    found, wanted = outputs["loss"], reference(subject, outputs, targets)
+def loss_of(model: PreTrainedModel, batch: Batch, **options: Any) -> Tensor:
+    """Return the loss, with a graph for its gradients."""
+    return with_loss(model(**batch, return_dict=True, **options))["loss"]
+
+
+def fault_of_loss(subject: Subject, batch: Batch, targets: Batch | None = None) -> str:
+    """Return what is wrong with the loss of a batch; empty if it is that of its logits and labels.
+
+    targets: a batch of other labels, whose loss it has to be.
+    """
+    targets = targets or batch
+    outputs = with_loss(subject.redrawn(**batch, return_dict=True))
+    found, wanted = outputs["loss"].detach(), reference(subject, outputs, targets).detach()
     if distance(found, wanted) < TOLERANCE:
-        return True
-    if subject.head == ANSWER or mistake(subject, outputs, targets):
-        return False
-    return _is_weighted(subject, outputs, targets["labels"]) or (
-        targets is batch and _has_a_term_more(subject, model, batch, found - wanted)
-    )
+        return ""
+    known = mistake(subject, outputs, targets)
+    if subject.head != ANSWER and not known:
+        if _is_weighted(subject, outputs, targets["labels"]):
+            return ""
+        if targets is batch and _has_a_term_more(subject, batch, found - wanted):
+            return ""
+    return f"The loss is {float(found):.4g}; that of its logits and labels is {float(wanted):.4g}.{known}"
 
 
-def _has_a_term_more(subject: Subject, model: PreTrainedModel, batch: Batch, term: Tensor) -> bool:
+def _has_a_term_more(subject: Subject, batch: Batch, term: Tensor) -> bool:
     """Return whether other labels have the same difference to the loss due, such as a router's loss."""
     others = {**batch, "labels": other_labels(subject, batch["labels"])}
-    outputs = model(**others, return_dict=True)
+    outputs = subject.redrawn(**others, return_dict=True)
     return distance(outputs["loss"] - reference(subject, outputs, others), term) < 1e-3
 
 
@@ -52,7 +56,7 @@ def other_labels(subject: Subject, labels: Tensor) -> Tensor:
     """Return other labels of the same kind, ignored where these are."""
     if labels.is_floating_point():
         return 1 - labels
-    classes = subject.config.num_labels if subject.head in ("classify", "tag") else subject.vocab_size
+    classes = subject.config.num_labels if subject.head in (CLASSIFY, TAG) else subject.vocab_size
     return torch.where(labels == -100, labels, (labels + 1) % classes)
 
 
@@ -75,50 +79,12 @@ def _is_weighted(subject: Subject, outputs: Any, labels: Tensor) -> bool:
     return bool(is_due and (weights > 0).all() and (weights.sum() - 1).abs() < 1e-3)
 
 
-def mistake(subject: Subject, outputs: Any, batch: Batch) -> str:
-    """Return what is wrong with a loss, as a sentence after a blank; empty if it is none of the known mistakes."""
-    if subject.head == ANSWER:
-        return ""
-    logits, labels = values(outputs), batch["labels"]
-    known = OF_NUMBERS if labels.is_floating_point() else MISTAKES
-    if subject.head == WRITE:
-        if distance(outputs["loss"], token_loss(logits, labels)) < TOLERANCE:
-            return " The labels are not shifted: each token learns to predict itself."
-        if distance(outputs["loss"], token_loss(logits, labels.roll(-1, 1))) < TOLERANCE:
-            return " The labels are rolled: the last token learns to predict the first."
-        logits, labels = logits[:, :-1], labels[:, 1:]
-    elif subject.head != CLASSIFY and distance(outputs["loss"], shifted_loss(logits, labels)) < TOLERANCE:
-        return " The labels are shifted by one, which is for causal models (self.loss_type)."
-    found = (what for what, otherwise in known if distance(outputs["loss"], otherwise(logits, labels)) < TOLERANCE)
-    return next((f" {what}" for what in found), "")
+def token_loss(logits: Tensor, labels: Tensor) -> Tensor:
+    return F.cross_entropy(logits.flatten(0, -2), labels.flatten())
 
 
-def _mean_of_means(logits: Tensor, labels: Tensor) -> Tensor:
-    rows = [F.cross_entropy(*row) for row in zip(logits, labels) if (row[1] != -100).any()]
-    return torch.stack(rows).mean()
-
-
-# What is wrong with a loss of classes, or of numbers, and the loss that is wrong so.
-MISTAKES: tuple[tuple[str, Callable[[Tensor, Tensor], Tensor]], ...] = (
-    ("Labels of 0 are ignored.", lambda logits, labels: token_loss(logits, labels.masked_fill(labels == 0, -100))),
-    ("Labels of -100 count as class 0.", lambda logits, labels: token_loss(logits, labels.clamp(min=0))),
-    ("A softmax comes before the loss.", lambda logits, labels: token_loss(logits.softmax(-1), labels)),
-    ("It is the mean of the means of texts: tokens of short ones weigh more.", _mean_of_means),
-)
-OF_NUMBERS: tuple[tuple[str, Callable[[Tensor, Tensor], Tensor]], ...] = (
-    ("Numbers (B, 1) less labels (B,) are (B, B).", lambda logits, labels: (logits - labels).square().mean()),
-)
-
-
-def reference(subject: Subject, outputs: Any, batch: Batch) -> Tensor:
-    if subject.head == ANSWER:
-        starts, ends = outputs["start_logits"], outputs["end_logits"]
-        losses = F.cross_entropy(starts, batch["start_positions"]), F.cross_entropy(ends, batch["end_positions"])
-        return (losses[0] + losses[1]) / 2
-    logits, labels = values(outputs), batch["labels"]
-    if subject.head == CLASSIFY:
-        return text_loss(logits, labels)
-    return (shifted_loss if subject.head == WRITE else token_loss)(logits, labels)
+def shifted_loss(logits: Tensor, labels: Tensor) -> Tensor:
+    return token_loss(logits[:, :-1], labels[:, 1:])
 
 
 def text_loss(logits: Tensor, labels: Tensor) -> Tensor:
@@ -130,9 +96,51 @@ def text_loss(logits: Tensor, labels: Tensor) -> Tensor:
     return F.binary_cross_entropy_with_logits(logits, labels)
 
 
-def token_loss(logits: Tensor, labels: Tensor) -> Tensor:
-    return F.cross_entropy(logits.flatten(0, -2), labels.flatten())
+def _mean_of_means(logits: Tensor, labels: Tensor) -> Tensor:
+    rows = [F.cross_entropy(*row) for row in zip(logits, labels) if (row[1] != -100).any()]
+    return torch.stack(rows).mean()
 
 
-def shifted_loss(logits: Tensor, labels: Tensor) -> Tensor:
-    return token_loss(logits[:, :-1], labels[:, 1:])
+Mistakes = tuple[tuple[str, Callable[[Tensor, Tensor], Tensor]], ...]
+# What is wrong with a loss, and the loss that is wrong so: of labels that a causal model has to shift, of those of
+# other tokens, of classes, and of numbers.
+OF_SHIFTED: Mistakes = (
+    ("The labels are not shifted: each token learns to predict itself.", token_loss),
+    (
+        "The labels are rolled: the last token learns to predict the first.",
+        lambda logits, labels: token_loss(logits, labels.roll(-1, 1)),
+    ),
+)
+OF_TOKENS: Mistakes = (("The labels are shifted by one, which is for causal models (self.loss_type).", shifted_loss),)
+OF_CLASSES: Mistakes = (
+    ("Labels of 0 are ignored.", lambda logits, labels: token_loss(logits, labels.masked_fill(labels == 0, -100))),
+    ("Labels of -100 count as class 0.", lambda logits, labels: token_loss(logits, labels.clamp(min=0))),
+    ("A softmax comes before the loss.", lambda logits, labels: token_loss(logits.softmax(-1), labels)),
+    ("It is the mean of the means of texts: tokens of short ones weigh more.", _mean_of_means),
+)
+OF_NUMBERS: Mistakes = (
+    ("Numbers (B, 1) less labels (B,) are (B, B).", lambda logits, labels: (logits - labels).square().mean()),
+)
+
+
+def mistake(subject: Subject, outputs: Any, batch: Batch) -> str:
+    """Return what is wrong with a loss, as a sentence after a blank; empty if it is none of the known mistakes."""
+    if subject.head == ANSWER:
+        return ""
+    logits, labels = values(outputs), batch["labels"]
+    places = OF_SHIFTED if subject.head == WRITE else () if subject.head == CLASSIFY else OF_TOKENS
+    of_values = OF_NUMBERS if labels.is_floating_point() else OF_CLASSES
+    shifted = (logits[:, :-1], labels[:, 1:]) if subject.head == WRITE else (logits, labels)
+    tried = [(known, (logits, labels)) for known in places] + [(known, shifted) for known in of_values]
+    wrong = (f" {what}" for (what, loss), given in tried if distance(outputs["loss"], loss(*given)) < TOLERANCE)
+    return next(wrong, "")
+
+
+def reference(subject: Subject, outputs: Any, batch: Batch) -> Tensor:
+    """Return the loss of these outputs and labels as it is due."""
+    if subject.head == ANSWER:
+        starts, ends = outputs["start_logits"], outputs["end_logits"]
+        losses = F.cross_entropy(starts, batch["start_positions"]), F.cross_entropy(ends, batch["end_positions"])
+        return (losses[0] + losses[1]) / 2
+    of_head = {CLASSIFY: text_loss, WRITE: shifted_loss}.get(subject.head, token_loss)
+    return of_head(values(outputs), batch["labels"])

@@ -4,32 +4,29 @@
 from collections.abc import Collection
 
 LOADED = "round_trip fresh_process missing_keys auto_classes ties meta_device resized_head pipelines"
-STEPS = (
-    "cache_is_all cache cache_of_several cache_padded generation generation_padded beam_search generation_is_forward"
-)
-HALF = "bfloat16 float16 autocast"
-TRACED = "export one_graph"
+STEPS = "cache_is_all cache generation generation_padded generation_is_forward"
+HALF = "half_precision autocast"
 LABELLED = "loss problem_types accumulation label_smoothing padding_as_label"
 TRAINED = f"training_mode gradient_checkpointing accumulation frozen_parts right_gradients {HALF}"
 PADDED = (
-    "padding_right padding_left mask_gap padding_as_text mask_dtypes cache_padded generation_padded "
-    f"generation_is_forward {TRAINED}"
+    f"padding_right padding_left mask_gap padding_as_text mask_dtypes cache generation_padded generation_is_forward "
+    f"{TRAINED}"
 )
 ANSWERS = (
-    f"batch_equals_single {PADDED} {STEPS} {TRACED} attention_backends no_mask embeddings_as_inputs positions "
-    "last_logits token_types tuples recording_changes_nothing labels_change_nothing decoder_mask stateless "
+    f"batch_equals_single {PADDED} {STEPS} one_graph attention_backends embeddings_as_inputs positions "
+    "last_logits token_types tuples recording_changes_nothing labels_change_nothing stateless "
     "leaves_inputs meta_device causality hidden_states encoder_outputs"
 )
 # A check: those that can follow from it. Of several that explain one, the first counts; none explains an earlier one.
 ROOTS = {
-    "repeats": f"{ANSWERS} loss meta_device one_token longest_text attention_weights no_cache logits_are_scores "
-    f"every_gradient evaluation_outputs {LABELLED} resized_embeddings",
+    "repeats": f"{ANSWERS} device one_token longest_text attention_weights no_cache logits_are_scores every_gradient "
+    f"evaluation_outputs {LABELLED} resized_embeddings",
     "config_fields": f"{LOADED} {ANSWERS} base_weights device every_gradient resized_embeddings attention_weights",
-    "registered": f"{LOADED} {HALF} device every_gradient {TRAINED}",
+    "registered": f"{LOADED} device every_gradient {TRAINED}",
     "own_weights": f"{LOADED} {STEPS} {TRAINED} base_weights attention_weights hidden_states every_gradient",
     "base_weights": "ties resized_embeddings embeddings_as_inputs frozen_parts generation leaves_inputs loss",
     "finite_weights": LOADED,
-    "device": f"{HALF} {TRACED} meta_device",
+    "device": f"{HALF} one_graph meta_device",
     "ties": f"{LOADED} resized_embeddings",
     "round_trip": f"{LOADED} {HALF}",
     "missing_keys": "meta_device resized_head",
@@ -38,33 +35,30 @@ ROOTS = {
     "longest_text": f"one_token {HALF}",
     "logits_are_scores": "loss problem_types accumulation labels_change_nothing",
     "causality": f"padding_right padding_left {STEPS} mask_gap labels_alone",
-    "no_mask": f"{TRACED} cache_is_all",
+    "mask_dtypes": "one_graph cache_is_all",
     "batch_equals_single": f"{PADDED} accumulation",
     "padding_right": f"{PADDED} attention_backends",
     "padding_left": PADDED,
     "attention_backends": HALF,
-    "mask_gap": "decoder_mask padding_as_text",
+    "mask_gap": "padding_as_text",
     "hidden_states": "tuples recording_changes_nothing",
     "last_logits": STEPS,
-    "no_cache": f"beam_search generation generation_is_forward evaluation_outputs {TRACED}",
+    "no_cache": "generation generation_is_forward evaluation_outputs one_graph",
     "encoder_outputs": STEPS,
     "cache_is_all": STEPS,
     "cache": STEPS,
-    "cache_of_several": STEPS,
-    "cache_padded": STEPS,
-    "generation_is_forward": "generation_padded generation beam_search",
+    "generation_is_forward": "generation_padded generation",
     "labels_change_nothing": f"{LABELLED} tuples resized_embeddings",
     "resized_embeddings": "embeddings_as_inputs generation leaves_inputs loss",
     "embeddings_as_inputs": "generation leaves_inputs loss",
-    "leaves_inputs": f"{LABELLED} {TRAINED} {TRACED}",
+    "leaves_inputs": f"{LABELLED} {TRAINED} one_graph",
     "labels_alone": "loss",
     "loss": LABELLED,
     "problem_types": "accumulation",
     "resized_head": "accumulation problem_types",
     "training_mode": "gradient_checkpointing right_gradients",
     "every_gradient": "right_gradients frozen_parts",
-    "bfloat16": "float16 autocast",
-    "one_graph": "export",
+    "half_precision": "autocast",
 }
 FOLLOWING = {root: set(names.split()) - {root} for root, names in ROOTS.items()}
 

@@ -1,24 +1,42 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Checks of what the object holds: its weights, and the fields of its config. Other faults follow from these."""
+"""Checks of what is stored: the weights and the config that the object holds, and what saving and loading keep."""
 
 import contextlib
 import copy
+import inspect
 import json
+import os
+import re
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
-from torch.utils._python_dispatch import TorchDispatchMode
+import transformers
+from safetensors.torch import load_file, save_file
+from torch import nn
+from transformers import PreTrainedModel
 
+from ..tasks import FILL, TRANSLATE, WRITE
+from .comparing import require_close, run, tensors_in, values
 from .files import FOLDER
-from .findings import check, listed, require
-from .fresh_process import tensors
-from .loading import load, saved
-from .subject import Subject, attention
+from .findings import FallsShort, check, listed, only_if, require, tried
+from .fresh_process import digests, tensors
+from .needs import CLASSIFIES
+from .subject import Subject
 
 OF_LOADING = {"transformers_version", "_name_or_path", "architectures", "dtype", "torch_dtype"}
+MOST_KEYS = 40  # that are dropped in turn
+FRESH = Path(__file__).with_name("fresh_process.py")
+SECONDS = 120
+INITIALISED = (
+    "Register every weight as a parameter or a buffer, initialise it in `_init_weights` by functions of torch.nn.init "
+    "alone, which keep what was loaded, and end `__init__` with `post_init()`."
+)
+REGISTERED = "Register the config and each class with its Auto class, or name all of them in config.auto_map."
 
 
 @check("Hand **kwargs to `super().__init__`, keep arguments under their own names, and copy lists.", link="46620")
@@ -29,53 +47,34 @@ def config_fields(subject: Subject) -> None:
     with tempfile.TemporaryDirectory() as folder:
         config.save_pretrained(folder)
         after = _fields(type(config).from_pretrained(folder))
-    _check_defaults(type(config))
-    lost = _changes(before, after)
-    require(not lost, f"{len(lost)} fields of config.json differ after loading: {'; '.join(lost[:3])}.")
-    model = None
+    with contextlib.suppress(AttributeError, KeyError, TypeError, ValueError):  # of fields that are required
+        new, other = (vars(type(config)()) for _ in range(2))
+        shared = [name for name, each in new.items() if isinstance(each, list | dict) and each is other.get(name)]
+        require(not shared, f"All new configs share one {listed(shared)}: a change of one changes the others.")
+    _check_fields(before, after, "After loading, fields of config.json differ")
+    model: Any = None
     with contextlib.suppress(Exception), torch.device("meta"):  # if it cannot be made, `meta_device` tells
         model = type(subject.model)(config)
-    changed = _changes(before, _fields(config))
-    require(not changed, f"Making the model changes its config, at each loading anew: {'; '.join(changed[:3])}.")
+    _check_fields(before, _fields(config), "Making the model changes its config, at each loading anew")
     if model is not None:
-        _check_shapes(model, subject.model)
+        made, held = ({(name, each.shape) for name, each in tensors(one).items()} for one in (model, subject.model))
+        differing = listed({name for name, _ in made ^ held})
+        what = "Made anew of its config, it has other weights: making it has changed the config, or does not read it"
+        require(not differing, f"{what} ({differing}).")
 
 
-def _check_shapes(found: nn.Module, wanted: nn.Module) -> None:
-    """Check that a model made anew of a config has the weights of the one that holds it."""
-    shapes = ({name: each.shape for name, each in tensors(model).items()} for model in (found, wanted))
-    differing = [name for name, _ in set.symmetric_difference(*(set(each.items()) for each in shapes))]
-    what = "Made anew of its config, it has other weights: making the model has changed the config, or does not read it"
-    require(not differing, f"{what} ({listed(set(differing))}).")
-
-
-def _check_defaults(config_class: Any) -> None:
-    """Check that new configs own what can be changed."""
-    try:
-        first, second = (vars(config_class()) for _ in range(2))
-    except Exception:  # it has fields that are required
-        return
-    shared = [name for name, each in first.items() if isinstance(each, list | dict) and each is second.get(name)]
-    require(not shared, f"All new configs share one {listed(shared)}: a change of one changes the others.")
-
-
-def _changes(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
-    return [
-        f"{name} was {before.get(name)!r:.40} and is {after.get(name)!r:.40}"
-        for name in sorted(before)
-        if before.get(name) != after.get(name)
-    ]
+def _check_fields(before: dict[str, Any], after: dict[str, Any], when: str) -> None:
+    names = [name for name in sorted(before) if before[name] != after.get(name)]
+    changes = [f"{name} was {before[name]!r:.40} and is {after.get(name)!r:.40}" for name in names[:3]]
+    require(not names, f"{when}: {'; '.join(changes)}.")
 
 
 def _fields(config: Any) -> dict[str, Any]:
     """Return all fields as JSON has them, those of attributes, too."""
-    attributes = {name: value for name, value in vars(config).items() if name[0] != "_" and _is_json(value)}
+    plain = bool | int | float | str | None
+    attributes = {name: value for name, value in vars(config).items() if name[0] != "_" and isinstance(value, plain)}
     found = json.loads(json.dumps({**attributes, **config.to_dict()}, default=str))
     return {name: value for name, value in found.items() if name not in OF_LOADING}
-
-
-def _is_json(value: Any) -> bool:
-    return value is None or isinstance(value, bool | int | float | str)
 
 
 @check("Use nn.ModuleList, nn.ModuleDict or nn.ParameterList, or register the tensor.")
@@ -84,34 +83,20 @@ def registered(subject: Subject) -> None:
 
     The optimizer, the file and the device know only those that the module lists.
     """
-    _check_held(subject.model, "")
-    loaded: Any = subject.model
+    models: dict[str, nn.Module] = {"": subject.model}
     with contextlib.suppress(Exception), saved(subject.model) as folder:  # `round_trip` tells
-        loaded, _ = load(subject, folder)
-    _check_held(loaded, " of a loaded model")
-
-
-def _check_held(model: nn.Module, when: str) -> None:
-    known = {id(each) for each in (*model.parameters(), *model.buffers())}
-    found = [
-        f"{type(module).__name__}.{name}"
-        for module in model.modules()
-        for name, value in vars(module).items()
-        if name not in ("_parameters", "_buffers", "_modules")
-        if any(id(tensor) not in known for tensor in _tensors(value))
-    ]
-    what = f"Neither parameters() nor buffers() lists {listed(found)}{when}"
-    require(not found, f"{what}: it is not trained, saved or moved with the model.")
-
-
-def _tensors(value: Any) -> Iterator[Tensor]:
-    if isinstance(value, Tensor):
-        yield value
-    elif isinstance(value, nn.Module):
-        yield from (*value.parameters(), *value.buffers())
-    elif isinstance(value, list | tuple | dict):
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from _tensors(each)
+        models[" of a loaded model"], _ = load(subject, folder)
+    for when, model in models.items():
+        known = {id(each) for each in (*model.parameters(), *model.buffers())}
+        found = [
+            f"{type(module).__name__}.{name}"
+            for module in model.modules()
+            for name, value in vars(module).items()
+            if name not in ("_parameters", "_buffers", "_modules")
+            if any(id(tensor) not in known for tensor in tensors_in(value))
+        ]
+        what = f"Neither parameters() nor buffers() lists {listed(found)}{when}"
+        require(not found, f"{what}: it is not trained, saved or moved with the model.")
 
 
 @check("Make each layer anew: `nn.ModuleList(Layer(config) for _ in range(n))`.")
@@ -142,37 +127,216 @@ def finite_weights(subject: Subject) -> None:
 def weights_are_read(subject: Subject) -> None:
     """The folder's file has every weight of the model, and no other."""
     assert subject.folder
-    _, report = load(subject, subject.folder)
+    _check_read(load(subject, subject.folder)[1])
+
+
+@contextlib.contextmanager
+def saved(model: PreTrainedModel) -> Iterator[Path]:
+    """Save a model into a folder that is deleted afterwards."""
+    with tempfile.TemporaryDirectory() as folder:
+        model.save_pretrained(folder)
+        yield Path(folder)
+
+
+def load(subject: Subject, folder: Path, **options: Any) -> tuple[PreTrainedModel, dict[str, set[str]]]:
+    """Load by the model's own class. Return what loading reports: missing and unexpected keys."""
+    torch.manual_seed(1)
+    mode = torch.get_deterministic_debug_mode()
+    torch.set_deterministic_debug_mode("warn")  # what nobody initialises is NaN, and not what was in the memory
+    try:
+        made: Any = type(subject.model).from_pretrained(folder, output_loading_info=True, **options)
+    finally:
+        torch.set_deterministic_debug_mode(mode)
+    model, info = made
+    return model.eval(), {what: set(info[what.replace(" ", "_")]) for what in ("missing keys", "unexpected keys")}
+
+
+def _check_read(report: dict[str, set[str]]) -> None:
     for what, names in report.items():
-        require(not names, f"The folder loads with {len(names)} {what}: {listed(names)}.")
+        require(not names, f"The file loads with {len(names)} {what}: {listed(names)}.")
 
 
-@check("Register it as a buffer, or make it on the device of what it meets.")
-def device(subject: Subject) -> None:
-    """Every tensor goes where the model goes.
+def _differing(found: dict[str, str], wanted: dict[str, str]) -> set[str]:
+    """Return the names of tensors whose digests are not equal."""
+    return {name for name in wanted.keys() | found.keys() if wanted.get(name) != found.get(name)}
 
-    The meta device stands for another device. What it cannot do, such as reading a value, is no fault here.
+
+def _check_equal(found: dict[str, str], wanted: dict[str, str], where: str) -> None:
+    differing = _differing(found, wanted)
+    require(not differing, f"{where}, {len(differing)} tensors are not as they were: {listed(differing)}.")
+
+
+@check(INITIALISED, link="46620")
+def round_trip(subject: Subject) -> None:
+    """A saved model loads as it was, bit for bit."""
+    before = digests(subject.redrawn)
+    with saved(subject.redrawn) as folder:
+        loaded, report = load(subject, folder)
+    _check_read(report)
+    _check_equal(digests(subject.redrawn), before, "After saving")
+    _check_equal(digests(loaded), before, "After loading")
+
+
+@check("Set base_model_prefix to the name of the attribute that holds the base model.")
+def base_weights(subject: Subject) -> None:
+    """A head loads the file of its base."""
+    parts = [(name, part) for name, part in subject.redrawn.named_children() if isinstance(part, PreTrainedModel)]
+    only_if(len(parts) == 1, "The model has no part that is a base model.")
+    ((name, base),) = parts
+    with saved(base) as folder:
+        _, report = load(subject, folder)
+    lost = [key for key in report["missing keys"] if key.startswith(f"{name}.")]
+    what = f"From the file of {type(base).__name__}, {len(lost)} of its weights are not read"
+    prefix = subject.model.base_model_prefix
+    require(not lost, f"{what}: base_model_prefix is {prefix!r}, and the base is self.{name}.")
+
+
+@check("Register the class, and compute buffers that are not saved in `forward`.", link="24737")
+def fresh_process(subject: Subject) -> None:
+    """A fresh process loads the same tensors.
+
+    In a process that has imported nothing, as another machine would load it.
     """
-    batch = {name: value.to("meta") for name, value in subject.batch().items()}
-    without = {name: value for name, value in batch.items() if name != "attention_mask"}  # which some look into
-    for each in (batch, without):
-        mode = DevicesMet()
-        with contextlib.suppress(Exception), torch.no_grad(), attention(subject, "eager"), mode:
-            model: Any = subject.redrawn
-            model.to("meta")(**each, return_dict=True)  # fails where it reads what no meta tensor has
-        require(not mode.found, f"On another device, a tensor stays on the CPU: {mode.found} gets it.")
+    model_class = type(subject.model)
+    module, name = model_class.__module__, model_class.__qualname__
+    with saved(subject.redrawn) as folder:
+        by_code = subject.trusts_code and bool(subject.auto_map)  # which saving sets for a registered class
+        is_importable = "<locals>" not in name and module != "__main__"
+        only_if(by_code or is_importable, "No other process can import the class.")
+        file = Path(str(inspect.getsourcefile(model_class))).resolve()
+        root = file.parents[module.count(".") + (file.name == "__init__.py")]  # in which Python finds the module
+        path = os.pathsep.join(filter(None, ["" if by_code else str(root), os.environ.get("PYTHONPATH")]))
+        job = json.dumps({"folder": str(folder), "class": None if by_code else [module, name]})
+        done = subprocess.run(
+            [sys.executable, "-c", FRESH.read_text(encoding="utf-8"), job], timeout=SECONDS, cwd="/",
+            env=os.environ | {"PYTHONPATH": path}, capture_output=True, stdin=subprocess.DEVNULL, text=True,
+        )  # fmt: skip
+    if done.returncode:
+        raise FallsShort(f"It cannot be loaded there: {(done.stderr.strip().splitlines() or ['no message'])[-1]}")
+    _check_equal(json.loads(done.stdout.splitlines()[-1]), digests(subject.redrawn), "There")
 
 
-class DevicesMet(TorchDispatchMode):
-    """Meanwhile the first function that gets tensors of the CPU and of the meta device is found."""
+@check("Initialise in `_init_weights`, by functions of torch.nn.init, which keep what was loaded.", link="46620")
+def missing_keys(subject: Subject) -> None:
+    """A key that is missing is reported, and changes no other.
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.found = ""
+    Drop each key of the file in turn, one of those that differ only in numbers.
+    """
+    with saved(subject.redrawn) as folder:
+        path = folder / "model.safetensors"
+        only_if(path.is_file(), "The weights are in several files.")
+        stored = load_file(path)
+        kinds = {re.sub(r"\d+", "*", name): name for name in reversed(stored)}
+        for name in list(kinds.values())[:MOST_KEYS]:
+            save_file({key: tensor for key, tensor in stored.items() if key != name}, path, {"format": "pt"})
+            _check_without(subject, folder, name)
 
-    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        name = function.overloadpacket.__name__
-        devices = {each.device.type for each in _tensors([*args, *(kwargs or {}).values()]) if each.ndim}
-        if len(devices) > 1 and "copy" not in name and not name.startswith("index"):  # CPU tensors index others
-            self.found = self.found or name
-        return function(*args, **(kwargs or {}))
+
+def _check_without(subject: Subject, folder: Path, name: str) -> None:
+    """name: of the file, which can differ from that of the model, as some names are converted."""
+    try:
+        loaded, report = load(subject, folder)
+    except Exception:  # an error reports it, too
+        return
+    found, wanted, missing = tensors(loaded), tensors(subject.redrawn), report["missing keys"]
+    lost = wanted.keys() & _differing(digests(loaded), digests(subject.redrawn))
+    require(missing or not lost, f"Without {name} in the file, loading does not say that it is missing.")
+    is_finite = all(found[key].isfinite().all() for key in missing & found.keys())
+    require(is_finite, f"Without {name} in the file, it is not initialised.")
+    shared = {wanted[key].data_ptr() for key in missing & wanted.keys()}
+    others = [key for key in lost if key not in missing and wanted[key].data_ptr() not in shared]
+    require(not others, f"Without {name} in the file, others are not as they were saved: {listed(others)}.")
+
+
+@check(REGISTERED, link="15224")
+def auto_classes(subject: Subject) -> None:
+    """`AutoModel` and the Auto class of the head load it."""
+    with saved(subject.redrawn) as folder:
+        auto_map = json.loads((folder / "config.json").read_text(encoding="utf-8")).get("auto_map", {})
+        is_known = subject.config.model_type in transformers.CONFIG_MAPPING
+        require(auto_map or is_known, "No Auto class loads it: its config is not registered, and it has no auto_map.")
+        named = {name for name in auto_map if hasattr(transformers, name)} - {"AutoTokenizer"}
+        for name in sorted({"AutoConfig", "AutoModel"} | named):
+            with tried(f"{name}.from_pretrained"):
+                getattr(transformers, name).from_pretrained(folder, trust_remote_code=subject.trusts_code)
+
+
+@check("Declare `_tied_weights_keys = {tied: source}`.", link="41038")
+def ties(subject: Subject) -> None:
+    """Tied weights stay tied."""
+    declared, model = getattr(subject.model, "_tied_weights_keys", None), copy.deepcopy(subject.redrawn)
+    pairs, embeddings = _shared_names(model), (model.get_input_embeddings(), model.get_output_embeddings())
+    table, output = (getattr(each, "weight", None) for each in embeddings)
+    if getattr(subject.text_config, "tie_word_embeddings", False) and None not in (table, output):
+        is_one = table is output or table.shape != output.shape
+        require(is_one, "config.tie_word_embeddings is true, but input and output embeddings are two weights.")
+    only_if(declared or pairs, "No weights are tied.")
+    is_table = declared is None or isinstance(declared, dict)
+    require(is_table, "_tied_weights_keys is a list; transformers 5 takes {tied: source}.")
+    with saved(model) as first:
+        loaded, _ = load(subject, first)
+        again = _shared_names(loaded)
+        lost = [" and ".join(sorted(group)) for group in pairs if not any(group <= other for other in again)]
+        require(not lost, f"Tied weights are two after loading: {listed(lost)}.")
+        with saved(loaded) as second:
+            files = [(folder / "model.safetensors") for folder in (first, second)]
+            only_if(all(file.is_file() for file in files), "The weights are in several files.")
+            require(files[0].read_bytes() == files[1].read_bytes(), "Saved, loaded and saved again, the file differs.")
+
+
+def _shared_names(model: nn.Module) -> list[set[str]]:
+    """Return the groups of names that are one parameter."""
+    groups: dict[int, set[str]] = {}
+    for name, parameter in model.named_parameters(remove_duplicate=False):
+        groups.setdefault(id(parameter), set()).add(name)
+    return [group for group in groups.values() if len(group) > 1]
+
+
+@check("Create buffers in `_init_weights`, too, and compute nothing from weights in `__init__`.")
+def meta_device(subject: Subject) -> None:
+    """A model that was made without memory, as large ones are, computes as the saved one."""
+    with torch.device("meta"):
+        type(subject.model)(copy.deepcopy(subject.config))
+    with saved(subject.redrawn) as folder:  # no file says with which attention to compute
+        loaded, _ = load(subject, folder, attn_implementation=subject.redrawn.config._attn_implementation)
+    on_meta = [name for name, tensor in tensors(loaded).items() if tensor.is_meta]
+    require(not on_meta, f"After loading, tensors are still on the meta device: {listed(on_meta)}.")
+    batch = subject.batch()
+    subject.same("In a loaded model", values(run(loaded, batch)), subject.answers(batch), tolerance=1e-6)
+
+
+@check("Define `get_input_embeddings` and `get_output_embeddings`, and read config.vocab_size.")
+def resized_embeddings(subject: Subject) -> None:
+    """The vocabulary can grow."""
+    model = copy.deepcopy(subject.redrawn)
+    table: Any = model.get_input_embeddings()
+    number, size = len(table.weight), len(table.weight) + 3
+    what = f"get_input_embeddings returns a table of {number} rows; the vocabulary has {subject.vocab_size} tokens."
+    require(number >= subject.vocab_size, what)
+    tied, after = _shared_names(model), f"After resize_token_embeddings({size})"
+    model.resize_token_embeddings(size, mean_resizing=False)
+    found = model.config.get_text_config().vocab_size
+    require(found == size, f"{after}, config.vocab_size is {found}.")
+    require(_shared_names(model) == tied, f"{after}, weights that were tied are two, or two are one.")
+    batch, wanted = subject.batch(), subject.answers(subject.batch())
+    answers = values(run(model, subject.labelled(batch)))
+    is_wider = subject.head in (FILL, WRITE, TRANSLATE)
+    require(not is_wider or answers.shape[-1] == size, f"{after}, there are {answers.shape[-1]} logits.")
+    what = f"{after}, the answers to earlier tokens differ by {{}}."
+    require_close(answers[..., : wanted.shape[-1]], wanted, what)
+    batch["input_ids"][0, 1] = size - 1
+    run(model, subject.labelled(batch))
+
+
+@check("Read config.num_labels where the head is made, and initialise it in `_init_weights`.", CLASSIFIES)
+def resized_head(subject: Subject) -> None:
+    """The head can be replaced by one of another size."""
+    labels, before = subject.config.num_labels + 2, tensors(subject.redrawn)
+    with saved(subject.redrawn) as folder:
+        loaded, _ = load(subject, folder, num_labels=labels, ignore_mismatched_sizes=True)
+    answer = values(run(loaded, subject.batch()))
+    require(answer.shape[-1] == labels, f"With num_labels={labels} there are {answer.shape[-1]} logits.")
+    for name, tensor in tensors(loaded).items():
+        if tensor.shape != before[name].shape:
+            require(tensor.isfinite().all() and tensor.abs().max() < 10, f"{name} is not initialised.")
+            require(tensor.ndim < 2 or tensor.std() > 0, f"{name} is constant.")

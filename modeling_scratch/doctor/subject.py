@@ -16,19 +16,18 @@ from typing import Any
 import torch
 import transformers
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 from transformers import PreTrainedModel
 
 from ..tasks import ANSWER, CLASSIFY, FILL, TAG, TRANSLATE, WRITE, action_of_class
-from .findings import FallsShort, Need, only_if, require
-
-Batch = dict[str, Tensor]
+from .comparing import TOLERANCE, Batch, redraw, require_close, rows, run, values, without
+from .findings import only_if, tried
 
 OTHER_HEADS = "ForMultipleChoice", "ForNextSentencePrediction", "ForPreTraining"  # with other inputs or outputs
 BASE = "base"  # without a loss
 LENGTH, SHORTER = 9, 5
 NEW_TOKENS = 4
 SPECIAL = "pad", "bos", "eos", "sep", "cls", "mask", "unk", "decoder_start"
-TOLERANCE = 1e-4  # relative to the largest value, in float32
 
 
 @dataclass
@@ -45,6 +44,7 @@ class Subject:
 
     def __post_init__(self) -> None:
         self.config: Any = self.model.config
+        self.text_config: Any = self.config.get_text_config()
         self.name = type(self.model).__name__
         self.signature = inspect.signature(self.model.forward).parameters
         self.parameters = _with_inherited(type(self.model))
@@ -74,6 +74,11 @@ class Subject:
     def prefix(self) -> str:
         """Of the names of what a decoder reads and returns, which those of an encoder-decoder have."""
         return "decoder_" if self.is_seq2seq else ""
+
+    @property
+    def read_name(self) -> str:
+        """The argument with the ids that the decoder reads, or the encoder of a model without one."""
+        return f"{self.prefix}input_ids"
 
     @cached_property
     def head(self) -> str:
@@ -123,12 +128,7 @@ class Subject:
 
     @property
     def vocab_size(self) -> int:
-        return self.config.get_text_config().vocab_size
-
-    @property
-    def special_ids(self) -> set[int]:
-        found = (getattr(self.config, f"{name}_token_id", None) for name in SPECIAL)
-        return {id for ids in found for id in (ids if isinstance(ids, list) else [ids]) if id is not None}
+        return self.text_config.vocab_size
 
     @property
     def pad_token_id(self) -> int:
@@ -136,17 +136,12 @@ class Subject:
         return 0 if pad is None else pad
 
     @cached_property
-    def counts_from_padding(self) -> bool:
-        """Whether positions begin after the id of padding, as those of RoBERTa."""
-        tables = ((name, module) for name, module in self.model.named_modules() if "position" in name)
-        return any(getattr(module, "padding_idx", None) is not None for _, module in tables)
-
-    @property
     def limit(self) -> int:
         """How many tokens have positions; 0 if more than are tried, or the config does not say."""
-        found = getattr(self.config.get_text_config(), "max_position_embeddings", None) or 0
-        before = self.pad_token_id + 1 if self.counts_from_padding else 0
-        return found - before if 0 < found <= 1024 else 0
+        found = getattr(self.text_config, "max_position_embeddings", None) or 0
+        tables = [module for name, module in self.model.named_modules() if "position" in name]
+        begins_later = any(getattr(table, "padding_idx", None) is not None for table in tables)  # as in RoBERTa
+        return found - (self.pad_token_id + 1) * begins_later if 0 < found <= 1024 else 0
 
     @cached_property
     def length(self) -> int:
@@ -170,13 +165,17 @@ class Subject:
     def ids(self, length: int | None = None, seed: int = 0) -> Tensor:
         """Token ids of one text (T,), none of them special."""
         length = length or self.length
-        allowed = torch.tensor([id for id in range(min(self.vocab_size, 1000)) if id not in self.special_ids])
+        special = [getattr(self.config, f"{name}_token_id", None) for name in SPECIAL]
+        kept = {id for ids in special for id in (ids if isinstance(ids, list) else [ids])}
+        allowed = torch.tensor([id for id in range(min(self.vocab_size, 1000)) if id not in kept])
         return allowed[torch.randint(len(allowed), (length,), generator=torch.Generator().manual_seed(seed))]
 
-    def others(self, ids: Tensor) -> Tensor:
-        """Another token for each."""
+    def changed(self, batch: Batch, columns: Any, name: str = "input_ids") -> Batch:
+        """A batch with other tokens in these columns."""
         one, other = self.ids(2, seed=11)
-        return torch.where(ids == one, other, one)
+        ids = batch[name].clone()
+        ids[:, columns] = torch.where(ids[:, columns] == one, other, one)
+        return {**batch, name: ids}
 
     def batch(self, texts: Sequence[Tensor] | None = None, side: str = "right") -> Batch:
         """Texts as `forward` takes them, padded on this side; by default, two of equal length.
@@ -184,10 +183,9 @@ class Subject:
         The decoder of an encoder-decoder reads the same number of tokens for each text, which are never padded.
         """
         texts = [self.ids(seed=0), self.ids(seed=1)] if texts is None else texts
-        longest = max(map(len, texts))
         batch = {
-            "input_ids": torch.stack([_padded(text, longest, self.pad_token_id, side) for text in texts]),
-            "attention_mask": torch.stack([_padded(torch.ones_like(text), longest, 0, side) for text in texts]),
+            "input_ids": pad_sequence([*texts], True, self.pad_token_id, side),
+            "attention_mask": pad_sequence([torch.ones_like(text) for text in texts], True, 0, side),
         }
         if self.is_seq2seq:
             batch["decoder_input_ids"] = torch.stack(
@@ -202,24 +200,30 @@ class Subject:
     def labels(self, batch: Batch) -> Batch:
         """Labels that go with a batch, some of tokens ignored (-100); none for a model without a loss."""
         ids = batch["input_ids"]
-        rows, columns = torch.arange(len(ids)), torch.arange(ids.shape[1])
+        rows, columns = torch.arange(len(ids))[:, None], torch.arange(ids.shape[1])
         if self.head == CLASSIFY:
             return {"labels": self.text_labels(len(ids), self.config.problem_type)}
-        if self.head == TAG:
-            return {"labels": self._of_tokens(batch, columns > rows[:, None], ids % self.config.num_labels)}
         if self.head == ANSWER:
-            return {"start_positions": rows % 3, "end_positions": (rows % 3 + 2).clamp(max=ids.shape[1] - 1)}
+            starts = rows[:, 0] % 3
+            return {"start_positions": starts, "end_positions": (starts + 2).clamp(max=ids.shape[1] - 1)}
         if self.head == TRANSLATE:
-            targets = batch["decoder_input_ids"].flip(1)
-            return {"labels": torch.where(torch.arange(targets.shape[1]) < 5 - rows[:, None], targets, -100)}
-        if self.head in (FILL, WRITE):
-            return {"labels": self._of_tokens(batch, columns < 7 - 2 * rows[:, None], ids)}
-        return {}
+            ids = batch["decoder_input_ids"].flip(1)
+            return {"labels": ids.masked_fill(torch.arange(ids.shape[1]) >= 5 - rows, -100)}
+        if self.head == BASE:
+            return {}
+        if self.head == TAG:
+            ids, counts = ids % self.config.num_labels, columns > rows
+        else:
+            counts = columns < 7 - 2 * rows
+        return {"labels": torch.where(counts & batch.get("attention_mask", counts).bool(), ids, -100)}
 
-    @staticmethod
-    def _of_tokens(batch: Batch, chosen: Tensor, labels: Tensor) -> Tensor:
-        """Return the labels of chosen tokens that are no padding."""
-        return torch.where(chosen & batch.get("attention_mask", chosen).bool(), labels, -100)
+    def labelled(self, batch: Batch | None = None) -> Batch:
+        """A batch with its labels; by default, of four texts, of which one is padded."""
+        if batch is None:
+            third = self.length if self.head == ANSWER else self.shorter  # where padding is no place of an answer
+            lengths = self.length, self.length, third, self.length
+            batch = self.batch([self.ids(length, seed=seed) for seed, length in enumerate(lengths)])
+        return {**batch, **self.labels(batch)}
 
     def real(self, batch: Batch) -> Any:
         """Return the index of the answers to a batch that are not those to padding."""
@@ -236,33 +240,64 @@ class Subject:
             return values if classes == 1 else values[:, None].expand(texts, classes)
         return (torch.arange(texts) + 1) % classes
 
-    def answers(self, batch: Batch, **options: Any) -> Tensor:
-        """What the redrawn model answers to a batch."""
-        return values(run(self.redrawn, batch, **options))
+    def answers(self, batch: Batch | Tensor) -> Tensor:
+        """What the redrawn model answers to a batch. Answers are returned as they are."""
+        return batch if isinstance(batch, Tensor) else values(run(self.redrawn, batch))
+
+    @torch.no_grad()
+    def encoded(self, batch: Batch, model: Any = None) -> Batch:
+        """A batch with what the encoder returns in place of its ids."""
+        mask = {name: value.clone() for name, value in batch.items() if name == "attention_mask"}
+        encoder = (model or self.redrawn).get_encoder()
+        return {**without(batch, "input_ids"), "encoder_outputs": encoder(batch["input_ids"], return_dict=True, **mask)}
+
+    @torch.no_grad()
+    def embedded(self, batch: Batch, side: str = "") -> Batch:
+        """A batch with the embeddings of its ids in their place."""
+        table: Any = self.redrawn.get_input_embeddings()
+        name = f"{side}input_ids"
+        return {**without(batch, name), f"{side}inputs_embeds": table(batch[name])}
+
+    @property
+    def backends(self) -> list[str]:
+        """The attention backends that the model says it has."""
+        return ["eager", "sdpa"] if getattr(self.model, "_supports_sdpa", False) else ["eager"]
+
+    @contextmanager
+    def attending(self, backend: str) -> Iterator[None]:
+        """Meanwhile the redrawn model is a copy that attends by another backend."""
+        before = self.redrawn
+        if before._can_set_attn_implementation():
+            other = copy.deepcopy(before)
+            other.set_attn_implementation(backend)
+        else:  # such as Falcon, which reads it when it is made
+            other = type(before)._from_config(copy.deepcopy(before.config), attn_implementation=backend)
+            other.load_state_dict(before.state_dict())
+        self.redrawn = other.eval()
+        try:
+            yield
+        finally:
+            self.redrawn = before
+
+    def same(
+        self, when: str, found: Batch | Tensor, wanted: Batch | Tensor, at: Any = None, tolerance: float = TOLERANCE
+    ) -> None:
+        """Raises `FallsShort` where answers differ by more than the tolerance, or there are none.
+
+        found, wanted: batches, or answers. when: what is other for `found`, as the first words of a sentence.
+        at: the index of what is compared; by default, real tokens.
+        """
+        if at is None:
+            at = slice(None) if isinstance(wanted, Tensor) else self.real(wanted)
+        with tried(f"{when}, `forward`"):
+            answers = self.answers(found)
+        require_close(answers[at], self.answers(wanted)[at], f"{when}, the answers differ by {{}}.", tolerance)
 
     def alone(self, batch: Batch, row: int) -> Batch:
         """One row of a batch, without its padding."""
         kept = batch["attention_mask"][row].bool() if "attention_mask" in batch else slice(None)
-        one = {name: value[row : row + 1] for name, value in batch.items()}
+        one = rows(batch, slice(row, row + 1))
         return one | {name: one[name][:, kept] for name in ("input_ids", "attention_mask") if name in one}
-
-
-def reads(name: str) -> Need:
-    """Return the need of an argument of `forward`."""
-    return Need(lambda subject: subject.reads(name), f"`forward` has no argument {name}.")
-
-
-# What checks need of a subject.
-MASKED = reads("attention_mask")
-SEQ2SEQ = Need(lambda subject: subject.is_seq2seq, "The model has no encoder and decoder.")
-TOKENIZER = Need(lambda subject: subject.tokenizer is not None, "No tokenizer was given.")
-GENERATES = Need(lambda subject: subject.is_causal and subject.model.can_generate(), "The model does not generate.")
-LOSS = Need(lambda subject: subject.head != BASE, "The model has no loss.")
-CLASSIFIES = Need(lambda subject: subject.head in (CLASSIFY, TAG), "The model has no labels.")
-CLASSIFIES_TEXTS = Need(lambda subject: subject.head == CLASSIFY, "The model does not classify texts.")
-TAGS = Need(lambda subject: subject.head == TAG, "The model tags no words.")
-OF_TOKENS = Need(lambda subject: subject.head != CLASSIFY, "The classifier has one answer for a text.")
-CAUSAL = Need(lambda subject: subject.is_causal, "The model reads in both directions.")
 
 
 def takes_any(parameters: Mapping[str, inspect.Parameter]) -> bool:
@@ -279,91 +314,3 @@ def _with_inherited(model_class: type) -> dict[str, inspect.Parameter]:
         if not takes_any(own):
             break
     return found
-
-
-def _padded(values: Tensor, length: int, filler: int, side: str) -> Tensor:
-    missing = length - len(values)
-    return torch.nn.functional.pad(values, (missing, 0) if side == "left" else (0, missing), value=filler)
-
-
-@torch.no_grad()
-def run(model: PreTrainedModel, batch: Batch, **options: Any) -> Any:
-    """Return the outputs of a batch by name. The model may write into its inputs: they are copies."""
-    own = {name: value.clone() if torch.is_tensor(value) else value for name, value in batch.items()}
-    return model(**own, return_dict=True, **options)
-
-
-@torch.no_grad()
-def encoded(model: Any, batch: Batch) -> dict[str, Any]:
-    """Return a batch with what the encoder returns in place of its ids."""
-    mask = {name: value.clone() for name, value in batch.items() if name == "attention_mask"}
-    given = {name: value for name, value in batch.items() if name != "input_ids"}
-    return given | {"encoder_outputs": model.get_encoder()(batch["input_ids"], return_dict=True, **mask)}
-
-
-@torch.no_grad()
-def embedded(subject: Subject, batch: Batch, side: str = "") -> Batch:
-    """Return a batch with the embeddings of its ids in their place."""
-    table: Any = subject.redrawn.get_input_embeddings()
-    others = {name: value for name, value in batch.items() if name != f"{side}input_ids"}
-    return {**others, f"{side}inputs_embeds": table(batch[f"{side}input_ids"])}
-
-
-def values(outputs: Any) -> Tensor:
-    """Return what a model answers with: logits, or those of starts and ends (B, T, 2), or hidden states."""
-    if "start_logits" in outputs:
-        return torch.stack((outputs.start_logits, outputs.end_logits), dim=-1)
-    for name in ("logits", "last_hidden_state"):
-        found = getattr(outputs, name, outputs.get(name))
-        if found is not None:
-            return found
-    raise FallsShort("`forward` returns no logits, so that there is nothing to evaluate.")
-
-
-def distance(found: Tensor, wanted: Tensor) -> float:
-    """Return the largest difference, relative to the largest wanted value; infinite if shapes differ or one is NaN."""
-    if found.shape != wanted.shape:
-        return float("inf")
-    found, wanted = found.detach().float(), wanted.detach().float()
-    apart = (found - wanted).abs().max() / wanted.abs().max().clamp(min=1e-6)
-    return float(apart.nan_to_num(float("inf")))
-
-
-def require_close(found: Tensor, wanted: Tensor, what: str, tolerance: float = TOLERANCE) -> None:
-    """Raises `FallsShort` for tensors that differ by their `distance`. what: a format for it."""
-    apart = distance(found, wanted)
-    require(apart < tolerance, what.format(f"{apart:.2g}"))
-
-
-@torch.no_grad()
-def redraw(model: PreTrainedModel, seed: int = 0) -> PreTrainedModel:
-    """Draw all parameters that are saved anew, in place, and return the model.
-
-    Matrices are drawn by their width, vectors around their values.
-    """
-    generator = torch.Generator().manual_seed(seed)
-    computed = getattr(model, "_keys_to_ignore_on_save", None) or ()  # such as sinusoidal positions
-    for parameter in (parameter for name, parameter in model.named_parameters() if name not in computed):
-        noise = torch.randn(parameter.shape, generator=generator).to(parameter)
-        if parameter.ndim < 2:
-            parameter.add_(0.2 * noise)
-        else:
-            parameter.copy_(noise * 1.5 / max(parameter.shape[-1], 1) ** 0.5)
-    return model.eval()
-
-
-@contextmanager
-def attention(subject: Subject, backend: str) -> Iterator[None]:
-    """Meanwhile the redrawn model is a copy that attends by another backend."""
-    before = subject.redrawn
-    if before._can_set_attn_implementation():
-        other = copy.deepcopy(before)
-        other.set_attn_implementation(backend)
-    else:  # such as Falcon, which reads it when it is made
-        other = type(before)._from_config(copy.deepcopy(before.config), attn_implementation=backend)
-        other.load_state_dict(before.state_dict())
-    subject.redrawn = other.eval()
-    try:
-        yield
-    finally:
-        subject.redrawn = before

@@ -5,7 +5,8 @@ import re
 from typing import Any
 
 from .findings import check, only_if, require
-from .subject import CLASSIFIES, TAGS, TOKENIZER, Subject
+from .needs import CLASSIFIES, TAGS, TOKENIZER
+from .subject import Subject
 
 LONGEST = 10_000_000  # as the model_max_length of a tokenizer that has none is 1e30
 
@@ -13,11 +14,11 @@ LONGEST = 10_000_000  # as the model_max_length of a tokenizer that has none is 
 @check("Set tokenizer.pad_token and config.pad_token_id.", link="2210")
 def padding_token(subject: Subject) -> None:
     """There is a padding token."""
-    pad = getattr(subject.config, "pad_token_id", None)
-    if subject.tokenizer is not None:
-        require(subject.tokenizer.pad_token is not None, "The tokenizer has no pad_token: batches of texts fail.")
-    needs_one = subject.head == "classify" and subject.is_causal
-    require(pad is not None or not needs_one, "config.pad_token_id is None: the classifier cannot take several texts.")
+    has_one = subject.tokenizer is None or subject.tokenizer.pad_token is not None
+    require(has_one, "The tokenizer has no pad_token: batches of texts fail.")
+    needs_id = subject.head == "classify" and subject.is_causal
+    has_id = getattr(subject.config, "pad_token_id", None) is not None
+    require(has_id or not needs_id, "config.pad_token_id is None: the classifier cannot take several texts.")
 
 
 @check("Set the ids of the config from the tokenizer, in one place.", TOKENIZER, link="2210")
@@ -28,9 +29,8 @@ def special_tokens(subject: Subject) -> None:
         expected = ids[0] if isinstance(ids[0], list) else [ids[0]]
         what = f"{name} is {ids[0]} in the config and {ids[1]} in the tokenizer."
         require(None in ids or ids[1] in expected, what)
-    largest = max(subject.tokenizer.get_vocab().values())
     table: Any = subject.model.get_input_embeddings()
-    size = len(table.weight)
+    largest, size = max(subject.tokenizer.get_vocab().values()), len(table.weight)
     require(largest < size, f"The tokenizer has the id {largest}, and the model {size} embeddings.")
 
 
@@ -39,20 +39,20 @@ def finite_length(subject: Subject) -> None:
     """The tokenizer truncates to what the model reads."""
     found = subject.tokenizer.model_max_length
     require(found < LONGEST, f"model_max_length is {found:.3g}: truncation=True truncates nothing.")
-    limit = getattr(subject.config.get_text_config(), "max_position_embeddings", None)
+    limit = getattr(subject.text_config, "max_position_embeddings", None)
     require(limit is None or found <= limit, f"model_max_length is {found}, but the model has {limit} positions.")
 
 
 @check("Set config.id2label and config.label2id from the data.", CLASSIFIES, link="10449")
 def label_names(subject: Subject) -> None:
     """The labels have names."""
-    names = subject.config.id2label
-    require(len(names) == subject.config.num_labels, f"{len(names)} names for {subject.config.num_labels} labels.")
+    names, number = subject.config.id2label, subject.config.num_labels
+    require(len(names) == number, f"{len(names)} names for {number} labels.")
     back = {label: index for index, label in names.items()}
     require(subject.config.label2id == back, f"label2id is {subject.config.label2id}, id2label is {names}.")
     only_if(subject.folder is not None, "Names are checked in folders of trained models.")
     unnamed = [name for name in names.values() if re.fullmatch(r"LABEL_\d+", str(name))]
-    require(not unnamed or len(names) == 1, f"The labels have no names: {', '.join(unnamed[:3])}.")
+    require(not unnamed or number == 1, f"The labels have no names: {', '.join(unnamed[:3])}.")
 
 
 @check("Set add_prefix_space=True for byte-level BPE.", TOKENIZER, TAGS)

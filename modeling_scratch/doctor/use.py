@@ -1,42 +1,127 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Checks of what people do with a model: generate, pipelines, export and compilation."""
+"""Checks of what people do with a model: read in steps with a cache, generate, and ask pipelines."""
 
-import copy
 import inspect
 import tempfile
+from collections.abc import Iterator
+from itertools import zip_longest
 from typing import Any
 
 import torch
-from torch import Tensor, nn
-from transformers import pipeline
+from torch import Tensor
+from transformers import PreTrainedModel, pipeline
 
 from ..tasks import CLASSIFY, FILL, TAG, WRITE, named
-from .findings import check, only_if, require, tried
-from .invariances import POSITIONS
-from .subject import BASE, GENERATES, NEW_TOKENS, TOKENIZER, Subject, embedded, require_close, run, values
+from .comparing import Batch, rows, run, values, without
+from .findings import DoesNotApply, check, only_if, require, tried
+from .forward import POSITIONS
+from .needs import CAUSAL, GENERATES, OF_TOKENS, TOKENIZER, reads
+from .subject import BASE, NEW_TOKENS, Subject, takes_any
 
+OTHER_CACHES = "cache_params", "mems", "state", "past_buckets_states"
 PIPED = CLASSIFY, TAG, FILL, WRITE  # transformers has pipelines for these
-TEXT = "A text."
+CACHES = (
+    "Use the caches of `cache_utils`, count positions from their length, and make the mask of the whole text by "
+    "`masking_utils.create_causal_mask`; hand cross-attention its own in each step."
+)
+
+
+def _check_has_cache(subject: Subject) -> None:
+    """Raises `DoesNotApply` for a model without a cache of keys and values."""
+    only_if(not any(map(subject.reads, OTHER_CACHES)), "The model has a cache of another kind.")
+    generates = subject.model.can_generate()
+    if not subject.reads("past_key_values") and not (generates and takes_any(subject.signature)):
+        what = "`forward` has no argument past_key_values"
+        require(not generates, f"{what}: generation computes every token again.")
+        raise DoesNotApply(f"{what}.")
+
+
+@check(CACHES, CAUSAL, OF_TOKENS, link="43679")
+def cache(subject: Subject) -> None:
+    """With a cache, tokens have the same answers as without.
+
+    Read one by one, several in a step, and in a padded batch.
+    """
+    _check_has_cache(subject)
+    name, start, whole = subject.read_name, subject.first_step, subject.longest_batch()
+    length = whole[name].shape[1]
+    cases: dict[str, tuple[Batch, list[int]]] = {
+        "Read one at a time with a cache": (subject.batch(), []),
+        f"Read in one step after {length // 2} cached tokens": (whole, [length // 2, length]),
+    }
+    if subject.reads("attention_mask"):
+        padded = subject.padded_batch("right" if subject.is_seq2seq else "left")
+        cases["Read one at a time with a cache in a padded batch"] = (padded, [])
+    for when, (batch, ends) in cases.items():
+        ends = ends or [*range(start, batch[name].shape[1] + 1)]
+        found = torch.cat([*_in_steps(subject.redrawn, batch, name, ends)], dim=1)
+        subject.same(when, found, batch)
+
+
+@check("Use the caches of `cache_utils`, and keep nothing of a text on `self`.", CAUSAL, OF_TOKENS, link="43679")
+def cache_is_all(subject: Subject) -> None:
+    """What was read is in the cache alone, row by row."""
+    _check_has_cache(subject)
+    name, model, ends = subject.read_name, subject.redrawn, [subject.first_step, subject.first_step + 1]
+    first = without(subject.batch(), "attention_mask")
+    second = without(subject.batch([subject.ids(seed=seed) for seed in (2, 3)]), "attention_mask")
+    alone = torch.cat([*_in_steps(model, first, name, ends)], dim=1)
+    turned = torch.cat([*_in_steps(model, first, name, ends, is_turned=True)], dim=1)
+    subject.same("After `reorder_cache`, as of beam search", turned, alone)
+    whole = [second[name].shape[1]]
+    in_turns = zip_longest(_in_steps(model, first, name, ends), _in_steps(model, second, name, whole))
+    found = torch.cat([one for one, _ in in_turns], dim=1)
+    subject.same("With two texts that are read in turns, each with its cache", found, alone, tolerance=1e-6)
+
+
+def _in_steps(
+    model: PreTrainedModel, batch: Batch, name: str, ends: list[int], is_turned: bool = False
+) -> Iterator[Tensor]:
+    """Yield the answers to the tokens up to each of these ends, each step seeing the cached ones.
+
+    is_turned: whether the rows change their order between steps.
+    """
+    order, past, start = torch.arange(len(batch[name])), None, 0
+    for end in ends:
+        if is_turned and past is not None:
+            order = order.flip(0)
+            past.reorder_cache(torch.arange(len(order)).flip(0))
+        step = rows(batch, order) | {name: batch[name][order, start:end]}
+        if name == "input_ids" and "attention_mask" in batch:
+            step["attention_mask"] = step["attention_mask"][:, :end]
+        outputs = run(model, step, past_key_values=past, use_cache=True)
+        past = outputs.get("past_key_values")
+        require(past is not None, "use_cache=True returns no past_key_values: generation computes every token again.")
+        yield values(outputs)[order]
+        start = end
+
+
+@check("Return past_key_values only if use_cache, or config.use_cache, is true.", CAUSAL, reads("use_cache"))
+def no_cache(subject: Subject) -> None:
+    """use_cache=False keeps no cache."""
+    found = run(subject.redrawn, subject.batch(), use_cache=False).get("past_key_values")
+    require(found is None, "use_cache=False returns past_key_values, whose memory training does not need.")
 
 
 @check("Use the caches of `cache_utils`, and the library's prepare_inputs_for_generation.", GENERATES, link="43280")
 def generation(subject: Subject) -> None:
-    """Greedy search writes the same with and without a cache.
+    """Greedy and beam search write the same with and without a cache.
 
-    With a cache, without, with a static one where the model says that it compiles, and from embeddings.
+    With a static cache, too, where the model says that it compiles, and from embeddings.
     """
-    wanted = _generate(subject, use_cache=False)[:, -NEW_TOKENS:]
-    ways: dict[str, dict[str, Any]] = {"With a cache": {"use_cache": True}}
-    if subject.model._can_compile_fullgraph:
-        ways["With a static cache"] = {"cache_implementation": "static"}
     model: Any = subject.model
+    ways: dict[str, dict[str, Any]] = {"With a cache": {}, "With a cache and beam search": {"num_beams": 3}}
+    if model._can_compile_fullgraph:
+        ways["With a static cache"] = {"cache_implementation": "static"}
     prepares = inspect.signature(model.prepare_inputs_for_generation).parameters
     if subject.reads("inputs_embeds") and "inputs_embeds" in prepares:
-        ways["From inputs_embeds"] = embedded(subject, _prompts(subject, None)) | {"use_cache": True, "input_ids": None}
+        ways["From inputs_embeds"] = subject.embedded(_prompts(subject, None)) | {"input_ids": None}
     for way, options in ways.items():
-        with tried(f"{way}, greedy search"):
-            found = _generate(subject, **options)[:, -NEW_TOKENS:]
-        require(torch.equal(found, wanted), f"{way}, greedy search writes other tokens than without a cache.")
+        wanted = _generate(subject, use_cache=False, num_beams=options.get("num_beams", 1))
+        with tried(f"{way}, `generate`"):
+            found = _generate(subject, **{"use_cache": True, **options})
+        is_same = torch.equal(found[:, -NEW_TOKENS:], wanted[:, -NEW_TOKENS:])
+        require(is_same, f"{way}, `generate` writes other tokens than without a cache.")
 
 
 @check(POSITIONS, GENERATES, link="29419")
@@ -52,13 +137,6 @@ def generation_padded(subject: Subject) -> None:
         require(torch.equal(together, alone), "Beside a longer prompt, a prompt is continued otherwise than alone.")
 
 
-@check("Use the classes of `transformers.cache_utils`, which reorder their rows.", GENERATES, link="43280")
-def beam_search(subject: Subject) -> None:
-    """Beam search writes the same with and without a cache."""
-    found, wanted = (_generate(subject, num_beams=3, use_cache=cached) for cached in (True, False))
-    require(torch.equal(found, wanted), "With a cache, beam search writes other tokens than without.")
-
-
 @check("Return every mask from `prepare_inputs_for_generation`, or use the library's.", GENERATES, link="29419")
 def generation_is_forward(subject: Subject) -> None:
     """Greedy search has the scores of `forward`.
@@ -66,24 +144,22 @@ def generation_is_forward(subject: Subject) -> None:
     `forward` reads what is written so far, without a cache, and after padding.
     """
     texts = [subject.ids(subject.shorter, seed=1), subject.ids()]
-    batch, name = _prompts(subject, texts), f"{subject.prefix}input_ids"
+    batch = _prompts(subject, texts)
     written: Any = _generate(subject, texts, use_cache=False, output_logits=True, return_dict_in_generate=True)
     mask, start = batch.get("attention_mask"), written.sequences.shape[1] - NEW_TOKENS
     for step, scores in enumerate(written.logits):
-        given = {**batch, name: written.sequences[:, : start + step]}
+        given = {**batch, subject.read_name: written.sequences[:, : start + step]}
         if mask is not None and not subject.is_seq2seq:
             given["attention_mask"] = torch.cat([mask, mask.new_ones(len(mask), step)], dim=1)
             if "position_ids" in subject.signature:  # by which `generate` sees whether to make them
                 given["position_ids"] = (given["attention_mask"].cumsum(-1) - 1).clamp(min=0)
-        wanted = values(run(subject.redrawn, given))[:, -1]
-        require_close(scores, wanted, f"The scores of token {step + 1} are {{}} away from those of `forward`.")
+        subject.same(f"For token {step + 1} of `generate`", scores, subject.answers(given)[:, -1])
 
 
-def _prompts(subject: Subject, texts: list[Tensor] | None) -> dict[str, Tensor]:
+def _prompts(subject: Subject, texts: list[Tensor] | None) -> Batch:
     """Return a batch of texts to continue."""
     batch = subject.batch(texts or [subject.ids()], side="right" if subject.is_seq2seq else "left")
-    batch.pop("decoder_input_ids", None)
-    return batch
+    return without(batch, "decoder_input_ids")
 
 
 def _generate(subject: Subject, texts: list[Tensor] | None = None, **options: Any) -> Tensor:
@@ -95,64 +171,22 @@ def _generate(subject: Subject, texts: list[Tensor] | None = None, **options: An
 
 @check("Register the class with its Auto class.", TOKENIZER, link="https://github.com/IBM/fastfit/issues/15")
 def pipelines(subject: Subject) -> None:
-    """The pipeline of its task takes it.
-
-    From the object, and from a saved folder.
-    """
-    only_if(subject.head in (BASE, *PIPED) and not subject.permutes, "transformers has no pipeline for its task.")
-    task = "feature-extraction" if subject.head == BASE else named(subject.head).card.use.pipeline
-    text = f"A {subject.tokenizer.mask_token}." if subject.head == FILL else TEXT
-    only_if(subject.head != FILL or subject.tokenizer.mask_token, "The tokenizer has no mask token.")
-    options: Any = {"max_new_tokens": 2} if subject.head == WRITE else {}
-    found = _piped(task, "", text, options, model=subject.model, tokenizer=subject.tokenizer)
+    """The pipeline of its task takes it, as an object and from a folder."""
+    head, tokenizer, model = subject.head, subject.tokenizer, subject.model
+    only_if(head in (BASE, *PIPED) and not subject.permutes, "transformers has no pipeline for its task.")
+    only_if(head != FILL or tokenizer.mask_token, "The tokenizer has no mask token.")
+    task: Any = "feature-extraction" if head == BASE else named(head).card.use.pipeline
+    text, options = f"A {tokenizer.mask_token}." if head == FILL else "A text.", {"max_new_tokens": 2}
     with tempfile.TemporaryDirectory() as folder:
-        subject.model.save_pretrained(folder)
-        subject.tokenizer.save_pretrained(folder)
-        again = _piped(task, " of its folder", text, options, model=folder, trust_remote_code=subject.trusts_code)
-    require(subject.head == WRITE or str(found) == str(again), "The pipeline of its folder answers otherwise.")
-
-
-def _piped(task: Any, whose: str, text: str, options: dict[str, Any], **made: Any) -> Any:
-    """Return what a pipeline answers to a text. Raises `FallsShort` if it cannot be made, or fails."""
-    with tried(f"pipeline({task!r}){whose}"):
-        return pipeline(task, device="cpu", **made)(text, **options)
-
-
-class Answers(nn.Module):
-    """A model as a function of its inputs by position."""
-
-    def __init__(self, model: nn.Module, names: list[str]) -> None:
-        super().__init__()
-        self.model, self.names = model, names
-
-    def forward(self, *inputs: Tensor) -> Tensor:
-        return values(self.model(**dict(zip(self.names, inputs)), return_dict=True))
-
-
-@check("Let no Python value depend on what tensors hold.")
-def export(subject: Subject) -> None:
-    """torch.export takes it."""
-    batch = subject.batch()
-    model = copy.deepcopy(subject.redrawn)
-    if subject.reads("use_cache"):
-        model.config.use_cache = False
-    wrapped = Answers(model, list(batch))
-    program = torch.export.export(wrapped, tuple(batch.values()), strict=False)
-    with torch.no_grad():
-        found = program.module()(*batch.values())
-    require_close(found, subject.answers(batch), "The exported program answers {} away from the model.")
-
-
-@check("Let no Python value depend on what tensors hold.")
-def one_graph(subject: Subject) -> None:
-    """torch.compile sees one graph."""
-    batch = subject.batch()
-    wrapped = Answers(copy.deepcopy(subject.redrawn), list(batch))
-    torch.compiler.reset()
-    compiled = torch.compile(wrapped, backend="eager", fullgraph=True)
-    try:
-        with tried("torch.compile(fullgraph=True)"), torch.no_grad():
-            found = compiled(*batch.values())
-    finally:
-        torch.compiler.reset()
-    require_close(found, subject.answers(batch), "The compiled model answers {} away from the model.")
+        model.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+        sources: dict[str, dict[str, Any]] = {
+            "": {"model": model, "tokenizer": tokenizer},
+            " of its folder": {"model": folder, "trust_remote_code": subject.trusts_code},
+        }
+        found = []
+        for whose, made in sources.items():
+            with tried(f"pipeline({task!r}){whose}"):
+                piped = pipeline(task, device="cpu", **made)
+                found.append(str(piped(text, **options if head == WRITE else {})))
+    require(head == WRITE or found[0] == found[1], "The pipeline of its folder answers otherwise.")

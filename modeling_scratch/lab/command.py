@@ -101,7 +101,8 @@ def run_lab(arguments: LabArguments) -> None:
     task, of_data = find_task(arguments.task, arguments.data_dir)
     options = [*task.options, *of_data, *shlex.split(arguments.options)]
     variants = plan_variants(factors)
-    check_variants(task.comparison.presets, preset_of(options), arguments.config_overrides, factors, variants)
+    preset = task.groups(options, [], 0, "unused")["model"].preset
+    check_variants(task.comparison.presets, preset, arguments.config_overrides, factors, variants)
     options += ["--max_steps", str(arguments.max_steps or task.max_steps)]
     options += ["--config_overrides", arguments.config_overrides] if arguments.config_overrides else []
     folder = Path(arguments.output_dir)
@@ -121,27 +122,20 @@ def run_lab(arguments: LabArguments) -> None:
         print("", write_report(folder, results, others, record), f"report: {folder / REPORT}", sep="\n")
 
 
-def preset_of(options: Sequence[str]) -> str:
-    """Return the last preset of a command line."""
-    words = [word for text in options for word in text.split("=", 1)]
-    return words[len(words) - words[::-1].index("--preset")]
-
-
 def open_lab(folder: Path, arguments: LabArguments) -> dict[str, Any] | None:
     """Return the record of the lab in the folder, which the same command continues; None where there is none."""
     path = folder / RECORD
-    others = [entry.name for entry in folder.iterdir() if entry.name != LOCK_FILE]
-    others = [name for name in others if not name.startswith(f".{RECORD}.")]  # of a process that was killed
     if not path.is_file():
-        if others:
+        # Files of this name with a dot are those of a process that was killed.
+        if any(not each.name.startswith((LOCK_FILE, f".{RECORD}.")) for each in folder.iterdir()):
             raise DataError(f"--output_dir {folder} holds files that do not belong to a lab; choose another folder")
         return None
     record = read_part(path)
     if arguments.overwrite:
         return None
     before, now = record.get("command", {}), arguments.command()
-    compared = {**before, **now}.keys() - NOT_OF_COMMAND
-    differing = [name for name in sorted(compared) if (before.get(name) or None) != (now.get(name) or None)]
+    names = sorted({*before, *now}.difference(NOT_OF_COMMAND))
+    differing = [name for name in names if (before.get(name) or None) != (now.get(name) or None)]
     changes = [f"--{name} was {before.get(name)!r} and is {now.get(name)!r}" for name in differing]
     if changes:
         raise DataError(
@@ -150,15 +144,6 @@ def open_lab(folder: Path, arguments: LabArguments) -> dict[str, Any] | None:
     if record["environment"] != environment():
         print("WARNING: the lab was started with other versions of the libraries", file=sys.stderr)
     return record
-
-
-def delete_lab(folder: Path, record: Mapping[str, Any]) -> None:
-    """Delete what a lab has written, its record last."""
-    names = [Variant(**variant).name for variant in record["variants"]]
-    files = [REPORT, *(f"curves-{name}.png" for name in record["factors"]), RECORD]  # curves: of earlier versions
-    for name in (*names, *files):
-        if Path(name).name == name:  # a record that somebody changed deletes nothing elsewhere
-            remove(folder / name)
 
 
 def plan_lab(
@@ -175,7 +160,10 @@ def plan_lab(
         **planned,
     }
     if (folder / RECORD).is_file():  # --overwrite: the earlier lab is kept until here
-        delete_lab(folder, read_part(folder / RECORD))
+        names = [Variant(**variant).name for variant in read_part(folder / RECORD)["variants"]]
+        for name in (*names, REPORT, RECORD):
+            if Path(name).name == name:  # a record that somebody changed deletes nothing elsewhere
+                remove(folder / name)
     write_json(folder / RECORD, record)
     return record
 
@@ -184,39 +172,33 @@ def conditions(
     arguments: LabArguments, variants: Sequence[Variant], options: Sequence[str], record: Mapping[str, Any]
 ) -> list[str]:
     """Return the lines of the report on what is equal, and on how to read the intervals."""
-    compared = sum(len(values) - 1 for values in parse_factors(arguments.vary).values())
-    base = variants[0]
-    seeds = f"seeds 0 to {arguments.seeds - 1}" if arguments.seeds > 1 else "seed 0"
-    counts = f"{len(variants)} variants, {seeds}, {len(variants) * arguments.seeds} runs"
+    base, *others = variants
+    last = arguments.seeds - 1
+    counts = f"{len(variants)} variants, {f'seeds 0 to {last}' if last else 'seed 0'}"
     matched = "adjusted by intermediate_size" if arguments.match_parameters else "not adjusted"
-    lines = [
-        f"{counts}; base: {', '.join(f'{name}={value}' for name, value in base.values.items())}",
+    intervals = (
+        "difference: to the first value, paired by seed, with a 95 % interval of Student's t; "
+        f"of {len(others)} comparisons, one in 20 excludes 0 by chance; p is corrected for all of them (Holm)"
+    )
+    return [
+        f"{counts}, {len(variants) * arguments.seeds} runs; base: {', '.join(base.overrides)}",
         f"parameters: {base.parameters:,} of the base; those of variants are {matched}",
-        *(f"{each.name}: {each.parameters:,} parameters; {size_note(each, base)}" for each in variants[1:]),
+        *(f"{each.name}: {each.parameters:,} parameters; {size_note(each, base)}" for each in others),
         "equal for all variants: steps, texts of each batch, learning rate and all other options; a variant may have a "
         "better learning rate of its own",
         "scores are those of validation, of the last weights; no test split is used",
         "time: of the training with its evaluations, on the clock",
-        f"hardware: {record['hardware']}" + (f"; date: {record['date']}" if "date" in record else ""),
+        f"hardware: {record['hardware']}; date: {record.get('date', 'unknown')}",
         f"options of each run: `{shlex.join(map(str, map(without_paths, options)))}`",
-    ]
-    if arguments.seeds == 1:
-        return [*lines, "one seed shows no spread: there are no intervals, and differences may be chance"]
-    return [
-        *lines,
-        "difference: to the first value, paired by seed, with a 95 % interval of Student's t; "
-        f"of {compared} comparisons, one in 20 excludes 0 by chance; p is corrected for all of them (Holm)",
+        intervals if last else "one seed shows no spread: there are no intervals, and differences may be chance",
     ]
 
 
 def repeated(arguments: LabArguments) -> list[str]:
     """Return the command line, with the last component of absolute paths."""
-    words = []
-    for name in arguments.given():
-        value = getattr(arguments, name)
-        for one in [] if name == "overwrite" else value if isinstance(value, list) else [value]:
-            words += [f"--{name}", str(without_paths(one))]
-    return words
+    given = {name: getattr(arguments, name) for name in arguments.given() if name != "overwrite"}
+    lists = {name: value if isinstance(value, list) else [value] for name, value in given.items()}
+    return [word for name, values in lists.items() for one in values for word in (f"--{name}", str(without_paths(one)))]
 
 
 def train_all(
@@ -248,15 +230,15 @@ def train_all(
 
 def check_base(result: Mapping[str, Any], seed: int, scores: Sequence[str]) -> None:
     """Raise `DataError` for a base that nothing can be compared with, before others are trained."""
-    earlier = f"; --seeds {seed} compares the seeds before" if seed else ""
-    if "failed" in result:
-        fault = f"the base failed with seed {seed} ({result['failed']})"
-        raise DataError(f"{fault}, and nothing can be compared with it{earlier}")
-    found = [name for name in scores if name in result["scores"]]
-    if not found:
-        raise DataError(f"--score {scores[0]}: the scores of this task are {', '.join(sorted(result['scores']))}")
-    if not isfinite(value := result["scores"][found[0]]):
-        raise DataError(f"--score {found[0]}: it is {value} for the base with seed {seed}{earlier}")
+    fault, found = result.get("failed"), result.get("scores", {})
+    name = next((name for name in scores if name in found), None)
+    if not fault and name is None:
+        raise DataError(f"--score {scores[0]}: the scores of this task are {', '.join(sorted(found))}")
+    if not fault and not isfinite(found[name]):
+        fault = f"{name} is {found[name]}"
+    if fault:
+        earlier = f"; --seeds {seed} compares the seeds before" if seed else ""
+        raise DataError(f"the base failed with seed {seed} ({fault}), and nothing can be compared with it{earlier}")
 
 
 def described(result: Mapping[str, Any], is_new: bool) -> str:

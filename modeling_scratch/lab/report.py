@@ -1,24 +1,72 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The report of a lab: a table for each factor, in Markdown."""
+"""The report of a lab: the differences of its variants, paired by their seeds, in a table for each factor."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from math import isfinite
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, stdev
 from typing import Any
+
+from scipy.stats import ttest_1samp
 
 from ..report.metrics import LOWER_IS_BETTER
 from ..utils.errors import counted
 from ..utils.files import write_json, write_text
 from ..utils.markdown import bullets, percent, points, table
-from .statistics import CONFIDENCE, Difference, Scores, adjusted, paired_difference, spread
 from .variants import Factors, Variant
 
 SHARES = {"accuracy", "f1", "f1_macro", "f1_micro"}
-SIGNIFICANCE = 1 - CONFIDENCE  # the largest corrected p of a difference
+CONFIDENCE = 0.95
+ROUNDING = 1e-9  # differences of scores that are no further apart are equal
 RECORD, REPORT = "lab.json", "report.md"
 Runs = Mapping[tuple[str, int], Mapping[str, Any]]  # the result of each variant and seed
+Scores = Mapping[int, float]  # of each seed
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Mean of the differences d to the first value, seed by seed: mean(d) ± t(n - 1) sd(d) / sqrt(n).
+
+    low, high, p and adjusted_p are None with one seed, low and high also if all d are equal: a score of few texts has
+    few values, and equal ones show no spread. p: of the paired t test, or of the signs of equal d; adjusted_p: after
+    Holm's correction.
+    """
+
+    differences: Sequence[float]
+    mean: float
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    adjusted_p: float | None = None
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether the interval excludes 0."""
+        return self.low is not None and self.high is not None and not self.low <= 0 <= self.high
+
+
+def paired_difference(scores: Scores, first: Scores) -> Difference:
+    """Return the difference of a value from the first value of its factor, over the seeds of both."""
+    differences = [scores[seed] - first[seed] for seed in sorted(scores.keys() & first.keys())]
+    mean = fmean(differences)
+    if len(differences) < 2:
+        return Difference(differences, mean)
+    if max(differences) - min(differences) < ROUNDING:
+        return Difference(differences, mean, p=1.0 if abs(mean) < ROUNDING else 2.0 ** (1 - len(differences)))
+    found = ttest_1samp(differences, 0)
+    low, high = found.confidence_interval(CONFIDENCE)
+    return Difference(differences, mean, float(low), float(high), float(found.pvalue))
+
+
+def adjusted(found: Sequence[Difference]) -> list[Difference]:
+    """Return the differences with p values after Holm's correction (1979) for all of them."""
+    order = sorted((number for number, each in enumerate(found) if each.p is not None), key=lambda n: found[n].p)
+    result, largest = list(found), 0.0
+    for rank, number in enumerate(order):
+        largest = max(largest, min(1.0, (len(order) - rank) * (found[number].p or 0.0)))
+        result[number] = replace(found[number], adjusted_p=largest)
+    return result
 
 
 class Results:
@@ -43,8 +91,8 @@ class Results:
 
     def obstacle(self, variant: Variant) -> str | None:
         """Return why a variant has no verdict: it failed, or it read other tokens than the base."""
-        if self.failure(variant):
-            return "failed"
+        if failure := self.failure(variant):
+            return f"failed: {failure}"
         return None if self.of_base("tokens", variant) else "no verdict: other tokens than the base"
 
     def of_base(self, name: str, variant: Variant) -> bool:
@@ -66,7 +114,7 @@ class Results:
         if not found.is_shown:
             return f"no difference that {len(self.seeds)} seeds can show"
         is_better = (found.mean > 0) != (self.score in LOWER_IS_BETTER)
-        holds = found.adjusted_p is not None and found.adjusted_p <= SIGNIFICANCE
+        holds = found.adjusted_p is not None and found.adjusted_p <= 1 - CONFIDENCE
         return ("better" if is_better else "worse") + ("" if holds else ", not after correction")
 
     def comparisons(self) -> list[dict[str, Any]]:
@@ -79,11 +127,6 @@ class Results:
             for (name, value), found in self.differences.items()
         ]  # fmt: skip
 
-    def values_of(self, name: str) -> dict[str, Variant]:
-        """Return the variant of each value of a field, the base first."""
-        first, *others = self.factors[name]
-        return {first: self.base, **{value: self.others[name, value] for value in others}}
-
     def tokens(self) -> str:
         """Return the tokens of training as measured, and whether all variants of a seed read equally many."""
         trained = [each for each in (self.base, *self.others.values()) if not self.failure(each)]
@@ -91,9 +134,7 @@ class Results:
         others = ", ".join(each.name for each in trained if not self.of_base("tokens", each))
         is_equal = f"NOT EQUAL to those of the base: {others}" if others else "equally many in all variants of a seed"
         epochs = max(run.get("epochs", 0) for run in self.runs.values())
-        return f"tokens of training, measured: {_range(read)}, {is_equal}" + (
-            f"; {epochs:.1f} epochs" if epochs else ""
-        )
+        return f"tokens of training, measured: {_range(read)}, {is_equal}; {epochs:.1f} epochs"
 
 
 def shown(score: str, value: float, sign: str = "") -> str:
@@ -104,8 +145,10 @@ def shown(score: str, value: float, sign: str = "") -> str:
 
 
 def with_spread(score: str, scores: Scores) -> str:
-    mean, deviation = spread(scores)
-    return shown(score, mean) + (f" ± {shown(score, deviation).removesuffix(' %')}" if deviation is not None else "")
+    """Format the mean of a score, and its standard deviation over several seeds."""
+    values = list(scores.values())
+    spread = f" ± {shown(score, stdev(values)).removesuffix(' %')}" if len(values) > 1 else ""
+    return shown(score, fmean(values)) + spread
 
 
 def interval(score: str, found: Difference) -> str:
@@ -116,46 +159,33 @@ def interval(score: str, found: Difference) -> str:
     return f"{mean} ({shown(score, found.low, '+')} to {shown(score, found.high, '+')})"
 
 
-def factor_table(results: Results, name: str, others: Sequence[str]) -> list[list[str]]:
-    """Return a head, and the row of each value of a factor. The others are compared with the first value."""
-    rows = [[name, results.score, "difference", "p", "result", *others, "parameters", "tokens", "time"]]
-    for value, variant in results.values_of(name).items():
-        if results.failure(variant):
-            rows.append([value, "", "", "", "failed", *[""] * (len(others) + 3)])
-            continue
-        cells = ["", "", "first value"]
-        if variant is not results.base:
-            found = results.differences.get((name, value))
-            p = "" if found is None or found.adjusted_p is None else f"{found.adjusted_p:.3f}"
-            cells = [interval(results.score, found) if found else "", p, results.verdict(name, value)]
-        first, *more = (with_spread(score, results.scores(variant, score)) for score in (results.score, *others))
-        rows.append([value, first, *cells, *more, *costs(results, variant)])
-    return rows
+def factor_table(results: Results, name: str, others: Sequence[str]) -> str:
+    """Return the table of a factor, with a row for each value. The others are compared with the first value."""
+    first, *values = results.factors[name]
+    head = [name, results.score, "difference", "p", "result", *others, "parameters", "tokens", "time"]
+    rows = [[first, *measured(results, results.base, ["", "", "first value"], others)]]
+    for value in values:
+        variant, found = results.others[name, value], results.differences.get((name, value))
+        p = "" if found is None or found.adjusted_p is None else f"{found.adjusted_p:.3f}"
+        cells = [interval(results.score, found) if found else "", p, results.verdict(name, value)]
+        is_failed = results.failure(variant) is not None
+        row = ["", *cells, *[""] * (len(others) + 3)] if is_failed else measured(results, variant, cells, others)
+        rows.append([value, *row])
+    return table(head, rows)
 
 
-def costs(results: Results, variant: Variant) -> list[str]:
-    """Return parameters, tokens and mean time of the runs of a variant."""
+def measured(results: Results, variant: Variant, cells: Sequence[str], others: Sequence[str]) -> list[str]:
+    """Return the scores of a variant around these cells, and the parameters, tokens and mean time of its runs."""
     runs = [results.runs[variant.name, seed] for seed in results.seeds]
+    first, *more = (with_spread(score, results.scores(variant, score)) for score in (results.score, *others))
     parameters, tokens = (_range(sorted({run[name] for run in runs})) for name in ("parameters", "tokens"))
     whole = [run["seconds"] for run in runs if not run["resumed_at"]]
-    return [parameters, tokens, f"{fmean(whole):.0f} s" if whole else "resumed"]
+    time = f"{fmean(whole):.0f} s" if whole else "resumed"
+    return [first, *cells, *more, parameters, tokens, time]
 
 
 def _range(values: Sequence[int]) -> str:
     return f"{values[0]:,}" if len(values) == 1 else f"{values[0]:,} to {values[-1]:,}"
-
-
-def sentences(results: Results, name: str) -> list[str]:
-    """Return what a factor has shown, in words, and what was adjusted."""
-    first, *others = results.factors[name]
-    lines = []
-    for value in others:
-        found, variant = results.differences.get((name, value)), results.others[name, value]
-        what = f" in {results.score}: {interval(results.score, found)}" if found else ""
-        lines.append(f"{value} against {first}: {results.verdict(name, value)}{what}")
-        lines.append(f"{variant.name}: {size_note(variant, results.base)}")
-        lines += [f"{variant.name} failed: {fault}"] if (fault := results.failure(variant)) else []
-    return lines
 
 
 def size_note(variant: Variant, base: Variant) -> str:
@@ -172,9 +202,7 @@ def write_report(folder: Path, results: Results, others: Sequence[str], facts: M
     facts: of lab.json, with the lines of the section on conditions under "conditions".
     """
     parts = [f"# Lab: {facts['command']['task']}"]
-    for name in results.factors:
-        head, *rows = factor_table(results, name, others)
-        parts += [f"## {name}", bullets(sentences(results, name)), table(head, rows)]
+    parts += [text for name in results.factors for text in (f"## {name}", factor_table(results, name, others))]
     parts += ["## Conditions", bullets([results.tokens(), *facts["conditions"]]), f"```sh\n{facts['repeat']}\n```"]
     runs = [{"variant": name, "seed": seed, **run} for (name, seed), run in results.runs.items()]
     found = {"tokens": results.tokens(), "comparisons": results.comparisons(), "runs": runs}

@@ -19,7 +19,7 @@ from ..sharing.run_record import describe_hardware
 from ..utils.errors import DataError, DivergedError
 from ..utils.files import read_json, write_json
 from .tasks import Experiment, with_changes
-from .variants import Matching, Variant
+from .variants import Variant, sized
 
 
 def read_part(path: Path) -> dict[str, Any]:
@@ -44,9 +44,12 @@ def plan(experiment: Experiment, options: Sequence[str], variants: Sequence[Vari
     def build(changes: Sequence[str]) -> Any:
         return experiment.task.build_model(with_changes(run.groups["model"], changes), *inputs)
 
-    sized = Matching(build, matches).sized(variants)
     hardware = describe_hardware(run.groups["training"].device)
-    return {"variants": [vars(variant) for variant in sized], "data_digests": dict(run.digests), "hardware": hardware}
+    return {
+        "variants": [vars(variant) for variant in sized(variants, build, matches)],
+        "data_digests": dict(run.digests),
+        "hardware": hardware,
+    }
 
 
 def train(

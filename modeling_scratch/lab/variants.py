@@ -2,7 +2,8 @@
 """The variants of a lab: what each changes, whether a config takes it, and the size that makes parameters equal."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import torch
@@ -21,34 +22,24 @@ Factors = Mapping[str, Sequence[str]]  # the values of each field, the base's fi
 
 def parse_factors(given: Sequence[str]) -> dict[str, list[str]]:
     """Parse "norm_position=pre,post" of each --vary. Raises `DataError` if a field or a value is repeated or alone."""
+    example = "give a field and at least two values, as in norm_position=pre,post"
     factors: dict[str, list[str]] = {}
     for text in given:
         name, _, listed = text.partition("=")
         name, values = name.strip(), [value.strip() for value in listed.split(",")]
         values = [PYTHON_NAMES.get(value, value) for value in values]
         if not name or not all(values):
-            raise DataError(f"--vary {text}: give a field and at least two values, as in norm_position=pre,post")
+            raise DataError(f"--vary {text}: {example}")
         if len(values) < 2:
             base = {"true": "false", "false": "true"}.get(values[0], "BASE")
-            raise DataError(
-                f"--vary {text}: one value has nothing to be compared with; name that of the base first, as in "
-                f"{name}={base},{values[0]}"
-            )
-        if name in factors:
-            raise DataError(f"--vary {text}: {name} is already varied; join the values into one list")
-        if len({_key(value) for value in values}) < len(values):
-            raise DataError(f"--vary {text}: a value is given twice")
+            raise DataError(f"--vary {text}: name the value of the base first, as in {name}={base},{values[0]}")
+        different = {(isinstance(value, bool), value) for value in map(parse_value, values)}  # 0 and 0.0 are equal
+        if name in factors or len(different) < len(values):
+            raise DataError(f"--vary {text}: a field or a value is given twice; join the values into one list")
         factors[name] = values
     if not factors:
-        raise DataError("--vary is missing: give a field and at least two values, as in norm_position=pre,post")
+        raise DataError(f"--vary is missing: {example}")
     return factors
-
-
-def _key(text: str) -> tuple[bool, str]:
-    """Return what is equal for two spellings of a value, such as 0 and 0.0."""
-    value = parse_value(text)
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number, repr(float(value)) if is_number else str(value)
 
 
 @dataclass(frozen=True)
@@ -97,48 +88,41 @@ def check_variants(
             raise DataError(one_line(error).replace("--config_overrides", "--vary", 1)) from error
 
 
-@dataclass
-class Matching:
-    """Counts parameters, and finds the intermediate_size with which a variant has as many as the base.
+def sized(
+    variants: Sequence[Variant], build: Callable[[Sequence[str]], PreTrainedModel], matches: bool
+) -> list[Variant]:
+    """Return the variants with their parameters.
 
+    matches: adjust intermediate_size, so that each has as many parameters as the base, which is the first.
     build: returns a model with given overrides; it is called without memory for the weights.
     """
 
-    build: Callable[[Sequence[str]], PreTrainedModel]
-    matches: bool
-    counts: dict[str, int] = field(default_factory=dict)
+    @cache
+    def counted(overrides: tuple[str, ...]) -> tuple[int, int]:
+        """The parameters, and the intermediate_size."""
+        with torch.device("meta"):
+            model: Any = build(overrides)
+        model.tie_weights()
+        return sum(weight.numel() for weight in model.parameters()), model.config.intermediate_size
 
-    def count(self, overrides: Sequence[str]) -> int:
-        key = ",".join(overrides)
-        if key not in self.counts:
-            with torch.device("meta"):
-                model: Any = self.build(overrides)
-            model.tie_weights()
-            self.counts[key] = sum(weight.numel() for weight in model.parameters())
-        return self.counts[key]
+    def of_size(variant: Variant, size: int | None, note: str = "") -> Variant:
+        chosen = replace(variant, size=size, note=note)
+        return replace(chosen, parameters=counted(tuple(chosen.overrides))[0])
 
-    def sized(self, variants: Sequence[Variant]) -> list[Variant]:
-        """Return the variants with their parameters, after adjusting intermediate_size to the base's number."""
-        target = self.count(variants[0].overrides)
-        return [self._sized(variant, target) for variant in variants]
-
-    def _sized(self, variant: Variant, target: int) -> Variant:
-        def sized(size: int | None, note: str = "") -> Variant:
-            chosen = replace(variant, size=size, note=note)
-            return replace(chosen, parameters=self.count(chosen.overrides))
-
-        plain = sized(None)
-        if not self.matches or plain.parameters == target:
+    def matched(variant: Variant) -> Variant:
+        plain, target = of_size(variant, None), counted(tuple(variants[0].overrides))[0]
+        if not matches or plain.parameters == target:
             return plain
         if SIZE in variant.values:
-            return sized(None, f"not adjusted, as {SIZE} is varied itself")
-        with torch.device("meta"):
-            size = self.build(plain.overrides).config.intermediate_size
-        step = sized(size + 1).parameters - plain.parameters
+            return of_size(variant, None, f"not adjusted, as {SIZE} is varied itself")
+        size = counted(tuple(plain.overrides))[1]
+        step = of_size(variant, size + 1).parameters - plain.parameters
         fitting = size + round((target - plain.parameters) / step) if step else 0
         if fitting < 1:
-            return sized(None, f"not adjusted, as no {SIZE} gives as many parameters as the base")
+            return of_size(variant, None, f"not adjusted, as no {SIZE} gives as many parameters as the base")
         if fitting == size:
             return plain
         is_far = not size / FAR <= fitting <= size * FAR
-        return sized(fitting, f"{SIZE} {size} -> {fitting}" + (f" ({FAR_NOTE})" if is_far else ""))
+        return of_size(variant, fitting, f"{SIZE} {size} -> {fitting}" + (f" ({FAR_NOTE})" if is_far else ""))
+
+    return [matched(variant) for variant in variants]

@@ -59,7 +59,8 @@ def t5_config(**changes: Any) -> T5Config:
 
 
 def subclass(name: str, base: Any, **members: Any) -> Any:
-    """A class of this module, which a fresh process finds by its name."""
+    """A class of this module, which a fresh process finds by its name. It ends with what the model is for."""
+    name += "For" + base.__name__.partition("For")[2]
     globals()[name] = made = type(name, (base,), {"__module__": __name__, **members})
     return made
 
@@ -113,14 +114,14 @@ CONFIGS: dict[Any, Callable[..., Any]] = {
 }  # fmt: skip
 Llama, ModernBert = LlamaForCausalLM, ModernBertForMaskedLM
 # Sound classes, of which Trainer expects no more than they do.
-COUNTLESS = subclass("CountlessForCausalLM", Llama, accepts_loss_kwargs=False)
-EAGER = made("EagerForCausalLM", Llama, lambda self: self.set_attn_implementation("eager"))
-READER = subclass("CountlessForSequenceClassification", LlamaForSequenceClassification, accepts_loss_kwargs=False)
-TAGGER = subclass("CountlessForTokenClassification", ModernBertForTokenClassification, accepts_loss_kwargs=False)
-T5 = subclass("SoundT5ForConditionalGeneration", T5ForConditionalGeneration, accepts_loss_kwargs=False)
-BERT = subclass("SoundBertForSequenceClassification", BertForSequenceClassification, accepts_loss_kwargs=False)
-FILLER = subclass("SoundBertForMaskedLM", BertForMaskedLM, accepts_loss_kwargs=False)
-ASKED = subclass("SoundBertForQuestionAnswering", BertForQuestionAnswering, accepts_loss_kwargs=False)
+COUNTLESS = subclass("Countless", Llama, accepts_loss_kwargs=False)
+EAGER = made("Eager", Llama, lambda self: self.set_attn_implementation("eager"))
+READER = subclass("Countless", LlamaForSequenceClassification, accepts_loss_kwargs=False)
+TAGGER = subclass("Countless", ModernBertForTokenClassification, accepts_loss_kwargs=False)
+T5 = subclass("SoundT5", T5ForConditionalGeneration, accepts_loss_kwargs=False)
+BERT = subclass("SoundBert", BertForSequenceClassification, accepts_loss_kwargs=False)
+FILLER = subclass("SoundBert", BertForMaskedLM, accepts_loss_kwargs=False)
+ASKED = subclass("SoundBert", BertForQuestionAnswering, accepts_loss_kwargs=False)
 
 
 # Changes of arguments
@@ -167,14 +168,6 @@ def is_trained(self: Any, kwargs: dict[str, Any]) -> bool:
 
 def is_checkpointed(self: Any, kwargs: dict[str, Any]) -> bool:
     return self.training and self.is_activation_checkpointing
-
-
-def equal_to_1(mask: Tensor) -> Tensor:
-    return torch.ones_like(mask) if mask.is_floating_point() else mask
-
-
-def computed(mask: Tensor) -> Tensor:
-    return 1 - (1 - mask) if mask.ndim == 2 else mask
 
 
 def first_places(mask: Tensor) -> Tensor:
@@ -342,72 +335,61 @@ def unchecked_places(self: Any, kwargs: dict[str, Any]) -> None:
 # Changes of outputs
 
 
-def with_loss(loss: Callable[..., Tensor]) -> After:
-    """Another loss than that of the library, of logits and labels."""
+def with_loss(name: str) -> After:
+    """Another loss than that of the library: one of LOSSES."""
 
     def after(self: Any, outputs: Any, kwargs: dict[str, Any]) -> Any:
         if kwargs.get("labels") is not None:
-            outputs.loss = loss(outputs.logits, kwargs["labels"])
+            outputs.loss = LOSSES[name](outputs.logits, kwargs["labels"])
         return outputs
 
     return after
 
 
-def unshifted(logits: Tensor, labels: Tensor) -> Tensor:
-    return F.cross_entropy(logits.flatten(0, 1), labels.flatten())
-
-
-def of_one_type(logits: Tensor, labels: Tensor) -> Tensor:
-    return F.cross_entropy(logits, labels.argmax(-1) if labels.ndim == 2 else labels)
-
-
-def with_ignored(logits: Tensor, labels: Tensor) -> Tensor:
-    """Ignored labels are class 0."""
-    return unshifted(logits, labels.clamp(min=0))
-
-
-def over_all(logits: Tensor, labels: Tensor) -> Tensor:
-    """The sum is divided by all tokens, ignored ones among them."""
-    return F.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="sum") / labels.numel()
-
-
-def of_softmax(logits: Tensor, labels: Tensor) -> Tensor:
-    return F.cross_entropy(logits.softmax(-1), labels)
-
-
-def probabilities(self: Any, outputs: Any, kwargs: dict[str, Any]) -> Any:
-    outputs.logits = outputs.logits.softmax(-1)
-    return with_loss(F.cross_entropy)(self, outputs, kwargs)
-
-
-def without_zero(logits: Tensor, labels: Tensor) -> Tensor:
-    return F.cross_entropy(logits.flatten(0, 1), labels.flatten().clamp(min=0), ignore_index=0)
-
-
-def mean_of_means(logits: Tensor, labels: Tensor) -> Tensor:
-    return torch.stack([F.cross_entropy(*row) for row in zip(logits, labels) if (row[1] != -100).any()]).mean()
-
-
-def rolled(logits: Tensor, labels: Tensor) -> Tensor:
-    return F.cross_entropy(logits.flatten(0, 1), labels.roll(-1, 1).flatten())
-
-
-def broadcast_alone(logits: Tensor, labels: Tensor) -> Tensor:
-    return broadcast(logits, labels) if logits.shape[-1] == 1 else weighted(logits, labels)
-
-
-def broadcast(logits: Tensor, labels: Tensor) -> Tensor:
-    return (logits - labels).square().mean()
-
-
-def of_classes(logits: Tensor, labels: Tensor) -> Tensor:
-    return F.cross_entropy(logits, labels.long())
+def weighted(logits: Tensor, labels: Tensor) -> Tensor:
+    """With weights of classes, which are meant so."""
+    if labels.is_floating_point():
+        return F.binary_cross_entropy_with_logits(logits, labels)
+    return F.cross_entropy(logits, labels, weight=torch.linspace(0.5, 2, logits.shape[-1]))
 
 
 def of_hard_labels(logits: Tensor, labels: Tensor) -> Tensor:
     if labels.is_floating_point():
         return F.binary_cross_entropy_with_logits(logits, labels.long().to(logits.dtype))
     return F.cross_entropy(logits, labels)
+
+
+def of_tokens(logits: Tensor, labels: Tensor, **options: Any) -> Tensor:
+    return F.cross_entropy(logits.flatten(0, 1), labels.flatten(), **options)
+
+
+# Losses with a mistake each, of logits and labels.
+LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "unshifted": of_tokens,
+    "rolled": lambda logits, labels: of_tokens(logits, labels.roll(-1, 1)),
+    "class 0 for ignored": lambda logits, labels: of_tokens(logits, labels.clamp(min=0)),
+    "over all tokens": lambda logits, labels: of_tokens(logits, labels, reduction="sum") / labels.numel(),
+    "without class 0": lambda logits, labels: of_tokens(logits, labels.clamp(min=0), ignore_index=0),
+    "mean of means": lambda logits, labels: torch.stack(
+        [F.cross_entropy(*row) for row in zip(logits, labels) if (row[1] != -100).any()]
+    ).mean(),
+    "of one type": lambda logits, labels: F.cross_entropy(logits, labels.argmax(-1) if labels.ndim == 2 else labels),
+    "of softmax": lambda logits, labels: F.cross_entropy(logits.softmax(-1), labels),
+    "broadcast": lambda logits, labels: (logits - labels).square().mean(),
+    "broadcast alone": lambda logits, labels: (
+        LOSSES["broadcast"](logits, labels) if logits.shape[-1] == 1 else weighted(logits, labels)
+    ),
+    "of classes": lambda logits, labels: F.cross_entropy(logits, labels.long()),
+    "of hard labels": of_hard_labels,
+    "weighted": weighted,
+}
+
+
+def probabilities(self: Any, outputs: Any, kwargs: dict[str, Any]) -> Any:
+    outputs.logits = outputs.logits.softmax(-1)
+    if kwargs.get("labels") is not None:
+        outputs.loss = F.cross_entropy(outputs.logits, kwargs["labels"])
+    return outputs
 
 
 def states_of_the_decoder(self: Any, outputs: Any, kwargs: dict[str, Any]) -> Any:
@@ -735,6 +717,10 @@ class NamesNothingForMaskedLM(ModernBertForMaskedLM):
         return super().forward(input_ids, attention_mask=attention_mask, **kwargs)
 
 
+class NamedOtherwise(ModernBertForMaskedLM):
+    """The library chooses the loss by the end of the class's name: for any other, that of a causal model."""
+
+
 def sharing(name: str, base: Any) -> Any:
     """All calls share the list that is the default of an argument."""
     seen: list[int] = []
@@ -771,216 +757,159 @@ class Toy:
 
 
 # Its name is in no table of the library, and so unknown to Trainer.
-UnknownToTrainer = subclass("UnknownToTrainerForCausalLM", Llama)
-DeadPart = made("DeadPartForMaskedLM", ModernBert, with_a_dead_part)
-SIZED = made("SizedForCausalLM", COUNTLESS, vocabulary_as_made)
+UnknownToTrainer = subclass("UnknownToTrainer", Llama)
+DeadPart = made("DeadPart", ModernBert, with_a_dead_part)
+SIZED = made("Sized", COUNTLESS, vocabulary_as_made)
 UNSHIFTED = {"prepare_decoder_input_ids_from_labels": lambda self, labels: labels.clamp(min=0)}
 # A file without the classifier's norm loads as if it had one.
 SILENT = {"_keys_to_ignore_on_load_missing": (r"head\.norm",)}
 
 PLANTED = (
-    Toy(
-        hooked("SeesTheFutureForCausalLM", Llama, lambda _, output: output + output.mean(1, keepdim=True)),
-        "causality",
-    ),
-    Toy(changed("IgnoresPaddingForCausalLM", Llama, without("attention_mask")), "padding_left"),
-    Toy(changed("EncoderIgnoresPaddingForMaskedLM", ModernBert, without("attention_mask")), "padding_right"),
+    Toy(hooked("SeesTheFuture", Llama, lambda _, output: output + output.mean(1, keepdim=True)), "causality"),
+    Toy(changed("IgnoresPadding", Llama, without("attention_mask")), "padding_left"),
+    Toy(changed("EncoderIgnoresPadding", ModernBert, without("attention_mask")), "padding_right"),
     Toy(AbsolutePositionsForCausalLM, "padding_left"),
-    Toy(hooked("LosesItsBufferForMaskedLM", ModernBert, times_table, drawn_table), "round_trip"),
-    Toy(subclass("SilentForMaskedLM", ModernBert, **SILENT), "missing_keys"),
-    Toy(made("LosesItsTieForCausalLM", Llama, tie, _tied_weights_keys={}), "ties"),
-    # The library chooses the loss by the end of the class's name: for any other, that of a causal model.
-    Toy(subclass("NamedOtherwise", ModernBert), "loss"),
-    Toy(changed("PredictsItselfForCausalLM", COUNTLESS, after=with_loss(unshifted)), "loss"),
-    Toy(changed("IgnoresTheCountForCausalLM", Llama, without("num_items_in_batch")), "accumulation"),
+    Toy(hooked("LosesItsBuffer", ModernBert, times_table, drawn_table), "round_trip"),
+    Toy(subclass("Silent", ModernBert, **SILENT), "missing_keys"),
+    Toy(made("LosesItsTie", Llama, tie, _tied_weights_keys={}), "ties"),
+    Toy(NamedOtherwise, "loss"),
+    Toy(changed("PredictsItself", COUNTLESS, after=with_loss("unshifted")), "loss"),
+    Toy(changed("IgnoresTheCount", Llama, without("num_items_in_batch")), "accumulation"),
     Toy(UnknownToTrainer, "label_smoothing"),
+    Toy(hooked("DropsInEvaluation", ModernBert, lambda _, output: F.dropout(output, 0.3, training=True)), "repeats"),
     Toy(
-        hooked("DropsInEvaluationForMaskedLM", ModernBert, lambda _, output: F.dropout(output, 0.3, training=True)),
-        "repeats",
-    ),
-    Toy(
-        hooked("MixesTextsForMaskedLM", ModernBert, lambda _, output: output - output.mean(0, keepdim=True) / 2),
+        hooked("MixesTexts", ModernBert, lambda _, output: output - output.mean(0, keepdim=True) / 2),
         "batch_equals_single",
     ),
     Toy(DeadPart, "every_gradient"),
-    Toy(changed("ForgetsTheCacheForCausalLM", Llama, begin_at_0), "cache"),
+    Toy(changed("ForgetsTheCache", Llama, begin_at_0), "cache"),
     Toy(FusedIsAnotherForMaskedLM, "attention_backends"),
-    Toy(changed("HidesItsWeightsForMaskedLM", ModernBert, after=without_weights), "attention_weights"),
-    Toy(changed("HidesItsStatesForMaskedLM", ModernBert, without("output_hidden_states")), "hidden_states"),
+    Toy(changed("HidesItsWeights", ModernBert, after=without_weights), "attention_weights"),
+    Toy(changed("HidesItsStates", ModernBert, without("output_hidden_states")), "hidden_states"),
     Toy(  # a constant in float32 meets weights in bfloat16
-        hooked(
-            "OverflowsInHalfForMaskedLM", ModernBert, lambda _, each: each * torch.full((1,), 1.1, device=each.device)
-        ),
-        "bfloat16",
+        hooked("OverflowsInHalf", ModernBert, lambda _, each: each * torch.full((1,), 1.1, device=each.device)),
+        "half_precision",
     ),
-    Toy(subclass("FixedVocabularyForCausalLM", Llama, get_output_embeddings=lambda self: None), "resized_embeddings"),
-    Toy(made("FixedHeadForTokenClassification", ModernBertForTokenClassification, with_three_labels), "resized_head"),
-    Toy(changed("ForgetsTheTypeForSequenceClassification", READER, after=with_loss(of_one_type)), "problem_types"),
-    Toy(changed("LooksAtValuesForMaskedLM", ModernBert, looks_at_values), "one_graph"),
-    Toy(changed("GathersMoreForMaskedLM", ModernBert, always(output_hidden_states=True)), "evaluation_outputs"),
+    Toy(subclass("FixedVocabulary", Llama, get_output_embeddings=lambda self: None), "resized_embeddings"),
+    Toy(made("FixedHead", ModernBertForTokenClassification, with_three_labels), "resized_head"),
+    Toy(changed("ForgetsTheType", READER, after=with_loss("of one type")), "problem_types"),
+    Toy(changed("LooksAtValues", ModernBert, looks_at_values), "one_graph"),
+    Toy(changed("GathersMore", ModernBert, always(output_hidden_states=True)), "evaluation_outputs"),
     Toy(NamesNothingForMaskedLM, "named_arguments"),
     Toy(
-        subclass("ChecksNothingPointedForMaskedLM", ModernBert, activation_checkpointing_enable=detach_blocks),
+        subclass("ChecksNothingPointed", ModernBert, activation_checkpointing_enable=detach_blocks),
         "gradient_checkpointing",
     ),
-    Toy(changed("TopLeftForCausalLM", Llama, top_left), "cache_of_several"),
-    Toy(changed("SeesPaddingLaterForCausalLM", Llama, masks(torch.ones_like, is_cached)), "cache_padded"),
-    Toy(changed("CrossesPaddingLaterForConditionalGeneration", T5, masks(no_mask, is_cached)), "cache_padded"),
-    Toy(changed("ReadsItsLabelsForConditionalGeneration", T5, labels_are_read, **UNSHIFTED), "labels_alone"),
-    Toy(subclass("PreparesUnshiftedForConditionalGeneration", T5, **UNSHIFTED), "labels_alone"),
+    Toy(changed("TopLeft", Llama, top_left), "cache"),
+    Toy(changed("SeesPaddingLater", Llama, masks(torch.ones_like, is_cached)), "cache"),
+    Toy(changed("CrossesPaddingLater", T5, masks(no_mask, is_cached)), "cache"),
+    Toy(changed("ReadsItsLabels", T5, labels_are_read, **UNSHIFTED), "labels_alone"),
+    Toy(subclass("PreparesUnshifted", T5, **UNSHIFTED), "labels_alone"),
+    Toy(changed("CheckpointsWithoutMask", ModernBert, masks(no_mask, is_checkpointed)), "gradient_checkpointing"),
+    Toy(changed("ForgetsToEnd", Llama, pads_do_not_count), "padding_as_label"),
+    Toy(changed("ForgetsToEnd", T5, pads_do_not_count), "padding_as_label"),
+    Toy(changed("WritesItsLabels", TAGGER, labels_are_written), "leaves_inputs"),
+    Toy(changed("Probabilities", BERT, after=probabilities), "logits_are_scores"),
+    Toy(changed("SoftmaxInTheLoss", BERT, after=with_loss("of softmax")), "loss"),
+    Toy(changed("CountsIgnored", TAGGER, after=with_loss("class 0 for ignored")), "loss"),
+    Toy(changed("DividesByAll", TAGGER, after=with_loss("over all tokens")), "loss"),
+    Toy(changed("Leaks", TAGGER, after=leaks), "labels_change_nothing"),
+    Toy(changed("TrainsUnmasked", ModernBert, masks(no_mask, is_trained)), "training_mode"),
+    Toy(made("DetachesHalf", Llama, detach_half), "right_gradients"),
+    Toy(hooked("CutsTheGraph", ModernBert, cut_when_frozen), "frozen_parts"),
+    Toy(changed("OutOfBounds", ASKED, unchecked_places), "answers_outside", {"num_labels": 2}),
+    Toy(changed("IgnoresPlaces", Llama, always(position_ids=None)), "positions"),
+    Toy(changed("IgnoresTypes", BERT, always(token_type_ids=None)), "token_types"),
     Toy(
-        changed("CheckpointsWithoutMaskForMaskedLM", ModernBert, masks(no_mask, is_checkpointed)),
-        "gradient_checkpointing",
-    ),
-    Toy(changed("ForgetsToEndForCausalLM", Llama, pads_do_not_count), "padding_as_label"),
-    Toy(changed("ForgetsToEndForConditionalGeneration", T5, pads_do_not_count), "padding_as_label"),
-    Toy(changed("WritesItsLabelsForTokenClassification", TAGGER, labels_are_written), "leaves_inputs"),
-    Toy(changed("ProbabilitiesForSequenceClassification", BERT, after=probabilities), "logits_are_scores"),
-    Toy(changed("SoftmaxInTheLossForSequenceClassification", BERT, after=with_loss(of_softmax)), "loss"),
-    Toy(changed("CountsIgnoredForTokenClassification", TAGGER, after=with_loss(with_ignored)), "loss"),
-    Toy(changed("DividesByAllForTokenClassification", TAGGER, after=with_loss(over_all)), "loss"),
-    Toy(changed("LeaksForTokenClassification", TAGGER, after=leaks), "labels_change_nothing"),
-    Toy(changed("TrainsUnmaskedForMaskedLM", ModernBert, masks(no_mask, is_trained)), "training_mode"),
-    Toy(made("DetachesHalfForCausalLM", Llama, detach_half), "right_gradients"),
-    Toy(hooked("CutsTheGraphForMaskedLM", ModernBert, cut_when_frozen), "frozen_parts"),
-    Toy(changed("OutOfBoundsForQuestionAnswering", ASKED, unchecked_places), "answers_outside", {"num_labels": 2}),
-    Toy(changed("IgnoresPlacesForCausalLM", Llama, always(position_ids=None)), "positions"),
-    Toy(changed("IgnoresTypesForSequenceClassification", BERT, always(token_type_ids=None)), "token_types"),
-    Toy(changed("InvertsTheMaskForMaskedLM", ModernBert, masks(computed)), "mask_dtypes"),
-    Toy(changed("IntegersAloneForMaskedLM", ModernBert, masks(equal_to_1)), "mask_dtypes"),
-    Toy(changed("MasksByLengthForMaskedLM", ModernBert, masks(first_places)), "mask_gap"),
-    Toy(changed("MasksByIdForCausalLM", Llama, by_ids), "padding_as_text"),
-    Toy(changed("ScalesIdsForCausalLM", Llama, scaled_embeddings), "embeddings_as_inputs"),
-    Toy(changed("NoDecoderMaskForConditionalGeneration", T5, always(decoder_attention_mask=None)), "decoder_mask"),
-    Toy(changed("NeverATupleForMaskedLM", ModernBert, always(return_dict=True)), "tuples"),
-    Toy(changed("KeepsTheFirstForCausalLM", Llama, after=keeps_first), "last_logits"),
-    Toy(changed("SqueezesForSequenceClassification", BERT, after=squeezed), "one_token"),
-    Toy(changed("ReversesStatesForMaskedLM", ModernBert, after=reversed_states), "hidden_states"),
-    Toy(changed("OtherWhenRecordedForMaskedLM", ModernBert, after=other_when_recorded), "recording_changes_nothing"),
-    Toy(changed("UnmaskedWhenRecordedForMaskedLM", ModernBert, unmasked_when_recorded), "recording_changes_nothing"),
-    Toy(changed("AlwaysCachesForCausalLM", Llama, always(use_cache=True)), "no_cache"),
-    Toy(changed("NeedsAMaskForMaskedLM", ModernBert, needs_mask), "no_mask"),
-    Toy(made("ListOfLayersForCausalLM", Llama, list_of_layers), "registered"),
-    Toy(made("OneLayerForMaskedLM", ModernBert, one_layer), "own_weights"),
-    Toy(made("AlikeLayersForMaskedLM", ModernBert, alike), "own_weights"),
-    Toy(
-        hooked("LooseTensorForMaskedLM", ModernBert, times_table, loose_table), "registered", says="Neither parameters"
-    ),
-    Toy(hooked("MadeOnTheCPUForMaskedLM", ModernBert, times_made), "device"),
-    Toy(hooked("ShortTableForMaskedLM", ModernBert, plus_row, short_table), "longest_text"),
-    Toy(hooked("RemembersForMaskedLM", ModernBert, longest_so_far), "stateless"),
-    Toy(hooked("HalfConstantForMaskedLM", ModernBert, lambda _, each: each.masked_fill(each != each, -1e9)), "float16"),
-    Toy(made("CastsPartsForMaskedLM", ModernBert, cast_parts), "autocast"),
-    Toy(changed("StaleVocabularyForCausalLM", SIZED, after=loss_of_size), "resized_embeddings"),
-    Toy(subclass("SavesHalfForCausalLM", Llama, save_pretrained=saves_half), "round_trip"),
-    Toy(
-        subclass("GeneratesUnmaskedForConditionalGeneration", T5, **prompted_without(T5)),
-        "generation_is_forward",
-    ),
-    Toy(subclass("PromptsUnmaskedForCausalLM", Llama, **prompted_without(Llama)), "generation_padded"),
-    Toy(changed("ChangesConfigForMaskedLM", ModernBert, changes_config), "stateless"),
-    Toy(made("SwallowsForCausalLM", Llama, wide, config_class=Swallowing), "config_fields", {"extra_width": 12}),
-    Toy(subclass("SaysThatItIsTiedForCausalLM", Llama, _tied_weights_keys={}), "ties", {"tie_word_embeddings": True}),
-    Toy(subclass("LogitsFirstForSequenceClassification", BERT, forward=logits_first), "tuples", says="With labels"),
-    Toy(
-        changed("LossAloneForSequenceClassification", BERT, after=loss_alone), "labels_change_nothing", says="no logits"
-    ),
-    Toy(changed("KeepsTheMaskForMaskedLM", ModernBert, kept("attention_mask")), "stateless", says="something is kept"),
-    Toy(changed("KeepsTheTextForConditionalGeneration", T5, kept("encoder_outputs")), "stateless", says="is kept"),
-    Toy(changed("SeedsForMaskedLM", ModernBert, seeds), "stateless", says="random numbers"),
-    Toy(changed("EncodedUnmaskedForConditionalGeneration", T5, masks(no_mask, is_encoded)), "encoder_outputs"),
-    Toy(changed("WritesItsMaskForTokenClassification", TAGGER, after=mask_is_written), "leaves_inputs"),
-    Toy(changed("ScaledByLengthForCausalLM", Llama, scaled_by_length), "causality", says="In a text of 32 tokens"),
-    Toy(changed("WindowedForCausalLM", Llama, windowed), "cache_of_several"),
-    Toy(made("GrowsForMaskedLM", ModernBert, grow), "config_fields", says="Making the model changes its config"),
-    Toy(made("UsesUpItsConfigForMaskedLM", ModernBert, use_up), "config_fields", {"widths": [16, 16]}, "Made anew"),
-    Toy(hooked("HoldsAWeightForMaskedLM", ModernBert, plus_first_held, hold_table), "registered", says="of a loaded"),
-    Toy(hooked("IndexedOnTheCPUForMaskedLM", ModernBert, plus_row_made, add_table), "device", says="embedding gets"),
-    Toy(hooked("DriftsForMaskedLM", ModernBert, drifts), "stateless", says="After a call in training"),
-    Toy(changed("CountsOnItselfForCausalLM", Llama, counts_on_itself), "cache_is_all", says="read in turns"),
-    Toy(
-        changed("KeepsTheOrderForCausalLM", Llama, after=keeps_the_order), "cache_is_all", says="After `reorder_cache`"
-    ),
-    Toy(changed("InfiniteInHalfForCausalLM", EAGER, infinite_in_half), "bfloat16", says="padded on the left"),
-    Toy(
-        subclass("StartsOtherwiseForConditionalGeneration", T5, _shift_right=starts_with_padding),
-        "labels_alone",
-        says="is 1:",
+        changed("InvertsTheMask", ModernBert, masks(lambda mask: 1 - (1 - mask) if mask.ndim == 2 else mask)),
+        "mask_dtypes",
     ),
     Toy(
-        changed("ClassesAloneForSequenceClassification", BERT, after=with_loss(of_classes)),
-        "loss",
-        {"num_labels": 1},
-        "labels of float32",
+        changed(
+            "IntegersAlone", ModernBert, masks(lambda mask: torch.ones_like(mask) if mask.is_floating_point() else mask)
+        ),
+        "mask_dtypes",
     ),
-    Toy(made("NeverInitialisedForMaskedLM", ModernBert, scaled), "missing_keys", says="is not initialised"),
+    Toy(changed("MasksByLength", ModernBert, masks(first_places)), "mask_gap"),
+    Toy(changed("MasksById", Llama, by_ids), "padding_as_text"),
+    Toy(changed("ScalesIds", Llama, scaled_embeddings), "embeddings_as_inputs"),
+    Toy(changed("NoDecoderMask", T5, always(decoder_attention_mask=None)), "mask_gap"),
+    Toy(changed("NeverATuple", ModernBert, always(return_dict=True)), "tuples"),
+    Toy(changed("KeepsTheFirst", Llama, after=keeps_first), "last_logits"),
+    Toy(changed("Squeezes", BERT, after=squeezed), "one_token"),
+    Toy(changed("ReversesStates", ModernBert, after=reversed_states), "hidden_states"),
+    Toy(changed("OtherWhenRecorded", ModernBert, after=other_when_recorded), "recording_changes_nothing"),
+    Toy(changed("UnmaskedWhenRecorded", ModernBert, unmasked_when_recorded), "recording_changes_nothing"),
+    Toy(changed("AlwaysCaches", Llama, always(use_cache=True)), "no_cache"),
+    Toy(changed("NeedsAMask", ModernBert, needs_mask), "mask_dtypes"),
+    Toy(made("ListOfLayers", Llama, list_of_layers), "registered"),
+    Toy(made("OneLayer", ModernBert, one_layer), "own_weights"),
+    Toy(made("AlikeLayers", ModernBert, alike), "own_weights"),
+    Toy(hooked("LooseTensor", ModernBert, times_table, loose_table), "registered", says="Neither parameters"),
+    Toy(hooked("MadeOnTheCPU", ModernBert, times_made), "device"),
+    Toy(hooked("ShortTable", ModernBert, plus_row, short_table), "longest_text"),
+    Toy(hooked("Remembers", ModernBert, longest_so_far), "stateless"),
+    Toy(hooked("HalfConstant", ModernBert, lambda _, each: each.masked_fill(each != each, -1e9)), "half_precision"),
+    Toy(made("CastsParts", ModernBert, cast_parts), "autocast"),
+    Toy(changed("StaleVocabulary", SIZED, after=loss_of_size), "resized_embeddings"),
+    Toy(subclass("SavesHalf", Llama, save_pretrained=saves_half), "round_trip"),
+    Toy(subclass("GeneratesUnmasked", T5, **prompted_without(T5)), "generation_is_forward"),
+    Toy(subclass("PromptsUnmasked", Llama, **prompted_without(Llama)), "generation_padded"),
+    Toy(changed("ChangesConfig", ModernBert, changes_config), "stateless"),
+    Toy(made("Swallows", Llama, wide, config_class=Swallowing), "config_fields", {"extra_width": 12}),
+    Toy(subclass("SaysThatItIsTied", Llama, _tied_weights_keys={}), "ties", {"tie_word_embeddings": True}),
+    Toy(subclass("LogitsFirst", BERT, forward=logits_first), "tuples", says="With labels"),
+    Toy(changed("LossAlone", BERT, after=loss_alone), "labels_change_nothing", says="no logits"),
+    Toy(changed("KeepsTheMask", ModernBert, kept("attention_mask")), "stateless", says="something is kept"),
+    Toy(changed("KeepsTheText", T5, kept("encoder_outputs")), "stateless", says="is kept"),
+    Toy(changed("Seeds", ModernBert, seeds), "stateless", says="random numbers"),
+    Toy(changed("EncodedUnmasked", T5, masks(no_mask, is_encoded)), "encoder_outputs"),
+    Toy(changed("WritesItsMask", TAGGER, after=mask_is_written), "leaves_inputs"),
+    Toy(changed("ScaledByLength", Llama, scaled_by_length), "causality", says="In a text of 32 tokens"),
+    Toy(changed("Windowed", Llama, windowed), "cache"),
+    Toy(made("Grows", ModernBert, grow), "config_fields", says="Making the model changes its config"),
+    Toy(made("UsesUpItsConfig", ModernBert, use_up), "config_fields", {"widths": [16, 16]}, "Made anew"),
+    Toy(hooked("HoldsAWeight", ModernBert, plus_first_held, hold_table), "registered", says="of a loaded"),
+    Toy(hooked("IndexedOnTheCPU", ModernBert, plus_row_made, add_table), "device", says="embedding gets"),
+    Toy(hooked("Drifts", ModernBert, drifts), "stateless", says="After a call in training"),
+    Toy(changed("CountsOnItself", Llama, counts_on_itself), "cache_is_all", says="read in turns"),
+    Toy(changed("KeepsTheOrder", Llama, after=keeps_the_order), "cache_is_all", says="After `reorder_cache`"),
+    Toy(changed("InfiniteInHalf", EAGER, infinite_in_half), "half_precision", says="padded on the left"),
+    Toy(subclass("StartsOtherwise", T5, _shift_right=starts_with_padding), "labels_alone", says="(1)"),
+    Toy(changed("ClassesAlone", BERT, after=with_loss("of classes")), "loss", {"num_labels": 1}, "labels of float32"),
+    Toy(made("NeverInitialised", ModernBert, scaled), "missing_keys", says="is not initialised"),
     Toy(
         subclass(
-            "PositionsAsTableForMaskedLM",
-            FILLER,
-            get_input_embeddings=lambda self: self.bert.embeddings.position_embeddings,
+            "PositionsAsTable", FILLER, get_input_embeddings=lambda self: self.bert.embeddings.position_embeddings
         ),
         "resized_embeddings",
         says="a table of 32 rows",
     ),
+    Toy(changed("WithoutClassZero", TAGGER, after=with_loss("without class 0")), "loss", says="of 0 are"),
+    Toy(changed("MeanOfMeans", TAGGER, after=with_loss("mean of means")), "loss", says="mean of the"),
+    Toy(changed("Rolls", COUNTLESS, after=with_loss("rolled")), "loss", says="rolled"),
+    Toy(changed("Broadcasts", BERT, after=with_loss("broadcast")), "loss", {"num_labels": 1}, "(B, B)"),
+    Toy(changed("BroadcastsOne", BERT, after=with_loss("broadcast alone")), "problem_types", says="num_labels=1"),
+    Toy(changed("Infinite", EAGER, infinite), "padding_left", says="of -inf alone"),
+    Toy(changed("Overwrites", T5, ignored_become_padding), "leaves_inputs", says="With labels alone"),
+    Toy(sharing("SharesADefault", ModernBert), "repeats", says="the default of seen"),
     Toy(
-        changed("WithoutClassZeroForTokenClassification", TAGGER, after=with_loss(without_zero)),
-        "loss",
-        says="of 0 are",
-    ),
-    Toy(
-        changed("MeanOfMeansForTokenClassification", TAGGER, after=with_loss(mean_of_means)), "loss", says="mean of the"
-    ),
-    Toy(changed("RollsForCausalLM", COUNTLESS, after=with_loss(rolled)), "loss", says="rolled"),
-    Toy(
-        changed("BroadcastsForSequenceClassification", BERT, after=with_loss(broadcast)),
-        "loss",
-        {"num_labels": 1},
-        "(B, B)",
-    ),
-    Toy(
-        changed("BroadcastsOneForSequenceClassification", BERT, after=with_loss(broadcast_alone)),
-        "problem_types",
-        says="num_labels=1",
-    ),
-    Toy(changed("InfiniteForCausalLM", EAGER, infinite), "padding_left", says="of -inf alone"),
-    Toy(
-        changed("OverwritesForConditionalGeneration", T5, ignored_become_padding),
-        "leaves_inputs",
-        says="With labels alone",
-    ),
-    Toy(sharing("SharesADefaultForMaskedLM", ModernBert), "repeats", says="the default of seen"),
-    Toy(
-        hooked("CountsInHalfForMaskedLM", ModernBert, plus_parity),
-        "bfloat16",
+        hooked("CountsInHalf", ModernBert, plus_parity),
+        "half_precision",
         {"max_position_embeddings": 512},
         "to a long text",
     ),
-    Toy(made("EncodesCausallyForConditionalGeneration", T5, encode_causally), "sees_both_sides"),
+    Toy(made("EncodesCausally", T5, encode_causally), "sees_both_sides"),
+    Toy(changed("MixesStates", T5, after=states_of_the_decoder), "hidden_states", says="encoder_hidden_states[-1]"),
+    Toy(changed("HardLabels", BERT, after=with_loss("of hard labels")), "problem_types"),
+    Toy(subclass("Shares", Llama, config_class=Sharing), "config_fields", says="share one widths"),
+    Toy(subclass("NamesNoBase", ModernBert, base_model_prefix="encoder"), "base_weights"),
+    Toy(changed("ChecksACache", Llama, counts_by_two), "gradient_checkpointing", says="and with a cache"),
+    Toy(subclass("PromptsByIds", Llama, **prompted_without(Llama, "inputs_embeds")), "generation", says="em"),
+    Toy(changed("NeedsNames", T5, needs_names), "encoder_outputs", says="as a tuple"),
+    Toy(changed("LabelsFirst", T5, labels_before_embeddings), "embeddings_as_inputs", says="With labels, decoder_"),
     Toy(
-        changed("MixesStatesForConditionalGeneration", T5, after=states_of_the_decoder),
-        "hidden_states",
-        says="encoder_hidden_states[-1]",
-    ),
-    Toy(changed("HardLabelsForSequenceClassification", BERT, after=with_loss(of_hard_labels)), "problem_types"),
-    Toy(subclass("SharesForCausalLM", Llama, config_class=Sharing), "config_fields", says="share one widths"),
-    Toy(subclass("NamesNoBaseForMaskedLM", ModernBert, base_model_prefix="encoder"), "base_weights"),
-    Toy(
-        changed("ChecksACacheForCausalLM", Llama, counts_by_two),
-        "gradient_checkpointing",
-        says="and a cache",
-    ),
-    Toy(
-        subclass("PromptsByIdsForCausalLM", Llama, **prompted_without(Llama, "inputs_embeds")), "generation", says="em"
-    ),
-    Toy(changed("NeedsNamesForConditionalGeneration", T5, needs_names), "encoder_outputs", says="as a tuple"),
-    Toy(
-        changed("LabelsFirstForConditionalGeneration", T5, labels_before_embeddings),
-        "embeddings_as_inputs",
-        says="With labels, decoder_",
-    ),
-    Toy(
-        subclass("ResizedUntiedForCausalLM", Llama, resize_token_embeddings=resized_untied),
+        subclass("ResizedUntied", Llama, resize_token_embeddings=resized_untied),
         "resized_embeddings",
         {"tie_word_embeddings": True},
         "tied",
@@ -989,12 +918,6 @@ PLANTED = (
 
 
 # What is meant so, and no fault
-
-
-def weighted(logits: Tensor, labels: Tensor) -> Tensor:
-    if labels.is_floating_point():
-        return F.binary_cross_entropy_with_logits(logits, labels)
-    return F.cross_entropy(logits, labels, weight=torch.linspace(0.5, 2, logits.shape[-1]))
 
 
 def dropped_in_training(module: Any, output: Tensor) -> Tensor:
@@ -1031,11 +954,11 @@ def balanced(self: Any, outputs: Any, kwargs: dict[str, Any]) -> Any:
 
 
 MEANT = (
-    Toy(changed("ClassWeightsForSequenceClassification", BERT, after=with_loss(weighted)), ""),
-    Toy(changed("BalancesForCausalLM", Llama, after=balanced), ""),
-    Toy(changed("RefusesStaticForCausalLM", Llama, refuses_static_caches, _can_compile_fullgraph=False), ""),
-    Toy(hooked("DropsByFunctionForMaskedLM", ModernBert, dropped_in_training), ""),
-    Toy(hooked("DropsPathsForMaskedLM", ModernBert, path_dropped, start_drop_path), ""),
+    Toy(changed("ClassWeights", BERT, after=with_loss("weighted")), ""),
+    Toy(changed("Balances", Llama, after=balanced), ""),
+    Toy(changed("RefusesStatic", Llama, refuses_static_caches, _can_compile_fullgraph=False), ""),
+    Toy(hooked("DropsByFunction", ModernBert, dropped_in_training), ""),
+    Toy(hooked("DropsPaths", ModernBert, path_dropped, start_drop_path), ""),
 )
 # A class of another name than those of the library is unknown to Trainer, until it is added here.
 MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.update(

@@ -36,7 +36,7 @@ from modeling_scratch.utils.markdown import table
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "doctor.md"
 PROCESSES = {"fresh_process"}  # checks that start a process
-COMPILERS = {"export", "one_graph", "pipelines"}
+COMPILERS = {"one_graph", "pipelines"}
 FAST = [check.name for check in CHECKS if check.name not in PROCESSES | COMPILERS]
 
 
@@ -98,7 +98,7 @@ def test_attention_weights_of_falcon_are_those_of_a_model_that_sees_the_future()
     config = FalconConfig(**dict(NATIVE)["FalconForCausalLM"])
     diagnosis = doctor.check(FalconForCausalLM, config, only=["recording_changes_nothing", "attention_backends"])
     assert diagnosis["attention_backends"].verdict is Verdict.HOLDS
-    assert "With sdpa attention, output_attentions=True" in diagnosis["recording_changes_nothing"].what
+    assert "With sdpa attention and output_attentions=True" in diagnosis["recording_changes_nothing"].what
 
 
 @pytest.mark.slow
@@ -275,10 +275,8 @@ def test_one_reason_of_many_checks_is_told_once() -> None:
     alike = [Finding(name, name, Verdict.FALLS_SHORT, "It is gone.", "Do this.") for name in names]
     reasons = [Finding(name, name, Verdict.DOES_NOT_APPLY, "It is gone.") for name in names]
     diagnosis = doctor.Diagnosis("model", [*alike, *reasons])
-    assert str(diagnosis).count("falls short: It is gone.") == 1
-    assert str(diagnosis).count("It is gone.") == 1, "what does not apply is folded into one line"
-    assert f"4 checks  does not apply (--format json says why): {', '.join(names)}" in str(diagnosis)
-    assert all(name in str(diagnosis) for name in names)
+    assert f"falls short: {', '.join(names)}\n    It is gone.\n    To mend it: Do this." in str(diagnosis)
+    assert f"does not apply: {', '.join(names)}: It is gone." in str(diagnosis)
     assert len(json.loads(diagnosis.to_json())["findings"]) == 8
 
 
@@ -314,15 +312,6 @@ def test_the_checks_as_tests_of_an_author(name: str, outcome: Any, told: str) ->
 def test_models_that_the_checks_have_no_inputs_for_are_refused(model_class: Any, sizes: Any, told: str) -> None:
     with pytest.raises(DataError, match=told):
         doctor.check(model_class, model_class.config_class(**{**sizes, "num_attention_heads": 4}))
-
-
-@pytest.mark.parametrize("name", ["MarianMTModel", "GPTNeoXForCausalLM", "MixtralForCausalLM"])
-def test_what_is_computed_renamed_or_merged_on_loading_is_no_fault(name: str) -> None:
-    """Positions that are not saved, names that differ between file and model, and a weight of several tensors."""
-    model_class = getattr(transformers, name)
-    config = model_class.config_class(**dict(NATIVE)[name])
-    diagnosis = doctor.check(model_class, config, only=["round_trip", "missing_keys", "meta_device"])
-    assert cried(diagnosis) == set(), str(diagnosis)
 
 
 def test_the_traps_of_the_page_name_checks() -> None:

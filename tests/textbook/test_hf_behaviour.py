@@ -25,8 +25,8 @@ from modeling_scratch.doctor.examination import CHECKS
 BATCH, LENGTH = MASK.shape
 LAYERS, N_HEADS = TINY["num_hidden_layers"], TINY["num_attention_heads"]
 # Checks that take some, for which see test_saving.py, test_tracing.py and test_fresh_processes.py.
-SECONDS = {"auto_classes", "export", "one_graph", "missing_keys", "fresh_process"}
-HOLD = {"attention_backends", "bfloat16", "embeddings_as_inputs", "hidden_states", "padding_right", "round_trip"}
+SECONDS = {"auto_classes", "one_graph", "missing_keys", "fresh_process"}
+HOLD = {"attention_backends", "half_precision", "embeddings_as_inputs", "hidden_states", "padding_right", "round_trip"}
 
 
 @pytest.mark.parametrize("seconds", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["quick", "long"])

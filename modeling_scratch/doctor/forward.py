@@ -1,0 +1,306 @@
+# Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
+"""Checks of the forward pass: what must change nothing, what a token may see, and what each argument does."""
+
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+
+from .comparing import TOLERANCE, distance, require_close, rows, run, without
+from .findings import check, listed, only_if, require
+from .needs import CAUSAL, DECODER, MASKED, OF_TOKENS, SEQ2SEQ, reads
+from .subject import Subject
+
+POSITIONS = "Count positions from attention_mask: `(attention_mask.cumsum(-1) - 1).clamp(min=0)`."
+MASK = "Make masks by `transformers.masking_utils`, which take each dtype and shape."
+
+
+@check("Draw random numbers in training mode only (`if self.training`), and let None be the default of an object.")
+def repeats(subject: Subject) -> None:
+    """Evaluation repeats."""
+    plain = bool, int, float, str, tuple, type, type(None)  # a parameter without a default has a type
+    shared = [name for name, each in subject.parameters.items() if not isinstance(each.default, plain)]
+    require(not shared, f"All calls share one object, which is the default of {listed(shared)}.")
+    batch = subject.batch()
+    subject.same("In a second pass of the same batch", batch, batch, tolerance=0)
+
+
+@check("Let no operation mix the rows of a batch, such as a norm over the batch.")
+def batch_equals_single(subject: Subject) -> None:
+    """A text has the same answer in a batch and alone."""
+    batch = subject.batch([subject.ids(seed=seed) for seed in range(3)])
+    for row, answer in enumerate(subject.answers(batch).split(1)):
+        subject.same(f"For text {row} of a batch of 3", answer, rows(batch, slice(row, row + 1)))
+
+
+@check("Add the mask to the scores of each attention, and leave padding out of what is pooled.", link="26569")
+def padding_right(subject: Subject) -> None:
+    """Padding on the right changes nothing."""
+    is_last = getattr(subject.config, "summary_type", "") == "last" and subject.head == "classify"
+    _check_padding(subject, "right", not is_last, "The last token is the summary: texts are padded on the left.")
+
+
+@check(f"{POSITIONS} Fill masks with torch.finfo(dtype).min, and not with -inf.", link="29419")
+def padding_left(subject: Subject) -> None:
+    """Padding on the left changes nothing.
+
+    Decoders generate from texts padded on the left. An encoder gets such texts if its tokenizer makes them.
+    """
+    excuse = "This does no harm here: the model is not a decoder, and its tokenizer does not pad on the left."
+    _check_padding(subject, "left", subject.pads_left, excuse)
+
+
+def _check_padding(subject: Subject, side: str, matters: bool, excuse: str) -> None:
+    """excuse: why padding on this side does not matter."""
+    fault = "`forward` has no argument attention_mask, so padding cannot be hidden."
+    if subject.reads("attention_mask"):
+        batch = subject.padded_batch(side)
+        found = subject.answers(batch)[subject.real(batch)].flatten(0, -2)
+        alone = [subject.answers(subject.alone(batch, row)).flatten(0, -2) for row in range(2)]
+        apart = distance(found, torch.cat(alone))
+        fault = f"Padding on the {side} changes the answers by {apart:.2g}." if apart > TOLERANCE else ""
+        if not found.isfinite().all():
+            fault = f"Padding on the {side} makes answers NaN: a query that sees no token gets scores of -inf alone."
+    only_if(not fault or matters, f"{fault} {excuse}")
+    require(not fault, fault)
+
+
+@check("Make the mask by `masking_utils.create_causal_mask` for each backend.", CAUSAL, OF_TOKENS, link="48748")
+def causality(subject: Subject) -> None:
+    """No token sees a later one, or knows how many there are."""
+    name, batch = subject.read_name, subject.batch()
+    for backend in subject.backends:
+        with subject.attending(backend):
+            for first in (1, batch[name].shape[1] - 1):
+                when = f"Before other tokens from number {first} on, with {backend} attention"
+                later = subject.changed(batch, slice(first, None), name)
+                subject.same(when, later, batch, at=(slice(None), slice(first)))
+    whole = subject.longest_batch()
+    length = whole[name].shape[1]
+    start = (slice(None), slice(length // 2))
+    half = {key: value[start] if key == name or not subject.is_seq2seq else value for key, value in whole.items()}
+    subject.same(f"In a text of {length} tokens, cut to its first half", half, subject.answers(whole)[start])
+
+
+@check("Make the mask by `transformers.masking_utils.create_bidirectional_mask`.", OF_TOKENS)
+def sees_both_sides(subject: Subject) -> None:
+    """A token sees those after it."""
+    only_if(not subject.is_causal or subject.is_seq2seq, "The model reads from left to right.")
+    batch = subject.batch()
+    before, after = (
+        subject.encoded(each)["encoder_outputs"][0] if subject.is_seq2seq else subject.answers(each)
+        for each in (batch, subject.changed(batch, -1))
+    )
+    require(distance(after[:, 0], before[:, 0]) > 0, "The last token does not change the answer at the first one.")
+
+
+@check("Hand scale, mask and biases to each backend, and set `_supports_sdpa` only if they agree.")
+def attention_backends(subject: Subject) -> None:
+    """Eager and fused attention agree."""
+    names = subject.backends
+    only_if(len(names) > 1, "The model says that it has eager attention only (_supports_sdpa is False).")
+    batch, answers = subject.padded_batch(), []
+    for name in names:
+        with subject.attending(name):
+            answers.append(subject.answers(batch))
+    subject.same("With sdpa in place of eager attention", answers[1], answers[0], at=subject.real(batch))
+
+
+@check("Return (output, weights) from attention, and declare `_can_record_outputs`.")
+def attention_weights(subject: Subject) -> None:
+    """Attention weights can be had."""
+    only_if(getattr(subject.text_config, "num_attention_heads", 0), "The model has no attention.")
+    batch = subject.batch()
+    with subject.attending("eager"):
+        outputs = run(subject.redrawn, batch, output_attentions=True)
+    keys = {f"{subject.prefix}attentions": batch[subject.read_name]}
+    if subject.is_seq2seq:
+        keys |= {"encoder_attentions": batch["input_ids"], "cross_attentions": batch["input_ids"]}
+    for name, ids in keys.items():
+        weights = outputs.get(name)
+        require(weights, f"output_attentions=True returns no {name}.")
+        require(all(each is not None for each in weights), f"output_attentions=True returns None in {name}.")
+        sums = torch.stack([each.float().sum(-1) for each in weights])
+        require_close(sums, torch.ones_like(sums), f"{name}: the weights of a query are {{}} away from a sum of 1.")
+        width = weights[0].shape[-1]
+        require(width == ids.shape[1], f"{name} has weights of {width} tokens; {ids.shape[1]} were read.")
+
+
+@check("Declare `_can_record_outputs`.")
+def hidden_states(subject: Subject) -> None:
+    """Hidden states can be had: those of the embeddings, then those of each layer."""
+    name, text, config = f"{subject.prefix}hidden_states", subject.ids(), subject.text_config
+    turned = torch.cat((text[:1], text[1:].flip(0)))
+    states, others = (_states(subject.redrawn, subject.batch([each]), name)[name] for each in (text, turned))
+    layers = getattr(config, "num_decoder_layers", None) or getattr(config, f"{subject.prefix}layers", None)
+    layers = layers or config.num_hidden_layers
+    require(len(states) == layers + 1, f"{name} has {len(states)} entries; {layers} layers and the embeddings are due.")
+    shapes = {tuple(state.shape[:2]) for state in states}
+    what = f"{name}[0] is not that of the embeddings: at the first token, other tokens change it by {{}}."
+    require_close(others[0][:, 0], states[0][:, 0], what)
+    side, model = ("encoder_", subject.redrawn) if subject.is_seq2seq else ("", cast(Any, subject.redrawn.base_model))
+    name = f"{side}hidden_states"
+    base = _states(model, subject.batch(), name)
+    if (last := base.get(f"{side}last_hidden_state")) is not None:
+        require_close(base[name][-1], last, f"{name}[-1] is {{}} away from {side}last_hidden_state.")
+    require(len(shapes) == 1, f"{name} has tensors of different batches or lengths: {sorted(shapes)}.")
+
+
+def _states(model: Any, batch: dict[str, Tensor], name: str) -> Any:
+    outputs = run(model, batch, output_hidden_states=True)
+    require(outputs.get(name), f"output_hidden_states=True returns no {name}.")
+    return outputs
+
+
+@check("Record what is computed, and compute nothing else for it.")
+def recording_changes_nothing(subject: Subject) -> None:
+    """Asking for hidden states or attention weights changes no answer."""
+    batch = subject.padded_batch()
+    for backend in subject.backends:
+        with subject.attending(backend):
+            for name in ("output_hidden_states", "output_attentions"):
+                when = f"With {backend} attention and {name}=True"
+                subject.same(when, {**batch, name: True}, batch, tolerance=10 * TOLERANCE)
+
+
+@check(MASK, MASKED)
+def mask_dtypes(subject: Subject) -> None:
+    """A mask may be missing or of any dtype, ids of int32, and inputs views.
+
+    Tools make masks of each dtype, and slice batches.
+    """
+    plain = subject.batch()
+    subject.same("Without attention_mask", without(plain, "attention_mask"), plain)
+    only_if(not subject.permutes, "Its mask of permutations is of another kind.")
+    batch = subject.padded_batch()
+    mask = batch["attention_mask"]
+    cases = {f"With a mask of {dtype}": {"attention_mask": mask.to(dtype)} for dtype in OTHER_DTYPES}
+    cases["With inputs that are not contiguous"] = {name: value.T.contiguous().T for name, value in batch.items()}
+    cases["With ids of int32"] = {"input_ids": batch["input_ids"].int()}
+    for when, change in cases.items():
+        subject.same(when, {**batch, **change}, batch)
+
+
+OTHER_DTYPES = torch.int32, torch.float32, torch.bool
+
+
+@check("Make masks by `transformers.masking_utils`, and hand each to the attention over its text.", MASKED)
+def mask_gap(subject: Subject) -> None:
+    """What a mask hides inside of a text changes nothing."""
+    for side in ("", "decoder_"):
+        if subject.reads(f"{side}attention_mask") and subject.reads(f"{side}input_ids"):
+            batch = _with_gap(subject, side)
+            at = (slice(None), slice(2, None)) if side else None
+            when = f"With another token in a gap of {side}attention_mask"
+            subject.same(when, subject.changed(batch, 1, f"{side}input_ids"), batch, at)
+
+
+def _with_gap(subject: Subject, side: str = "") -> dict[str, Tensor]:
+    """Return a batch whose mask hides the second token of each text."""
+    batch = subject.batch()
+    mask = torch.ones_like(batch[f"{side}input_ids"])
+    mask[:, 1] = 0
+    return {**batch, f"{side}attention_mask": mask}
+
+
+@check("Hide tokens by attention_mask, and never by their id.", MASKED, DECODER, OF_TOKENS, link="2210")
+def padding_as_text(subject: Subject) -> None:
+    """A token is padding by the mask, and not by its id.
+
+    Where pad_token is eos_token, as it is of many decoders, texts have it inside.
+    """
+    batch = _with_gap(subject)
+    batch["input_ids"][:, 1] = subject.pad_token_id
+    shown = batch | {"attention_mask": torch.ones_like(batch["attention_mask"])}
+    apart = distance(subject.answers(batch), subject.answers(shown))
+    require(apart > 1e-6, "A token with the id of padding is hidden, though attention_mask shows it.")
+
+
+@check("Compute everything from the embeddings, after `get_input_embeddings`.", reads("inputs_embeds"))
+def embeddings_as_inputs(subject: Subject) -> None:
+    """inputs_embeds answers as its ids."""
+    batch = subject.batch()
+    for side in ("", "decoder_"):
+        if subject.reads(f"{side}inputs_embeds"):
+            given = subject.embedded(batch, side)
+            subject.same(f"With {side}inputs_embeds of the ids", given, batch)
+            subject.same(f"With labels, {side}inputs_embeds of the ids", given | subject.labels(batch), batch)
+
+
+@check("Hand attention_mask to cross-attention, whether the encoder runs or not.", SEQ2SEQ, reads("encoder_outputs"))
+def encoder_outputs(subject: Subject) -> None:
+    """encoder_outputs answers as its text, which generation encodes once."""
+    batch = subject.padded_batch()
+    given = subject.encoded(batch)
+    subject.same("With encoder_outputs in place of their text", given, batch)
+    given["encoder_outputs"] = given["encoder_outputs"].to_tuple()
+    subject.same("With encoder_outputs as a tuple", given, batch)
+
+
+@check("Hand position_ids to what reads them.", reads("position_ids"), DECODER)
+def positions(subject: Subject) -> None:
+    """position_ids are those that it counts itself, and others count."""
+    counted = torch.arange(subject.length)[None].expand(2, -1)
+    adds_none = getattr(subject.config, "position_type", "") in ("alibi", "relative", "none")
+    _check_counted(subject, "position_ids", counted, None if adds_none else counted // 2)
+
+
+@check("Add the embeddings of token_type_ids, of zeros by default.", reads("token_type_ids"))
+def token_types(subject: Subject) -> None:
+    """token_type_ids are zeros by default, and ones count."""
+    kinds = getattr(subject.config, "type_vocab_size", 0)
+    only_if(kinds, "The config has no type_vocab_size.")
+    zeros = torch.zeros(2, subject.length, dtype=torch.long)
+    ones = (torch.arange(subject.length) > 1).long().expand(2, -1)
+    _check_counted(subject, "token_type_ids", zeros, ones if kinds > 1 else None)
+
+
+def _check_counted(subject: Subject, name: str, default: Tensor, other: Tensor | None) -> None:
+    """Check that an argument has this default, and that another value changes the answers."""
+    batch = subject.batch()
+    subject.same(f"With {name} of {default[0, :3].tolist()} and so on", {**batch, name: default}, batch)
+    if other is not None:
+        apart = distance(subject.answers({**batch, name: other}), subject.answers(batch))
+        require(apart > 1e-6, f"Other {name} change nothing: `forward` does not use them.")
+
+
+@check("Return `outputs.to_tuple()` if return_dict is False, by `can_return_tuple`.")
+def tuples(subject: Subject) -> None:
+    """return_dict=False returns the same as a tuple."""
+    plain = subject.batch()
+    for when, batch in (("The", plain), ("With labels, the", subject.labelled(plain))):
+        wanted = run(subject.redrawn, batch).to_tuple()
+        with torch.no_grad():
+            found = subject.redrawn(**batch, return_dict=False)
+        require(isinstance(found, tuple), f"return_dict=False returns {type(found).__name__}, and no tuple.")
+        if torch.is_tensor(wanted[0]):
+            what = f"{when} first value of return_dict=False is {{}} away from that of the names."
+            require_close(found[0], wanted[0], what)
+
+
+@check("Compute logits of hidden_states[:, -logits_to_keep:].", reads("logits_to_keep"))
+def last_logits(subject: Subject) -> None:
+    """logits_to_keep keeps the last ones."""
+    batch = subject.batch()
+    wanted = subject.answers(batch)[:, -2:]
+    subject.same("With logits_to_keep=2, of the last two tokens", {**batch, "logits_to_keep": 2}, wanted)
+
+
+@check("Remove dimensions by number (`squeeze(-1)`), and never all of size 1.")
+def one_token(subject: Subject) -> None:
+    """One text of one token has an answer."""
+    many, single = subject.answers(subject.batch()), subject.batch([subject.ids(1)])
+    if subject.is_seq2seq:
+        single["decoder_input_ids"] = single["decoder_input_ids"][:, :1]
+    found, wanted = subject.answers(single), (1, *([1] if many.ndim == 3 else []), many.shape[-1])
+    shape = tuple(found.shape)
+    require(shape == wanted, f"One text of one token has answers of shape {shape}, not {wanted}.")
+    require(found.isfinite().all(), "The answer to one text of one token is not finite.")
+
+
+@check("Make as many positions as the config says.")
+def longest_text(subject: Subject) -> None:
+    """It reads as many tokens as it has positions."""
+    only_if(subject.limit, "The config names no positions, or too many to try.")
+    found = subject.answers(subject.longest_batch())
+    require(found.isfinite().all(), f"Answers to a text of {subject.limit} tokens are not finite.")
