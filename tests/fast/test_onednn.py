@@ -94,31 +94,6 @@ def test_any_layout_and_any_bias_is_taken_that_torch_takes() -> None:
         linear(torch.randn(9, 25), weight, bias)
 
 
-def test_who_differentiates_twice_or_in_batches_gets_the_same() -> None:
-    states, weight, bias = (each.requires_grad_() for each in make((2, 15), 24, 40))
-
-    def penalties(f: Callable[..., Tensor]) -> tuple[Tensor, ...]:
-        (slope,) = torch.autograd.grad(f(states, weight, bias).tanh().sum(), states, create_graph=True)
-        return torch.autograd.grad(slope.pow(2).sum(), (states, weight, bias))
-
-    def slopes(f: Callable[..., Tensor]) -> tuple[Tensor, ...]:
-        answer = f(states, weight, bias)
-        directions = torch.randn(3, *answer.shape, generator=torch.Generator().manual_seed(1))
-        return torch.autograd.grad(answer, (states, weight, bias), directions, is_grads_batched=True)
-
-    torch.testing.assert_close(penalties(linear), penalties(F.linear))
-    torch.testing.assert_close(slopes(linear), slopes(F.linear))
-
-
-def test_products_for_which_it_is_not_faster_are_left_to_torch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(onednn, "LEAST_WORK", 4 * 24 * 40)
-    states, weight, bias = make((3,), 24, 40)
-    assert uses_onednn(linear, states, weight, bias)  # three rows count as four
-    assert not uses_onednn(linear, states, weight[:-1], bias[:-1])
-    monkeypatch.setattr(onednn, "has_faster_library", lambda: False)
-    assert not uses_onednn(linear, *make((9,), 24, 40))
-
-
 @pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning", "ignore:.torch.jit:DeprecationWarning")
 def test_transforms_and_modes_of_torch_see_its_own_product() -> None:
     states, weight, bias = make((9,), 24, 40)

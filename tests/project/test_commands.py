@@ -38,12 +38,6 @@ def command(*arguments: str, code: int = 0, **environment: str) -> str:
     return run([sys.executable, "-m", "modeling_scratch_cli", *arguments], code, **environment)
 
 
-def test_without_a_name_it_lists_the_programs() -> None:
-    printed = command()
-    assert command("--help") == printed
-    assert re.findall(r"^  ([\w-]+) ", printed, re.MULTILINE) == [*PROGRAMS]
-
-
 def test_help_is_printed_without_a_library() -> None:
     """In a process in which the libraries cannot be imported at all."""
     hidden = f"import sys\nfor name in {HEAVY}: sys.modules[name] = None\n"
@@ -133,11 +127,6 @@ def test_what_a_program_may_accept_is_left_to_it(line: str, tmp_path: Path) -> N
     (tmp_path / "run_config.json").write_text("{}", encoding="utf-8")
     name, *arguments = line.format(run=tmp_path).split()
     check_command_line(name, arguments)
-
-
-def test_a_wrong_name_is_corrected() -> None:
-    with pytest.raises(SystemExit, match="did you mean predict"):
-        main(["predcit"])
 
 
 @pytest.mark.parametrize(

@@ -137,23 +137,3 @@ def test_a_compiled_step_on_packed_texts_is_the_same() -> None:
     found = step(torch.compile(models[1], fullgraph=True), on_device(packed(TEXTS)))
     found = {name.removeprefix("_orig_mod."): value for name, value in found.items()}
     assert_near(found, {name: value.detach().cpu().float() for name, value in expected.items()}, torch.bfloat16)
-
-
-def test_recomputed_states_have_the_dropout_of_the_first_time() -> None:
-    gradients = []
-    for recomputes in (False, True):
-        model = TEXTS.model(**WHOLE, hidden_dropout=0.1, attention_dropout=0.3).to(DEVICE).train()
-        if recomputes:
-            model.gradient_checkpointing_enable()
-        torch.manual_seed(0)
-        gradients.append(step(model, on_device(packed(TEXTS))))
-    assert_near(gradients[1], {name: value.detach().cpu() for name, value in gradients[0].items()}, torch.float32)
-
-
-@every_dtype
-@pytest.mark.parametrize("head_dim", [64, 128, 192])
-def test_heads_of_the_usual_sizes(head_dim: int, dtype: torch.dtype) -> None:
-    settings = {**WHOLE, "head_dim": head_dim}
-    expected, model = step(CAUSAL_LM.model(**settings), packed(CAUSAL_LM)), CAUSAL_LM.model(**settings).to(DEVICE)
-    with torch.autocast("cuda", dtype=dtype, enabled=dtype != torch.float32):
-        assert_near(step(model, on_device(packed(CAUSAL_LM))), expected, dtype)

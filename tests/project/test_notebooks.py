@@ -62,16 +62,6 @@ def test_committed_outputs_are_those_of_one_clean_run(path: Path) -> None:
 
 
 @each_notebook
-def test_each_notebook_starts_alike_and_is_linked(path: Path) -> None:
-    notebook = nbformat.read(path, as_version=4)
-    first = code_cells(notebook)[0].source
-    others = (code_cells(nbformat.read(other, as_version=4))[0].source for other in notebooks().values())
-    assert "%pip install" in first
-    assert set(others) == {first}
-    assert f"(notebooks/{path.name})" in (ROOT / "docs" / "notebooks.md").read_text(encoding="utf-8")
-
-
-@each_notebook
 def test_links_of_notebooks_exist(path: Path) -> None:
     cells = nbformat.read(path, as_version=4).cells
     text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")

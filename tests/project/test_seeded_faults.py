@@ -5,7 +5,7 @@ import ast
 from collections import Counter
 
 import seeded_faults
-from seeded_faults import FAULTS, FIRST
+from seeded_faults import FAULTS
 
 
 def out_of_date() -> list[str]:
@@ -28,9 +28,3 @@ def test_each_fault_is_one_of_its_own_and_still_python() -> None:
     assert [fault.name for fault in FAULTS if fault.old == fault.new] == []
     for fault in FAULTS:
         ast.parse(seeded_faults.changed(fault), fault.name)
-
-
-def test_each_subject_has_tests() -> None:
-    assert {fault.subject for fault in FAULTS} == FIRST.keys()
-    for subject in FIRST:
-        assert seeded_faults.files_for(subject)

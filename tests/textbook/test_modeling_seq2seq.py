@@ -12,7 +12,6 @@ from huggingface_hub.errors import StrictDataclassError
 from model_cases import (
     MASK,
     POSITIONS,
-    SEQ2SEQ,
     SEQ2SEQ_LM,
     SEQ2SEQS,
     TINY,
@@ -189,15 +188,6 @@ def test_hidden_states_and_attention_maps(backend: str) -> None:
         assert_close(weights.sum(-1), torch.ones(3, HEADS, 7))
     plain = model(SOURCE, MASK, TARGET)
     assert_close(plain[0], outputs[0])
-
-
-def test_token_types_are_those_of_the_source() -> None:
-    model = SEQ2SEQ.model(type_vocab_size=2)
-    types = torch.ones_like(SOURCE)
-    found = model(SOURCE, MASK, TARGET, token_type_ids=types)
-    encoded = model.encoder(SOURCE, MASK, types).last_hidden_state
-    assert_close(found.encoder_last_hidden_state, encoded)
-    assert not torch.allclose(found[0], model(SOURCE, MASK, TARGET)[0], atol=1e-3)
 
 
 def test_what_the_encoder_said_may_be_given() -> None:

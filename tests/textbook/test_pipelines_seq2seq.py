@@ -2,7 +2,6 @@
 """Text to text pipelines: what they answer is what `generate` gives, for scratch models and for native ones."""
 
 import copy
-import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -87,17 +86,6 @@ def test_answers_are_those_of_generate(
     assert [answer[0][name] for answer in stream] == answers
 
 
-def test_n_best_come_best_first_with_the_scores_of_the_beam(model: Any, tokenizer: Any) -> None:
-    options = {"num_beams": 4, "num_return_sequences": 3, **OPTIONS}
-    serve = TranslationPipeline(model=model, tokenizer=tokenizer)
-    found = serve(TEXTS, return_scores=True, **options)
-    for text, answers in zip(TEXTS, found):
-        output = model.generate(**encoded(tokenizer, text), return_dict_in_generate=True, output_scores=True, **options)
-        assert [answer["score"] for answer in answers] == output.sequences_scores.tolist()
-        assert [answer["translation_text"] for answer in answers] == expected(model, tokenizer, text, **options)
-        assert sorted(answers, key=lambda answer: -answer["score"]) == answers
-
-
 @pytest.mark.parametrize("ends_as_it_fills", [False, True])
 def test_an_answer_ends_where_it_ends_alone(model: Any, tokenizer: Any, ends_as_it_fills: bool) -> None:
     """Nothing of what fills a batch is in its ids or its score, and the token that ends it is in both."""
@@ -156,28 +144,6 @@ def test_a_decoder_with_a_vocabulary_of_its_own_is_decoded_by_its_own_tokenizer(
     assert pipeline("seq2seq-translation", model=str(tmp_path), trust_remote_code=True)(TEXTS[0], **OPTIONS) == wanted
     given = TranslationPipeline(model=model, tokenizer=tokenizer, target_tokenizer=target)
     assert given(TEXTS[0], **OPTIONS) == wanted
-
-
-def test_both_vocabularies_are_of_one_revision(
-    tokenizer: PreTrainedTokenizerFast, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of a repository as the cache of the Hub holds it: two commits, the first with a tag."""
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
-    repository, targets = tmp_path / "models--user--7a-v1.5", {}
-    (repository / "refs").mkdir(parents=True)
-    for ref, german in {"v1": "der die das Hund", "main": "und weiter im Schnee"}.items():
-        snapshot = repository / "snapshots" / ref
-        _, targets[ref] = with_two_vocabularies(snapshot, tokenizer, german)
-        content = b"".join(path.read_bytes() for path in sorted(snapshot.rglob("*.*")))
-        commit = hashlib.sha1(content).hexdigest()
-        (repository / "refs" / ref).write_text(commit)
-        snapshot.rename(snapshot.with_name(commit))
-        missing = repository / ".no_exist" / commit / "target_tokenizer" / "config.json"
-        missing.parent.mkdir(parents=True)
-        missing.touch()
-    for ref, target in targets.items():
-        serve: Any = pipeline("seq2seq-translation", model="user/7a-v1.5", revision=ref, trust_remote_code=True)
-        assert serve.target_tokenizer.get_vocab() == target.get_vocab()
 
 
 @pytest.fixture(scope="module")

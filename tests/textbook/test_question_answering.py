@@ -11,7 +11,6 @@ import pytest
 import torch
 from model_cases import SPANS
 from shared import redraw
-from tokenizers import normalizers, pre_tokenizers
 from transformers import ByT5Tokenizer, PreTrainedTokenizerFast, pipeline
 
 from modeling_scratch import ScratchEncoderForQuestionAnswering, ScratchEncoderForSequenceClassification
@@ -128,27 +127,6 @@ def test_a_sure_model_gives_no_answers_from_outside_the_context(serve: QuestionA
         assert answer["answer"] == CONTEXT[answer["start"] : answer["end"]] != ""
 
 
-def test_as_many_different_answers_come_as_are_asked_for() -> None:
-    """Of words that fall into many tokens each, whose spans are the same words again and again."""
-    tokenizer = train_bpe_tokenizer(CORPUS, 270, style="roberta", show_progress=False)
-    first = context_tokens(tokenizer, QUESTIONS[0], CONTEXT)[40]
-    serve = sure_of(tokenizer, first, first + 5)
-    for top_k in 2, 5, 10:
-        answers = serve(QUESTIONS[0], CONTEXT, topk=top_k)
-        assert len({(answer["start"], answer["end"]) for answer in answers}) == len(answers) == top_k
-
-
-def test_words_are_whole_where_the_tokenizer_takes_a_text_for_one_word() -> None:
-    tokenizer = train_bpe_tokenizer(CORPUS, 270, style="roberta", show_progress=False)
-    tokenizer.backend_tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-    place = next(
-        i for i in context_tokens(tokenizer, "who ?", CONTEXT)
-        if tokenizer("who ?", CONTEXT).encodings[0].offsets[i][0] == CONTEXT.index("Eiffel") + 3
-    )  # fmt: skip
-    assert sure_of(tokenizer, place, place)("who ?", CONTEXT)["answer"] == "Eiffel"
-    assert sure_of(tokenizer, place, place)("who ?", CONTEXT, align_to_words=False)["answer"] in "Eiffel"[:-1]
-
-
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_a_long_question_is_cut_on_the_side_where_the_tokenizer_cuts(side: str) -> None:
     tokenizer = TOKENIZERS["bert"]()
@@ -207,13 +185,6 @@ def test_a_folder_names_the_pipelines_that_serve_its_head_and_those_of_its_user(
         config.custom_pipelines |= own
 
 
-def test_windows_have_as_many_tokens_as_there_are_learned_positions(serve: QuestionAnsweringPipeline) -> None:
-    model = build(serve.tokenizer, position_type="learned", max_position_embeddings=24)
-    short = QuestionAnsweringPipeline(model=model, tokenizer=serve.tokenizer)
-    named = {"question": "who ?", "context": CONTEXT, "doc_stride": 4, "top_k": 3}
-    assert short(**named) == short(**named, max_seq_len=24)
-
-
 def test_what_cannot_be_is_refused(serve: QuestionAnsweringPipeline) -> None:
     faults: list[tuple[dict, str]] = [
         ({"question": "who ?", "context": " "}, "context: ' ' is not a text"),
@@ -231,11 +202,3 @@ def test_what_cannot_be_is_refused(serve: QuestionAnsweringPipeline) -> None:
             serve(**arguments)
     with pytest.raises(ValueError, match="ByT5Tokenizer has no character offsets"):
         QuestionAnsweringPipeline(model=serve.model, tokenizer=ByT5Tokenizer())
-
-
-def test_a_context_of_which_no_token_is_left_is_refused() -> None:
-    tokenizer = TOKENIZERS["no_special_tokens"]()
-    serve = QuestionAnsweringPipeline(model=build(tokenizer), tokenizer=tokenizer)
-    serve.tokenizer.backend_tokenizer.normalizer = normalizers.Replace("\u200b", "")
-    with pytest.raises(ValueError, match="gives no tokens that could be an answer"):
-        serve("who ?", "\u200b")

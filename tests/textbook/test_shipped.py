@@ -6,7 +6,6 @@ import importlib.util
 import re
 from pathlib import Path
 
-import pytest
 import shipped
 from model_cases import CAUSAL_LM, MASKED_LM, SEQ2SEQ_LM, SPANS, TEXTS, Case, parametrize_cases
 
@@ -49,28 +48,6 @@ def test_private_names_of_torch_stay_in_the_engine_with_their_reason() -> None:
         if private_names_of_torch(source) - DOCUMENTED:
             assert Path(file).parts[0] == "fast", file
             assert re.search(r"private name|no public|not public", source), f"{file}: say why, beside the name"
-
-
-# Source: what `problems` says of it, in one line, or nothing.
-LINES = {
-    "import torch; torch.__version__; torch.no_grad()": "",
-    "import torch; torch._C": "_C is not listed",
-    "import torch.nn.functional as F; F._canonical_mask(1)": "_canonical_mask is not listed",
-    "from torch.nn.modules.module import _flag as x": "torch.nn.modules.module._flag is private",
-    "import torch._inductor.config": "torch._inductor.config is private",
-    "from torch import nn; nn.Linear(1, 1); _mean(1)": "",
-    "x = model._old_flag": "_old_flag is not listed in shipped.LIBRARY_ATTRIBUTES",
-    "x = getattr(model, '_old_flag', 1)": "_old_flag is not listed in shipped.LIBRARY_ATTRIBUTES",
-    "class A(B):\n    _old_flag = 1": "_old_flag is not listed in shipped.LIBRARY_ATTRIBUTES",
-    "def f(self):\n    self._old_flag = 1": "_old_flag is not listed in shipped.LIBRARY_ATTRIBUTES",
-}
-
-
-@pytest.mark.parametrize(("source", "said"), LINES.items())
-def test_what_is_of_the_library_has_a_row(source: str, said: str) -> None:
-    found = shipped.problems({"x.py": f"{source}\n"})
-    assert len(found) == bool(said)
-    assert all(said in problem for problem in found)
 
 
 def test_families_are_within_their_limits() -> None:
