@@ -69,11 +69,3 @@ SETTINGS: list[tuple[Case, dict[str, Any]]] = [
 def test_it_takes_every_setting(case: Case, settings: dict[str, Any], models: dict[Case, Any]) -> None:
     ours, expected = both(models[case], **{"eos_token_id": [3, 4], **settings})
     assert torch.equal(ours, expected)
-
-
-@every_generator
-def test_who_asks_for_more_than_the_texts_gets_it_from_the_library(case: Case, models: dict[Case, Any]) -> None:
-    settings = {"num_beams": 3, "max_new_tokens": 4, "attention_mask": PADDED, "pad_token_id": 0}
-    outputs = models[case].generate(IDS, **settings, return_dict_in_generate=True, output_scores=True)
-    assert len(outputs.scores) == outputs.sequences.shape[1] - (1 if case is SEQ2SEQ_LM else IDS.shape[1])
-    assert torch.equal(models[case].generate(IDS, **settings), outputs.sequences)

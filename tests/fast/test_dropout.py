@@ -27,13 +27,6 @@ def test_each_element_is_kept_with_probability_1_minus_p_and_scaled(p: float) ->
     torch.testing.assert_close(draw(p)[kept], torch.full_like(draw(p)[kept], 1 / (1 - p)), rtol=2e-4, atol=0)
 
 
-@pytest.mark.parametrize("p", [0.1, 0.5])
-def test_neighbours_are_dropped_independently(p: float) -> None:
-    kept = (draw(p) != 0).flatten().double() - (1 - p)
-    for lag in (1, 2, 3, 4, 8, GROUP, N):
-        assert (kept[lag:] * kept[:-lag]).mean().abs() / (p * (1 - p)) < 4 / kept.numel() ** 0.5
-
-
 @pytest.mark.parametrize("p", [0.1, 0.0039])
 def test_so_many_of_a_group_are_dropped_as_if_each_were_drawn_alone(p: float) -> None:
     """The count has the variance of independent draws, and what sharing a step adds: at most (GROUP / 512)^2."""

@@ -58,12 +58,6 @@ def test_answers_are_those_of_the_library(settings: dict, arguments: dict) -> No
     assert_same_answers(ours(TEXTS[:10], **options), library(TEXTS[:10], **options))
 
 
-def test_every_form_of_input_gets_the_answers_of_the_library() -> None:
-    (ours, library), pair = both(make()), {"text": TEXTS[0], "text_pair": TEXTS[1]}
-    for inputs in TEXTS[0], TEXTS[:1], pair, [pair, {"text": TEXTS[2]}], [[TEXTS[:2]]]:
-        assert_same_answers(ours(inputs, **QUIET), library(inputs, **QUIET))
-
-
 def test_texts_are_read_longest_first_in_batches_of_equal_room() -> None:
     classify, shapes = sorting(make()), []
     classify.model.register_forward_pre_hook(

@@ -105,23 +105,6 @@ def test_the_kernels_are_asked_for_what_the_other_backends_do(
         torch.testing.assert_close(outputs.loss, expected.loss, atol=1e-5, rtol=0)
 
 
-@torch.no_grad()
-@pytest.mark.parametrize(
-    ("settings", "dtype"),
-    [({"head_dim": 6}, torch.float32), ({"head_dim": 264}, torch.float32), ({}, torch.float64)],
-    ids=["odd heads", "wide heads", "doubles"],
-)
-def test_what_the_kernels_do_not_take_goes_the_usual_way(
-    settings: dict, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model = TEXTS.model(**SIZES, **settings).to(dtype)
-    expected = model(**packed(TEXTS)).logits
-    monkeypatch.setattr(varlen, "DEVICES", "cpu")
-    with TextByText() as kernels:
-        torch.testing.assert_close(model(**packed(TEXTS)).logits, expected, atol=1e-5, rtol=0)
-    assert not kernels.asked
-
-
 CUDA, META = torch.device("cuda"), torch.device("meta")
 
 

@@ -24,7 +24,6 @@ from model_cases import (
     every_switch,
     in_turn,
     padded,
-    parametrize_cases,
     texts,
 )
 from safetensors.torch import load_file
@@ -148,15 +147,6 @@ def test_who_shares_a_table(settings: dict, count: int, tmp_path: Path) -> None:
     assert load_file(files[0]).keys() == {name for name, _ in model.named_parameters()}
     batch = {"input_ids": SOURCE, "attention_mask": MASK, "decoder_input_ids": TARGET % 40}
     assert_same_outputs(loaded(**batch), model(**batch))
-
-
-@parametrize_cases(SEQ2SEQS)
-def test_two_vocabularies_are_not_resized(case: Case) -> None:
-    model = case.model(**TWO_TABLES)
-    for arguments in (80,), (None, 32):
-        with pytest.raises(ValueError, match="share_encoder_decoder_embeddings=False"):
-            model.resize_token_embeddings(*arguments)
-    assert model.resize_token_embeddings(TINY["vocab_size"]) is model.get_input_embeddings()  # nothing to do
 
 
 # What is asked for, and what is refused

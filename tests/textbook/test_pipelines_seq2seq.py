@@ -172,23 +172,6 @@ def test_languages_are_named_in_the_text_and_in_the_answer(of_many_languages: Tr
     assert len(set(answers.values())) == 3
 
 
-def test_the_name_of_the_task_holds_the_languages_and_a_call_can_name_others(
-    of_many_languages: TranslationPipeline, bart: Any, tokenizer: Any
-) -> None:
-    """Those that are missing or unknown are refused: the tokenizer would make its unknown token of them."""
-    model, several = of_many_languages.model, of_many_languages.tokenizer
-    settings = {"max_new_tokens": 6, "do_sample": False, "task": "translation_en_XX_to_de_DE"}
-    serve = TranslationPipeline(model=model, tokenizer=several, **settings)
-    for changed in {}, {"tgt_lang": "ro_RO"}, {"src_lang": "fr_XX"}:
-        languages = {"src_lang": "en_XX", "tgt_lang": "de_DE", **changed}
-        assert serve(TEXTS[0], **changed) == of_many_languages(TEXTS[0], **languages)
-    for source, target, fault in ("en_XX", "de", "unknown to"), ("en", "de_DE", "unknown to"), (None, "de_DE", "src_"):
-        with pytest.raises(ValueError, match=fault):
-            of_many_languages(TEXTS[0], src_lang=source, tgt_lang=target)
-    plain = TranslationPipeline(model=bart, tokenizer=tokenizer)  # of one language, and it says nothing of others
-    assert plain(TEXTS[0], tgt_lang="de", **OPTIONS) == plain(TEXTS[0], **OPTIONS)
-
-
 def test_a_native_model_that_a_pipeline_saves_brings_the_pipeline_along(
     bart: Any, tokenizer: Any, tmp_path: Path
 ) -> None:

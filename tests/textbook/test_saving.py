@@ -86,20 +86,6 @@ def test_initialisation_follows_the_recipe(case: Case, settings: dict, tmp_path:
         assert drawn.std() == pytest.approx(0.1, rel=0.1)
 
 
-@pytest.mark.parametrize("size", [None, 8], ids=["square", "factorised"])
-def test_tying_is_a_choice_of_the_reader(size: int | None, tmp_path: Path) -> None:
-    case = MASKED_LM
-    model = case.model(tie_word_embeddings=True, embedding_size=size)
-    model.save_pretrained(tmp_path)
-    assert model.get_output_embeddings().weight is model.get_input_embeddings().weight
-    assert not any(name.endswith("decoder.weight") for name in load_file(tmp_path / "model.safetensors"))
-
-    loaded, info = case.model_class.from_pretrained(tmp_path, tie_word_embeddings=False, output_loading_info=True)
-    assert info["missing_keys"] == {"lm_head.decoder.weight"}
-    assert_initialised(loaded, "lm_head.decoder.weight")
-    assert torch.equal(loaded.get_input_embeddings().weight, model.get_input_embeddings().weight)
-
-
 # Vocabularies grow and shrink: embeddings, and the decoder that may share them, change together
 
 TABLES = [(MASKED_LM, tied, size) for tied in (True, False) for size in (None, 8)]

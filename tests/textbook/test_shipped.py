@@ -2,7 +2,6 @@
 """What a saved folder ships: within its limits, what save_pretrained writes, and no private name of torch."""
 
 import ast
-import importlib.util
 import re
 from pathlib import Path
 
@@ -79,11 +78,3 @@ def test_the_table_of_switches_is_what_presets_say() -> None:
         field, *values = (cell.strip(" `") for cell in row.strip("|").split("|"))
         found = [str(getattr(config, field)) for config in configs]
         assert values == found, field
-
-
-def test_other_names_of_the_readme_exist() -> None:
-    sources = "".join(all_files().values())
-    names = set(re.findall(r"`([A-Za-z_]\w+)`", README))
-    assert {name for name in names if not re.search(rf"\b{name}\b", sources)} == set()
-    for command in re.findall(r"python -m ([\w.]+)", README):
-        assert importlib.util.find_spec(command)
