@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Benchmark speed and memory against Hugging Face's equivalent classes, in one process and in turns.
+"""Benchmark speed against Hugging Face's equivalent classes, in one process and in turns.
 
     modeling-scratch benchmark train-sst2
     modeling-scratch benchmark all --data_folder data --json benchmark.json
