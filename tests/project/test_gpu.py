@@ -71,15 +71,6 @@ def test_texts_have_the_answers_and_gradients_of_the_cpu(
     assert_near(found, expected, dtype)
 
 
-@pytest.mark.parametrize("backend", ["eager", "flex_attention"])
-@parametrize_cases((TEXTS, CAUSAL_LM))
-def test_every_backend_keeps_packed_texts_apart(case: Case, backend: str) -> None:
-    sizes = {**WHOLE, "head_dim": 16}  # flex_attention takes no smaller ones
-    expected = step(case.model(**sizes), packed(case))
-    model = case.model(**sizes, attn_implementation=backend).to(DEVICE)
-    assert_near(step(model, on_device(packed(case))), expected, torch.float32)
-
-
 @parametrize_cases(PACKED_HEADS)
 def test_a_training_step_waits_for_nothing(case: Case) -> None:
     """Forward with dropout, backward, clipping and AdamW, as Trainer has them; the first step may set things up."""

@@ -68,15 +68,3 @@ def test_links_of_notebooks_exist(path: Path) -> None:
     links = [link.partition("#")[0] for link in re.findall(r"\]\((?!http)([^)]+)\)", text)]
     assert [link for link in links if not (path.parent / link).exists()] == []
     assert len(links) >= 3
-
-
-@each_notebook
-def test_exercises_have_an_answer_and_a_check(path: Path) -> None:
-    """What a reader deletes is marked, and an assert of the same notebook follows it."""
-    sources = [cell.source for cell in code_cells(nbformat.read(path, as_version=4))]
-    marked = [source for source in sources if "# >>>" in source]
-    assert marked or path.stem == MEASURES
-    for source in marked:
-        assert source.count("# >>>") == source.count("# <<<")
-        rest = "\n".join(sources).partition(source)[2] + source.rpartition("# <<<")[2]
-        assert "assert " in rest

@@ -1,7 +1,6 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """What a saved folder ships: within its limits, what save_pretrained writes, and no private name of torch."""
 
-import ast
 import re
 from pathlib import Path
 
@@ -31,22 +30,14 @@ def test_what_is_listed_is_what_a_folder_holds(case: Case, tmp_path: Path) -> No
         assert (tmp_path / path.name).read_bytes() == path.read_bytes()
 
 
-def private_names_of_torch(source: str) -> set[str]:
-    """What is imported from torch, or read of it as torch.x._y, F._y or getattr(torch.x, "_y")."""
-    found = {name for _, name in shipped.imports(source)}
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Attribute):
-            found.add(ast.unparse(node))
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in shipped.READERS:
-            found.add(f"{ast.unparse(node.args[0])}.{getattr(node.args[1], 'value', None)}")
-    return {name for name in found if name.split(".")[0] in ("torch", "F") and shipped.is_private(name)}
-
-
 def test_private_names_of_torch_stay_in_the_engine_with_their_reason() -> None:
+    """Those of transformers, which versions rename, are not shipped either."""
     for file, source in all_files().items():
-        if private_names_of_torch(source) - DOCUMENTED:
+        if shipped.private_names(source, "torch", "F") - DOCUMENTED:
             assert Path(file).parts[0] == "fast", file
             assert re.search(r"private name|no public|not public", source), f"{file}: say why, beside the name"
+        if Path(file).name == file:
+            assert shipped.private_names(source, "transformers") == set(), file
 
 
 def test_families_are_within_their_limits() -> None:
@@ -54,7 +45,6 @@ def test_families_are_within_their_limits() -> None:
     for files in map(shipped.counted, families):
         assert len(files) <= 12
         assert sum(map(shipped.statement_count, files)) <= 1_200
-    assert shipped.problems({path.name: shipped.read(path) for files in families for path in files}) == []
 
 
 def test_the_reading_order_names_every_counted_file_once_behind_those_that_it_imports() -> None:
