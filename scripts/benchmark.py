@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Benchmark speed and memory against Hugging Face's equivalent classes, in one process and in turns.
+"""Benchmark speed against Hugging Face's equivalent classes, in one process and in turns.
 
     modeling-scratch benchmark train-sst2
     modeling-scratch benchmark all --data_folder data --json benchmark.json
@@ -10,16 +10,13 @@ before timing. They run in turns; a ratio is the median over pairs. A training s
 clipping and fused AdamW, as in Trainer, without Trainer's overhead, which is equal for both.
 """
 
-from collections.abc import Sequence
+from functools import partial
 
 from modeling_scratch.benchmark.run import BenchmarkArguments, run
 from modeling_scratch.benchmark.settings import Settings
 from modeling_scratch.utils.command_line import quiet_libraries, run_program
 
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    run_program(run, (BenchmarkArguments, Settings), __doc__, arguments, first="--workload")
-
+main = partial(run_program, run, (BenchmarkArguments, Settings), __doc__, first="--workload")
 
 if __name__ == "__main__":
     quiet_libraries()

@@ -8,15 +8,12 @@ The folders are those of `modeling-scratch train-classifier`, `train-tokens` or 
 predictions.jsonl. They may also be named by --runs.
 """
 
-from collections.abc import Sequence
+from functools import partial
 
 from modeling_scratch.report.comparison import CompareArguments, compare
 from modeling_scratch.utils.command_line import quiet_libraries, run_program
 
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    run_program(compare, CompareArguments, __doc__, arguments, first="--runs")
-
+main = partial(run_program, compare, CompareArguments, __doc__, first="--runs")
 
 if __name__ == "__main__":
     quiet_libraries()

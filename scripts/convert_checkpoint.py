@@ -8,15 +8,12 @@ The input determines the direction. The result is reloaded and compared with the
 and without padding. The output folder appears only if the outputs agree.
 """
 
-from collections.abc import Sequence
+from functools import partial
 
 from modeling_scratch.bridges.verified_conversion import ConversionArguments, convert
 from modeling_scratch.utils.command_line import run_program
 
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    run_program(convert, ConversionArguments, __doc__, arguments)
-
+main = partial(run_program, convert, ConversionArguments, __doc__)
 
 if __name__ == "__main__":
     main()

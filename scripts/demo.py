@@ -10,19 +10,15 @@ local host only (--host). It stops on Ctrl-C, SIGTERM or SIGINT.
 
 import signal
 import sys
-from collections.abc import Sequence
+from functools import partial
 
 from modeling_scratch.demo.app import DemoArguments, demo
 from modeling_scratch.utils.command_line import quiet_libraries, run_program
 
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    run_program(demo, DemoArguments, __doc__, arguments)
-    return 0
-
+main = partial(run_program, demo, DemoArguments, __doc__)
 
 if __name__ == "__main__":
     quiet_libraries("modeling_scratch")
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: sys.exit(0))
-    sys.exit(main())
+    main()

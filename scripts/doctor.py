@@ -7,15 +7,12 @@
 Exit status: 0 if no check falls short, 1 if one does, 2 if a check of --checks does not apply.
 """
 
-from collections.abc import Sequence
+from functools import partial
 
 from modeling_scratch.doctor.diagnosis import DoctorArguments, diagnose
 from modeling_scratch.utils.command_line import quiet_libraries, run_program
 
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    run_program(diagnose, DoctorArguments, __doc__, arguments, first="--model")
-
+main = partial(run_program, diagnose, DoctorArguments, __doc__, first="--model")
 
 if __name__ == "__main__":
     quiet_libraries()

@@ -7,15 +7,12 @@ The folder appears only if the file computes what the model computes in PyTorch.
 a description of all tensors.
 """
 
-from collections.abc import Sequence
+from functools import partial
 
 from modeling_scratch.exporting.program import ExportArguments, export
 from modeling_scratch.utils.command_line import quiet_libraries, run_program
 
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    run_program(export, ExportArguments, __doc__, arguments)
-
+main = partial(run_program, export, ExportArguments, __doc__)
 
 if __name__ == "__main__":
     quiet_libraries("torch.onnx", "torch.export")

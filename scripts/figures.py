@@ -7,15 +7,12 @@
 Each figure is written as NAME.png and NAME.svg. The names may also be given by --names.
 """
 
-from collections.abc import Sequence
+from functools import partial
 
 from modeling_scratch.figures.command import FiguresArguments, draw_figures
 from modeling_scratch.utils.command_line import quiet_libraries, run_program
 
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    run_program(draw_figures, FiguresArguments, __doc__, arguments, first="--names")
-
+main = partial(run_program, draw_figures, FiguresArguments, __doc__, first="--names")
 
 if __name__ == "__main__":
     quiet_libraries("tokenization")

@@ -3,27 +3,19 @@
 
     modeling-scratch generate --model_name_or_path runs/shakespeare --prompt "ROMEO:" --temperature 0.8 --seed 1
     modeling-scratch generate --model_name_or_path runs/en-de --input_file source.en --output_file target.de
-    echo "A dog runs." | modeling-scratch generate --model_name_or_path runs/en-de
 
-The output is the translation, or the continuation without its prompt. Each input line gives num_return_sequences output
-lines, in which spaces replace line breaks; an empty line stays empty. JSON lines contain `row` (from 1), `prompt` or
-`source`, `text`, and `cut`, whether the text lacks an end token. With --prompt, the text is streamed after its
-prompt.
-
+Each input line gives num_return_sequences output lines, in which spaces replace line breaks; an empty line stays empty.
 The whole input is read and checked before generation. The output file appears once it is complete.
 """
 
 import signal
 import sys
-from collections.abc import Sequence
+from functools import partial
 
 from modeling_scratch.inference.generation import GenerateArguments, SearchArguments, generate
 from modeling_scratch.utils.command_line import quiet_libraries, run_program
 
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    run_program(generate, (GenerateArguments, SearchArguments), __doc__, arguments)
-
+main = partial(run_program, generate, (GenerateArguments, SearchArguments), __doc__)
 
 if __name__ == "__main__":
     quiet_libraries()

@@ -9,15 +9,12 @@ The first value of each --vary is the base. The output folder holds each run, le
 lab.json. Repeating the command continues a lab that was stopped.
 """
 
-from collections.abc import Sequence
+from functools import partial
 
 from modeling_scratch.lab.command import LabArguments, run_lab
 from modeling_scratch.utils.command_line import quiet_libraries, run_program
 
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    run_program(run_lab, LabArguments, __doc__, arguments)
-
+main = partial(run_program, run_lab, LabArguments, __doc__)
 
 if __name__ == "__main__":
     quiet_libraries("tokenization")

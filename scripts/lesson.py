@@ -7,15 +7,12 @@ modeling-scratch lesson --output_dir handout           # all lessons
 modeling-scratch lesson transformer-in-an-evening      # a notebook of the documentation, without solutions
 """
 
-from collections.abc import Sequence
+from functools import partial
 
 from modeling_scratch.course.lessons import LessonArguments, write_lessons
 from modeling_scratch.utils.command_line import quiet_libraries, run_program
 
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    run_program(write_lessons, LessonArguments, __doc__, arguments, first="--names")
-
+main = partial(run_program, write_lessons, LessonArguments, __doc__, first="--names")
 
 if __name__ == "__main__":
     quiet_libraries()

@@ -3,13 +3,7 @@
 
     modeling-scratch pretrain --objective clm --train_file input.txt --tokenizer_kind character --block_size 64 \
         --per_device_train_batch_size 12 --max_steps 2000 --output_dir runs/characters
-    modeling-scratch pretrain --objective mlm --train_file train.parquet unsupervised.parquet --whole_word \
-        --preset reviews --vocab_size 16000 --num_train_epochs 2 --output_dir runs/encoder
     modeling-scratch train-classifier --model_name_or_path runs/encoder --data_dir reviews --output_dir runs/tuned
-
-All arguments of transformers.TrainingArguments are supported. The test split is never opened. The output folder holds
-the model, the tokenizer, the configuration of the run (run_config.json), its scores (all_results.json,
-evaluation.json, results.md), its learning curve and a model card (README.md).
 """
 
 from modeling_scratch.run.train import program

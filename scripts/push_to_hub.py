@@ -3,13 +3,9 @@
 
     hf auth login                                                        # once, or set HF_TOKEN
     modeling-scratch push --folder runs/mine --repo_id user/name --dry_run     # check and list only
-    modeling-scratch push --folder runs/mine --repo_id user/name --private
 
 The files are first loaded in isolation, then uploaded in one commit, so that the repository always holds a whole model.
-Repeating the command after an interruption uploads only the missing files. Files that no run wrote and that verify.json
-does not record are not uploaded. Links out of the folder and access tokens in its texts are errors. The commit deletes
-and lists files of other models in the repository (weights, code, tokenizers). The model card, unless edited, then names
-the repository.
+Repeating the command after an interruption uploads only the missing files.
 """
 
 import sys

@@ -1,12 +1,8 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Train a model that answers questions by a piece of a text from scratch, or fine-tune a checkpoint.
 
-    modeling-scratch train-answers --train_file train-v2.0.json --validation_file dev-v2.0.json --output_dir runs/squad
-    modeling-scratch train-answers --data_dir questions --model_name_or_path bert-base-cased --learning_rate 5e-5
-    modeling-scratch predict --model runs/squad --input questions.json
-
-All arguments of transformers.TrainingArguments are supported. The output folder holds the model, its tokenizer, the
-run's configuration, its scores beside those of baselines, the learning curve and a model card (README.md).
+modeling-scratch train-answers --train_file train-v2.0.json --validation_file dev-v2.0.json --output_dir runs/squad
+modeling-scratch train-answers --data_dir questions --model_name_or_path bert-base-cased --learning_rate 5e-5
 """
 
 from modeling_scratch.run.train import program

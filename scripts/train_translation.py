@@ -1,14 +1,9 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Train a translation model and its vocabulary from scratch, or fine-tune a checkpoint; score it with sacreBLEU.
 
-    modeling-scratch train-translation --data_dir multi30k --source_column en --target_column de \
-        --output_dir runs/en-de
-    modeling-scratch train-translation --train_file train.en train.de --test_file test.en test.de \
-        --output_dir runs/lines --separate_vocabularies
+    modeling-scratch train-translation --data_dir multi30k --source_column en --target_column de --output_dir runs/en-de
 
-All arguments of transformers.Seq2SeqTrainingArguments are supported. Checkpoints are chosen by validation BLEU; the
-test split, if any, is translated once at the end. The output folder holds the model, its tokenizers, the run's
-configuration, its scores with signatures, the translations, the learning curve and a model card (README.md).
+Checkpoints are chosen by validation BLEU; the test split, if any, is translated once at the end.
 """
 
 from modeling_scratch.run.train import program

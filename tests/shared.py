@@ -17,7 +17,6 @@ import torch
 from browser import browser, page, tab  # noqa: F401, fixtures
 from hub_server import hub  # noqa: F401, a fixture
 from hypothesis import settings
-from own_process import fork_before_tests
 from processes import refusal
 
 from modeling_scratch import fast
@@ -38,7 +37,6 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ign
 def pytest_collection_finish(session: pytest.Session) -> None:
     gc.enable()
     gc.freeze()  # Trainer collects garbage at each run: leave out all that imports and collection made
-    fork_before_tests(session)
 
 
 @pytest.fixture(scope="module", autouse=True)

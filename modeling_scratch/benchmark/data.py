@@ -54,16 +54,13 @@ _ZIPF = [1 / (rank + 10) for rank in range(5000)]  # approximate word frequency 
 
 def _word(rank: int) -> str:
     """Return a distinct word for each rank; frequent words are short."""
-    letters = "etaoinshrd"
-    return "".join(letters[int(digit)] for digit in str(rank))
+    return str(rank).translate(str.maketrans("0123456789", "etaoinshrd"))
 
 
 def train_tokenizer(settings: Settings, texts: Sequence[str]) -> PreTrainedTokenizerBase:
     """Train a word-level tokenizer, as train-classifier does by default."""
-    shape = settings.shape
-    return train_wordlevel_tokenizer(
-        texts, shape.vocab_size, lowercase=True, model_max_length=shape.max_length, show_progress=False
-    )
+    options: dict[str, Any] = {"lowercase": True, "model_max_length": settings.shape.max_length, "show_progress": False}
+    return train_wordlevel_tokenizer(texts, settings.shape.vocab_size, **options)
 
 
 def in_random_order(rows: Rows, size: int, steps: int, rounds: int) -> list[list[Rows]]:
@@ -127,6 +124,5 @@ def masked(tokenizer: PreTrainedTokenizerBase, rows: Rows) -> Batch:
 
 def on_device(batch: Batch, device: str) -> Batch:
     return {
-        name: value.to(device, non_blocking=True) if isinstance(value, Tensor) else value
-        for name, value in batch.items()
+        name: each.to(device, non_blocking=True) if isinstance(each, Tensor) else each for name, each in batch.items()
     }

@@ -1,13 +1,13 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Inference workloads: classification, generation and translation."""
+"""Inference workloads: classification of many texts, generation from prompts, and beam search over sentences."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 from transformers import pipeline
 
-from ..fast import SortingTextClassificationPipeline
+from ..fast.text_classification import SortingTextClassificationPipeline
 from ..inference.compiled import compile_generation
 from ..modeling_base import ScratchPreTrainedModel
 from ..utils.errors import DataError
@@ -20,31 +20,29 @@ INFERENCE_BATCH = 32
 COUNTS = {"sst2": 960, "imdb": 96}  # texts per round
 NEW_TOKENS = {"generate-gpt2": 128, "translate-marian": 32}
 
-Answers = Callable[[list[str]], Any]
-
 
 def infer(name: str, settings: Settings) -> Iterator[dict[str, Any]]:
     """Compare pipelines, ours sorting by length; then the peer on sorted texts."""
     count = settings.few(COUNTS[name])
     texts, source = draw_texts(settings, name, count * settings.rounds)
     tokenizer = train_tokenizer(settings, texts)
-    ours, peer = make_pair(CLASSIFIER, settings)
-    through_pipeline = [_pipeline(model, tokenizer, settings) for model in (ours, peer)]
-    agreement = _check_answers([classify(texts[:count]) for classify in through_pipeline], settings)
+    ours, peer = (_classifier(model, tokenizer, settings) for model in make_pair(CLASSIFIER, settings))
+    found, expected = (torch.tensor([_positive(one) for one in answers(texts[:count])]) for answers in (ours, peer))
+    agreement = difference(found, expected, settings.dtype).replace("logits", "scores")
     rounds = [texts[number * count : (number + 1) * count] for number in range(settings.rounds)]
     sorted_rounds = [sorted(one, key=len) for one in rounds]
     tokens = [float(sum(map(len, tokenizer(one, truncation=True)["input_ids"]))) for one in rounds]
-    where = f"batch {INFERENCE_BATCH}, {source}"
+    own = Side(lambda number: ours(rounds[number]), tokens)
     for setting, theirs in (("pipeline", rounds), ("pipeline, the peer's texts sorted by length", sorted_rounds)):
-        own, other = _side(through_pipeline[0], rounds, tokens), _side(through_pipeline[1], theirs, tokens)
-        yield measure(settings, f"infer-{name}", f"{where}, {setting}", own, other, agreement)
+        other = Side(lambda number, theirs=theirs: peer(theirs[number]), tokens)  # type: ignore[misc]
+        where = f"batch {INFERENCE_BATCH}, {source}, {setting}"
+        yield measure(settings, f"infer-{name}", where, own, other, agreement)
 
 
-def _pipeline(model: Any, tokenizer: Any, settings: Settings) -> Answers:
+def _classifier(model: Any, tokenizer: Any, settings: Settings) -> Callable[[list[str]], Any]:
     task: Any = "text-classification"
-    sorts = isinstance(model, ScratchPreTrainedModel)
-    own: dict[str, Any] = {"pipeline_class": SortingTextClassificationPipeline} if sorts else {}
-    classify: Any = pipeline(task, model=model, tokenizer=tokenizer, device=settings.device, **own)
+    sorts = {"pipeline_class": SortingTextClassificationPipeline} if isinstance(model, ScratchPreTrainedModel) else {}
+    classify: Any = pipeline(task, model=model, tokenizer=tokenizer, device=settings.device, **sorts)  # type: ignore
 
     def answers(texts: list[str]) -> Any:
         with settings.autocast():
@@ -53,17 +51,8 @@ def _pipeline(model: Any, tokenizer: Any, settings: Settings) -> Answers:
     return answers
 
 
-def _side(answer: Answers, rounds: Sequence[list[str]], tokens: Sequence[float]) -> Side:
-    return Side(lambda number: answer(rounds[number]), tokens)
-
-
-def _check_answers(both: Sequence[Any], settings: Settings) -> str:
-    """Compare the scores of each label."""
-    ours, peer = (
-        torch.tensor([one["score"] if one["label"] == "LABEL_1" else 1 - one["score"] for one in answers])
-        for answers in both
-    )
-    return difference(ours, peer, settings.dtype).replace("logits", "scores")
+def _positive(answer: dict[str, Any]) -> float:
+    return answer["score"] if answer["label"] == "LABEL_1" else 1 - answer["score"]
 
 
 def generate(settings: Settings) -> Iterator[dict[str, Any]]:
@@ -88,19 +77,16 @@ def _generation(
     workload: str, name: str, count: int, models: tuple[Any, Any], settings: Settings, num_beams: int
 ) -> dict[str, Any]:
     texts, source = draw_texts(settings, name, 2000)
-    tokenizer = train_tokenizer(settings, texts)
+    tokenizer, new = train_tokenizer(settings, texts), settings.few(NEW_TOKENS[workload])
     tokenizer.padding_side = "right" if models[0].config.is_encoder_decoder else "left"
-    new = settings.few(NEW_TOKENS[workload])
-    chosen = texts[:count]
-    inputs = tokenizer(chosen, padding=True, truncation=True, return_tensors="pt")
+    inputs = tokenizer(texts[:count], padding=True, truncation=True, return_tensors="pt")
     inputs = on_device({name: inputs[name] for name in ("input_ids", "attention_mask")}, settings.device)
-    options = {"max_new_tokens": new, "do_sample": False, "num_beams": num_beams}
     for model in models:  # fixed length, without a logits processor that suppresses the end token
         model.generation_config.update(eos_token_id=None, forced_eos_token_id=None)
 
     def answer(model: Any) -> torch.Tensor:
         with settings.autocast():
-            return model.generate(**inputs, **options)
+            return model.generate(**inputs, max_new_tokens=new, do_sample=False, num_beams=num_beams)
 
     agreement = _check_generation(models, inputs, [answer(model) for model in models], settings)
     amounts = [float(count * new)] * settings.rounds

@@ -78,15 +78,10 @@ def make_peer(kind: Kind, settings: Settings) -> Any:
     return peer.eval().to(settings.device)
 
 
-def make_ours(kind: Kind, settings: Settings, **changes: Any) -> Any:
-    """Build our model with its own random weights. changes: config fields."""
-    model_class = getattr(modeling_scratch, kind.ours)
-    return model_class(convert_config(kind.config(settings), **changes)).eval().to(settings.device)
-
-
 def make_pair(kind: Kind, settings: Settings, **changes: Any) -> tuple[Any, Any]:
-    """Build (ours, peer) with equal weights."""
-    peer, ours = make_peer(kind, settings), make_ours(kind, settings, **changes)
+    """Build (ours, peer) with equal weights. changes: fields of our config."""
+    peer = make_peer(kind, settings)
+    ours = getattr(modeling_scratch, kind.ours)(convert_config(peer.config, **changes)).eval().to(settings.device)
     ours.load_state_dict(convert_state_dict(peer.state_dict(), peer.config, type(ours)))
     backends = {model.config._attn_implementation for model in (ours, peer)}
     if backends != {"sdpa"}:

@@ -4,6 +4,7 @@
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -14,19 +15,18 @@ import transformers
 import modeling_scratch
 
 from ..sharing.run_record import describe_hardware
-from ..utils.errors import DataError
+from ..utils.errors import DataError, counted
 from ..utils.files import check_output, write_json
 from ..utils.options import REQUIRED, option
 from . import history
 from .inference_speed import generate, infer, translate
 from .settings import Settings
-from .training import memory, mlm, train, train_translator
+from .training import mlm, train, train_translator
 
 WORKLOADS: dict[str, Callable[[Settings], Iterator[dict[str, Any]]]] = {
     "train-sst2": partial(train, "sst2"),
     "train-imdb": partial(train, "imdb"),
     "train-marian": train_translator,
-    "memory": memory,
     "mlm": mlm,
     "infer-sst2": partial(infer, "sst2"),
     "infer-imdb": partial(infer, "imdb"),
@@ -46,6 +46,7 @@ class BenchmarkArguments:
     overwrite: bool = option(False, "Replace the file of --json.")
 
     RETIRED: ClassVar[Mapping[str, str]] = {
+        "--workload memory": "`modeling-scratch lab` tells the memory of each variant",
         "--workload precision": "time `predict --precision` on texts with labels",
         "--model": "time `predict --precision` on texts with labels",
         "--peak_tflops": "use scripts/gpu.py, which tells TFLOP/s",
@@ -59,10 +60,9 @@ class BenchmarkArguments:
             check_output("--json", str(self.json), None, self.overwrite)
         if self.history is not None:
             check_output("--history", str(self.history), None, overwrite=True)  # it grows
-        if self.threads is not None and self.threads < 1:
-            raise DataError(f"--threads {self.threads}: must be at least 1")
-        if self.threads is not None and self.threads > (processors := os.cpu_count() or 1):
-            raise DataError(f"--threads {self.threads}: this machine has {processors} processors")
+        processors = os.cpu_count() or 1
+        if self.threads is not None and not 1 <= self.threads <= processors:
+            raise DataError(f"--threads {self.threads}: must be from 1 to {processors}, the processors of this machine")
 
 
 def run(arguments: BenchmarkArguments, settings: Settings) -> None:
@@ -77,7 +77,6 @@ def run(arguments: BenchmarkArguments, settings: Settings) -> None:
     hardware = describe_hardware(torch.device(settings.device))
     versions = {"torch": torch.__version__, "transformers": transformers.__version__}
     conditions = {key: value for key, value in asdict(settings).items() if key != "data_folder"}
-    measured = history.today(modeling_scratch.__version__, hardware, torch.get_num_threads())
     print(f"{hardware}; torch {torch.__version__}, transformers {transformers.__version__}\n", flush=True)
     if settings.quick:
         print("--quick: toy sizes as a smoke test; the figures are not meaningful.\n")
@@ -90,6 +89,9 @@ def run(arguments: BenchmarkArguments, settings: Settings) -> None:
     if arguments.json:
         write_json(arguments.json, {"conditions": {**conditions, **versions, "hardware": hardware}, "rows": rows})
     if arguments.history:
+        threads, version, today = torch.get_num_threads(), modeling_scratch.__version__, date.today().isoformat()
+        processor = hardware.removesuffix(f", {counted(threads, 'thread')}")
+        measured = {"version": version, "date": today, "processor": processor, "threads": threads}
         history.append(arguments.history, {**measured, **versions, "conditions": conditions}, rows)
 
 

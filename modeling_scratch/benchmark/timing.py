@@ -1,11 +1,12 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Timing of two sides in turns: medians, pairwise ratios, and the operations of the architecture."""
 
-import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from .settings import Settings, Shape
 
@@ -44,12 +45,12 @@ def measure(
     # An accelerator loads kernels and takes memory at the first batches of a size, which a training meets early.
     warm_up = 1 if settings.device == "cpu" else rounds
     seconds = in_turns({name: side.job for name, side in sides.items()}, rounds, settings.wait, warm_up)
-    values = {name: [n / taken for n, taken in zip(side.amounts, seconds[name])] for name, side in sides.items()}
-    ratios = [own / other for own, other in zip(values["ours"], values["peer"])]
+    values = {name: np.divide(side.amounts, seconds[name]) for name, side in sides.items()}
+    ratios = values["ours"] / values["peer"]
     row: dict[str, Any] = {"workload": workload, "setting": setting, "unit": "tokens/s"}
-    row |= {name: statistics.median(found) for name, found in values.items()}
-    row |= {"ratio": statistics.median(ratios), "ratio_range": _middle_half(ratios)}
-    return row | {"agreement": agreement, "ratios": ratios, "seconds": seconds}
+    row |= {name: float(np.median(found)) for name, found in values.items()}
+    row |= {"ratio": float(np.median(ratios)), "ratio_range": np.quantile(ratios, [0.25, 0.75]).tolist()}
+    return row | {"agreement": agreement, "ratios": ratios.tolist(), "seconds": seconds}
 
 
 def in_turns(
@@ -75,10 +76,3 @@ def run_rounds(step: Callable[[Any], object], rounds: Sequence[Sequence[Any]]) -
             step(batch)
 
     return job
-
-
-def _middle_half(numbers: Sequence[float]) -> list[float]:
-    if len(numbers) < 2:
-        return [*numbers, *numbers]
-    first, _, third = statistics.quantiles(numbers, method="inclusive")
-    return [first, third]

@@ -38,8 +38,10 @@ class HelpAll(argparse.Action):
 class OneLineParser(HfArgumentParser):
     """A parser with one-line errors, whose help omits inherited arguments with unchanged defaults."""
 
-    def __init__(self, dataclass_types: Any, **kwargs: Any) -> None:
+    def __init__(self, dataclass_types: Any, raises: bool = False, **kwargs: Any) -> None:
+        """raises: errors are exceptions, for calls from Python."""
         super().__init__(dataclass_types, usage="%(prog)s [options]", allow_abbrev=False, **kwargs)
+        self.raises = raises
         self.hidden = {name for each in self.dataclass_types for name in inherited(each)} - SHOWN
         if self.hidden:
             note = "all options, including those of transformers.TrainingArguments"
@@ -73,21 +75,16 @@ class OneLineParser(HfArgumentParser):
             self.error(str(error))
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: error: {self.one_line(message)}\n")
-
-    def one_line(self, message: str) -> str:
-        """Return the message with the option that an unknown one probably means."""
-        if line := self._retired(message):
-            return line
+        """Answer a retired value of an option, or name the option that an unknown one probably means."""
+        value = re.search(r"argument (--\w+).*: invalid choice: '(\w+)'", message)
         unknown = re.match("unrecognized arguments: (--[^ =]+)", message)
         likely = get_close_matches(unknown[1], self._option_string_actions, 1) if unknown else []
         message += f" (did you mean {likely[0]}?)" if likely else ""
-        return " ".join(message.split())
-
-    def _retired(self, message: str) -> str | None:
-        """Return the line that answers a retired value of an option, in an error."""
-        value = re.search(r"argument (--\w+).*: invalid choice: '(\w+)'", message)
-        return retired(f"{value[1]} {value[2]}", self.retired_options) if value else None
+        answer = retired(f"{value[1]} {value[2]}", self.retired_options) if value else None
+        line = answer or " ".join(message.split())
+        if self.raises:
+            raise DataError(line)
+        self.exit(2, f"{self.prog}: error: {line}\n")
 
     @property
     def retired_options(self) -> Mapping[str, str]:
@@ -95,19 +92,12 @@ class OneLineParser(HfArgumentParser):
         return ChainMap(*(getattr(each, "RETIRED", {}) for each in self.dataclass_types))
 
 
-class RaisingParser(OneLineParser):
-    """A parser whose errors are exceptions, for calls from Python."""
-
-    def error(self, message: str) -> NoReturn:
-        raise DataError(self.one_line(message))
-
-
 def parsed(dataclass_types: Any, arguments: Sequence[str], raises: bool = False) -> tuple[Any, ...]:
     """Return the dataclasses of a command line. Errors print one line and exit with code 2.
 
     raises: raise `DataError` instead.
     """
-    return (RaisingParser if raises else OneLineParser)(dataclass_types).dataclasses(arguments)
+    return OneLineParser(dataclass_types, raises).dataclasses(arguments)
 
 
 def inherited(dataclass_type: Any) -> Iterator[str]:

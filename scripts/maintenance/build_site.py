@@ -93,9 +93,8 @@ def described(live: Live, folder: str) -> Live:
 def uncomputed(model: Any, rules: dict[str, Any] | None) -> str | None:
     """Why a page cannot compute what is typed; None where it can."""
     if packed_model(model, LEAST_POSITIONS) is None:
-        values = {axis: getattr(model.config, axis) for axis in ROWS if hasattr(model.config, axis)}
-        odd = next((f"{axis} {value}" for axis, value in values.items() if value not in ROWS[axis]), None)
-        return f"a page does not compute {odd}" if odd else f"a page computes with up to {MOST_WEIGHTS:,} weights"
+        odd = [axis for axis in ROWS if getattr(model.config, axis, None) not in {*ROWS[axis], None}]
+        return f"a page computes with up to {MOST_WEIGHTS:,} weights, and not every {', '.join(odd or ROWS)}"
     part = "no fast tokenizer" if rules is None else rules["missing"]
     return part and f"a page does not know a part of its tokenizer ({part})"
 

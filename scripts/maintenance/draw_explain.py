@@ -5,8 +5,7 @@ python scripts/maintenance/draw_explain.py explain.html docs/pictures
 """
 
 from argparse import ArgumentParser
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +13,6 @@ from modeling_scratch.utils.browser import chromium
 
 PARTS = "pass", "attention", "words", "change"  # those that docs/explain.md shows
 SIZE = {"width": 1000, "height": 700}  # of the window
-
-
-@contextmanager
-def opened_browser() -> Iterator[Any]:
-    """Chromium or Chrome, by playwright."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 def draw(page: Any, path: Path, folder: Path) -> None:
@@ -55,8 +43,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     if not Path(given.page).is_file():
         parser.error(f"{given.page}: file not found")
-    with opened_browser() as browser:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
         draw(browser.new_page(color_scheme="light"), Path(given.page), Path(given.folder))
+        browser.close()
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ from client_pairs import (
     LABEL,
     REVIEWS,
     TEXTS,
-    TRANSLATE,
     WRITE,
     Pair,
     assert_same,
@@ -24,8 +23,6 @@ from client_pairs import (
 )
 from datasets import Dataset
 from together import together
-
-LABELS = [label for _, label in REVIEWS]
 
 
 @client("lm-eval", "GPT-2, Llama")
@@ -46,30 +43,6 @@ def test_lm_eval(model_type: str, tmp_path: Path) -> None:
         found.append((torch.tensor(scores), judged.generate_until(write)))
     assert_same(found[1][0], found[0][0])
     assert found[1][1] == found[0][1]
-
-
-@client("transformers", "BART")
-def test_seq2seq_trainer(tmp_path: Path) -> None:
-    """Seq2SeqTrainer with `predict_with_generate`: loss of each step, and the texts of `predict`"""
-    models = pair("bart", TRANSLATE)
-    models.ours.lm_head.bias.requires_grad_(False)  # BART's is a buffer, which no training changes
-    rows = Dataset.from_list([models.tokenizer(text, text_target=text[::-1]) for text in TEXTS])
-    rows = rows.remove_columns([name for name in rows.column_names if name == "token_type_ids"])
-    found = []
-    for model in models:
-        arguments = transformers.Seq2SeqTrainingArguments(
-            **steps(tmp_path, predict_with_generate=True, generation_max_length=10, generation_num_beams=2)
-        )
-        trainer = transformers.Seq2SeqTrainer(
-            model, arguments, train_dataset=rows, processing_class=models.tokenizer,
-            data_collator=transformers.DataCollatorForSeq2Seq(models.tokenizer, model),
-        )  # fmt: skip
-        logged = losses(trainer)
-        predicted = trainer.predict(rows)
-        found.append((logged, torch.tensor(predicted.metrics["test_loss"]), torch.tensor(predicted.predictions)))
-    assert_same(found[1][0], found[0][0], atol=1e-3)
-    assert_same(found[1][1], found[0][1], atol=1e-3)
-    assert torch.equal(found[1][2], found[0][2])
 
 
 ZERO = {"gradient_accumulation_steps": "auto", "train_batch_size": "auto", "train_micro_batch_size_per_gpu": "auto"}

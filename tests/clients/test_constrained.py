@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from client_pairs import TEXTS, TRANSLATE, WRITE, Pair, assert_same, client, pair
+from client_pairs import TEXTS, WRITE, Pair, client, pair
 
 WRITERS = pytest.mark.parametrize("model_type", ["gpt2", "llama"])
 PATTERN = r" (good|bad) (film|end)"
@@ -37,24 +37,6 @@ def test_xgrammar(model_type: str) -> None:
     theirs, ours = written(models, logits_processor=lambda: [process(grammar)])
     assert ours == theirs
     assert all(re.fullmatch(PATTERN, text) for text in ours)
-
-
-@client("transformers", "GPT-2, Llama, BART")
-@pytest.mark.parametrize("beams", [1, 3])
-@pytest.mark.parametrize(("model_type", "head"), [("gpt2", WRITE), ("llama", WRITE), ("bart", TRANSLATE)])
-def test_transition_scores(model_type: str, head: str, beams: int) -> None:
-    """`compute_transition_scores`, greedy and with beams: scores"""
-    models = pair(model_type, head)
-    side = "right" if model_type == "bart" else "left"
-    batch = models.tokenizer(TEXTS[:3], padding=True, return_tensors="pt", padding_side=side)
-    batch.pop("token_type_ids", None)
-    found = []
-    for model in models:
-        options = {"return_dict_in_generate": True, "output_scores": True, "output_logits": True}
-        outputs = model.generate(**batch, max_new_tokens=6, num_beams=beams, do_sample=False, **options)
-        scores = outputs.sequences, outputs.scores, outputs.get("beam_indices")
-        found.append(model.compute_transition_scores(*scores, normalize_logits=beams == 1))
-    assert_same(found[1], found[0])
 
 
 @client("transformers", "Llama")

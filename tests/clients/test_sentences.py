@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from client_pairs import TEXTS, assert_same, client, folders, losses, pair, steps
 from datasets import Dataset
 
@@ -47,13 +46,3 @@ def test_training_on_pairs(tmp_path: Path) -> None:
         trainer = library.SentenceTransformerTrainer(model, args=arguments, train_dataset=rows, loss=loss)
         found.append((losses(trainer), model.encode(TEXTS, convert_to_tensor=True)))
     assert_same(found[1], found[0], atol=5e-4)
-
-
-@client("sentence-transformers", "BERT")
-def test_cross_encoders(tmp_path: Path) -> None:
-    """CrossEncoder: scores of pairs of texts"""
-    library = import_module("sentence_transformers")
-    models = pair("bert", "ScratchEncoderForSequenceClassification", num_labels=1)
-    pairs = [(text, "a good film") for text in TEXTS]
-    scores = [library.CrossEncoder(name, device="cpu").predict(pairs) for name in folders(models, tmp_path)]
-    assert_same(torch.tensor(scores[1]), torch.tensor(scores[0]))

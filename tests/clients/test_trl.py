@@ -58,18 +58,6 @@ def test_sft_of_packed_texts(strategy: str, tmp_path: Path) -> None:
     assert_equal_logs(trained("SFT", pair("llama", WRITE), tmp_path, {"text": TEXTS * 4}, settings))
 
 
-@client("trl", "Llama", needs="peft")
-@pytest.mark.parametrize("checkpointing", [False, True], ids=["plain", "checkpointed"])
-def test_sft_of_an_adapter(checkpointing: bool, tmp_path: Path) -> None:
-    """SFTTrainer with `peft_config=LoraConfig()`, with and without gradient checkpointing: loss of each step"""
-    from peft import LoraConfig
-
-    settings = {"gradient_checkpointing": checkpointing, "learning_rate": 1e-2}
-    adapter = LoraConfig(r=2, lora_alpha=64, task_type="CAUSAL_LM")
-    logs = trained("SFT", pair("llama", WRITE), tmp_path, {"text": TEXTS}, settings, peft_config=adapter)
-    assert_equal_logs(logs)
-
-
 @client("trl", "GPT-2, Llama")
 @WRITERS
 def test_dpo(model_type: str, tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Our beam search finds the texts that the library's own finds."""
 
-import math
 from itertools import cycle, product
 from typing import Any
 
@@ -12,7 +11,6 @@ from shared import lively
 from transformers import StoppingCriteriaList
 
 from modeling_scratch import fast
-from modeling_scratch.fast.beam_search import CHUNK
 
 IDS = draw_ids()
 PADDED = torch.ones_like(IDS)
@@ -71,26 +69,3 @@ SETTINGS: list[tuple[Case, dict[str, Any]]] = [
 def test_it_takes_every_setting(case: Case, settings: dict[str, Any], models: dict[Case, Any]) -> None:
     ours, expected = both(models[case], **{"eos_token_id": [3, 4], **settings})
     assert torch.equal(ours, expected)
-
-
-def test_what_no_text_can_come_of_is_an_error(models: dict[Case, Any]) -> None:
-    model, search = models[CAUSAL_LM], {"num_beams": 2, "max_new_tokens": 4}
-    with pytest.raises(ValueError, match="length_penalty has to be a finite number"):
-        model.generate(IDS, length_penalty=math.nan, **search)
-    damaged = lively(CAUSAL_LM.model())
-    torch.nn.init.constant_(damaged.lm_head.weight, math.nan)
-    with pytest.raises(ValueError, match="returns NaN"):
-        damaged.generate(IDS, **search)
-
-
-def test_a_large_vocabulary_is_searched_by_chunks() -> None:
-    ours, expected = both(lively(CAUSAL_LM.model(vocab_size=40 * CHUNK)), eos_token_id=[3])
-    assert torch.equal(ours, expected)
-
-
-@every_generator
-def test_who_asks_for_more_than_the_texts_gets_it_from_the_library(case: Case, models: dict[Case, Any]) -> None:
-    settings = {"num_beams": 3, "max_new_tokens": 4, "attention_mask": PADDED, "pad_token_id": 0}
-    outputs = models[case].generate(IDS, **settings, return_dict_in_generate=True, output_scores=True)
-    assert len(outputs.scores) == outputs.sequences.shape[1] - (1 if case is SEQ2SEQ_LM else IDS.shape[1])
-    assert torch.equal(models[case].generate(IDS, **settings), outputs.sequences)

@@ -46,24 +46,3 @@ def test_short_texts_share_rows_that_they_nearly_fill(draw: Callable, share: flo
     found = [arrange(lengths) for lengths in drawn]
     assert all(sum(len(rows.texts) for rows in one) < 0.6 * 64 for one in found)
     assert mean(sum(rows.padding for rows in one) / sum(lengths) for one, lengths in zip(found, drawn)) < share
-
-
-@pytest.mark.parametrize(
-    ("lengths", "expected"),
-    [
-        ([], []),
-        ([0, 0], []),
-        ([7, 0, 7], [Rows(7, [[0], [2]], 0)]),
-        (
-            [20, 11, 8, 7, 6, 5, 3],
-            [Rows(20, [[0], [1, 4, 6], [2, 3, 5]], 0)],
-        ),  # what adds up, not the longest that fits
-        (  # long texts stand alone, unless they are nearly as long
-            [500, 300, 302, 90, 10, 80, 20],
-            [Rows(500, [[0]], 0), Rows(302, [[1], [2]], 2), Rows(100, [[3, 4], [5, 6]], 0)],
-        ),
-    ],
-)
-def test_small_arrangements(lengths: list[int], expected: list[Rows]) -> None:
-    found = arrange(lengths)
-    assert [Rows(rows.width, sorted(map(sorted, rows.texts)), rows.padding) for rows in found] == expected

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from modeling_scratch.benchmark.data import on_device as moved
 from modeling_scratch.fast.captured import captured_forward, captured_step
-from modeling_scratch.fast.static_shapes import MOST_SIZES, Size, fill
+from modeling_scratch.fast.static_shapes import Size, fill
 
 pytestmark = pytest.mark.usefixtures("exact_products")
 on_gpu = [
@@ -88,18 +88,6 @@ def test_a_captured_forward_has_the_logits_of_the_model(device: str) -> None:
     torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
 
 
-def test_a_loss_of_ones_own() -> None:
-    model = make_model("cpu")
-    plain = copy.deepcopy(model)
-    step = captured_step(model, torch.optim.SGD(model.parameters(), lr=1.0), loss=doubled, max_norm=None)
-    loss = step(BATCHES[0])
-    assert loss.item() == pytest.approx(2 * plain(**BATCHES[0]).loss.item())
-    doubled(plain, BATCHES[0]).backward()
-    for weight, before in zip(model.parameters(), plain.parameters()):
-        change = torch.zeros_like(before) if before.grad is None else before.grad
-        torch.testing.assert_close(weight, before - change)
-
-
 @every_device
 def test_gradients_of_others_change_nothing(device: str) -> None:
     """A caller's own backward passes between the steps, and parameters that the optimizer does not have."""
@@ -157,18 +145,6 @@ def test_training_and_evaluation_are_captured_apart(device: str) -> None:
     assert not forward(inputs).equal(forward(inputs))
 
 
-def test_whole_numbers_as_labels_of_a_regression_are_refused() -> None:
-    model = make_model("cpu")
-    model.config.num_labels = 1
-    step = captured_step(model, make_optimizer(model)[0])
-    with pytest.raises(ValueError, match="labels: those of a model with one output have to be floats"):
-        step(BATCHES[0])
-
-
-def doubled(model: Any, batch: dict[str, Any]) -> Tensor:
-    return 2 * model(**batch).loss
-
-
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 class TestOnGpu:
@@ -211,31 +187,6 @@ class TestOnGpu:
                 with torch.compiler.set_stance("fail_on_recompile"):
                     assert all(step(batch).isfinite() for batch in (*BATCHES, *others))
         torch.testing.assert_close(losses[0], losses[1], rtol=5e-2, atol=5e-2)
-
-    def test_a_step_that_cannot_be_captured_raises_its_own_error(self) -> None:
-        model = make_model("cuda")
-
-        def waits(model: Any, batch: dict[str, Any]) -> Tensor:
-            loss = model(**batch).loss
-            return loss * float(loss > 0)
-
-        step = captured_step(model, make_optimizer(model)[0], loss=waits)
-        before = torch.cuda.current_stream()
-        step(BATCHES[0])
-        with pytest.raises(RuntimeError):
-            step(BATCHES[0])
-        assert torch.cuda.current_stream() == before
-        torch.cuda.synchronize()
-        other = make_model("cuda")
-        assert captured_step(other, make_optimizer(other)[0])(BATCHES[0]).isfinite()
-
-    def test_more_shapes_than_graphs_stay_eager(self) -> None:
-        model = make_model("cuda").eval()
-        forward = captured_forward(model)
-        inputs = [flat([length] * 3) for length in range(1, MOST_SIZES + 4)]
-        for batch in chain(inputs, inputs, inputs):
-            batch = {name: value for name, value in batch.items() if name != "labels"}
-            torch.testing.assert_close(forward(batch), model(**moved(batch, "cuda")).logits, rtol=1e-5, atol=1e-6)
 
     def test_what_cannot_be_captured_is_refused(self) -> None:
         model = make_model("cuda")

@@ -1,14 +1,10 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Dropout keeps what it says, as often as it says, scaled so that the mean stays."""
 
-from contextlib import nullcontext
-
 import pytest
 import torch
 from model_cases import CAUSAL_LM, DECODER, backends, low_thresholds  # noqa: F401  (a fixture)
-from torch import nn
 
-from modeling_scratch import fast
 from modeling_scratch.fast.dropout import dropout
 
 N = 200_001  # odd: the last elements share their random number with nobody
@@ -29,13 +25,6 @@ def test_each_element_is_kept_with_probability_1_minus_p_and_scaled(p: float) ->
     for part in kept.flatten()[: kept.numel() // 8 * 8].view(-1, 8).unbind(-1):  # each byte of a number
         assert (part.float().mean() - (1 - p)).abs() < 12 * deviation
     torch.testing.assert_close(draw(p)[kept], torch.full_like(draw(p)[kept], 1 / (1 - p)), rtol=2e-4, atol=0)
-
-
-@pytest.mark.parametrize("p", [0.1, 0.5])
-def test_neighbours_are_dropped_independently(p: float) -> None:
-    kept = (draw(p) != 0).flatten().double() - (1 - p)
-    for lag in (1, 2, 3, 4, 8, GROUP, N):
-        assert (kept[lag:] * kept[:-lag]).mean().abs() / (p * (1 - p)) < 4 / kept.numel() ** 0.5
 
 
 @pytest.mark.parametrize("p", [0.1, 0.0039])
@@ -69,26 +58,6 @@ def test_its_ends_and_dtypes_are_those_of_torch() -> None:
     assert {draw(0.1, dtype=dtype).dtype for dtype in HALVES} == HALVES
     with pytest.raises(ValueError, match="between 0 and 1"):
         dropout(ones, 1.5)
-
-
-def test_it_is_compiled_and_exported_as_that_of_torch() -> None:
-    class Layer(nn.Module):
-        def forward(self, states: torch.Tensor) -> torch.Tensor:
-            return dropout(states, 0.5)
-
-    program = torch.export.export(Layer(), (torch.ones(4),))
-    assert not any("random" in str(node.target) for node in program.graph.nodes)
-
-
-@pytest.mark.usefixtures("low_thresholds")
-def test_the_seed_decides_what_a_model_drops() -> None:
-    """Other elements than in the textbook, whose draws are torch's."""
-    model, losses = CAUSAL_LM.model(hidden_dropout=0.3, activation_dropout=0.3).train(), []
-    for switch in (nullcontext, nullcontext, fast.disabled):
-        torch.manual_seed(0)
-        with switch():
-            losses.append(model(**CAUSAL_LM.batch()).loss)
-    assert losses[0] == losses[1] != losses[2]
 
 
 @pytest.mark.usefixtures("low_thresholds", "engine")

@@ -31,8 +31,6 @@ from model_cases import (
 )
 from shared import lively
 from torch import Tensor, nn
-from transformers import BertModel, GenerationMixin, PreTrainedModel
-from transformers.pipelines import PIPELINE_REGISTRY
 
 from modeling_scratch import fast
 
@@ -283,16 +281,3 @@ def test_switching_off_nests_and_overlaps_and_ends_as_it_was() -> None:
         assert not is_on()
     finally:
         fast.enable()
-
-
-def test_classes_are_those_of_the_library_switched_off_and_those_of_others_always() -> None:
-    with fast.disabled():
-        assert not any(".fast" in case.model_class.run_call.__module__ for case in CASES)
-        assert ".fast" not in ENCODER.model_class.engine.__module__
-        assert CAUSAL_LM.model_class.run_generate is SEQ2SEQ_LM.model_class.run_generate is ENCODER.model_class.run_call
-    for model_class in (PreTrainedModel, BertModel):
-        assert model_class.__call__ is nn.Module.__call__
-        assert not hasattr(model_class, "engine")
-    assert GenerationMixin.generate.__module__.startswith("transformers.")
-    assert "transformers.pipelines." in str(PIPELINE_REGISTRY.supported_tasks["text-classification"]["impl"])
-    assert ".fast" in ENCODER.model_class.run_call.__module__

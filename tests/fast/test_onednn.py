@@ -2,7 +2,6 @@
 """Products by oneDNN are those of torch, gradients too, and nobody notices which library made them."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import pytest
@@ -62,21 +61,6 @@ def test_the_answer_and_its_gradients_are_those_of_torch(
         assert found.is_contiguous()
 
 
-@pytest.mark.parametrize("rows", [(30,), (5, 6)], ids=str)
-def test_the_answer_may_be_changed_in_place(rows: tuple[int, ...]) -> None:
-    """As adapters do that serve several tasks in one batch."""
-
-    def doubled_from_the_second_on(f: Callable[..., Tensor], *inputs: Tensor) -> Tensor:
-        answer = f(*inputs)
-        answer[1:] *= 2
-        return answer
-
-    found, expected = (
-        gradients(partial(doubled_from_the_second_on, f), *make(rows, 24, 40)) for f in (linear, F.linear)
-    )
-    torch.testing.assert_close(found, expected)
-
-
 def test_any_layout_and_any_bias_is_taken_that_torch_takes() -> None:
     states, weight, bias = make((9, 6), 24, 40)
     expected = F.linear(states, weight, bias)
@@ -92,31 +76,6 @@ def test_any_layout_and_any_bias_is_taken_that_torch_takes() -> None:
         linear(states, weight, bias.double())
     with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
         linear(torch.randn(9, 25), weight, bias)
-
-
-def test_who_differentiates_twice_or_in_batches_gets_the_same() -> None:
-    states, weight, bias = (each.requires_grad_() for each in make((2, 15), 24, 40))
-
-    def penalties(f: Callable[..., Tensor]) -> tuple[Tensor, ...]:
-        (slope,) = torch.autograd.grad(f(states, weight, bias).tanh().sum(), states, create_graph=True)
-        return torch.autograd.grad(slope.pow(2).sum(), (states, weight, bias))
-
-    def slopes(f: Callable[..., Tensor]) -> tuple[Tensor, ...]:
-        answer = f(states, weight, bias)
-        directions = torch.randn(3, *answer.shape, generator=torch.Generator().manual_seed(1))
-        return torch.autograd.grad(answer, (states, weight, bias), directions, is_grads_batched=True)
-
-    torch.testing.assert_close(penalties(linear), penalties(F.linear))
-    torch.testing.assert_close(slopes(linear), slopes(F.linear))
-
-
-def test_products_for_which_it_is_not_faster_are_left_to_torch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(onednn, "LEAST_WORK", 4 * 24 * 40)
-    states, weight, bias = make((3,), 24, 40)
-    assert uses_onednn(linear, states, weight, bias)  # three rows count as four
-    assert not uses_onednn(linear, states, weight[:-1], bias[:-1])
-    monkeypatch.setattr(onednn, "has_faster_library", lambda: False)
-    assert not uses_onednn(linear, *make((9,), 24, 40))
 
 
 @pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning", "ignore:.torch.jit:DeprecationWarning")

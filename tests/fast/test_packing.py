@@ -85,17 +85,6 @@ def test_a_batch_that_arrives_packed_equals_each_sequence_on_its_own(settings: d
         assert_close(model(PACKED_IDS, **form).last_hidden_state[0], expected)
 
 
-@pytest.mark.parametrize(("asked", "backend"), [("output_attentions", "eager"), ("output_hidden_states", "sdpa")])
-def test_asked_for_its_insides_a_packed_batch_keeps_its_sequences_apart(asked: str, backend: str) -> None:
-    model = make(backend=backend)
-    same = torch.block_diag(*[torch.ones(len(ids), len(ids)) for ids in SEQUENCES]).bool()
-    expected = one_by_one(model)
-    for form in FORMS:
-        outputs = model(PACKED_IDS, **form, **{asked: True})
-        assert_close(outputs.last_hidden_state[0], expected)
-        assert all((weights[..., ~same] == 0).all() for weights in outputs.get("attentions", ()))
-
-
 @engines
 @pytest.mark.parametrize(
     ("case", "pooling"), [(TEXTS, "first"), (TEXTS, "mean"), (TEXTS, "max"), (DECODER_TEXTS, "last")]

@@ -16,7 +16,6 @@ from model_cases import (
     low_thresholds,  # noqa: F401  (a fixture)
 )
 from torch import Tensor, nn
-from torch.nn.utils.parametrize import register_parametrization, remove_parametrizations
 from transformers import PreTrainedModel
 
 from modeling_scratch import fast
@@ -180,18 +179,3 @@ def test_a_wrapper_sees_the_shapes_of_the_textbook(place: str) -> None:
         assert {states.shape for states in scope.seen} == {(3, 9, 16)}
         setattr(part(model, case, parent), name, inner)
         assert_fast(model, case)
-
-
-class Halved(nn.Module):
-    def forward(self, weight: Tensor) -> Tensor:
-        return weight / 2
-
-
-@pytest.mark.parametrize("place", ["stack.layers.1.attention.k_proj", "embeddings.tokens"])
-def test_a_parametrized_weight_computes_as_in_the_textbook(place: str) -> None:
-    model = TEXTS.model()
-    layer = part(model, TEXTS, place)
-    register_parametrization(layer, "weight", Halved())
-    assert_of_the_textbook(model, TEXTS)
-    remove_parametrizations(layer, "weight")
-    assert_fast(model, TEXTS)

@@ -142,16 +142,6 @@ def test_what_it_cannot_pad_is_refused_by_name(name: str, value: Tensor) -> None
         fill({**flat([5, 7]), name: value}, SIZES, PAD)
 
 
-def test_what_a_batch_lacks_is_not_needed_and_numbers_stay() -> None:
-    batch = flat([5, 7])
-    del batch["position_ids"]
-    batch |= {"num_items_in_batch": torch.tensor(2), "factor": 3}
-    filled = fill(batch, SIZES, PAD)
-    assert filled.keys() == batch.keys()
-    assert (filled["num_items_in_batch"], filled["factor"]) == (2, 3)
-    assert filled["input_ids"].shape == (1, SIZES[0].tokens)
-
-
 def test_a_batch_that_no_size_holds_and_labels_without_one_to_ignore_stay_as_they_are() -> None:
     for lengths in [16] * 9, [1] * 23, [17]:  # too many tokens, too many texts, a text that is too long
         batch = flat(lengths)
@@ -159,11 +149,3 @@ def test_a_batch_that_no_size_holds_and_labels_without_one_to_ignore_stay_as_the
     for labels in torch.zeros(2, 3), torch.zeros(2, 3, dtype=torch.long), torch.ones(2):  # no class numbers
         batch = {**flat([3, 4]), "labels": labels}
         assert fill(batch, SIZES, PAD) == batch
-
-
-@pytest.mark.parametrize(
-    ("lengths", "batch_size", "count"), [([3], 2, 0), ([3], 2, MOST_SIZES + 1), ([], 2, 4), ([0, 0], 2, 4), ([3], 0, 4)]
-)
-def test_sizes_of_nothing_and_too_many_are_refused(lengths: list[int], batch_size: int, count: int) -> None:
-    with pytest.raises(ValueError, match=r"there is no text|batch_size 0: has to be|count \d: a training has 1 to"):
-        choose_sizes(lengths, batch_size, count)

@@ -58,12 +58,6 @@ def test_answers_are_those_of_the_library(settings: dict, arguments: dict) -> No
     assert_same_answers(ours(TEXTS[:10], **options), library(TEXTS[:10], **options))
 
 
-def test_every_form_of_input_gets_the_answers_of_the_library() -> None:
-    (ours, library), pair = both(make()), {"text": TEXTS[0], "text_pair": TEXTS[1]}
-    for inputs in TEXTS[0], TEXTS[:1], pair, [pair, {"text": TEXTS[2]}], [[TEXTS[:2]]]:
-        assert_same_answers(ours(inputs, **QUIET), library(inputs, **QUIET))
-
-
 def test_texts_are_read_longest_first_in_batches_of_equal_room() -> None:
     classify, shapes = sorting(make()), []
     classify.model.register_forward_pre_hook(
@@ -91,15 +85,3 @@ def test_batches_hold_every_text_once(lengths: list[int], device: str) -> None:
                 assert len(places) == 1 or needed <= CPU_TOKENS
             else:
                 assert sum(lengths[place] > 0 for place in places) <= batch_size
-
-
-def test_texts_without_tokens_are_answered_beside_long_ones() -> None:
-    bare = train_wordlevel_tokenizer(TEXTS, 60, model_max_length=3000, show_progress=False)
-    bare.backend_tokenizer.post_processor = None  # no special tokens, so "" is no token at all
-    model = make(position_type="rotary")
-    classify = sorting(model, bare)
-    long = " ".join(WORDS * 60)
-    alone = [classify([text], **QUIET)[0] for text in (long, "word1")]
-    found = classify([long, "", "word1", ""], batch_size=4, **QUIET)
-    assert_same_answers([found[0], found[2]], alone)
-    assert found[1] == found[3]

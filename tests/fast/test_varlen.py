@@ -18,15 +18,12 @@ from model_cases import (
     LENGTHS,
     MASKED_LM,
     PACKED_HEADS,
-    SEQ2SEQ_LM,
     TEXTS,
     Case,
     packed,
     parametrize_cases,
-    texts,
 )
 from torch import Tensor
-from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from modeling_scratch.benchmark.data import on_device
@@ -108,23 +105,6 @@ def test_the_kernels_are_asked_for_what_the_other_backends_do(
         torch.testing.assert_close(outputs.loss, expected.loss, atol=1e-5, rtol=0)
 
 
-@torch.no_grad()
-@pytest.mark.parametrize(
-    ("settings", "dtype"),
-    [({"head_dim": 6}, torch.float32), ({"head_dim": 264}, torch.float32), ({}, torch.float64)],
-    ids=["odd heads", "wide heads", "doubles"],
-)
-def test_what_the_kernels_do_not_take_goes_the_usual_way(
-    settings: dict, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model = TEXTS.model(**SIZES, **settings).to(dtype)
-    expected = model(**packed(TEXTS)).logits
-    monkeypatch.setattr(varlen, "DEVICES", "cpu")
-    with TextByText() as kernels:
-        torch.testing.assert_close(model(**packed(TEXTS)).logits, expected, atol=1e-5, rtol=0)
-    assert not kernels.asked
-
-
 CUDA, META = torch.device("cuda"), torch.device("meta")
 
 
@@ -140,27 +120,3 @@ def test_what_each_generation_of_cards_takes(card: tuple, taken: list[int], monk
     for traced in (False, True):
         assert varlen.has_varlen_kernels(CUDA, torch.float32, 64, traced) == (not traced)
         assert varlen.has_varlen_kernels(CUDA, torch.float16, 64, traced) == (not traced or bool(taken))
-
-
-def test_kernels_that_are_switched_off_are_not_asked() -> None:
-    with sdpa_kernel(SDPBackend.MATH):
-        assert not varlen.has_varlen_kernels(META, torch.bfloat16, 64, traced=False)
-        assert not varlen.has_varlen_kernels(META, torch.float32, 64, traced=False)
-    assert varlen.has_varlen_kernels(META, torch.bfloat16, 64, traced=False)
-
-
-@torch.no_grad()
-def test_what_the_encoder_read_is_not_cut_where_the_targets_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An encoder-decoder whose targets' positions restart: what they attend to has lengths of its own."""
-    model = SEQ2SEQ_LM.model(**SIZES)
-    ids = torch.cat(texts(lengths=[7]))[None]
-    inputs = {
-        "input_ids": ids,
-        "decoder_input_ids": ids[:, :5],
-        "decoder_position_ids": torch.tensor([[0, 1, 2, 0, 1]]),
-    }
-    expected = model(**inputs, use_cache=False).logits
-    monkeypatch.setattr(varlen, "DEVICES", "cpu")
-    with TextByText() as kernels:
-        torch.testing.assert_close(model(**inputs, use_cache=False).logits, expected)
-    assert not kernels.asked

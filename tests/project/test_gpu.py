@@ -18,7 +18,6 @@ from model_cases import (
     packed,
     parametrize_cases,
 )
-from shared import watch
 from torch import Tensor, nn
 
 from modeling_scratch.benchmark.data import on_device as moved
@@ -72,15 +71,6 @@ def test_texts_have_the_answers_and_gradients_of_the_cpu(
     assert_near(found, expected, dtype)
 
 
-@pytest.mark.parametrize("backend", ["eager", "flex_attention"])
-@parametrize_cases((TEXTS, CAUSAL_LM))
-def test_every_backend_keeps_packed_texts_apart(case: Case, backend: str) -> None:
-    sizes = {**WHOLE, "head_dim": 16}  # flex_attention takes no smaller ones
-    expected = step(case.model(**sizes), packed(case))
-    model = case.model(**sizes, attn_implementation=backend).to(DEVICE)
-    assert_near(step(model, on_device(packed(case))), expected, torch.float32)
-
-
 @parametrize_cases(PACKED_HEADS)
 def test_a_training_step_waits_for_nothing(case: Case) -> None:
     """Forward with dropout, backward, clipping and AdamW, as Trainer has them; the first step may set things up."""
@@ -98,24 +88,6 @@ def test_a_training_step_waits_for_nothing(case: Case) -> None:
             optimizer.zero_grad()
         finally:
             torch.cuda.set_sync_debug_mode("default")
-
-
-@every_dtype
-def test_dropout_of_attention_is_right_on_average(dtype: torch.dtype) -> None:
-    model = TEXTS.model(**WHOLE, attention_dropout=0.3).to(DEVICE, dtype)
-    batch = {name: value for name, value in on_device(packed(TEXTS)).items() if name != "labels"}
-    attention = model.base_model.stack.layers[0].attention
-    seen: list[Tensor] = []
-    watch(attention, lambda output: seen.append(output[0].detach().float()))
-    with torch.no_grad():
-        model(**batch)
-        model.train()
-        for _ in range(2000):
-            model(**batch)
-    expected, drawn = seen[0], torch.stack(seen[1:])
-    assert drawn.std(0).mean() > 0
-    spread = drawn.std(0) / len(drawn) ** 0.5
-    assert ((drawn.mean(0) - expected).abs() < 6 * spread + TOLERANCE[dtype]).all()
 
 
 @pytest.mark.parametrize("case", [CAUSAL_LM, SEQ2SEQ_LM], ids=["decoder", "encoder-decoder"])
@@ -137,23 +109,3 @@ def test_a_compiled_step_on_packed_texts_is_the_same() -> None:
     found = step(torch.compile(models[1], fullgraph=True), on_device(packed(TEXTS)))
     found = {name.removeprefix("_orig_mod."): value for name, value in found.items()}
     assert_near(found, {name: value.detach().cpu().float() for name, value in expected.items()}, torch.bfloat16)
-
-
-def test_recomputed_states_have_the_dropout_of_the_first_time() -> None:
-    gradients = []
-    for recomputes in (False, True):
-        model = TEXTS.model(**WHOLE, hidden_dropout=0.1, attention_dropout=0.3).to(DEVICE).train()
-        if recomputes:
-            model.gradient_checkpointing_enable()
-        torch.manual_seed(0)
-        gradients.append(step(model, on_device(packed(TEXTS))))
-    assert_near(gradients[1], {name: value.detach().cpu() for name, value in gradients[0].items()}, torch.float32)
-
-
-@every_dtype
-@pytest.mark.parametrize("head_dim", [64, 128, 192])
-def test_heads_of_the_usual_sizes(head_dim: int, dtype: torch.dtype) -> None:
-    settings = {**WHOLE, "head_dim": head_dim}
-    expected, model = step(CAUSAL_LM.model(**settings), packed(CAUSAL_LM)), CAUSAL_LM.model(**settings).to(DEVICE)
-    with torch.autocast("cuda", dtype=dtype, enabled=dtype != torch.float32):
-        assert_near(step(model, on_device(packed(CAUSAL_LM))), expected, dtype)

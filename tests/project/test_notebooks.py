@@ -62,31 +62,9 @@ def test_committed_outputs_are_those_of_one_clean_run(path: Path) -> None:
 
 
 @each_notebook
-def test_each_notebook_starts_alike_and_is_linked(path: Path) -> None:
-    notebook = nbformat.read(path, as_version=4)
-    first = code_cells(notebook)[0].source
-    others = (code_cells(nbformat.read(other, as_version=4))[0].source for other in notebooks().values())
-    assert "%pip install" in first
-    assert set(others) == {first}
-    assert f"(notebooks/{path.name})" in (ROOT / "docs" / "notebooks.md").read_text(encoding="utf-8")
-
-
-@each_notebook
 def test_links_of_notebooks_exist(path: Path) -> None:
     cells = nbformat.read(path, as_version=4).cells
     text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
     links = [link.partition("#")[0] for link in re.findall(r"\]\((?!http)([^)]+)\)", text)]
     assert [link for link in links if not (path.parent / link).exists()] == []
     assert len(links) >= 3
-
-
-@each_notebook
-def test_exercises_have_an_answer_and_a_check(path: Path) -> None:
-    """What a reader deletes is marked, and an assert of the same notebook follows it."""
-    sources = [cell.source for cell in code_cells(nbformat.read(path, as_version=4))]
-    marked = [source for source in sources if "# >>>" in source]
-    assert marked or path.stem == MEASURES
-    for source in marked:
-        assert source.count("# >>>") == source.count("# <<<")
-        rest = "\n".join(sources).partition(source)[2] + source.rpartition("# <<<")[2]
-        assert "assert " in rest

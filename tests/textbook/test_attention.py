@@ -60,12 +60,6 @@ def test_it_is_the_formula_of_the_paper(backend: str, settings: dict) -> None:
         assert_close(output[text, first + 2], by_hand(layer, text, 2))
 
 
-@pytest.mark.parametrize("shape", [(0, 5), (2, 0)], ids=str)
-def test_nothing_attends_to_nothing(shape: tuple[int, int]) -> None:
-    states = torch.zeros(*shape, TINY["hidden_size"])
-    assert attention("eager", num_key_value_heads=2)(states)[0].shape == states.shape
-
-
 @pytest.mark.parametrize("attend_to", [eager_attention, attend_without_repeats], ids=["textbook", "fast"])
 def test_a_row_without_a_visible_key_is_finite_in_float16(attend_to: Any) -> None:
     """Its scores and the mask together are below the range of float16."""

@@ -1,7 +1,6 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """A config refuses what no model can be, warns of misnamed fields, derives sizes, and comes back from JSON."""
 
-import copy
 import json
 import re
 from pathlib import Path
@@ -142,14 +141,6 @@ def test_json_brings_back_an_equal_config(config_class: Any, settings: dict, tmp
         assert described(loaded) == described(config)
 
 
-def test_every_field_is_saved_under_its_name(tmp_path: Path) -> None:
-    """Defaults too: a later version with other defaults still reads what was meant."""
-    tiny().save_pretrained(tmp_path)
-    saved = json.loads((tmp_path / "config.json").read_text())
-    unsaved = {"keys_to_ignore_at_inference", "auto_classes", "same_as", "problem_type", "_auto_class"}
-    assert set(ScratchConfig.__annotations__) - unsaved - {"base_model_tp_plan"} <= saved.keys()
-
-
 def test_the_size_of_a_retired_table_is_dropped_if_0_and_refused_otherwise(tmp_path: Path) -> None:
     path = tmp_path / "config.json"
     path.write_text(json.dumps({**tiny().to_dict(), "ngram_vocab_size": 0}))
@@ -204,17 +195,6 @@ def test_a_misnamed_field_is_answered_with_the_likely_name(config_class: Any) ->
     assert warnings_of(config_class, rope_theta=500.0, position_type="rotary") == []
     assert warnings_of(ScratchDecoderConfig, decoder_layers=2) == []  # another name of the same size
     assert warnings_of(BertConfig, hidden_droput=0.5, d_model=16) == []
-
-
-def test_a_saved_config_is_loaded_and_copied_in_silence(tmp_path: Path) -> None:
-    config = ScratchEncoderConfig(problem_type="regression", num_labels=1)
-    config.custom_pipelines = {"reviews": {"impl": "reviews.Pipeline", "pt": []}}
-    config.save_pretrained(tmp_path)
-    with library_messages() as messages:
-        loaded = AutoConfig.from_pretrained(tmp_path)
-        assert copy.deepcopy(loaded).to_dict() == loaded.to_dict()
-    assert messages == []
-    assert loaded.custom_pipelines == config.custom_pipelines
 
 
 def test_every_field_of_a_convertible_family_is_known() -> None:

@@ -1,7 +1,6 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """What a token is before the first block: its row, its position, its type, each where the config says so."""
 
-import math
 from typing import Any
 
 import pytest
@@ -10,7 +9,6 @@ from model_cases import ENCODER, TINY, assert_close, tiny
 from shared import redraw
 
 from modeling_scratch.embeddings import Embeddings
-from modeling_scratch.positions import sinusoidal, sinusoidal_halves
 
 IDS = torch.tensor([[5, 3, 8, 1], [2, 9, 9, 4]])
 PLACES = torch.arange(4)[None]
@@ -21,34 +19,12 @@ def embeddings(**settings: Any) -> Embeddings:
     return redraw(Embeddings(tiny(**{"position_type": "none", **settings}), TINY["vocab_size"])).eval()
 
 
-@pytest.mark.parametrize("sinusoid", [sinusoidal, sinusoidal_halves])
-def test_sinusoids_are_added_to_the_scaled_tokens(sinusoid: Any) -> None:
-    layer = embeddings(position_type=sinusoid.__name__, embedding_scale=True, embedding_size=6)
-    embedded = layer.tokens.weight[IDS] * math.sqrt(TINY["hidden_size"]) + sinusoid(PLACES, 6)
-    assert_close(layer(IDS, PLACES), layer.projection(embedded))
-
-
-def test_token_types_are_zero_where_none_are_given() -> None:
-    layer = embeddings(type_vocab_size=2)
-    types = torch.tensor([[0, 0, 1, 1], [1, 1, 1, 1]])
-    assert_close(layer(IDS, PLACES, types), layer.tokens.weight[IDS] + layer.token_types.weight[types])
-    assert torch.equal(layer(IDS, PLACES), layer(IDS, PLACES, torch.zeros_like(IDS)))
-
-
 def test_factorised_embeddings_are_summed_and_normalised_before_they_are_projected() -> None:
     layer = embeddings(embedding_size=6, embedding_norm=True, position_type="learned", type_vocab_size=2)
     total = layer.tokens.weight[IDS] + layer.positions.weight[:4] + layer.token_types.weight[0]
     centred = total - total.mean(-1, keepdim=True)
     normal = centred / (total.var(-1, unbiased=False, keepdim=True) + 1e-5).sqrt() * layer.norm.weight + layer.norm.bias
     assert_close(layer(IDS, PLACES), normal @ layer.projection.weight.T + layer.projection.bias)
-
-
-def test_positions_are_added_to_embeddings_of_full_width() -> None:
-    settings = {"position_type": "learned", "type_vocab_size": 2, "embedding_norm": True, "embedding_size": 6}
-    layer = ENCODER.model(**settings, positions_after_projection=True).embeddings
-    positions = torch.arange(IDS.shape[1])
-    expected = layer.projection(layer.tokens(IDS)) + layer.positions(positions) + layer.token_types.weight[0]
-    assert_close(layer(IDS, positions[None]), layer.norm(expected))
 
 
 def test_a_text_beyond_the_learned_positions_is_refused_with_the_way_out() -> None:

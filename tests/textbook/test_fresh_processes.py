@@ -5,18 +5,15 @@ There, the package replaces nothing, and a folder refuses a transformers older t
 """
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import torch.distributed
 from datasets import Dataset
 from fresh_process import home, run_fresh
 from hub_server import hub_of_this_process
 from model_cases import CASES, CAUSAL_LM, MASKED_LM, SEQ2SEQ_LM, TEXTS, Case, names_of_auto_classes
 from safetensors.torch import load_file
-from torch.distributed.fsdp import fully_shard
 from toy_text import REVIEWS, toy_tokenizer
 from transformers import Trainer, TrainingArguments, __version__
 
@@ -153,11 +150,6 @@ def test_a_pushed_model_saved_again_without_the_package_is_the_same(tmp_path: Pa
     assert {name for name in pushed if name.endswith(".py")} <= again.keys()
 
 
-def test_only_the_main_process_writes(tmp_path: Path) -> None:
-    TEXTS.model().save_pretrained(tmp_path, is_main_process=False)
-    assert not list(tmp_path.iterdir())
-
-
 OPEN = """
 def opened(where, folder):
     messages = []
@@ -214,22 +206,3 @@ def test_the_import_replaces_nothing_of_gradio_and_transformers() -> None:
     assert seen > 300
     assert replaced == []
     assert "seq2seq-translation" in added
-
-
-@pytest.fixture
-def one_process(tmp_path: Path) -> Iterator[torch.distributed.DeviceMesh]:
-    torch.distributed.init_process_group("gloo", init_method=f"file://{tmp_path}/store", rank=0, world_size=1)
-    yield torch.distributed.init_device_mesh("cpu", (1,))
-    torch.distributed.destroy_process_group()
-
-
-def test_a_sharded_model_is_saved_with_its_code(one_process: torch.distributed.DeviceMesh, tmp_path: Path) -> None:
-    """Fully sharded training replaces a model's class by a subclass that lives in torch."""
-    model = TEXTS.model()
-    weights = {name: value.clone() for name, value in model.state_dict().items()}
-    fully_shard(model, mesh=one_process)
-    model.save_pretrained(tmp_path / "sharded", state_dict=dict(weights))
-    TEXTS.model().save_pretrained(tmp_path / "whole")
-    names = {path.name for path in (tmp_path / "whole").iterdir()}
-    assert {path.name for path in (tmp_path / "sharded").iterdir()} == names
-    assert all((tmp_path / "sharded" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes() for name in names)

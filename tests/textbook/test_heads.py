@@ -8,13 +8,11 @@ import pytest
 import torch
 import torch.nn.functional as F
 from model_cases import CAUSAL_LM, HEADS, MASK, MASKED_LM, TINY, Case, assert_close, tiny
-from native_models import Native
 from shared import redraw
 from torch import Tensor
 
-from modeling_scratch import ScratchEncoderForSequenceClassification, load_pretrained
+from modeling_scratch import ScratchEncoderForSequenceClassification
 from modeling_scratch.heads import cross_entropy, pool, span_loss
-from modeling_scratch.modeling_encoder import ClassificationHead
 
 STATES = torch.randn(*MASK.shape, TINY["hidden_size"], generator=torch.Generator().manual_seed(1))
 REDUCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -58,12 +56,6 @@ def test_the_mean_of_a_long_text_fits_16_bits_though_its_sum_does_not() -> None:
     assert torch.equal(pool(states, torch.ones(1, 4096), "mean"), states[:, 0])
 
 
-def test_dropout_before_the_last_layer() -> None:
-    """As elsewhere, unless the config has another one for it."""
-    for own, expected in (None, 0.3), (0.0, 0.0), (0.2, 0.2):
-        assert ClassificationHead(tiny(hidden_dropout=0.3, classifier_dropout=own)).dropout.p == expected
-
-
 @pytest.mark.parametrize("case", [CAUSAL_LM, MASKED_LM], ids=["causal_lm", "masked_lm"])
 def test_a_head_may_be_wider_than_the_embeddings(case: Case, tmp_path: Path) -> None:
     model = case.model(embedding_size=6, output_embedding_size=16, tie_word_embeddings=False)
@@ -77,15 +69,6 @@ def test_a_head_may_be_wider_than_the_embeddings(case: Case, tmp_path: Path) -> 
     model.save_pretrained(tmp_path)
     again = type(model).from_pretrained(tmp_path).eval()
     assert torch.equal(again(MASK * 7, MASK).logits, model(MASK * 7, MASK).logits)
-
-
-@pytest.mark.parametrize("model_type", ["bert", "roberta"])
-def test_a_base_model_keeps_its_pooler(model_type: str, tmp_path: Path) -> None:
-    native = Native(model_type, "ScratchEncoderModel")
-    reference, text = native.model(), native.texts()[0]
-    reference.save_pretrained(tmp_path)
-    found, expected = (each(**text).pooler_output for each in (load_pretrained(tmp_path), reference))
-    assert_close(found, expected)
 
 
 # Losses

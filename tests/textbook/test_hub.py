@@ -7,17 +7,8 @@ import transformers
 from transformers import AutoConfig, AutoTokenizer
 
 from modeling_scratch import load_pretrained
-from modeling_scratch.data.labelled_texts import load_splits
-from modeling_scratch.data.splits import DataArguments
 
 pytestmark = pytest.mark.hub
-
-
-@pytest.mark.parametrize(("name", "rows"), [("sst2", {"train": 67_349, "validation": 872})])
-def test_short_names_of_data_sets_on_the_hub(name: str, rows: dict[str, int]) -> None:
-    data = load_splits(DataArguments(dataset_name=name))
-    assert {split: len(dataset) for split, dataset in data.splits.items()} == rows
-    assert data.label_names == ["negative", "positive"]
 
 
 CHECKPOINTS = (

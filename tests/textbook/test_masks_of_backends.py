@@ -89,13 +89,6 @@ def test_a_mask_of_the_new_tokens_alone_is_refused_beside_a_cache() -> None:
     torch.testing.assert_close(rest, whole[:, -3:], atol=1e-4, rtol=1e-4)
 
 
-@families
-def test_what_the_model_itself_gives_to_attention_is_no_argument(family: str) -> None:
-    for option, value in {"position_bias": BIAS_A_HEAD, "sliding_window": 4}.items():
-        with pytest.raises(TypeError, match=option):
-            read(make(family, "eager"), None, **{option: value})
-
-
 def plain(module: Any, query: Tensor, key: Tensor, value: Tensor, mask: Any, scaling: float, **_: Any) -> Any:
     """A user's backend, for which no mask function is registered; it knows nothing of is_causal."""
     scores = query @ key.transpose(-2, -1) * scaling

@@ -1,11 +1,8 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Padding changes nothing in models of one stack, and encoders compute for the tokens alone that somebody reads."""
 
-from typing import Any
-
 import pytest
 import torch
-import torch.nn.functional as F
 from model_cases import (
     DECODERS,
     ENCODERS,
@@ -22,7 +19,6 @@ from model_cases import (
     padded,
     texts,
 )
-from shared import watch
 
 
 @engines
@@ -70,47 +66,6 @@ def test_sparse_prediction_sends_the_labelled_tokens_alone_through_the_head() ->
     unlabelled = {name: value for name, value in batch.items() if name != "labels"}
     assert sparse(**unlabelled).logits.shape[:2] == labelled.shape
     assert sparse(**unlabelled, labels=torch.full_like(batch["labels"], -100)).loss == 0
-
-
-def test_where_one_token_asks_weights_are_dropped_as_anywhere() -> None:
-    """The mean and the spread over many draws are those of the layer that projects keys and values for all."""
-    model = TEXTS.model(classifier_pooling="first", attention_dropout=0.3, position_type="learned", num_hidden_layers=1)
-    attention = model.model.stack.layers[-1].attention
-    asked: list[torch.Tensor] = []
-    watch(attention.o_proj, asked.append)
-    inputs = TEXTS.inputs()
-    with torch.no_grad():
-        model.train().model.embeddings.dropout.p = 0.0
-        for draw in range(200):
-            if draw == 100:
-                watch(attention.k_proj, lambda _: None)
-            torch.manual_seed(draw % 100)
-            model(**inputs)
-    shortened, whole = torch.stack(asked[:100]), torch.stack(asked[100:])
-    error = (shortened.mean(0) - whole.mean(0)).abs() / (whole.std(0) / 100**0.5 + 1e-6)
-    assert error.mean() < 1.5  # in standard errors, of two means
-    torch.testing.assert_close(shortened.std(0).mean(), whole.std(0).mean(), rtol=0.05, atol=0)
-
-
-class Quantised(torch.Tensor):
-    """What libraries make of weights of fewer bits: the layer looks as it did, and few operations work."""
-
-    @classmethod
-    def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        assert function is not torch.cat, "nobody but its layer works with this weight"
-        if function is not F.linear:
-            return super().__torch_function__(function, types, args, kwargs or {})
-        with torch._C.DisableTorchFunctionSubclass():
-            return function(*args)
-
-
-def test_weights_of_fewer_bits_are_used_by_their_layer_alone() -> None:
-    model = TEXTS.model(classifier_pooling="first", position_type="learned").eval()
-    expected = model(**TEXTS.inputs()).logits
-    layer = model.model.stack.layers[-1].attention.v_proj
-    layer.weight = torch.nn.Parameter(layer.weight.detach().as_subclass(Quantised))
-    with torch.no_grad():
-        torch.testing.assert_close(model(**TEXTS.inputs()).logits, expected)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])

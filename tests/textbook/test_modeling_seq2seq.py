@@ -12,7 +12,6 @@ from huggingface_hub.errors import StrictDataclassError
 from model_cases import (
     MASK,
     POSITIONS,
-    SEQ2SEQ,
     SEQ2SEQ_LM,
     SEQ2SEQS,
     TINY,
@@ -25,7 +24,6 @@ from model_cases import (
     every_switch,
     in_turn,
     padded,
-    parametrize_cases,
     texts,
 )
 from safetensors.torch import load_file
@@ -151,15 +149,6 @@ def test_who_shares_a_table(settings: dict, count: int, tmp_path: Path) -> None:
     assert_same_outputs(loaded(**batch), model(**batch))
 
 
-@parametrize_cases(SEQ2SEQS)
-def test_two_vocabularies_are_not_resized(case: Case) -> None:
-    model = case.model(**TWO_TABLES)
-    for arguments in (80,), (None, 32):
-        with pytest.raises(ValueError, match="share_encoder_decoder_embeddings=False"):
-            model.resize_token_embeddings(*arguments)
-    assert model.resize_token_embeddings(TINY["vocab_size"]) is model.get_input_embeddings()  # nothing to do
-
-
 # What is asked for, and what is refused
 
 
@@ -189,15 +178,6 @@ def test_hidden_states_and_attention_maps(backend: str) -> None:
         assert_close(weights.sum(-1), torch.ones(3, HEADS, 7))
     plain = model(SOURCE, MASK, TARGET)
     assert_close(plain[0], outputs[0])
-
-
-def test_token_types_are_those_of_the_source() -> None:
-    model = SEQ2SEQ.model(type_vocab_size=2)
-    types = torch.ones_like(SOURCE)
-    found = model(SOURCE, MASK, TARGET, token_type_ids=types)
-    encoded = model.encoder(SOURCE, MASK, types).last_hidden_state
-    assert_close(found.encoder_last_hidden_state, encoded)
-    assert not torch.allclose(found[0], model(SOURCE, MASK, TARGET)[0], atol=1e-3)
 
 
 def test_what_the_encoder_said_may_be_given() -> None:

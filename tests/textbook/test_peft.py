@@ -114,15 +114,3 @@ def test_an_adapter_is_loaded_and_merged_where_only_the_folder_is(cases: tuple[C
         assert {name.split(".")[2] for name in whole} == ({HEADS[case]} if case in HEADS else set())
         merged, base = (load_file(folder / name / "model.safetensors") for name in ("merged", "base"))
         assert merged.keys() == base.keys()
-
-
-def test_an_adapter_in_the_model_itself_saves_no_code(tmp_path: Path) -> None:
-    """The library's own add_adapter; the folder names its base, which has the code."""
-    CAUSAL_LM.model().save_pretrained(tmp_path / "base")
-    model = CAUSAL_LM.model_class.from_pretrained(tmp_path / "base")
-    model.add_adapter(LoraConfig(target_modules=QUERIES_AND_VALUES, r=2, init_lora_weights=False))
-    model.save_pretrained(tmp_path / "adapter")
-    assert not list((tmp_path / "adapter").glob("*.py"))
-    again = CAUSAL_LM.model_class.from_pretrained(tmp_path / "adapter")
-    inputs = CAUSAL_LM.inputs()
-    assert torch.equal(again.eval()(**inputs).logits, model.eval()(**inputs).logits)

@@ -2,7 +2,6 @@
 """Text to text pipelines: what they answer is what `generate` gives, for scratch models and for native ones."""
 
 import copy
-import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -87,17 +86,6 @@ def test_answers_are_those_of_generate(
     assert [answer[0][name] for answer in stream] == answers
 
 
-def test_n_best_come_best_first_with_the_scores_of_the_beam(model: Any, tokenizer: Any) -> None:
-    options = {"num_beams": 4, "num_return_sequences": 3, **OPTIONS}
-    serve = TranslationPipeline(model=model, tokenizer=tokenizer)
-    found = serve(TEXTS, return_scores=True, **options)
-    for text, answers in zip(TEXTS, found):
-        output = model.generate(**encoded(tokenizer, text), return_dict_in_generate=True, output_scores=True, **options)
-        assert [answer["score"] for answer in answers] == output.sequences_scores.tolist()
-        assert [answer["translation_text"] for answer in answers] == expected(model, tokenizer, text, **options)
-        assert sorted(answers, key=lambda answer: -answer["score"]) == answers
-
-
 @pytest.mark.parametrize("ends_as_it_fills", [False, True])
 def test_an_answer_ends_where_it_ends_alone(model: Any, tokenizer: Any, ends_as_it_fills: bool) -> None:
     """Nothing of what fills a batch is in its ids or its score, and the token that ends it is in both."""
@@ -158,28 +146,6 @@ def test_a_decoder_with_a_vocabulary_of_its_own_is_decoded_by_its_own_tokenizer(
     assert given(TEXTS[0], **OPTIONS) == wanted
 
 
-def test_both_vocabularies_are_of_one_revision(
-    tokenizer: PreTrainedTokenizerFast, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of a repository as the cache of the Hub holds it: two commits, the first with a tag."""
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
-    repository, targets = tmp_path / "models--user--7a-v1.5", {}
-    (repository / "refs").mkdir(parents=True)
-    for ref, german in {"v1": "der die das Hund", "main": "und weiter im Schnee"}.items():
-        snapshot = repository / "snapshots" / ref
-        _, targets[ref] = with_two_vocabularies(snapshot, tokenizer, german)
-        content = b"".join(path.read_bytes() for path in sorted(snapshot.rglob("*.*")))
-        commit = hashlib.sha1(content).hexdigest()
-        (repository / "refs" / ref).write_text(commit)
-        snapshot.rename(snapshot.with_name(commit))
-        missing = repository / ".no_exist" / commit / "target_tokenizer" / "config.json"
-        missing.parent.mkdir(parents=True)
-        missing.touch()
-    for ref, target in targets.items():
-        serve: Any = pipeline("seq2seq-translation", model="user/7a-v1.5", revision=ref, trust_remote_code=True)
-        assert serve.target_tokenizer.get_vocab() == target.get_vocab()
-
-
 @pytest.fixture(scope="module")
 def of_many_languages() -> TranslationPipeline:
     vocabulary = [("<s>", 0.0), ("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0), ("▁", -2.0)]
@@ -204,23 +170,6 @@ def test_languages_are_named_in_the_text_and_in_the_answer(of_many_languages: Tr
             assert answer["translation_token_ids"][1] == codes[1]
         answers[source, target] = str(found)
     assert len(set(answers.values())) == 3
-
-
-def test_the_name_of_the_task_holds_the_languages_and_a_call_can_name_others(
-    of_many_languages: TranslationPipeline, bart: Any, tokenizer: Any
-) -> None:
-    """Those that are missing or unknown are refused: the tokenizer would make its unknown token of them."""
-    model, several = of_many_languages.model, of_many_languages.tokenizer
-    settings = {"max_new_tokens": 6, "do_sample": False, "task": "translation_en_XX_to_de_DE"}
-    serve = TranslationPipeline(model=model, tokenizer=several, **settings)
-    for changed in {}, {"tgt_lang": "ro_RO"}, {"src_lang": "fr_XX"}:
-        languages = {"src_lang": "en_XX", "tgt_lang": "de_DE", **changed}
-        assert serve(TEXTS[0], **changed) == of_many_languages(TEXTS[0], **languages)
-    for source, target, fault in ("en_XX", "de", "unknown to"), ("en", "de_DE", "unknown to"), (None, "de_DE", "src_"):
-        with pytest.raises(ValueError, match=fault):
-            of_many_languages(TEXTS[0], src_lang=source, tgt_lang=target)
-    plain = TranslationPipeline(model=bart, tokenizer=tokenizer)  # of one language, and it says nothing of others
-    assert plain(TEXTS[0], tgt_lang="de", **OPTIONS) == plain(TEXTS[0], **OPTIONS)
 
 
 def test_a_native_model_that_a_pipeline_saves_brings_the_pipeline_along(

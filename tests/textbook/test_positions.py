@@ -16,7 +16,6 @@ from modeling_scratch.positions import (
     alibi_slopes,
     positions_from_mask,
     rotary,
-    rotary_cos_sin,
     rotate,
     sinusoidal,
 )
@@ -112,14 +111,3 @@ def test_a_token_sees_its_window(case: Case, seen: range, backend: str) -> None:
         other[0, changed] = (ids[0, changed] + 7) % TINY["vocab_size"]
         moved = (model(other).last_hidden_state[0] - before).abs().amax(-1) > 1e-6
         assert moved.tolist() == [changed - query in seen for query in range(ids.shape[1])]
-
-
-def test_local_layers_keep_the_share_of_rotated_features_and_drop_the_scaling() -> None:
-    rope = {"rope_type": "linear", "factor": 4.0, "rope_theta": 10_000.0, "partial_rotary_factor": 0.5}
-    config = tiny(position_type="rotary", local_rope_theta=100.0, rope_parameters=rope, head_dim=8, sliding_window=2)
-    ids = torch.arange(5)[None]
-    found = rotary_cos_sin(config, ids, torch.float32, "sliding_attention")
-    unscaled = {"rope_type": "default", "rope_theta": 100.0, "partial_rotary_factor": 0.5}
-    expected = rotary_cos_sin(tiny(position_type="rotary", rope_parameters=unscaled, head_dim=8), ids, torch.float32)
-    for one, other in zip(found, expected, strict=True):
-        assert torch.equal(one, other)

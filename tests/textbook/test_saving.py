@@ -6,9 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 from model_cases import (
-    CAUSAL_LM,
     ENCODER,
-    MASK,
     MASKED_LM,
     SEQ2SEQ_LM,
     TEXTS,
@@ -16,10 +14,9 @@ from model_cases import (
     Case,
     assert_same_outputs,
     in_turn,
-    parametrize_cases,
 )
 from safetensors.torch import load_file, save_file
-from torch import Tensor, nn
+from torch import Tensor
 from transformers import PreTrainedModel
 
 
@@ -89,35 +86,6 @@ def test_initialisation_follows_the_recipe(case: Case, settings: dict, tmp_path:
         assert drawn.std() == pytest.approx(0.1, rel=0.1)
 
 
-@pytest.mark.parametrize("size", [None, 8], ids=["square", "factorised"])
-def test_tying_is_a_choice_of_the_reader(size: int | None, tmp_path: Path) -> None:
-    case = MASKED_LM
-    model = case.model(tie_word_embeddings=True, embedding_size=size)
-    model.save_pretrained(tmp_path)
-    assert model.get_output_embeddings().weight is model.get_input_embeddings().weight
-    assert not any(name.endswith("decoder.weight") for name in load_file(tmp_path / "model.safetensors"))
-
-    loaded, info = case.model_class.from_pretrained(tmp_path, tie_word_embeddings=False, output_loading_info=True)
-    assert info["missing_keys"] == {"lm_head.decoder.weight"}
-    assert_initialised(loaded, "lm_head.decoder.weight")
-    assert torch.equal(loaded.get_input_embeddings().weight, model.get_input_embeddings().weight)
-
-
-@parametrize_cases((TEXTS, CAUSAL_LM, SEQ2SEQ_LM))
-def test_too_little_memory_never_splits_a_block(case: Case, tmp_path: Path) -> None:
-    """A residual connection whose ends lie apart would not add up. What stays on disk computes the same."""
-    model = case.model(num_hidden_layers=8)
-    model.save_pretrained(tmp_path)
-    bytes_of_all = sum(parameter.nbytes for parameter in model.parameters())
-    loaded = case.model_class.from_pretrained(
-        tmp_path, device_map="auto", max_memory={"cpu": int(0.65 * bytes_of_all)}, offload_folder=tmp_path / "offload"
-    )
-    assert set(loaded.hf_device_map.values()) == {"cpu", "disk"}
-    assert {place for name, place in loaded.hf_device_map.items() if ".layers." in name} == {"cpu", "disk"}
-    assert not [name for name in loaded.hf_device_map if ".layers." in name and not name[-1].isdigit()]
-    assert_same_outputs(loaded(**case.batch()), model(**case.batch()), atol=1e-6, where=MASK)
-
-
 # Vocabularies grow and shrink: embeddings, and the decoder that may share them, change together
 
 TABLES = [(MASKED_LM, tied, size) for tied in (True, False) for size in (None, 8)]
@@ -152,16 +120,3 @@ def test_resized_vocabulary(case: Case, tied: bool, size: int | None, new: int, 
     loaded, info = case.model_class.from_pretrained(tmp_path, output_loading_info=True)
     assert not any(info.values())
     assert_same_outputs(loaded(**batch), model(**batch))
-
-
-def test_embeddings_can_be_exchanged() -> None:
-    assert TEXTS.model().get_output_embeddings() is None
-    model = MASKED_LM.model()
-    new = nn.Embedding(TINY["vocab_size"], TINY["hidden_size"])
-    model.set_input_embeddings(new)
-    assert model.get_input_embeddings() is model.base_model.get_input_embeddings() is new
-    decoder = nn.Linear(TINY["hidden_size"], TINY["vocab_size"])
-    model.set_output_embeddings(decoder)
-    model.tie_weights()
-    assert model.get_output_embeddings() is decoder
-    assert decoder.weight is new.weight

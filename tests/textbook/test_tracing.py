@@ -7,8 +7,6 @@ import pytest
 import torch
 from model_cases import CAUSAL_LM, HEADS, SWITCHES, TEXTS, Batch, Case, assert_same_outputs, in_turn
 
-import modeling_scratch as scratch
-
 
 def every_class(default: Case) -> pytest.MarkDecorator:
     """In turn with every switch; one by default, since each takes seconds."""
@@ -67,13 +65,3 @@ def test_an_exported_model_takes_any_batch(case: Case, settings: dict) -> None:
     exported = torch.export.export(model, (), inputs, dynamic_shapes=sizes).module()
     for batch in inputs, larger(case.inputs(seed=1)):
         assert_same_outputs(exported(**batch), model(**batch), atol=1e-5, where=batch["attention_mask"])
-
-
-@pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning", "ignore:.torch.jit:DeprecationWarning")
-def test_a_trace_of_torchscript_takes_any_batch() -> None:
-    """By the textbook, as the exporter of ONNX that traces."""
-    model = TEXTS.model(return_dict=False)
-    first, second = TEXTS.inputs(), larger(TEXTS.inputs(seed=1))
-    with scratch.textbook(), torch.no_grad():
-        traced = torch.jit.trace(model, tuple(first.values()), check_trace=False)
-        torch.testing.assert_close(traced(*second.values()), model(**second), atol=1e-5, rtol=0)
