@@ -36,8 +36,11 @@ def model_notes(trainer: "Trainer") -> list[str]:
     notes = [NO_BLOCKS] if getattr(trainer.model.config, "num_hidden_layers", None) == 0 else []
     state = trainer.state
     if trainer.args.load_best_model_at_end and state.best_global_step:
-        step, steps = f"{state.best_global_step:,}", f"{state.global_step:,}"
-        notes.append(f"The weights are those of step {step} of {steps}, the best on validation.")
+        best, last = f"step {state.best_global_step:,}", f"{state.global_step:,}"
+        if state.best_model_checkpoint:
+            notes.append(f"The weights are those of {best} of {last}, the best on validation.")
+        else:
+            notes.append(f"The weights are those of step {last}, the last: those of {best}, the best, were lost.")
     return notes
 
 

@@ -283,7 +283,7 @@ class RunTrainer(CapturedTrainer):
         if not self.args.load_best_model_at_end:
             self.state.best_model_checkpoint = None  # unused, and Trainer would delete other checkpoints to keep it
         elif best and (fault := check_checkpoint(Path(best))):
-            self.state.best_model_checkpoint = None  # the card reads it
+            self.state.best_model_checkpoint = None  # the report reads it
             lost = f"the best checkpoint, {best}, cannot be loaded: {fault}; keeping the last weights"
             print(f"WARNING: {lost}", file=sys.stderr)
         return super()._finalize_training(trial, *args)

@@ -89,7 +89,7 @@ def test_the_checkpoint_before_a_damaged_one_is_used(
 def said_of_weights(output: Path) -> str:
     """What the model card says of them."""
     card = (output / CARD).read_text("utf-8")
-    return next(line for line in card.splitlines() if line.startswith("- The weights"))
+    return next(line for line in card.splitlines() if line.startswith("The weights"))
 
 
 # A greater loss counts as better: at this rate it falls, and the first of three checkpoints is the best.
@@ -99,7 +99,7 @@ CHOSEN = "--save_total_limit 3 --metric_for_best_model loss --greater_is_better 
 def test_a_run_does_not_go_on_when_its_best_checkpoint_is_lost(data: Path, made: Made, tmp_path: Path) -> None:
     """Nor does it delete anything; without a choice it does go on."""
     output = shutil.copytree(made("best", CHOSEN), tmp_path / "run")
-    assert said_of_weights(output) == "- The weights are those of the best checkpoint on the validation split."
+    assert said_of_weights(output).endswith(", the best on validation.")
     best, resumed, last = checkpoints_in(output)
     shutil.rmtree(last)
     flip_a_bit(best)
@@ -111,7 +111,7 @@ def test_a_run_does_not_go_on_when_its_best_checkpoint_is_lost(data: Path, made:
     assert {checkpoint: content(checkpoint) for checkpoint in checkpoints_in(output)} == before
     remedy = "--resume_from_checkpoint last --eval_strategy no --save_total_limit 1"
     finish("best", data, output, extra=f"{CHOSEN} {remedy}")
-    assert "best checkpoint on the validation split" not in (output / CARD).read_text("utf-8")
+    assert "best on validation" not in (output / CARD).read_text("utf-8")
     assert check_checkpoint(last) is None, "the last one is not deleted for a best one that nobody takes"
 
 
@@ -122,7 +122,7 @@ def test_the_last_weights_are_kept_when_the_best_are_lost_meanwhile(data: Path, 
     ended = finish("best", data, output, lost, extra=f"{CHOSEN} --resume_from_checkpoint last")
     assert f"WARNING: the best checkpoint, {best}, cannot be loaded: folder not found; keeping the last" in ended.text
     assert (output / "model.safetensors").read_bytes() == (last / "model.safetensors").read_bytes()
-    assert said_of_weights(output).endswith("not those of the best checkpoint on the validation split, which was lost.")
+    assert said_of_weights(output).endswith("the best, were lost.")
 
 
 def test_a_second_run_in_the_same_folder_is_refused(data: Path, tmp_path: Path) -> None:
