@@ -288,6 +288,11 @@ def _wrong_answers(path: Path) -> dict[str, dict[str, str]]:
 
 # The report
 
+OTHER_TEXTS = (
+    "The runs were evaluated on different texts. Where rows are added, dropped or moved, other texts are held out: keep "
+    "some in a file, and name it in every run (--test_file)."
+)
+
 
 def report_text(report: Mapping[str, Any], total: int) -> str:
     """Return the report as Markdown. total: the number of texts of the largest run."""
@@ -300,17 +305,18 @@ def report_text(report: Mapping[str, Any], total: int) -> str:
         for each in report["differences"]
     ]
     parts = [
-        f"{report['texts']:,} texts of the {report['split']} split{part}",
+        f"{counted(report['texts'], 'text')} of the {report['split']} split{part}",
         scores_table(scores, {run["name"]: run["scores"] for run in report["runs"]}, "run"),
         table([*heads, f"verdict ({decisive})"], rows),
-        *_notes(report),
+        *_notes(report, total),
         _disagreements_text(report["disagreements"]),
     ]
     return "\n\n".join(parts)
 
 
-def _notes(report: Mapping[str, Any]) -> list[str]:
-    notes = [
+def _notes(report: Mapping[str, Any], total: int) -> list[str]:
+    notes = [OTHER_TEXTS] if 2 * report["texts"] < total else []
+    notes += [
         f"{escaped(name)} has other true labels of {len(ids):,} texts; those of {escaped(report['labels_of'])} count."
         for name, ids in report.get("relabelled", {}).items()
     ]
