@@ -105,7 +105,7 @@ def load_documents(arguments: DocumentArguments) -> Documents:
     notes += [note for path in files[:1] if not _is_plain_text(path) for note in _column_notes(path, arguments)]
     train = list(read_documents(sources["train"], arguments))
     if "validation" in sources:
-        validation, what = list(read_documents(sources["validation"], arguments)), "the data set's own split"
+        validation, what = list(read_documents(sources["validation"], arguments)), OWN_SPLIT
     else:
         train, validation, what = hold_out(train, arguments.validation_fraction, arguments.split_seed)
     if not any(validation) or not any(train):

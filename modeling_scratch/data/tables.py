@@ -420,11 +420,19 @@ def json_object(line: str, where: str) -> dict[str, Any]:
 
 
 def parse_json(text: str) -> Any:
-    """Return a JSON value. Raises ValueError, also for what is not valid text."""
-    value = json.loads(text)
+    """Return a JSON value. Raises ValueError, also for an object with equal keys, and for what is not valid text."""
+    value = json.loads(text, object_pairs_hook=_object)
     if "\\ud" in text.lower():  # a lone surrogate is legal JSON but not valid text
         json.dumps(value, ensure_ascii=False).encode()
     return value
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object. Of equal keys, json would keep the last value alone."""
+    if len(values := dict(pairs)) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"duplicate key {next(name for name in names if names.count(name) > 1)!r}")
+    return values
 
 
 # Parquet and folders

@@ -33,7 +33,7 @@ Span = tuple[int, int]
 
 
 class Sentence(NamedTuple):
-    """Words and their labels. source: the file, and the row or the line of the first word."""
+    """Words and their labels. source: the file, and the row or the sentence, by its first line."""
 
     words: tuple[str, ...]
     labels: tuple[str, ...]
@@ -121,7 +121,7 @@ def conll_rows(path: Path, form: TableForm) -> Iterator[Row]:
         if words:
             names = CONLLU if is_conllu and width == len(CONLLU) else map(str, range(width))
             lists = zip(*(columns for _, columns in words))
-            yield Row(next(numbers), dict(zip(names, lists)), f"{path.name}, line {words[0][0]}")
+            yield Row(next(numbers), dict(zip(names, lists)), f"{path.name}, sentence of line {words[0][0]}")
 
 
 def _columns_of(line: str) -> list[str]:

@@ -133,7 +133,7 @@ class RunArguments:
             self.disable_tqdm = not (sys.stderr.isatty() or is_in_notebook()) or None
         with checking_arguments():
             super().__post_init__()  # type: ignore[misc]
-        self.logging_nan_inf_filter = False  # RunTrainer checks each loss, and Trainer need not
+        self.logging_nan_inf_filter = False  # RunTrainer stops at a loss that is not finite, and has to see it
         if self.mixed_precision == "fp16" and self.device.type == "cpu":
             raise DataError("--fp16 requires a GPU; a CPU would train in float32: use --bf16 --use_cpu, or neither")
 
@@ -204,7 +204,17 @@ def choose_epoch(task: Any, arguments: Any, data: Any) -> None:
         raise DataError(f"--{asking[0]} requires {unmet}")
     arguments.load_best_model_at_end = not unmet and (task.keeps_best or bool(asking))
     if arguments.load_best_model_at_end:
-        if arguments.eval_strategy == IntervalStrategy.STEPS:  # the best evaluation has a checkpoint
-            arguments.save_steps = arguments.eval_steps
+        if arguments.eval_strategy == IntervalStrategy.STEPS:
+            save_where_evaluated(arguments)
         if not arguments.names_best_metric:
             arguments.metric_for_best_model, arguments.greater_is_better = task.best(data, arguments)
+
+
+def save_where_evaluated(arguments: TrainingArguments) -> None:
+    """Save a checkpoint with each evaluation, so that the best one has its weights. A finer interval is kept."""
+    evaluated, saved = arguments.eval_steps or 0, arguments.save_steps
+    is_finer = (saved < 1) == (evaluated < 1) and saved <= evaluated and not evaluated % saved
+    if not is_finer:
+        arguments.save_steps = evaluated
+        told = f"saving a checkpoint with each evaluation, every {evaluated} steps, instead of --save_steps {saved}"
+        print(told, file=sys.stderr)

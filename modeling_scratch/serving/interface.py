@@ -61,7 +61,7 @@ def fault_of(errors: Sequence[Any], fields: Sequence[str]) -> str:
     field, *place = errors[0]["loc"][1:] or ["the body"]  # behind "body"
     numbered = (f"text {part + 1}" if isinstance(part, int) else part for part in place)
     where = ", ".join([field, *(name for name in numbered if name in fields or name.startswith("text "))])
-    if place and errors[0]["type"] == "model_attributes_type":
-        return f"{where}: must be an object with {' and '.join(fields)}"
+    if errors[0]["type"] == "model_attributes_type":
+        return f"{where}: must be an object with {' and '.join(fields if place else ['inputs'])}"
     told = dict.fromkeys(each["msg"] for each in errors if each["loc"][:2] == errors[0]["loc"][:2])
     return f"{where}: {' or '.join(told)}"

@@ -314,6 +314,7 @@ def test_excel_that_cannot_be_read_is_refused(tmp_path: Path, monkeypatch: pytes
         ("a.jsonl", b'{"text": "ok"}\n{"text": \n', ["line 2", "invalid JSON"]),
         ("a.jsonl", b'{"text": "ok"}\n' + b"[" * 100_000, ["line 2", "invalid JSON"]),
         ("a.jsonl", b'{"text": "half \\ud83d a pair"}\n', ["line 1", "surrogates"]),
+        ("a.jsonl", b'{"text": "a", "text": "b"}\n', ["line 1", "duplicate key 'text'"]),
         ("a.jsonl", b'[{"text": "ok"}]', ["line 1", "JSON list", ".json"]),
         ("a.json", b'[{"text": "ok"}, 3]', ["a.json[1]: int, but expected an object"]),
         ("a.json", b'[{"text": "ok"},\n', ["line 2 column 1", "invalid JSON"]),
@@ -324,7 +325,7 @@ def test_excel_that_cannot_be_read_is_refused(tmp_path: Path, monkeypatch: pytes
         ("a.csv", b'"text" "label"\n"1" "good" "a"\n', ["header", "set --delimiter"]),
         ("a.ods", b"PK\x03\x04", ["unknown format", "save a sheet as .xlsx"]),
     ],
-    ids=range(29),
+    ids=range(30),
 )
 def test_a_broken_file_is_refused_with_the_place(tmp_path: Path, name: str, content: bytes, pieces: list[str]) -> None:
     path = write_text(tmp_path / name, content)

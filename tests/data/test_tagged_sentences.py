@@ -105,13 +105,13 @@ def test_other_schemes_mark_the_same_entities(tmp_path: Path, labels: list[str])
     )
     assert list(data.splits["test"][0].labels) == [*LABELS, "B-ORG", "I-ORG", "I-ORG"]
     assert data.splits["test"][1].labels == ("B-PER", "B-PER", "B-LOC"), "neighbours are two entities"
-    assert any("labels read as those of BIO, first train.iob, line 1, word" in note for note in data.notes)
+    assert any("labels read as those of BIO, first train.iob, sentence of line 1, word" in note for note in data.notes)
 
 
 @pytest.mark.parametrize("slip", ["0", "NER", "b-PER"])
 def test_a_slip_among_entities_is_named_with_its_line(tmp_path: Path, slip: str) -> None:
     text = f"{conll(WORDS, LABELS)}\n" * 9
-    with fault(f"train.conll, line 64, word 1: the label {slip!r} is neither O nor B- or I-"):
+    with fault(f"train.conll, sentence of line 64, word 1: the label {slip!r} is neither O nor B- or I-"):
         read(tmp_path / "train.conll", text + f"slip {slip}\n")
 
 

@@ -174,8 +174,13 @@ STEPS = "--eval_strategy steps --save_strategy steps --eval_steps 7"
 
 @pytest.mark.parametrize(
     ("options", "is_chosen", "saved_every"),
-    [("", True, 500), (STEPS, True, 7), ("--load_best_model_at_end False", False, 500)],
-    ids=["by default", "with a checkpoint for each evaluation", "the last, if that is asked for"],
+    [
+        ("", True, 500),
+        (STEPS, True, 7),
+        (f"{STEPS} --save_steps 1", True, 1),
+        ("--load_best_model_at_end False", False, 500),
+    ],
+    ids=["by default", "with a checkpoint for each evaluation", "and more", "the last, if that is asked for"],
 )
 def test_the_epoch_is_chosen_on_validation(options: str, is_chosen: bool, saved_every: int, tmp_path: Path) -> None:
     splits = {split: [("film", 0), ("song", 1)] for split in ("train", "validation", "test")}
