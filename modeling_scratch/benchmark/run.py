@@ -46,7 +46,7 @@ class BenchmarkArguments:
     overwrite: bool = option(False, "Replace the file of --json.")
 
     RETIRED: ClassVar[Mapping[str, str]] = {
-        "--workload memory": "`modeling-scratch lab` tells the memory of each variant",
+        "--workload memory": "`/usr/bin/time -v` tells the memory of a training program",
         "--workload precision": "time `predict --precision` on texts with labels",
         "--model": "time `predict --precision` on texts with labels",
         "--peak_tflops": "use scripts/gpu.py, which tells TFLOP/s",

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from ..utils.errors import first_few, one_line
+from ..utils.errors import counted, first_few, one_line
 from .roots import root_of
 
 SEVERAL = 3  # checks may fall short for the same reason, and still follow from another
@@ -196,7 +196,7 @@ class Diagnosis:
             remedy = f"To mend it: {one.mend}" + (f" ({one.link})" if one.link else "")
             yield f"    This may follow from {follows}: mend that first." if follows else f"    {remedy}"
         counts = ", ".join(f"{verdict.value}: {len(self.of(verdict))}" for verdict in Verdict)
-        yield f"{len(self.findings)} checks ({counts})."
+        yield f"{counted(len(self.findings), 'check')} ({counts})."
 
     def to_json(self) -> str:
         return json.dumps({"model": self.model, "findings": [asdict(finding) for finding in self.findings]}, indent=2)

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..run.run_folder import LOCK_FILE, locked
 from ..sharing.run_record import environment, without_paths
-from ..utils.errors import DataError
+from ..utils.errors import DataError, counted
 from ..utils.files import remove, write_json
 from ..utils.options import option
 from .breaks import BREAKS
@@ -177,8 +177,8 @@ def conditions(
     counts = f"{len(variants)} variants, {f'seeds 0 to {last}' if last else 'seed 0'}"
     matched = "adjusted by intermediate_size" if arguments.match_parameters else "not adjusted"
     intervals = (
-        "difference: to the first value, paired by seed, with a 95 % interval of Student's t; "
-        f"of {len(others)} comparisons, one in 20 excludes 0 by chance; p is corrected for all of them (Holm)"
+        "difference: to the first value, paired by seed, with a 95 % interval of Student's t; one interval in 20 "
+        f"excludes 0 by chance; p is corrected for {counted(len(others), 'comparison')} (Holm)"
     )
     return [
         f"{counts}, {len(variants) * arguments.seeds} runs; base: {', '.join(base.overrides)}",

@@ -124,5 +124,7 @@ def calibration_text(scores: Mapping[str, Any]) -> str:
     if scores["on_validation"]:
         text += " The figures are of these texts: on others, they are a little worse."
     rows = [[row["threshold"], percent(row["answered"]), percent(row["accuracy"])] for row in scores["thresholds"]]
+    if not rows:
+        return f"{text}\n\nNo answer has a probability of {THRESHOLDS[0]} or more."
     heading = "Answers with at least this probability, their share of the texts, and their accuracy:"
     return "\n\n".join([text, heading, table(["probability", "share", "accuracy"], rows)])

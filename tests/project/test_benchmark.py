@@ -115,7 +115,7 @@ def test_what_is_wrong_with_the_arguments_is_one_line(tmp_path: Path, capsys: py
         (["train-mnist"], "invalid choice: 'train-mnist'"),
         (["mlm", "--json", str(tmp_path / "none" / "rows.json")], "folder"),
         (["mlm", "--rounds", "0"], "--rounds 0: must be at least 1"),
-        (["memory"], "--workload memory is retired: `modeling-scratch lab` tells the memory"),
+        (["memory"], "--workload memory is retired: `/usr/bin/time -v` tells the memory"),
         (["train-sst2", "--quick", "--data_folder", str(tmp_path)], "sst2/train.parquet not found"),
         (["mlm", "--threads", "100000"], "--threads 100000: must be from 1 to "),
         (["mlm", "--device", "junk"], "--device junk: "),

@@ -136,3 +136,5 @@ def test_before_is_the_model_without_its_temperature():
     told = "on others, they are a little worse"
     assert told not in text
     assert told in calibration_text(calibration_scores(Calibration(2.0, 5_000), saved, labels, "validation"))
+    unsure = calibration_scores(Calibration(2.0, 300), saved * 1e-3, labels, "test")
+    assert calibration_text(unsure).endswith("No answer has a probability of 0.5 or more.")
