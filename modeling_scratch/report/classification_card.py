@@ -50,7 +50,7 @@ def first_line(evaluation: Evaluation) -> str:
         return f"Use the {MODEL}: it is significantly better than {baseline}."
     if word == "worse":
         return f"Use {baseline}: it is significantly better than the {MODEL}."
-    return f"Use either model: {word}."
+    return f"Use either model, as there is {word}."
 
 
 def difference_sentence(scores: Sequence[Score], evaluation: Evaluation) -> str:

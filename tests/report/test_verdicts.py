@@ -61,8 +61,8 @@ def test_texts_that_cannot_show_that_a_model_is_better_say_nothing(labels: np.nd
     [
         (40, 10, 100, "Use the Transformer: it is significantly better than NB-SVM.", "): better."),
         (10, 40, 100, "Use NB-SVM: it is significantly better than", "): worse."),
-        (12, 10, 100, "Use either model: no difference that these 122 texts can show.", "can show."),
-        (6, 0, 0, "Use either model: no verdict: 6 texts are too few.", "): no verdict"),
+        (12, 10, 100, "Use either model, as there is no difference that these 122 texts can show.", "can show."),
+        (6, 0, 0, "Use either model, as there is no verdict: 6 texts are too few.", "): no verdict"),
     ],
 )
 def test_the_first_line_says_which_model_to_use(only_model, only_baseline, both, use: str, finding: str) -> None:
