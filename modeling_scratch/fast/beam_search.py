@@ -74,7 +74,7 @@ def _without_nan(logits: Tensor, answers: Tensor) -> Tensor:
 def end_tokens(config: GenerationConfig) -> list[int]:
     """Return the ids of the end tokens, if any."""
     ends = config.eos_token_id
-    return [] if ends is None else list(ends) if isinstance(ends, list) else [int(ends)]
+    return [] if ends is None else torch.as_tensor(ends, dtype=torch.long).flatten().tolist()
 
 
 def _one_token_more(inputs: dict[str, Any], outputs: Any, is_encoder_decoder: bool) -> dict[str, Any]:

@@ -74,7 +74,7 @@ class Replayed:
         return result.clone()
 
     def _capture(self, batch: Batch) -> Callable[[Batch], Tensor]:
-        here = torch.cuda.current_stream(self.device)
+        here, device = torch.cuda.current_stream(self.device), torch.cuda.current_device()
         graph, held = torch.cuda.CUDAGraph(), _on_device(batch, self.device, copy=True)
         # thread_local: loaders that pin memory in other threads go on meanwhile.
         capture = torch.cuda.graph(graph, self.pool, self.stream, capture_error_mode="thread_local")
@@ -82,7 +82,8 @@ class Replayed:
             with _without_garbage(), _own_workspaces(), capture:
                 result = self.compute(held)
         except RuntimeError as error:
-            torch.cuda.set_stream(here)  # which torch leaves at the side stream
+            torch.cuda.set_stream(here)  # which torch leaves at the side stream, with its device
+            torch.cuda.set_device(device)
             cause = error.__context__ or error  # the error of compute, not that of the capture's end
             raise CaptureError(str(cause)) from cause
 

@@ -8,58 +8,79 @@ Shapes: B texts, T tokens of a prompt, S the room of the cache, V vocabulary.
 """
 
 import weakref
+from collections import defaultdict
 from collections.abc import Hashable
-from threading import Lock
+from functools import partial
+from threading import RLock
+from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from transformers import GenerationConfig, LogitsProcessorList, StaticCache, StoppingCriteriaList
-from transformers.generation import GenerationMode
+from transformers.generation import GenerationMode, PrefixConstrainedLogitsProcessor
 
 from .beam_search import end_tokens
 from .captured import CaptureError, Replayed
-from .hooks import OUR_PACKAGE, has_foreign_hooks
+from .hooks import OUR_PACKAGE, has_foreign_hooks, is_compiled, is_dense, is_transformed
 
 LEAST_TOKENS = 32  # with fewer new ones, the first call takes longer than it saves
 ROOM = 64  # S is a multiple of it
 UNSEEN_ENDS = 8  # greedy search looks only so often whether all texts have ended, as each look waits for the device
-SHARE = 0.25  # of the free memory, for the static cache
+SHARE = 0.1  # of the free memory, for the static cache, which is kept
 GRAPHED = "torch", "transformers", OUR_PACKAGE  # no adapters or quantised layers, which have switches of their own
 MODES = GenerationMode.GREEDY_SEARCH, GenerationMode.SAMPLE
-# Arguments that are read between two tokens, or that give the prompt another form.
-OTHERS = "inputs_embeds", "token_type_ids", "stopping_criteria", "max_time", "stop_strings"
+# Settings that are read between two tokens, and the arguments that are no settings; others go to the model each time.
+BETWEEN = "max_time", "stop_strings", "is_assistant"
+ARGUMENTS = {
+    "inputs", "input_ids", "attention_mask", "generation_config", "logits_processor", "prefix_allowed_tokens_fn",
+    "negative_prompt_ids", "negative_prompt_attention_mask", "synced_gpus",
+}  # fmt: skip
+SETTINGS = bool, int, float, str, FunctionType, BuiltinFunctionType  # attributes of modules that a graph has inside
 
-_lock = Lock()  # of the kept decoders, and as no other thread may draw random numbers during a capture
+# Of a device, as no other thread may draw random numbers during a capture. Processors of logits may generate, too.
+_locks: defaultdict[torch.device, RLock] = defaultdict(RLock)
 _kept: weakref.WeakKeyDictionary[nn.Module, "Decoder"] = weakref.WeakKeyDictionary()
 
 
 def decodes_captured(model: Any, config: GenerationConfig, prompt: Any, kwargs: dict[str, Any]) -> bool:
     """Whether captured steps support this plain call of generate (see is_plain_call), and pay."""
-    settings = {**config.to_dict(), **kwargs}
-    new = config.max_new_tokens or config.max_length or 0
-    if model.device.type != "cuda" or getattr(prompt, "ndim", 0) != 2 or new < LEAST_TOKENS:
+    if model.device.type != "cuda" or getattr(prompt, "device", None) != model.device or prompt.ndim != 2:
         return False
-    if any(settings.get(name) is not None for name in OTHERS) or config.get_generation_mode() not in MODES:
+    settings, length = config.to_dict(), prompt.shape[1]
+    others = kwargs.keys() - settings.keys() - ARGUMENTS
+    if any(kwargs[name] is not None for name in others) or any(settings.get(name) for name in BETWEEN):
         return False
-    if config.use_cache is False or config.compile_config or config.cache_implementation not in (None, "static"):
+    if config.get_generation_mode() not in MODES or config.use_cache is False:
         return False
-    longest = prompt.shape[1] + new
-    if longest > model.config.max_position_embeddings or not _has_plain_weights(model):
+    if config.compile_config or config.cache_implementation not in (None, "static"):
+        return False
+    if torch.is_autocast_enabled("cuda") or is_transformed(prompt):  # a graph would cast all weights for each token
+        return False
+    longest = length + config.max_new_tokens if config.max_new_tokens else config.max_length or 0
+    if not length + LEAST_TOKENS <= longest <= model.config.max_position_embeddings:
         return False  # past the last position, the plain way raises an error and a graph cannot
     needed = _cache_bytes(model, len(prompt) * (config.num_return_sequences or 1) * longest)
-    return needed < SHARE * torch.cuda.mem_get_info(model.device)[0]
+    return _has_plain_weights(model) and needed < SHARE * _free_bytes(model)
 
 
 def _has_plain_weights(model: Any) -> bool:
     """Whether a graph computes what the model does: full attention, nobody looks inside, no adapters, one device."""
-    config = model.config
+    config, modules = model.config, list(model.modules())
     if model.training or config.is_encoder_decoder or config._attn_implementation not in ("eager", "sdpa"):
         return False
-    known = all(type(module).__module__.partition(".")[0] in GRAPHED for module in model.modules())
-    one_device = len({weight.device for weight in model.parameters()}) == 1
+    known = all(type(module).__module__.partition(".")[0] in GRAPHED for module in modules)
+    plain = all(is_dense(weight) and weight.device == model.device for weight in model.parameters())
     windows = "sliding_attention" in config.attention_types(config.num_hidden_layers)
-    return known and one_device and not windows and not has_foreign_hooks(model)
+    return known and plain and not (windows or any(map(is_compiled, modules)) or has_foreign_hooks(model))
+
+
+def _free_bytes(model: Any) -> int:
+    """Of the device, with what torch keeps for later, and the cache that this one would replace."""
+    device, decoder = model.device, _kept.get(model)
+    unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    kept = 0 if decoder is None else _cache_bytes(model, decoder.mask.numel())
+    return torch.cuda.mem_get_info(device)[0] + unused + kept
 
 
 def _cache_bytes(model: Any, tokens: int) -> int:
@@ -80,7 +101,7 @@ def captured_decoding(
     For generate(custom_generate=captured_decoding), which prepares its arguments. Texts end at max_length or at an end
     token: of the stopping criteria, no other is read.
     """
-    with _lock:
+    with _locks[model.device]:
         decoder = _take_decoder(model, len(input_ids), generation_config.max_length)
         logits = decoder.read_prompt(model, input_ids, inputs)
         tokens = _write(decoder, input_ids, logits, logits_processor, generation_config)
@@ -93,22 +114,31 @@ def _write(
 ) -> Tensor:
     """input_ids (B, T) and the logits (B, V) of the next token -> (B, longest)."""
     texts, prompt = input_ids.shape
-    pad = config.pad_token_id if config.pad_token_id is not None else 0
-    tokens = input_ids.new_full((texts, config.max_length), pad)
+    ends = end_tokens(config)
+    pad = ends[0] if config.pad_token_id is None and ends else int(config.pad_token_id or 0)
+    tokens = input_ids.new_full((texts, config.max_length), pad, dtype=torch.long)
     tokens[:, :prompt] = input_ids
     is_open, lengths = tokens.new_ones(texts, dtype=torch.bool), tokens.new_full((texts,), prompt)
-    ends = tokens.new_tensor(end_tokens(config))
+    end_ids = tokens.new_tensor(ends)
+    # Random numbers stop where the texts do, and so do functions of the caller.
+    looks_often = config.do_sample or not all(map(_is_of_library, process))
     for length in range(prompt, config.max_length):
-        scores: Tensor = process(tokens[:, :length], logits)
+        scores: Tensor = process(tokens[:, :length].contiguous(), logits) if process else logits
         chosen = torch.multinomial(scores.softmax(-1), 1)[:, 0] if config.do_sample else scores.argmax(-1)
         tokens[:, length] = torch.where(is_open, chosen, pad)
         lengths += is_open
-        is_open &= ~torch.isin(chosen, ends)
-        looks = config.do_sample or (length - prompt) % UNSEEN_ENDS == 0  # random numbers stop where the texts do
-        if length + 1 == config.max_length or (len(ends) and looks and not is_open.any()):
+        is_open &= ~torch.isin(chosen, end_ids)
+        looks = ends and (looks_often or (length - prompt) % UNSEEN_ENDS == 0)
+        if length + 1 == config.max_length or (looks and not is_open.any()):
             break
         logits = decoder.read_token(tokens[:, length])
     return tokens[:, : int(lengths.max())]
+
+
+def _is_of_library(processor: Any) -> bool:
+    """Whether a processor of logits computes with tensors alone: neither the caller's nor with a function of theirs."""
+    is_own = type(processor).__module__.startswith("transformers.")
+    return is_own and not isinstance(processor, PrefixConstrainedLogitsProcessor)
 
 
 def _take_decoder(model: nn.Module, texts: int, tokens: int) -> "Decoder":
@@ -119,14 +149,17 @@ def _take_decoder(model: nn.Module, texts: int, tokens: int) -> "Decoder":
     return decoder
 
 
-def _state_of(model: nn.Module) -> Hashable:
+def _state_of(model: Any) -> Hashable:
     """What a graph has as constants: where the weights lie, and the settings of modules and of the caller."""
-    modules, config = list(model.modules()), vars(model.config)
-    values = [*config.values(), *(value for module in modules for value in vars(module).values())]
-    settings = [value for value in values if isinstance(value, (bool, int, float, str))]
-    weights = [weight.data_ptr() for weight in (*model.parameters(), *model.buffers())]
-    modes = torch.is_inference_mode_enabled(), torch.is_autocast_enabled("cuda"), torch.get_autocast_dtype("cuda")
-    return *map(type, modules), *settings, *weights, *modes
+    modules, weights = list(model.modules()), [*model.parameters(), *model.buffers()]
+    values = [value for module in modules for value in vars(module).values() if isinstance(value, SETTINGS)]
+    places = [(weight.data_ptr(), weight.dtype) for weight in weights]
+    modes = (
+        torch.is_inference_mode_enabled(),
+        torch.is_autocast_enabled("cuda"),
+        torch.backends.cuda.matmul.fp32_precision,
+    )
+    return *map(type, modules), *values, *places, *modes, repr(vars(model.config))
 
 
 class Decoder:
@@ -139,8 +172,10 @@ class Decoder:
         self.positions = torch.zeros(texts, 1, dtype=torch.long, device=model.device)
         self.last = torch.zeros(1, dtype=torch.long, device=model.device)  # the index of the last token in the cache
         owner: Any = weakref.proxy(model)  # a model that nobody else holds is freed, and its decoder with it
-        self.step = Replayed(owner, lambda batch: self._read(owner, **batch))
-        self.is_captured = True
+        inputs = {"attention_mask": self.mask, "position_ids": self.positions, "past_key_values": self.cache}
+        read = partial(_read, owner, self.last, inputs)
+        self.step = Replayed(owner, lambda batch: read(**batch))
+        self.is_captured = not torch.is_autocast_enabled("cuda")  # which frees the weights that it has cast
 
     def fits(self, state: Hashable, texts: int, tokens: int) -> bool:
         is_large_enough = len(self.mask) == texts and tokens <= self.room <= 4 * max(tokens, ROOM)
@@ -150,13 +185,14 @@ class Decoder:
         """input_ids (B, T), and their attention_mask (None without padding) and position_ids."""
         length, mask = input_ids.shape[1], inputs.get("attention_mask")
         self.cache.reset()
+        inputs = {**inputs, "past_key_values": self.cache}
+        read = model.prepare_inputs_for_generation(input_ids, is_first_iteration=True, **inputs)
+        logits = model(**read, return_dict=True).logits[:, -1].float()
         self.mask.zero_()
         self.mask[:, 0, 0, :length] = True if mask is None else mask
         self.positions.copy_(inputs["position_ids"][:, -1:])
         self.last.fill_(length - 1)
-        inputs = {**inputs, "past_key_values": self.cache}
-        read = model.prepare_inputs_for_generation(input_ids, is_first_iteration=True, **inputs)
-        return model(**read, return_dict=True).logits[:, -1].float()
+        return logits
 
     def read_token(self, tokens: Tensor) -> Tensor:
         """tokens (B,): one more of each text."""
@@ -167,10 +203,10 @@ class Decoder:
             self.is_captured = False  # code that waits for the device
             return self.step.compute(batch)
 
-    def _read(self, model: Any, input_ids: Tensor) -> Tensor:
-        self.last += 1
-        self.positions += 1
-        self.mask.index_fill_(3, self.last, True)
-        given = {"attention_mask": self.mask, "position_ids": self.positions, "past_key_values": self.cache}
-        outputs = model(input_ids, **given, use_cache=True, return_dict=True)
-        return outputs.logits[:, -1].float()
+
+def _read(model: Any, last: Tensor, inputs: dict[str, Any], input_ids: Tensor) -> Tensor:
+    """input_ids (B, 1) -> (B, V). No method of Decoder, which a cycle of references would keep."""
+    last += 1
+    inputs["position_ids"].add_(1)
+    inputs["attention_mask"].index_fill_(3, last, True)
+    return model(input_ids, **inputs, use_cache=True, return_dict=True).logits[:, -1].float()

@@ -33,6 +33,8 @@ SEARCHES: dict[str, dict[str, Any]] = {
     "processors": {"eos_token_id": ENDS, "repetition_penalty": 1.3, "min_new_tokens": 6},
     "sampling": {"do_sample": True, "top_k": 20, "temperature": 3.0, "eos_token_id": ENDS},
     "two of each": {"do_sample": True, "num_return_sequences": 2},
+    "ends as a tensor": {"eos_token_id": torch.tensor(ENDS)},
+    "prefixes": {"eos_token_id": ENDS, "prefix_allowed_tokens_fn": lambda text, tokens: list(range(3, 30))},
 }
 
 
@@ -84,6 +86,25 @@ def test_a_longer_call_and_other_batches_follow_a_short_one(device: str) -> None
 
 
 @every_device
+def test_processors_see_contiguous_tokens_and_may_generate(device: str) -> None:
+    model = make_model(device)
+
+    def process(tokens: Tensor, scores: Tensor) -> Tensor:
+        tokens.view(-1)
+        write_captured(model, max_new_tokens=33)
+        return scores
+
+    assert torch.equal(write_captured(model, logits_processor=[process])[0], write_captured(model)[0])
+
+
+@every_device
+def test_ended_texts_are_padded_with_the_first_end_token(device: str) -> None:
+    model = make_model(device)
+    model.generation_config.pad_token_id = None
+    assert_same(model, pad_token_id=None, eos_token_id=ENDS)
+
+
+@every_device
 def test_it_sees_what_changes_between_calls(device: str) -> None:
     model = make_model(device)
     before = write_captured(model)[0]
@@ -120,9 +141,12 @@ def test_a_model_that_nobody_holds_is_freed(device: str) -> None:
     model = make_model(device)
     write_captured(model)
     alive = weakref.ref(model)
-    del model
-    gc.collect()
-    assert alive() is None
+    gc.disable()
+    try:
+        del model
+        assert alive() is None
+    finally:
+        gc.enable()
 
 
 @pytest.mark.gpu
