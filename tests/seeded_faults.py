@@ -3,6 +3,7 @@
 
     python tests/seeded_faults.py                            all of them
     python tests/seeded_faults.py --only rotation_turns_back another_name
+    python tests/seeded_faults.py --sample 10 --seed 3       those that CI writes
     python tests/seeded_faults.py --list
 
 Each fault of seeded_faults.txt is one line that a slip of the hand could have made, and that would change an answer, a
@@ -16,6 +17,7 @@ which shows that the copy passes without a fault.
 import argparse
 import ast
 import os
+import random
 import re
 import shutil
 import subprocess
@@ -175,10 +177,14 @@ def try_out(fault: Fault, folder: Path) -> bool:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", metavar="NAME", choices=[fault.name for fault in FAULTS])
+    parser.add_argument("--sample", type=int, metavar="N", help="N of them, drawn with --seed")
+    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--unchecked", action="store_true", help="do not run the tests without a fault first")
     parser.add_argument("--list", action="store_true", help="say what there is, and run nothing")
     arguments, start = parser.parse_args(), time.monotonic()
     faults = [fault for fault in FAULTS if arguments.only is None or fault.name in arguments.only]
+    if arguments.sample is not None:
+        faults = random.Random(arguments.seed).sample(faults, min(arguments.sample, len(faults)))
     if arguments.list:
         for fault in faults:
             print(f"{fault.name} ({place_of(fault).file}, {fault.definition}): {fault.what}")
