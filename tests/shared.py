@@ -22,6 +22,9 @@ from processes import refusal
 from modeling_scratch import fast
 from modeling_scratch.fast import engine as fast_engine
 
+on_gpu = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")]
+every_device = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=on_gpu)])
+
 gc.disable()  # until all is collected: what is imported stays
 fast_engine.LEAST_TOKENS = 0  # tiny batches are planned, too: tests have no others
 if os.environ.get("SCRATCH_ENGINE") == "textbook":  # `make test-textbook`: every model test without the engine

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from shared import every_device
 from test_static_shapes import PAD, SIZES, flat, model_and_batch
 from torch import Tensor, nn
 
@@ -16,11 +17,6 @@ from modeling_scratch.fast.captured import captured_forward, captured_step
 from modeling_scratch.fast.static_shapes import Size, fill
 
 pytestmark = pytest.mark.usefixtures("exact_products")
-on_gpu = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
-]
-every_device = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=on_gpu)])
 NORM, RATE = 0.5, 1e-2
 BATCHES = [
     fill(flat(lengths, seed), SIZES, PAD)

@@ -9,15 +9,13 @@ from typing import Any
 import pytest
 import torch
 from model_cases import CAUSAL_LM, MASK, draw_ids
-from shared import lively
+from shared import every_device, lively
 from torch import Tensor
 
 from modeling_scratch import fast
 from modeling_scratch.fast.captured_decoding import captured_decoding
 
 pytestmark = pytest.mark.usefixtures("exact_products")
-on_gpu = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")]
-every_device = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=on_gpu)])
 
 IDS, LEFT = draw_ids(), MASK.flip(1).sort(1).values  # padded on the left
 ENDS = list(range(5, 25))

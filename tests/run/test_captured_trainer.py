@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from model_cases import CLASSES, TINY
-from shared import redraw
+from shared import every_device, redraw
 from torch import nn
 from torch.utils.data import IterableDataset
 from transformers import DataCollatorWithPadding, PreTrainedTokenizerBase, Trainer, TrainerCallback, TrainingArguments
@@ -20,8 +20,6 @@ from modeling_scratch.run.captured_trainer import FEWEST_STEPS, CapturedTrainer
 from tokenization import train_wordlevel_tokenizer
 
 ROWS, TEXTS = 46, 8
-on_gpu = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")]
-every_device = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=on_gpu)])
 SETTINGS = {
     "one batch an update": {},
     "accumulated": {"gradient_accumulation_steps": 3},
