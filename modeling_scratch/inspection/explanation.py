@@ -1,8 +1,8 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """`explain`: record texts on their way through a model, analyse each, and hold it all as plain data and as a page.
 
-What the page can compute from the tensors and weights that it holds, it computes itself: answer, attention, logit lens
-and contributions. What needs gradients or many passes is computed here.
+What the page can compute from the tensors and weights that it holds, it computes itself: answer, attention and logit
+lens. What needs gradients is computed here.
 """
 
 from collections.abc import Sequence
@@ -17,13 +17,12 @@ from ..data.text_pairs import TextPair
 from ..inference.answers import names_of
 from ..utils.errors import DataError
 from .answers import target_of
-from .arrays import plain
-from .attributions import attributions_of
+from .attributions import Attributions, attributions_of
 from .page import page
 from .recorder import Recording, as_textbook, record
 from .subjects import GENERATION, TAGGING, TEXT_TASKS, Subject, subject_of, task_of
 from .tokens import Tokens, described_tokenizer, target_tokens, tokenizer_rules, tokens_of
-from .trace import trace
+from .trace import plain, trace
 from .training_step import training_step
 
 FORMAT = 2
@@ -45,7 +44,7 @@ class TextExplanation:
     target_tokens: Tokens | None
     trace: dict[str, Any]
     training_step: dict[str, Any] | None
-    attributions: dict[str, Any] | None
+    attributions: Attributions | None
     notes: list[str]
     recording: Recording = field(repr=False)
 
@@ -60,7 +59,7 @@ class Explanation:
     explained: Any = field(repr=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the data as JSON types; tensors as arrays.py packs them."""
+        """Return the data as JSON types; tensors as `trace.packed` packs them."""
         return {"format": FORMAT, "package": modeling_scratch.__version__, **plain(self)}
 
     def save(self, path: str | Path) -> None:
@@ -123,7 +122,7 @@ def explain(
 
 def explain_text(subject: Subject, label: str | None = None) -> TextExplanation:
     """Record one text and analyse it."""
-    recording = record(subject.model, **subject.inputs)
+    recording = record(subject.model, **subject.batch())
     target, writes = target_of(subject, recording.output), subject.task == GENERATION
     if target is None:
         name = type(subject.model).__name__

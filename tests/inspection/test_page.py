@@ -14,7 +14,6 @@ from toy_text import toy_tokenizer
 
 from modeling_scratch import (
     ScratchDecoderForCausalLM,
-    ScratchEncoderConfig,
     ScratchEncoderForSequenceClassification,
     ScratchSeq2SeqForConditionalGeneration,
     explain,
@@ -35,7 +34,6 @@ SIZES: dict[str, Any] = {
     "vocab_size": len(TOKENIZER), "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4,
     "intermediate_size": 24, "hidden_dropout": 0.0,
 }  # fmt: skip
-BLOCK = "attention", "feed-forward"
 PARTS = ["tokens", "pass", "attention", "lens", "answer", "words", "change", "backward"]
 
 
@@ -69,18 +67,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory, classifier: Any, explained:
     explain(seq2seq, TOKENIZER, "a slow film", targets="a good film").save(folder / "seq2seq.html")
     pair = explain(classifier, TOKENIZER, "a good film", text_pairs="bad and slow")
     pair.save(folder / "pair.html")
-    explain(summing_model(), TOKENIZER, "a bad film").save(folder / "sum.html")
     for name, model in (("decoder", decoder), ("seq2seq", seq2seq)):
         model.save_pretrained(folder / name)
     return folder
-
-
-def summing_model() -> Any:
-    """A classifier whose answer is a sum: pre-norm and mean pooling."""
-    switches = {"norm_position": "pre", "final_norm": False, "embedding_norm": False, "position_type": "rotary"}
-    head = {"classifier_pooling": "mean", "classifier_norm": True, "classifier_activation": None, "num_labels": 2}
-    config = ScratchEncoderConfig(**SIZES, **switches, **head, type_vocab_size=0)
-    return lively(ScratchEncoderForSequenceClassification(config))
 
 
 def opened(page: Any, path: Path) -> Any:
@@ -101,7 +90,7 @@ def test_every_part_opens(page: Any, folder: Path) -> None:
     page.evaluate("() => document.querySelectorAll('details.step').forEach(each => { each.open = true; })")
     page.wait_for_function("() => document.querySelectorAll('.step-body .place').length > 100")
     page.evaluate(
-        "() => document.querySelectorAll('.head-button, #words [role=radio], .piece').forEach(each => each.click())"
+        "() => document.querySelectorAll('.head-button, .piece').forEach(each => each.click())"
     )
     assert page.locator(".step [role=grid]").count() > 100
 
@@ -136,7 +125,7 @@ OPEN = """() => {
 
 @pytest.mark.parametrize(
     "name",
-    ["small", *(pytest.param(each, marks=pytest.mark.slow) for each in ("classifier", "decoder", "seq2seq", "sum"))],
+    ["small", *(pytest.param(each, marks=pytest.mark.slow) for each in ("classifier", "decoder", "seq2seq"))],
 )
 def test_the_page_is_accessible(page: Any, folder: Path, name: str) -> None:
     opened(page, folder / f"{name}.html")
@@ -311,23 +300,6 @@ def test_a_new_text_is_continued_and_translated(page: Any, folder: Path) -> None
     assert shown_logits(page) == pytest.approx(expected, abs=1e-4)
 
 
-def test_the_parts_of_an_answer_are_bars_that_follow_a_change(page: Any, folder: Path) -> None:
-    opened(page, folder / "sum.html")
-    table, pieces = (page.locator("#contributions table").nth(number).locator("tr") for number in (0, 1))
-    blocks = [f"Layer {number}: {part}" for number in (1, 2) for part in BLOCK]
-    assert table.locator("th").all_inner_texts() == ["tokens", *blocks, "biases of norms and head"]
-    assert "bad" in pieces.locator("th").all_inner_texts()
-    assert page.locator("#contributions .note >> text=after your change").count() == 0
-    page.click("#change [role=switch]:text-is('Layer') >> nth=0")
-    assert page.locator("#contributions .note >> text=after your change").count() == 1
-    of_layer = table.filter(has_text="Layer 1").locator(".value").all_inner_texts()
-    assert {each.strip("+−0.") for each in of_layer} == {""}
-    page.fill("#page .typing input", "a bad bad film")
-    page.click("#page .typing button")
-    page.wait_for_selector("#contributions small:text('2 times')")
-    assert page.inner_text("#contributions p:text-matches('^The score: ')").startswith("The score: log-odds of")
-
-
 def test_sliders_cut_the_distribution(page: Any, folder: Path) -> None:
     opened(page, folder / "decoder.html")
     values = page.locator("#answer .bars .value")
@@ -351,7 +323,7 @@ def test_the_keyboard_reaches_everything(page: Any, folder: Path) -> None:
         if seen[-1][1] == "BODY":
             break
     # Everything visible that reacts is a stop, or one of a group with arrow keys of which one is.
-    assert {"HEADER", "NAV", *PARTS} - {"lens", "answer"} <= {place for place, _ in seen}
+    assert {"HEADER", "NAV", *PARTS} - {"lens", "answer", "words"} <= {place for place, _ in seen}
     assert {"radio", "switch", "gridcell", "button", "BUTTON", "SUMMARY", "A", "INPUT"} <= {kind for _, kind in seen}
     unreachable = """() => [...document.querySelectorAll("button[tabindex='-1'], [role=button][tabindex='-1']")]
         .filter(button => ![...button.parentElement.children].some(other => other.tabIndex === 0)).length"""
@@ -387,12 +359,11 @@ WIDE_IS_MARKED = """() => [...document.querySelectorAll("main *, header *")]
     .every(each => each.nextElementSibling?.matches(".wider:not([hidden])"))"""
 
 
-@pytest.mark.parametrize("name", ["classifier", "seq2seq", "sum"])
+@pytest.mark.parametrize("name", ["classifier", "seq2seq"])
 def test_nothing_overflows(page: Any, folder: Path, name: str) -> None:
     """What scrolls sideways by itself has a line below it that says so."""
     opened(page, folder / f"{name}.html")
-    if name != "sum":  # whose pass has the same tensors as the classifier's
-        open_pass(page)
+    open_pass(page)
     for width in (360, 900, 1600):
         page.set_viewport_size({"width": width, "height": 900})
         assert page.evaluate("() => document.documentElement.scrollWidth") <= width
