@@ -23,7 +23,7 @@ MOST_LOGITS = 2**24  # of a batch
 class Attributions:
     """The score and its value; what tokens (T,) and words, sums over tokens, add to it. `sum` is that of tokens.
 
-    baseline: the score of padding in place of the text, of which the tokens explain nothing. difference: value - baseline.
+    baseline: the score of padding in place of the text, of which the tokens explain nothing. difference: from value.
     """
 
     score: str

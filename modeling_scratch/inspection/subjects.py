@@ -56,7 +56,7 @@ class Encoded:
 
     text: str
     ids: list[int]
-    spans: list[tuple[int, int]] | None
+    spans: list[list[int]] | None
     special: list[bool]
     parts: list[int]
     types: list[int] | None = None
@@ -131,9 +131,10 @@ class Subject:
         if not is_fast:
             return encoded
         sides = [side or 0 for side in found.sequence_ids()][kept]
-        spans = [(begins[side] + start, begins[side] + end) for side, (start, end) in zip(sides, found["offset_mapping"])]
+        offsets = [[begins[side] + place for place in span] for side, span in zip(sides, found["offset_mapping"])]
         unseen = unseen_words(found.encodings[0], self.tokenizer.unk_token_id, parts)
-        return replace(encoded, spans=spans, parts=sides, unseen=unseen, is_cut=bool(found.encodings[0].overflowing))
+        is_cut = bool(found.encodings[0].overflowing)
+        return replace(encoded, spans=offsets, parts=sides, unseen=unseen, is_cut=is_cut)
 
     @property
     def decoder_ids(self) -> list[int]:

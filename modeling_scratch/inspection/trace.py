@@ -6,7 +6,6 @@ import math
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 

@@ -89,9 +89,7 @@ def test_every_part_opens(page: Any, folder: Path) -> None:
     page.wait_for_function("() => document.querySelectorAll('details.step').length > 100")
     page.evaluate("() => document.querySelectorAll('details.step').forEach(each => { each.open = true; })")
     page.wait_for_function("() => document.querySelectorAll('.step-body .place').length > 100")
-    page.evaluate(
-        "() => document.querySelectorAll('.head-button, .piece').forEach(each => each.click())"
-    )
+    page.evaluate("() => document.querySelectorAll('.head-button, .piece').forEach(each => each.click())")
     assert page.locator(".step [role=grid]").count() > 100
 
 
