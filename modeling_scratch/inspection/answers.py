@@ -8,7 +8,6 @@ tokens of a whole target, or the number of a regression. Probabilities of sure a
 from dataclasses import dataclass
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from ..inference.answers import explained, log_odds, names_of
@@ -33,7 +32,9 @@ class Target:
 
     def probability(self, score: Tensor) -> float:
         """Return the probability that a score stands for; a number stays as it is."""
-        return {LOG_ODDS: torch.sigmoid, MEAN_LOG: torch.exp, NUMBER: torch.clone}[self.unit](score).item()
+        if self.unit == LOG_ODDS:
+            return score.sigmoid().item()
+        return (score.exp() if self.unit == MEAN_LOG else score).item()
 
 
 def target_of(subject: Subject, output: Any) -> Target | None:
