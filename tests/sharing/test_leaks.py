@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from modeling_scratch.sharing.leaks import check_contents
+from modeling_scratch.sharing.uploads import check_contents
 from modeling_scratch.utils.errors import DataError
 
 SECRET = "hf_" + "aB" * 16  # of no account
