@@ -245,22 +245,6 @@ def test_texts_and_targets_are_truncated_to_what_the_model_reads() -> None:
     assert sum("truncated to 8 tokens (the limit of the model)" in note for note in text.notes) == 2
 
 
-def test_a_long_text_has_all_words() -> None:
-    """Whose variants take several batches."""
-    model = model_of(scratch.ScratchEncoderForSequenceClassification, max_position_embeddings=256)
-    tokenizer = toy_tokenizer()
-    tokenizer.model_max_length = 256
-    (text,) = explain(model, tokenizer, "a good film " * 30, max_tokens=256).texts
-    assert len(text.attributions.words) == 90
-
-
-@pytest.mark.filterwarnings("ignore")  # torch's own quantisation is deprecated
-def test_a_model_of_few_bits_is_explained() -> None:
-    model = model_of(scratch.ScratchEncoderForSequenceClassification)
-    quantised = torch.ao.quantization.quantize_dynamic(model, {torch.nn.Linear}, dtype=torch.qint8)
-    assert explain(quantised, TOKENIZER, TEXT).texts[0].attributions is not None
-
-
 def test_arrays_hold_a_tensor() -> None:
     values = torch.tensor([[-3.0, 0.5, 1.0], [-3e38, float("-inf"), 2.1]])
     assert unpacked(packed(values)).tolist() == values.tolist()

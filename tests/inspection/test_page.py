@@ -133,32 +133,6 @@ def test_the_page_is_accessible(page: Any, folder: Path, name: str) -> None:
     assert violations(page, in_full=name != "small") == []
 
 
-CONTRASTS = """() => {
-  const rgb = (colour) => colour.match(/[\\d.]+/g).map(Number);
-  const light = (colour) => rgb(colour).slice(0, 3).map((c) => c / 255)
-    .map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4))
-    .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
-  const paper = getComputedStyle(document.body).backgroundColor;
-  return [...document.querySelectorAll("svg text")].map((text) => {
-    const box = text.parentNode.querySelector(":scope > rect"), under = box && getComputedStyle(box).fill;
-    const ground = under && rgb(under)[3] !== 0 ? under : paper;
-    const [low, high] = [light(getComputedStyle(text).fill), light(ground)].sort((a, b) => a - b);
-    return (high + 0.05) / (low + 0.05);
-  });
-}"""
-
-
-def test_text_in_pictures_has_contrast(page: Any, folder: Path) -> None:
-    """WCAG 2.2, 1.4.3: axe-core does not see the text of SVG. One token is in focus, on a ground of its own."""
-    opened(page, folder / "classifier.html")
-    page.locator("svg .query").nth(1).focus()
-    for colours in ("light", "dark"):
-        page.emulate_media(color_scheme=colours)
-        ratios = page.evaluate(CONTRASTS)
-        assert len(ratios) > 10
-        assert min(ratios) >= 4.5
-
-
 @pytest.mark.parametrize("name", ["classifier", "decoder", "seq2seq"])
 def test_the_page_computes_what_pytorch_recorded(page: Any, folder: Path, name: str) -> None:
     opened(page, folder / f"{name}.html")
@@ -176,6 +150,8 @@ def test_a_page_of_every_class_has_an_answer(page: Any, tmp_path: Path, has_weig
         opened(page, tmp_path / "page.html")
         assert page.inner_text("#answer .conclusion")
         assert page.locator("header .verdict.good").count() == has_weights
+        assert page.locator("[role=switch]").count() > 0 or not has_weights
+    assert ("computes nothing anew" in page.inner_text("header .verdict")) == (not has_weights)
 
 
 def test_a_head_is_switched_off_and_on_again(page: Any, folder: Path) -> None:
@@ -376,13 +352,6 @@ def test_weights_of_another_model_are_noticed(
         other.classifier.out_proj.bias += 0.001
     write_page(explained, other, tmp_path / "page.html")
     assert "was edited" in opened(page, tmp_path / "page.html").inner_text(".verdict.bad >> nth=0")
-
-
-def test_without_weights_the_page_says_so(page: Any, tmp_path: Path, explained: dict[str, Any]) -> None:
-    write_page(explained, None, tmp_path / "page.html")
-    opened(page, tmp_path / "page.html")
-    assert "computes nothing anew" in page.inner_text("header .verdict")
-    assert page.locator("[role=switch]").count() == 0
 
 
 def test_a_million_parameters_stay_below_5_mb(explained: dict[str, Any]) -> None:
