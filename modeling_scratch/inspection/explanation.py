@@ -20,8 +20,8 @@ from .answers import target_of
 from .attributions import Attributions, attributions_of
 from .page import page
 from .recorder import Recording, as_textbook, record
-from .subjects import GENERATION, TAGGING, TEXT_TASKS, Subject, subject_of, task_of
-from .tokens import Tokens, described_tokenizer, target_tokens, tokens_of
+from .subjects import GENERATION, TAGGING, TEXT_TASKS, Subject, Tokens, subject_of, task_of
+from .tokens import described_tokenizer, target_tokens
 from .trace import plain, trace
 from .training_step import training_step
 
@@ -135,7 +135,7 @@ def explain_text(subject: Subject, label: str | None = None) -> TextExplanation:
     return TextExplanation(
         text=subject.text.text,
         target=str(subject.target_tokenizer.decode(target_ids, skip_special_tokens=True)) if writes else None,
-        tokens=tokens_of(subject),
+        tokens=subject.text,
         target_tokens=target_tokens(subject) if writes else None,
         trace=trace(recording),
         training_step=target and training_step(subject, target, recording.output, label),

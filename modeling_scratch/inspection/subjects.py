@@ -1,9 +1,8 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """One text as a model reads it: its tokens, its words, and batches of it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import torch
@@ -47,37 +46,41 @@ class Word:
 
 
 @dataclass(frozen=True)
-class Encoded:
+class Tokens:
     """The tokens of a text or of a pair, whose string is both texts joined.
 
-    spans: characters of each token, None for tokenizers that do not tell. special: added tokens. parts: 1 for tokens of
-    the second text. types: token type ids, None for tokenizers without. unseen: the words that the model has not seen.
+    special: added tokens. types: token type ids, None for tokenizers without. parts: of a pair, its texts. Not in the
+    data of a page are spans, the characters of each token, None for tokenizers that do not tell; sides, 1 for tokens of
+    the second text; unseen, the words that the model has not seen.
     """
 
-    text: str
+    tokens: list[Any]
     ids: list[int]
-    spans: list[list[int]] | None
     special: list[bool]
-    parts: list[int]
     types: list[int] | None = None
-    is_cut: bool = False
-    unseen: list[str] = field(default_factory=list)
-
-    @cached_property
-    def words(self) -> list[Word]:
-        parts = zip(starts(self.text), parts_of(self.text))
-        return [Word(start + each.start(), start + each.end()) for start, text in parts for each in WORD.finditer(text)]
+    parts: list[str] | None = None
+    word_list: list[Word] = field(default_factory=list)
+    text: str = field(default="", repr=False)
+    spans: list[list[int]] | None = field(default=None, repr=False)
+    sides: list[int] = field(default_factory=list, repr=False)
+    is_cut: bool = field(default=False, repr=False)
+    unseen: list[str] = field(default_factory=list, repr=False)
 
     def per_word(self, values: Sequence[float]) -> list[float] | None:
         """Sum values of tokens (T,) over the tokens that end in each word."""
         if self.spans is None:
             return None
-        sums = [0.0] * len(self.words)
-        word_at = {end: number for number, word in enumerate(self.words) for end in range(word.start + 1, word.end + 1)}
+        sums = [0.0] * len(self.word_list)
+        words = enumerate(self.word_list)
+        word_at = {end: number for number, word in words for end in range(word.start + 1, word.end + 1)}
         for value, (start, end), added in zip(values, self.spans, self.special):
             if start < end and end in word_at and not added:
                 sums[word_at[end]] += value
         return sums
+
+
+def names_of_tokens(tokenizer: Any, ids: Iterable[int]) -> list[Any]:
+    return [None if each is None else str(each) for each in tokenizer.convert_ids_to_tokens(list(ids))]
 
 
 def starts(text: str) -> tuple[int, ...]:
@@ -99,7 +102,7 @@ class Subject:
     target_tokenizer: Any
     task: str
     max_tokens: int
-    text: Encoded = field(init=False)
+    text: Tokens = field(init=False)
     target_ids: list[int] = field(default_factory=list)
     hidden: int | None = None
     notes: list[str] = field(default_factory=list)
@@ -114,7 +117,7 @@ class Subject:
     def limited_by(self) -> str:
         return "--max_tokens" if self.limit == self.max_tokens else "the limit of the model"
 
-    def encode(self, text: str) -> Encoded:
+    def encode(self, text: str) -> Tokens:
         """Tokenise a text or a pair, truncated to max_tokens; for a decoder without final special tokens."""
         is_fast, begins, parts = self.tokenizer.is_fast, starts(text), parts_of(text)
         options: dict[str, Any] = {"return_offsets_mapping": True} if is_fast else {}
@@ -127,14 +130,19 @@ class Subject:
             special.pop()
         kept = slice(len(special))
         ids, types = list(found["input_ids"])[kept], found.get("token_type_ids")
-        encoded = Encoded(text, ids, None, special, [0] * len(ids), types and list(types)[kept])
+        words = [
+            Word(at + each.start(), at + each.end()) for at, part in zip(begins, parts) for each in WORD.finditer(part)
+        ]
+        tokens = Tokens(
+            names_of_tokens(self.tokenizer, ids), ids, special, types and list(types)[kept],
+            list(parts) if len(parts) > 1 else None, words, text, sides=[0] * len(ids),
+        )  # fmt: skip
         if not is_fast:
-            return encoded
+            return tokens
         sides = [side or 0 for side in found.sequence_ids()][kept]
-        offsets = [[begins[side] + place for place in span] for side, span in zip(sides, found["offset_mapping"])]
+        spans = [[begins[side] + place for place in span] for side, span in zip(sides, found["offset_mapping"])]
         unseen = unseen_words(found.encodings[0], self.tokenizer.unk_token_id, parts)
-        is_cut = bool(found.encodings[0].overflowing)
-        return replace(encoded, spans=offsets, parts=sides, unseen=unseen, is_cut=is_cut)
+        return replace(tokens, spans=spans, sides=sides, unseen=unseen, is_cut=bool(found.encodings[0].overflowing))
 
     @property
     def decoder_ids(self) -> list[int]:
@@ -186,13 +194,13 @@ def subject_of(
     return subject
 
 
-def read_of(encoded: Encoded) -> str:
+def read_of(encoded: Tokens) -> str:
     """Return what was read of a truncated text, which is what a page shows."""
     if encoded.spans is None:
         return encoded.text
     read = []
     for part, (start, text) in enumerate(zip(starts(encoded.text), parts_of(encoded.text))):
-        ends = [end for (_, end), other in zip(encoded.spans, encoded.parts) if other == part]
+        ends = [end for (_, end), other in zip(encoded.spans, encoded.sides) if other == part]
         read.append(text[: max(0, max(ends, default=0) - start)])
     return of_parts(read)
 

@@ -5,14 +5,11 @@ With the same rules the page tokenises new texts, if tokenize.js has each part o
 """
 
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tokenization.training import HTML_TAG, WITH_APOSTROPHES
 
-from ..data.text_pairs import parts_of
-from .subjects import MASKED, Encoded, Subject, Word
+from .subjects import MASKED, Subject, Tokens, names_of_tokens
 
 # What tokenize.js has, by the names of the tokenizers library: the parts of the tokenizers that this package trains.
 NORMALIZERS = {"NFC", "NFD", "NFKC", "NFKD", "StripAccents", "Lowercase"}
@@ -20,43 +17,17 @@ COMPUTED = {*NORMALIZERS, "Whitespace", "WhitespaceSplit", "ByteLevel", "Split",
 PATTERNS = {WITH_APOSTROPHES, HTML_TAG, r"[\s\S]"}  # of Split
 
 
-@dataclass
-class Tokens:
-    """The tokens of a text; see `Encoded`. word_list: where its words stand.
-
-    parts: of a pair, the texts, and types: the token type ids; None for a single text.
-    """
-
-    tokens: list[str]
-    ids: list[int]
-    special: list[bool]
-    word_list: list[Word] = field(default_factory=list)
-    parts: list[str] | None = None
-    types: list[int] | None = None
-
-
-def tokens_of(subject: Subject) -> Tokens:
-    """Return a text's tokens."""
-    encoded, parts = subject.text, parts_of(subject.text.text)
-    found = Tokens(_names(subject.tokenizer, encoded.ids), encoded.ids, encoded.special, encoded.words)
-    return replace(found, parts=list(parts), types=encoded.types) if len(parts) > 1 else found
-
-
 def target_tokens(subject: Subject) -> Tokens:
     """Return the tokens that the decoder of an encoder-decoder reads."""
     ids, special = subject.decoder_ids, set(subject.target_tokenizer.all_special_ids)
-    return Tokens(_names(subject.target_tokenizer, ids), ids, [each in special for each in ids])
-
-
-def _names(tokenizer: Any, ids: Iterable[int]) -> list[Any]:
-    return [None if each is None else str(each) for each in tokenizer.convert_ids_to_tokens(list(ids))]
+    return Tokens(names_of_tokens(subject.target_tokenizer, ids), ids, [each in special for each in ids])
 
 
 def described_tokenizer(subject: Subject) -> dict[str, Any]:
     """Return kind, vocabulary and rules of a text's tokenizer, and the vocabulary of a second one."""
     tokenizer, target = subject.tokenizer, subject.target_tokenizer
-    found = {"vocab_size": len(tokenizer), "vocabulary": _names(tokenizer, range(len(tokenizer)))}
-    found |= {} if target is tokenizer else {"target_vocabulary": _names(target, range(len(target)))}
+    found = {"vocab_size": len(tokenizer), "vocabulary": names_of_tokens(tokenizer, range(len(tokenizer)))}
+    found |= {} if target is tokenizer else {"target_vocabulary": names_of_tokens(target, range(len(target)))}
     found |= {"mask": tokenizer.mask_token_id, "kind": None, "rules": None}
     if not tokenizer.is_fast:
         return found
@@ -109,11 +80,11 @@ def _flat(part: dict[str, Any] | None) -> list[dict[str, Any]]:
     return [step for name in ("normalizers", "pretokenizers") for each in part.get(name, ()) for step in _flat(each)]
 
 
-def _template(encoded: Encoded) -> list[dict[str, int]]:
+def _template(encoded: Tokens) -> list[dict[str, int]]:
     """Ids of added tokens, and "part" in place of a text, in order, each with its token type."""
     template: list[dict[str, int]] = []
     types = encoded.types or [0] * len(encoded.ids)
-    for token, is_added, part, kind in zip(encoded.ids, encoded.special, encoded.parts, types):
+    for token, is_added, part, kind in zip(encoded.ids, encoded.special, encoded.sides, types):
         entry = {"id": token, "type": kind} if is_added else {"part": part, "type": kind}
         if is_added or entry not in template:
             template.append(entry)
