@@ -138,8 +138,8 @@ def explain_text(subject: Subject, label: str | None = None) -> TextExplanation:
         tokens=subject.text,
         target_tokens=target_tokens(subject) if writes else None,
         trace=trace(recording),
-        training_step=target and training_step(subject, target, recording.output, label),
-        attributions=target and attributions_of(subject, target),
+        training_step=None if target is None else training_step(subject, target, recording.output, label),
+        attributions=None if target is None else attributions_of(subject, target),
         notes=subject.notes,
         recording=recording,
     )

@@ -103,7 +103,7 @@ class Recorder(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
         if self.scopes and any(tensors_in(result)):
-            is_ours, layer = self._called_from(inspect.currentframe().f_back)  # type: ignore[union-attr]
+            is_ours, layer = self._called_from(sys._getframe(1))
             if is_ours:
                 name = getattr(func, "__name__", str(func)).strip("_")
                 self._see(name, [tensor for tensor, _ in tensors_in([args, kwargs or {}])], result, layer)
