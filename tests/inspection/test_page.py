@@ -133,13 +133,6 @@ def test_the_page_is_accessible(page: Any, folder: Path, name: str) -> None:
     assert violations(page, in_full=name != "small") == []
 
 
-@pytest.mark.parametrize("name", ["classifier", "decoder", "seq2seq"])
-def test_the_page_computes_what_pytorch_recorded(page: Any, folder: Path, name: str) -> None:
-    opened(page, folder / f"{name}.html")
-    assert page.locator("header .verdict.good").count() == 1
-    assert float(page.get_attribute("html", "data-difference")) < 1e-4
-
-
 @pytest.mark.parametrize("has_weights", [True, False])
 def test_a_page_of_every_class_has_an_answer(page: Any, tmp_path: Path, has_weights: bool) -> None:
     for model_class in CLASSES:
@@ -150,6 +143,7 @@ def test_a_page_of_every_class_has_an_answer(page: Any, tmp_path: Path, has_weig
         opened(page, tmp_path / "page.html")
         assert page.inner_text("#answer .conclusion")
         assert page.locator("header .verdict.good").count() == has_weights
+        assert float(page.get_attribute("html", "data-difference") or 0) < 1e-4
         assert page.locator("[role=switch]").count() > 0 or not has_weights
     assert ("computes nothing anew" in page.inner_text("header .verdict")) == (not has_weights)
 
