@@ -12,8 +12,8 @@ import sys
 from collections.abc import Sequence
 
 from modeling_scratch.sharing.hub import LOG_IN
-from modeling_scratch.sharing.leaks import has_token
 from modeling_scratch.sharing.push import PushArguments, push
+from modeling_scratch.sharing.uploads import has_token
 from modeling_scratch.utils.command_line import quiet_libraries, run_program
 
 

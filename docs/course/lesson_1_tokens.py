@@ -210,17 +210,6 @@ print(f"largest difference: {(mine - book(ids, positions[None])).abs().max():.0e
 # - Similar means: a small angle between them,
 #
 # $$\cos(a, b) = \frac{a \cdot b}{|a|\,|b|}$$
-# %% exercise cosine
-# How similar is a vector to each row of a table? 1 for the same direction, 0 for a right angle, -1 for the opposite.
-def cosine(vector, table):
-    """vector (d,), table (V, d) -> (V,)."""
-    # solution
-    return table @ vector / (table.norm(dim=-1) * vector.norm())
-    # end solution
-
-
-course.check("cosine", cosine)
-
 # %% [markdown]
 # The next cell counts the neighbours of each word, and trains a table of 16 features to predict them. You need not
 # read it in detail: lesson 5 is about training.

@@ -106,15 +106,8 @@ course.check("scores", scores)
 
 # %% [markdown]
 # **Why the division?** Take a query and a key of $d_k = 64$ independent features with mean 0 and variance 1. Their
-# dot product is a sum of 64 terms. Each term has mean 0 and variance 1. Variances of independent terms add up.
-# %% exercise spread
-# What is the standard deviation of this dot product?
-# solution
-spread = 8
-# end solution
-
-course.check("spread", spread)
-
+# dot product is a sum of 64 terms. Each term has mean 0 and variance 1. Variances of independent terms add up, so the
+# standard deviation of the sum is 8, the square root of 64.
 # %% [markdown] slide
 # ## Why the division by $\sqrt{d_k}$
 #

@@ -11,10 +11,10 @@
 # 3. `backward()`: the gradient of the loss, one number for each parameter,
 # 4. a step of the **optimizer**: each parameter moves a little against its gradient.
 #
-# You write the loss, the optimizer and its learning rate. Then you train a Transformer of one layer in seconds, see it
+# You write the loss and the optimizer. Then you train a Transformer of one layer in seconds, see it
 # learn by heart, and look at what its attention has found.
 # %% [markdown] teacher
-# 15 minutes: loss 4, optimizer 3, learning rate 2, overfitting 3, attention 3. The trainings take some seconds each.
+# 15 minutes: loss 4, optimizer 4, learning rate 1, overfitting 3, attention 3. The trainings take some seconds each.
 #
 # Ask first: the model has ten classes and knows nothing. Which loss does it print in its first step? (2.30. If a
 # training starts with another one, something is wrong before it begins.)
@@ -115,20 +115,6 @@ course.check("adamw_step", adamw_step)
 #
 # Linear in both is common; the default of `Trainer` is linear decay, without warm-up. Vaswani et al. 2017 let it fall
 # with 1 / √step.
-
-
-# %% exercise learning_rate
-# 0 at step 0, `peak` at step `warmup`, 0 again at step `total`, linear between.
-def learning_rate(step, peak, warmup, total):
-    # solution
-    if step < warmup:
-        return peak * step / warmup
-    return peak * (total - step) / (total - warmup)
-    # end solution
-
-
-course.check("learning_rate", learning_rate)
-
 # %% [markdown]
 # ## Train
 #

@@ -229,19 +229,6 @@ print("the same weights:", all(torch.equal(weight, back[name]) for name, weight 
 # A tokenizer of words turns each word that it lacks into `[UNK]`: "the stew was vile" becomes "the [UNK] was [UNK]",
 # and the model answers all the same. Check it on your texts, first of all.
 
-
-# %% exercise unknown_share
-# `tokenizer(text, add_special_tokens=False)["input_ids"]` has the tokens of the text alone.
-def unknown_share(texts, tokenizer):
-    """Of all tokens of all texts, the share that is tokenizer.unk_token_id."""
-    # solution
-    ids = [token for text in texts for token in tokenizer(text, add_special_tokens=False)["input_ids"]]
-    return ids.count(tokenizer.unk_token_id) / len(ids)
-    # end solution
-
-
-course.check("unknown_share", unknown_share)
-
 # %%
 of_words = train_wordlevel_tokenizer([text for text, _ in rows], vocab_size=42, show_progress=False)
 for each in (of_words, tokenizer):

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""What a check is, and how most of them find a mistake: the answer does what a function does that makes it."""
+"""What a check is, and how it finds a mistake: the answer is what a function or a value is that makes it."""
 
 import inspect
 import math
@@ -12,17 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-Find = Callable[[Any], str | None]
 LONGEST_VALUE = 60  # characters of an argument in a hint
-FEW = 16  # numbers of a tensor that a hint shows one by one
-
-
-@dataclass(frozen=True)
-class Check:
-    """find: from the answer to the hint that names its mistake, None for a right one, which shows `shows`."""
-
-    find: Find
-    shows: str
 
 
 def random(*shape: int, seed: int = 0) -> Tensor:
@@ -31,22 +21,25 @@ def random(*shape: int, seed: int = 0) -> Tensor:
 
 
 @dataclass(frozen=True)
-class SameAs:
-    """The answer is a function that returns what `right` returns, for the arguments of each of `tries`.
+class Check:
+    """The answer is equal to the value `right`, or it is a function that returns what `right` returns.
 
-    mistakes: hint: a function that makes this mistake. The first that returns what the answer returns, names it.
-    otherwise: the hint where there is none, as for a property that does not hold. tries makes new arguments at each
-    call, since an answer may change its own.
+    tries: the arguments of each call, new ones each time, since an answer may change its own; None where the answer is
+    a value. mistakes: hint: a function or value that makes this mistake; the first that is equal to the answer names
+    it. shows: what a right answer shows. otherwise: the hint where no mistake has one, as for a property that does not
+    hold.
     """
 
-    right: Callable[..., Any]
-    tries: Callable[[], Iterable[tuple[Any, ...]]]
-    mistakes: Mapping[str, Callable[..., Any]]
-    otherwise: Find = lambda answer: None
+    right: Any
+    tries: Callable[[], Iterable[tuple[Any, ...]]] | None
+    mistakes: Mapping[str, Any]
+    shows: str
+    otherwise: Callable[[Any], str | None] = lambda answer: None
     tolerance: float = 1e-5
 
-    def __call__(self, answer: Any) -> str | None:
-        if not callable(answer):
+    def find(self, answer: Any) -> str | None:
+        """Return the hint that names the mistake of an answer; None for a right one."""
+        if self.tries and not callable(answer):
             return f"it is {article(answer)}: hand over the function itself, without parentheses after its name."
         given, expected = self.results(answer), self.results(self.right)
         if same(given, expected, self.tolerance):
@@ -54,31 +47,16 @@ class SameAs:
         for hint, wrong in self.mistakes.items():
             if same(given, self.results(wrong), self.tolerance):
                 return hint
-        has_right_form = all(unlike(*pair) is None for pair in zip(given, expected))
-        if has_right_form and (hint := self.otherwise(answer)):
+        if all(unlike(*pair) is None for pair in zip(given, expected)) and (hint := self.otherwise(answer)):
             return hint
+        if self.tries is None:  # the right value is not told: it is what the exercise asks for
+            return unlike(answer, self.right) or f"{short(answer)} is not the value."
         cases = zip(self.tries(), given, expected)
         arguments, found, wanted = next(case for case in cases if not same(*case[1:], self.tolerance))
         return f"{difference(found, wanted, self.tolerance)} It was called with {described(answer, arguments)}."
 
-    def results(self, function: Callable[..., Any]) -> list[Any]:
-        return [function(*arguments) for arguments in self.tries()]
-
-
-@dataclass(frozen=True)
-class EqualTo:
-    """The answer is a value. mistakes: hint: the value to which this mistake leads."""
-
-    right: Any
-    mistakes: Mapping[str, Any]
-    tolerance: float = 1e-3
-
-    def __call__(self, answer: Any) -> str | None:
-        if same(answer, self.right, self.tolerance):
-            return None
-        named = (hint for hint, wrong in self.mistakes.items() if same(answer, wrong, self.tolerance))
-        # The right value is not told: it is what the exercise asks for.
-        return next(named, "") or unlike(answer, self.right) or f"{short(answer)} is not the value."
+    def results(self, answer: Any) -> list[Any]:
+        return [answer] if self.tries is None else [answer(*arguments) for arguments in self.tries()]
 
 
 def same(found: Any, wanted: Any, tolerance: float) -> bool:
@@ -102,12 +80,11 @@ def difference(found: Any, wanted: Any, tolerance: float) -> str:
         return text
     if isinstance(wanted, Tensor):
         where = (~torch.isclose(found.double(), wanted.double(), tolerance, tolerance)).nonzero()[0].tolist()
-        place = f" at {where}" if where else ""
-        return f"the value{place} is {number(found[tuple(where)])}, expected {number(wanted[tuple(where)])}."
+        values = (short(each[tuple(where)].item()) for each in (found, wanted))
+        return f"the value{f' at {where}' if where else ''} is {', expected '.join(values)}."
     if isinstance(wanted, list | tuple):
-        unequal = (n for n, pair in enumerate(zip(found, wanted), 1) if not same(*pair, tolerance))
-        n = next(unequal)
-        return f"of item {n}, {difference(found[n - 1], wanted[n - 1], tolerance)}"
+        n = next(n for n, pair in enumerate(zip(found, wanted)) if not same(*pair, tolerance))
+        return f"of item {n + 1}, {difference(found[n], wanted[n], tolerance)}"
     return f"the result is {short(found)}, expected {short(wanted)}."
 
 
@@ -125,39 +102,33 @@ def unlike(found: Any, wanted: Any) -> str | None:
         return f"the result is {article(found)}, expected {article(wanted)}."
     if isinstance(wanted, Tensor) and found.shape != wanted.shape:
         return f"its shape is {tuple(found.shape)}, expected {tuple(wanted.shape)}."
-    if isinstance(wanted, Tensor) and numeric_type(found) != numeric_type(wanted):
+    if isinstance(wanted, Tensor) and kind(found) != kind(wanted):
         return f"it is a tensor of {found.dtype}, expected {wanted.dtype}."
     return None
 
 
-def numeric_type(tensor: Tensor) -> str:
-    """Whether a tensor has truth values, integers or real numbers."""
-    if tensor.dtype == torch.bool:
-        return "bool"
-    return "real" if tensor.is_floating_point() else "integer"
+def kind(tensor: Tensor) -> tuple[bool, bool]:
+    """Whether a tensor has truth values, and whether real numbers; else it has integers."""
+    return tensor.dtype == torch.bool, tensor.is_floating_point()
 
 
 def described(function: Any, arguments: Sequence[Any]) -> str:
-    """ "query (2, 4, 8), scaling 0.5": the arguments of a call, with the names that the function gives them."""
+    """The arguments of a call, by the names that the function gives them, where it names them."""
     try:
         names = list(inspect.signature(function).parameters)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError):  # of a function in C
         names = []
     names += ["argument"] * (len(arguments) - len(names))
     return ", ".join(f"{name} {short(value)}" for name, value in zip(names, arguments))
 
 
 def short(value: Any) -> str:
-    if isinstance(value, Tensor) and value.numel() > FEW:
+    if isinstance(value, Tensor) and value.numel() > 16:  # more than a hint shows one by one
         return f"of shape {tuple(value.shape)}"
     if isinstance(value, float):  # NumPy's, too
         return f"{value:.6g}"
     text = re.sub(r"\n\s*", " ", repr(value))  # of a tensor
     return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 1]}…"
-
-
-def number(value: Tensor) -> str:
-    return f"{value.item():.6g}" if value.is_floating_point() else str(value.item())
 
 
 def article(value: Any) -> str:

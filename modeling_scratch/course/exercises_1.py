@@ -18,7 +18,7 @@ from .. import presets
 from ..configuration_scratch import ScratchEncoderConfig
 from ..embeddings import Embeddings
 from ..positions import sinusoidal
-from .comparing import Check, SameAs, random
+from .comparing import Check, random
 
 VOCABULARY = {"the": 0, "film": 1, "[UNK]": 2, "bores": 3}
 CORPORA = [
@@ -67,88 +67,45 @@ def embeddings(ids: Tensor, table: Tensor, positions: Tensor) -> Tensor:
     return module(ids, torch.arange(ids.shape[1])[None]).detach()
 
 
-# Mistakes: hint, function that makes it.
-IDS_OF = {
-    "lowercase the text first: `The` is in the vocabulary as `the`.": lambda text, v: [
-        v.get(word, v["[UNK]"]) for word in text.split()
-    ],
-    "unknown words are left out; each becomes the unknown token.": lambda text, v: [
-        v[word] for word in text.lower().split() if word in v
-    ],
-    "unknown words get None: `get` takes a second argument.": lambda text, v: ids_of(text, v, None),
-    "unknown words get 0, another word's id; theirs is vocabulary['[UNK]'].": lambda text, v: ids_of(text, v, 0),
-}
-COMMONEST_PAIR = {
-    "a word has a count: the pairs of a word that occurs 5 times count 5.": commonest(pairwise, False),
-    "a pair that occurs twice in a word counts twice.": commonest(lambda word: set(pairwise(word))),
-    "these are single symbols; count pairs of neighbours.": commonest(lambda word: word),
-    "a pair is a tuple of two symbols: do not join them.": commonest(lambda word: map("".join, pairwise(word))),
-    "this is a pair with its count: return the pair alone.": lambda words: most_common(pairwise, words),
-}
-PADDED = {
-    "the padding stands on the left: append it.": padded_left,
-    "the mask is the wrong way round: 1 is a real token, 0 is padding.": with_mask(lambda ids, m, pad: 1 - m),
-    "the mask asks whether an id is 0; padding has the id pad_id.": with_mask(lambda ids, m, pad: ids != 0),
-    "a real token may have the id pad_id: make the mask from lengths.": with_mask(lambda ids, m, pad: ids != pad),
-    "the mask is 1 everywhere.": with_mask(lambda ids, m, pad: m * 0 + 1),
-}
-EMBEDDED = {
-    "the rows of the table are the tokens: do not transpose it.": lambda ids, e: e.T[ids],
-    "these are the one-hot vectors; multiply them by the table.": lambda ids, e: F.one_hot(ids, len(e)).float(),
-    "summed over the tokens; each token keeps its own vector.": lambda ids, e: e[ids].sum(1),
-    "the ids are no features: make them one-hot first.": lambda ids, e: ids[..., None] * e[0],
-}
-EMBEDDINGS = {
-    "the factor sqrt(d_model) is missing.": lambda ids, e, p: e[ids] + p,
-    "scaled by d_model, not by its square root.": lambda ids, e, p: e[ids] * e.shape[1] + p,
-    "the factor belongs to the tokens alone, not to the sum.": lambda ids, e, p: 4 * (e[ids] + p),
-    "divided by sqrt(d_model): multiply by it.": lambda ids, e, p: e[ids] / 4 + p,
-    "scaled by sqrt(V), not sqrt(d_model).": lambda ids, e, p: e[ids] * math.sqrt(len(e)) + p,
-    "the first token has position 0, whatever its id is.": lambda ids, e, p: 4 * e[ids] + p[ids],
-    "the positions are missing.": lambda ids, e, p: 4 * e[ids],
-}
-COSINE = {
-    "it is the dot product: divide by both lengths.": lambda a, e: e @ a,
-    "divide by the length of the vector, too.": lambda a, e: e @ a / e.norm(dim=-1),
-    "divide by the length of each row, too.": lambda a, e: e @ a / a.norm(),
-    "table.norm() is one number; each row has a length: norm(dim=-1).": lambda a, e: e @ a / e.norm() / a.norm(),
-    "norm(dim=0) is the length of a column: norm(dim=-1).": lambda a, e: e @ a / e.norm(dim=0) / a.norm(),
-}
-
 CHECKS = {
-    "ids_of": Check(
-        SameAs(ids_of, lambda: [(text, VOCABULARY) for text in ("The film bores", "the FILM  fizzles")], IDS_OF),
-        "To a model, a word is the number of a row. All unknown words are the same number.",
-    ),
+    "ids_of": Check(ids_of, lambda: [(text, VOCABULARY) for text in ("The film bores", "the FILM  fizzles")], {
+        "lowercase the text first: `The` is in the vocabulary as `the`.":
+            lambda text, v: [v.get(word, v["[UNK]"]) for word in text.split()],
+        "unknown words are left out; each becomes the unknown token.":
+            lambda text, v: [v[word] for word in text.lower().split() if word in v],
+        "unknown words get None: `get` takes a second argument.": lambda text, v: ids_of(text, v, None),
+        "unknown words get 0, another word's id; theirs is vocabulary['[UNK]'].": lambda text, v: ids_of(text, v, 0),
+    }, "To a model, a word is the number of a row. All unknown words are the same number."),
     "commonest_pair": Check(
-        SameAs(
-            commonest(pairwise), lambda: [(Counter(map(tuple, corpus.split())),) for corpus in CORPORA], COMMONEST_PAIR
-        ),
-        "Byte-pair encoding repeats this step until the vocabulary is full.",
-    ),
-    "padded": Check(
-        SameAs(padded, lambda: [([[5, 6, 7], [8], [9, 4]], 0), ([[0, 2], [3, 1, 0]], 1)], PADDED),
-        "A batch is one table of ids, and the mask says which of them are tokens.",
-    ),
-    "embedded": Check(
-        SameAs(
-            lambda ids, e: e[ids],
-            lambda: [(torch.tensor([[3, 1, 3], [0, 2, 2]]), random(5, size)) for size in (5, 6)],
-            EMBEDDED,
-        ),
-        "Looking up a row is a product with a one-hot vector, so the table has a gradient like any matrix.",
-    ),
+        commonest(pairwise), lambda: [(Counter(map(tuple, corpus.split())),) for corpus in CORPORA], {
+        "a word has a count: the pairs of a word that occurs 5 times count 5.": commonest(pairwise, False),
+        "a pair that occurs twice in a word counts twice.": commonest(lambda word: set(pairwise(word))),
+        "these are single symbols; count pairs of neighbours.": commonest(lambda word: word),
+        "a pair is a tuple of two symbols: do not join them.": commonest(lambda word: map("".join, pairwise(word))),
+        "this is a pair with its count: return the pair alone.": lambda words: most_common(pairwise, words),
+    }, "Byte-pair encoding repeats this step until the vocabulary is full."),
+    "padded": Check(padded, lambda: [([[5, 6, 7], [8], [9, 4]], 0), ([[0, 2], [3, 1, 0]], 1)], {
+        "the padding stands on the left: append it.": padded_left,
+        "the mask is the wrong way round: 1 is a real token, 0 is padding.": with_mask(lambda ids, m, pad: 1 - m),
+        "the mask asks whether an id is 0; padding has the id pad_id.": with_mask(lambda ids, m, pad: ids != 0),
+        "a real token may have the id pad_id: make the mask from lengths.": with_mask(lambda ids, m, pad: ids != pad),
+        "the mask is 1 everywhere.": with_mask(lambda ids, m, pad: m * 0 + 1),
+    }, "A batch is one table of ids, and the mask says which of them are tokens."),
+    "embedded": Check(lambda ids, e: e[ids],
+        lambda: [(torch.tensor([[3, 1, 3], [0, 2, 2]]), random(5, size)) for size in (5, 6)], {
+        "the rows of the table are the tokens: do not transpose it.": lambda ids, e: e.T[ids],
+        "these are the one-hot vectors; multiply them by the table.": lambda ids, e: F.one_hot(ids, len(e)).float(),
+        "summed over the tokens; each token keeps its own vector.": lambda ids, e: e[ids].sum(1),
+        "the ids are no features: make them one-hot first.": lambda ids, e: ids[..., None] * e[0],
+    }, "Looking up a row is a product with a one-hot vector, so the table has a gradient like any matrix."),
     # An id is also the number of a position, so that positions[ids] raises no error.
-    "embeddings": Check(
-        SameAs(
-            embeddings,
-            lambda: [(torch.tensor([[3, 1, 3, 0], [2, 2, 1, 3]]), random(7, 16), sinusoidal(torch.arange(4), 16))],
-            EMBEDDINGS,
-        ),
-        "It is what modeling_scratch/embeddings.py computes.",
-    ),
-    "cosine": Check(
-        SameAs(F.cosine_similarity, lambda: [(3 * random(6), random(6, 6, seed=1))], COSINE),
-        "An angle says how alike two tokens are used, whatever the lengths of their vectors.",
-    ),
-}
+    "embeddings": Check(embeddings,
+        lambda: [(torch.tensor([[3, 1, 3, 0], [2, 2, 1, 3]]), random(7, 16), sinusoidal(torch.arange(4), 16))], {
+        "the factor sqrt(d_model) is missing.": lambda ids, e, p: e[ids] + p,
+        "scaled by d_model, not by its square root.": lambda ids, e, p: e[ids] * e.shape[1] + p,
+        "the factor belongs to the tokens alone, not to the sum.": lambda ids, e, p: 4 * (e[ids] + p),
+        "scaled by sqrt(V), not sqrt(d_model).": lambda ids, e, p: e[ids] * math.sqrt(len(e)) + p,
+        "the first token has position 0, whatever its id is.": lambda ids, e, p: 4 * e[ids] + p[ids],
+        "the positions are missing.": lambda ids, e, p: 4 * e[ids],
+    }, "It is what modeling_scratch/embeddings.py computes."),
+}  # fmt: skip

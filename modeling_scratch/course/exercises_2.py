@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ..attention import eager_attention
-from .comparing import Check, EqualTo, SameAs, random
+from .comparing import Check, random
 
 UNGROUPED: Any = SimpleNamespace(num_key_value_groups=1)  # all that the book's function reads of its layer
 ROWS = "the rows do not sum to 1: softmax over the wrong axis? Each row, the weights of one query, is dim=-1."
@@ -61,88 +61,46 @@ def self_attention(x: Tensor, w_query: Tensor, w_key: Tensor, w_value: Tensor) -
     return attention(*(part[:, None] for part in parts))[:, 0]  # one head
 
 
-# Mistakes: hint, function that makes it, or value.
-SCORES = {
-    "the division by sqrt(d_k) is missing.": products,
-    "divided by d_k, not by its square root.": lambda q, k: products(q, k) / q.shape[-1],
-    "multiplied by sqrt(d_k): divide by it.": lambda q, k: products(q, k) * math.sqrt(q.shape[-1]),
-    "divided by sqrt(T); d_k is the last axis of query.": lambda q, k: products(q, k) / math.sqrt(q.shape[-2]),
-    "transposed: a row belongs to a query, a column to a key.": lambda q, k: scaled(q, k).transpose(-2, -1),
-    "the softmax comes later.": lambda q, k: scaled(q, k).softmax(-1),
-}
-BY_HAND = {
-    "the scores are not scaled: divide 4 and 0 by sqrt(d_k) = 2.": 10 * first_of_two(4),
-    "scaled by d_k = 4: divide by its square root.": 10 * first_of_two(1),
-    "this is the value of the best key alone; the other one has a weight, too.": 10,
-    "this is the plain mean: the first key has the larger weight.": 5,
-    "this is the weight of the first key; the output is the weighted mean of the values.": first_of_two(2),
-}
-SOFTMAX = {
-    "one maximum for all rows: small rows become 0 / 0. Take amax(-1, keepdim=True).": lambda s: not_stable(
-        s - s.max()
-    ),
-    "large scores give nan, as exp(1000) is infinite: subtract the maximum of each row first.": not_stable,
-    "the row is not divided by its sum.": lambda s: (s - s.amax(-1, keepdim=True)).exp(),
-    "these are the scores as shares; take exp() first.": lambda s: s / s.sum(-1, keepdim=True),
-}
-SPREAD = {
-    "this is the variance; the standard deviation is its square root.": 64,
-    "that holds after the division by sqrt(d_k).": 1,
-    "the mean is 0; the spread around it is asked for.": 0,
-}
-ATTENTION = {
-    "scaled by d_model, not d_k: d_k is the last axis of query, the size of one head.": lambda q, k, v: weighted(
-        products(q, k) / math.sqrt(q.shape[1] * q.shape[-1]), v
-    ),
-    "the division by sqrt(d_k) is missing.": lambda q, k, v: weighted(products(q, k), v),
-    "divided by d_k, not by its square root.": lambda q, k, v: weighted(products(q, k) / q.shape[-1], v),
-    ROWS: lambda q, k, v: scaled(q, k).softmax(-2) @ v,
-    "softmax over the heads; the axis of the keys is dim=-1.": lambda q, k, v: scaled(q, k).softmax(1) @ v,
-    "the softmax is missing: scores are no weights.": lambda q, k, v: scaled(q, k) @ v,
-    "it is the mean of the keys: the weights multiply the values.": lambda q, k, v: weighted(scaled(q, k), k),
-    "divided after the softmax: scale the scores.": lambda q, k, v: weighted(products(q, k), v) / q.shape[-1] ** 0.5,
-}
-SELF_ATTENTION = {
-    "query and key have the same projection; each has its own.": lambda x, q, k, v: self_attention(x, q, q, v),
-    "key and value have the same projection; each has its own.": lambda x, q, k, v: self_attention(x, q, k, k),
-    "the values are not projected: they are x W_V.": lambda x, q, k, v: weighted(scaled(x @ q, x @ k), x),
-    "query and key are exchanged.": lambda x, q, k, v: self_attention(x, k, q, v),
-    "scaled by d_model, not d_k: 12 features are projected to 4.": lambda x, q, k, v: weighted(
-        products(x @ q, x @ k) / math.sqrt(x.shape[-1]), x @ v
-    ),
-}
-
 CHECKS = {
-    "by_hand": Check(
-        EqualTo(10 * first_of_two(2), BY_HAND, tolerance=5e-3),
-        "A better match has the larger weight, and the output is a mean of the values.",
-    ),
-    "softmax": Check(
-        SameAs(
-            lambda scores: scores.softmax(-1),
-            lambda: [(random(4, 4),), (random(2, 3, 3),), (torch.tensor([[0.0, 1000.0], [-1000.0, 0.0]]),)],
-            SOFTMAX,
-            otherwise=rows_of,
-        ),
-        "Each row is positive and sums to 1, whatever the scores are.",
-    ),
-    "scores": Check(
-        SameAs(scaled, lambda: [heads()[:2], (random(5, 9), random(5, 9, seed=1))], SCORES),
-        "There is one number for each pair of a query and a key.",
-    ),
-    "spread": Check(
-        EqualTo(8, SPREAD), "So the division by sqrt(d_k) brings the scores back to a standard deviation of 1."
-    ),
-    "attention": Check(
-        SameAs(attention, lambda: [heads(), heads(5, 7), heads(7, 5)], ATTENTION),
-        "It is eager_attention of modeling_scratch/attention.py, for any number of texts and heads.",
-    ),
-    "self_attention": Check(
-        SameAs(
-            self_attention,
-            lambda: [(random(2, 5, 12), *(random(12, 4, seed=seed) for seed in (1, 2, 3)))],
-            SELF_ATTENTION,
-        ),
-        "Query, key and value are three views of the same tokens.",
-    ),
-}
+    "by_hand": Check(10 * first_of_two(2), None, {
+        "the scores are not scaled: divide 4 and 0 by sqrt(d_k) = 2.": 10 * first_of_two(4),
+        "scaled by d_k = 4: divide by its square root.": 10 * first_of_two(1),
+        "this is the value of the best key alone; the other one has a weight, too.": 10,
+        "this is the plain mean: the first key has the larger weight.": 5,
+        "this is the weight of the first key; the output is the weighted mean of the values.": first_of_two(2),
+    }, "A better match has the larger weight, and the output is a mean of the values.", tolerance=5e-3),
+    "softmax": Check(lambda scores: scores.softmax(-1),
+        lambda: [(random(4, 4),), (random(2, 3, 3),), (torch.tensor([[0.0, 1000.0], [-1000.0, 0.0]]),)], {
+        "one maximum for all rows: small rows become 0 / 0. Take amax(-1, keepdim=True).":
+            lambda s: not_stable(s - s.max()),
+        "large scores give nan, as exp(1000) is infinite: subtract the maximum of each row first.": not_stable,
+        "the row is not divided by its sum.": lambda s: (s - s.amax(-1, keepdim=True)).exp(),
+        "these are the scores as shares; take exp() first.": lambda s: s / s.sum(-1, keepdim=True),
+    }, "Each row is positive and sums to 1, whatever the scores are.", otherwise=rows_of),
+    "scores": Check(scaled, lambda: [heads()[:2], (random(5, 9), random(5, 9, seed=1))], {
+        "the division by sqrt(d_k) is missing.": products,
+        "divided by d_k, not by its square root.": lambda q, k: products(q, k) / q.shape[-1],
+        "divided by sqrt(T); d_k is the last axis of query.": lambda q, k: products(q, k) / math.sqrt(q.shape[-2]),
+        "transposed: a row belongs to a query, a column to a key.": lambda q, k: scaled(q, k).transpose(-2, -1),
+        "the softmax comes later.": lambda q, k: scaled(q, k).softmax(-1),
+    }, "There is one number for each pair of a query and a key."),
+    "attention": Check(attention, lambda: [heads(), heads(5, 7), heads(7, 5)], {
+        "scaled by d_model, not d_k: d_k is the last axis of query, the size of one head.":
+            lambda q, k, v: weighted(products(q, k) / math.sqrt(q.shape[1] * q.shape[-1]), v),
+        "the division by sqrt(d_k) is missing.": lambda q, k, v: weighted(products(q, k), v),
+        "divided by d_k, not by its square root.": lambda q, k, v: weighted(products(q, k) / q.shape[-1], v),
+        ROWS: lambda q, k, v: scaled(q, k).softmax(-2) @ v,
+        "softmax over the heads; the axis of the keys is dim=-1.": lambda q, k, v: scaled(q, k).softmax(1) @ v,
+        "the softmax is missing: scores are no weights.": lambda q, k, v: scaled(q, k) @ v,
+        "it is the mean of the keys: the weights multiply the values.": lambda q, k, v: weighted(scaled(q, k), k),
+    }, "It is eager_attention of modeling_scratch/attention.py, for any number of texts and heads."),
+    "self_attention": Check(self_attention,
+        lambda: [(random(2, 5, 12), *(random(12, 4, seed=seed) for seed in (1, 2, 3)))], {
+        "query and key have the same projection; each has its own.": lambda x, q, k, v: self_attention(x, q, q, v),
+        "key and value have the same projection; each has its own.": lambda x, q, k, v: self_attention(x, q, k, k),
+        "the values are not projected: they are x W_V.": lambda x, q, k, v: weighted(scaled(x @ q, x @ k), x),
+        "query and key are exchanged.": lambda x, q, k, v: self_attention(x, k, q, v),
+        "scaled by d_model, not d_k: 12 features are projected to 4.":
+            lambda x, q, k, v: weighted(products(x @ q, x @ k) / math.sqrt(x.shape[-1]), x @ v),
+    }, "Query, key and value are three views of the same tokens."),
+}  # fmt: skip

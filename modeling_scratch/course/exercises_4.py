@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from ..configuration_scratch import ScratchConfig
 from ..layers import FeedForward, PreNorm, RMSNorm
 from ..stack import Block
-from .comparing import Check, SameAs, random
+from .comparing import Check, random
 
 SIZES: dict[str, Any] = {
     "hidden_size": 8, "num_attention_heads": 2, "intermediate_size": 12, "hidden_dropout": 0.0,
@@ -63,7 +63,7 @@ def counted(d_model: int, d_ff: int) -> int:
 
 
 CHECKS = {
-    "rms_norm": Check(SameAs(rms_norm, lambda: [(random(2, 3, 4) + 1, random(4), eps) for eps in (0.1, 1e-6)], {
+    "rms_norm": Check(rms_norm, lambda: [(random(2, 3, 4) + 1, random(4), eps) for eps in (0.1, 1e-6)], {
         "the mean is taken away: this is the layer norm; RMSNorm only divides.":
             lambda x, w, eps: F.layer_norm(x, w.shape, w, eps=eps),
         "the mean is over the tokens: it has to be over the last axis, the features of one token.":
@@ -75,15 +75,15 @@ CHECKS = {
         "eps stands outside of the root: add it to the mean square.":
             lambda x, w, eps: x / (x.pow(2).mean(-1, keepdim=True).sqrt() + eps) * w,
         "the weight is missing.": lambda x, w, eps: rms_norm(x, torch.ones_like(w), eps),
-    }), "It is RMSNorm of layers.py: before the weight, each token has the mean square 1, whatever the others are."),
-    "pre_norm": Check(SameAs(pre_norm, lambda: [(random(2, 3, 8), nn.LayerNorm(8), torch.tanh)], {
+    }, "It is RMSNorm of layers.py: before the weight, each token has the mean square 1, whatever the others are."),
+    "pre_norm": Check(pre_norm, lambda: [(random(2, 3, 8), nn.LayerNorm(8), torch.tanh)], {
         "this is post-norm: it normalises the stream, after the sum.": lambda x, norm, part: norm(x + part(x)),
         "x is gone: without `x +` there is no residual connection.": lambda x, norm, part: part(norm(x)),
         "norm(x) is added in place of x, so the stream is normalised.": lambda x, norm, part: norm(x) + part(norm(x)),
         "the update is normalised: normalise what the part reads.": lambda x, norm, part: x + norm(part(x)),
         "the part reads x: it has to read norm(x).": lambda x, norm, part: x + part(x),
-    }), "It is PreNorm of layers.py: x goes through unchanged, and so does its gradient."),
-    "gated_feed_forward": Check(SameAs(
+    }, "It is PreNorm of layers.py: x goes through unchanged, and so does its gradient."),
+    "gated_feed_forward": Check(
         gated_feed_forward, lambda: [(random(3, 8), random(8, 12, seed=1), random(8, 12, seed=2), random(12, 8))], {
         "the activation is on x W_up: it belongs to the gate, x W_gate.":
             lambda x, gate, up, down: (x @ gate * F.silu(x @ up)) @ down,
@@ -93,8 +93,8 @@ CHECKS = {
         "this is a sigmoid: SiLU is x * sigmoid(x).": lambda x, gate, up, down: (x @ gate).sigmoid() * (x @ up) @ down,
         "there is no activation: apply F.silu to x W_gate.": lambda x, gate, up, down: (x @ gate * (x @ up)) @ down,
         "there is no gate: multiply by silu(x W_gate).": lambda x, gate, up, down: F.silu(x @ up) @ down,
-    }), "It is FeedForward of layers.py with hidden_act='swiglu', as in Llama."),
-    "pre_norm_block": Check(SameAs(lambda x, block: block(x), lambda: [(random(2, 3, 8), new_block())], {
+    }, "It is FeedForward of layers.py with hidden_act='swiglu', as in Llama."),
+    "pre_norm_block": Check(lambda x, block: block(x), lambda: [(random(2, 3, 8), new_block())], {
         "the feed-forward layer reads x from before attention: it has to read the sum.":
             ordered(lambda x, attend, feed, norm, other: x + attend(norm(x)) + feed(other(x))),
         "attention's update is lost: add the feed-forward layer's to the sum, not to the first x.":
@@ -107,13 +107,13 @@ CHECKS = {
             ordered(lambda x, attend, feed, norm, other: (y := x + attend(norm(x))) + feed(norm(y))),
         "this is post-norm: here each norm stands before its part.":
             ordered(lambda x, attend, feed, norm, other: other((y := norm(x + attend(x))) + feed(y))),
-    }), "It is Block.forward of stack.py; a Transformer is N of them."),
-    "parameters_of_block": Check(SameAs(counted, lambda: [(32, 128), (64, 100)], {
+    }, "It is Block.forward of stack.py; a Transformer is N of them."),
+    "parameters_of_block": Check(counted, lambda: [(32, 128), (64, 100)], {
         "the biases of the linear layers are missing.": lambda d, f: counted(d, f) - 5 * d - f,
         "the two norms are missing: each has a weight and a bias of d_model.": lambda d, f: counted(d, f) - 4 * d,
         "the norms have a bias, too: 2 d_model numbers each.": lambda d, f: counted(d, f) - 2 * d,
         "the norms and all biases are missing.": lambda d, f: counted(d, f) - 9 * d - f,
         "attention has a fourth matrix: W_O projects the heads back.": lambda d, f: counted(d, f) - d * d - d,
         "the feed-forward layer has two matrices: up and down.": lambda d, f: counted(d, f) - d * f - d,
-    }), "The Block of stack.py has the same number."),
+    }, "The Block of stack.py has the same number."),
 }  # fmt: skip

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The checks of lesson 5: the loss, the optimizer, its learning rate, checkpoints, and what attention reads."""
+"""The checks of lesson 5: the loss, the optimizer, checkpoints, and what attention reads."""
 
 import math
 from functools import partial
@@ -8,10 +8,9 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from transformers import get_linear_schedule_with_warmup
 
 from ..heads import cross_entropy
-from .comparing import Check, SameAs, random
+from .comparing import Check, random
 
 
 def batches() -> list[tuple[Tensor, Tensor]]:
@@ -59,18 +58,12 @@ def steps() -> list[tuple[Any, ...]]:
     ]
 
 
-def learning_rate(step: int, peak: float, warmup: int, total: int) -> float:
-    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=peak)
-    (share,) = get_linear_schedule_with_warmup(optimizer, warmup, total).lr_lambdas
-    return peak * share(step)
-
-
 def attention_on(weights: Tensor, keys: Tensor) -> Tensor:
     return weights[:, torch.arange(len(keys)), keys].mean(-1)
 
 
 CHECKS = {
-    "cross_entropy": Check(SameAs(cross_entropy, batches, {
+    "cross_entropy": Check(cross_entropy, batches, {
         "labels of -100 count: leave their rows out of the mean, too.":
             lambda logits, labels: F.cross_entropy(logits, labels, reduction="none").mean(),
         "it is the sum: divide by the number of labels.":
@@ -84,14 +77,14 @@ CHECKS = {
         "the logarithm is missing.": lambda logits, labels: -chosen(logits.softmax(-1), labels).mean(),
         "exp overflows where a logit is 500: use log_softmax, which subtracts the largest.": lambda logits, labels:
             -chosen(logits.exp() / logits.exp().sum(-1, keepdim=True), labels).log().mean(),
-    }), "It is cross_entropy of heads.py, by which every model of the book is trained."),
-    "loss_of_guessing": Check(SameAs(math.log, lambda: [(2,), (10,), (30_522,)], {
+    }, "It is cross_entropy of heads.py, by which every model of the book is trained."),
+    "loss_of_guessing": Check(math.log, lambda: [(2,), (10,), (30_522,)], {
         "this is the probability: the loss is -log of it.": lambda classes: 1 / classes,
         "this is log p: the loss is -log p.": lambda classes: -math.log(classes),
         "this is in bits: PyTorch's log is the natural one.": math.log2,
         "the logarithm is to the base 10: PyTorch's log is the natural one.": math.log10,
-    }), "A training that starts with another loss has a mistake before its first step."),
-    "adamw_step": Check(SameAs(adamw_step, steps, {
+    }, "A training that starts with another loss has a mistake before its first step."),
+    "adamw_step": Check(adamw_step, steps, {
         "m and v are not corrected: divide by 1 - 0.9^t and 1 - 0.999^t.": partial(mistaken_step, corrects=False),
         "the decay passes through m and v: that is L2 in Adam; AdamW decays the weight itself.":
             partial(mistaken_step, couples=True),
@@ -102,19 +95,8 @@ CHECKS = {
             partial(mistaken_step, kept=0.0),
         "the decay is not multiplied by the learning rate.":
             partial(mistaken_step, by_rate=False),
-    }), "It is the step of torch.optim.AdamW."),
-    "learning_rate": Check(SameAs(learning_rate, lambda: [(step, 0.1, 10, 50) for step in (0, 5, 9, 10, 30, 50)], {
-        "there is no warm-up: it has to rise from 0 to the peak in the first `warmup` steps.":
-            lambda step, peak, warmup, total: peak * (total - step) / total,
-        "it stays at the peak after the warm-up: let it fall to 0 at step `total`.":
-            lambda step, peak, warmup, total: peak * min(step / warmup, 1),
-        "the decay counts from step 0, so the rate jumps after the warm-up: divide by total - warmup.":
-            lambda step, peak, warmup, total: peak * (step / warmup if step < warmup else (total - step) / total),
-        "the decay lasts `total` steps from the end of the warm-up: it has total - warmup.":
-            lambda step, peak, warmup, total: peak * min(step / warmup, 1 - (step - warmup) / total),
-        "it is a share of the peak: multiply by `peak`.": lambda step, peak, *ends: learning_rate(step, 1.0, *ends),
-    }, tolerance=1e-9), "It is the linear schedule of Transformers, the default of Trainer."),
-    "best_checkpoint": Check(SameAs(
+    }, "It is the step of torch.optim.AdamW."),
+    "best_checkpoint": Check(
         lambda training, validation: validation.index(min(validation)),
         lambda: [([2.3, 1.1, 0.5, 0.2], [2.3, 1.4, 1.2, 1.9]), ([0.9, 0.5, 0.3, 0.4], [0.8, 1.0, 1.5, 1.6])], {
         "chosen by the training loss: it falls as long as the model learns by heart.":
@@ -123,8 +105,8 @@ CHECKS = {
         "this is the highest validation loss.": lambda training, validation: validation.index(max(validation)),
         "it counts from 1: the index counts from 0.": lambda _, validation: validation.index(min(validation)) + 1,
         "this is the loss, not the index of its checkpoint.": lambda training, validation: min(validation),
-    }), "Trainer does it by load_best_model_at_end."),
-    "attention_on": Check(SameAs(
+    }, "Trainer does it by load_best_model_at_end."),
+    "attention_on": Check(
         attention_on,
         lambda: [(random(2, 4, 6).softmax(-1), torch.tensor(keys)) for keys in ([3, 2, 1, 0], [0, 0, 3, 1])], {
         "queries and keys are swapped: the second axis is the query, the third the key.":
@@ -135,5 +117,5 @@ CHECKS = {
             lambda weights, keys: (weights.argmax(-1) == keys).float().mean(-1),
         "`weights[:, :, keys]` pairs every query with every key: index queries and keys together.":
             lambda weights, keys: weights[:, :, keys].mean((-2, -1)),
-    }), "A head that gives most of its attention to one place does one job; a mean over heads would hide it."),
+    }, "A head that gives most of its attention to one place does one job; a mean over heads would hide it."),
 }  # fmt: skip

@@ -1,22 +1,17 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The checks of lesson 6: the switches, names and layout of a checkpoint, parity, tokenizers, and a comparison."""
+"""The checks of lesson 6: the switches, names and layout of a checkpoint, parity, and a comparison."""
 
 import re
-from collections.abc import Sequence
-from itertools import chain
 from typing import Any
 
-import numpy as np
 import torch
 from scipy.stats import binomtest
 from torch import Tensor
 
-from tokenization import train_wordlevel_tokenizer
-
 from .. import presets
 from ..bridges.encoders import BERT
 from ..bridges.weights import Names
-from .comparing import Check, SameAs, random, unlike
+from .comparing import Check, random
 
 WHY_IN_BERT = {
     "norm_position": "BERT keeps the norm where it stood in 2017, after the sum",
@@ -27,15 +22,14 @@ WHY_IN_BERT = {
 }
 
 
-def find_bert(answer: Any) -> str | None:
+OF_BERT = {name: getattr(presets.bert(), name) for name in WHY_IN_BERT}
+
+
+def not_of_bert(answer: dict[str, Any]) -> str | None:
     """The hint for the first switch that is not BERT's."""
-    if not isinstance(answer, dict):
-        return unlike(answer, {})
     for name, why in WHY_IN_BERT.items():
-        if name not in answer:
-            return f"{name} is missing."
-        if answer[name] != getattr(presets.bert(), name):
-            return f"{name}={answer[name]!r}: {why}."
+        if answer.get(name) != OF_BERT[name]:
+            return f"{name}={answer[name]!r}: {why}." if name in answer else f"{name} is missing."
     return None
 
 
@@ -61,20 +55,6 @@ def padded_states() -> list[tuple[Tensor, Tensor, Tensor]]:
     return [(ours, theirs, mask), (ours, theirs + 5 * (1 - mask[..., None]), mask)]
 
 
-def tokenized() -> list[tuple[list[str], Any]]:
-    tokenizer = train_wordlevel_tokenizer(["a warm film", "a dull film"], vocab_size=9, show_progress=False)
-    return [(["a warm evening", "film", "dull dull book and song"], tokenizer)]
-
-
-def is_unknown(texts: list[str], tokenizer: Any, special: bool = False) -> list[list[bool]]:
-    ids = tokenizer(texts, add_special_tokens=special)["input_ids"]
-    return [[token == tokenizer.unk_token_id for token in text] for text in ids]
-
-
-def flat_mean(unknown: Sequence[Sequence[float]]) -> float:
-    return float(np.mean(list(chain(*unknown))))
-
-
 def discordant(first: list[bool], second: list[bool]) -> tuple[int, int]:
     """How many texts only the first gets right, and how many only one of them."""
     pairs = list(zip(first, second))
@@ -88,8 +68,9 @@ def answers() -> list[tuple[list[bool], list[bool]]]:
 
 
 CHECKS = {
-    "bert_switches": Check(find_bert, "They are those of presets.bert; what else it says are sizes."),
-    "our_name": Check(SameAs(our_name, lambda: [(name, ROWS) for name in NAMES], {
+    "bert_switches": Check(
+        OF_BERT, None, {}, "They are those of presets.bert; what else it says are sizes.", otherwise=not_of_bert),
+    "our_name": Check(our_name, lambda: [(name, ROWS) for name in NAMES], {
         "`{}` is left over: format it with the number of the layer.":
             lambda name, rows: re.sub(r"layers\.\d+", "layers.{}", our_name(name, rows)),
         "the layer is 0 everywhere: take its number from the native name.":
@@ -100,16 +81,16 @@ CHECKS = {
             lambda name, rows: our_name(name, rows).replace(".bias", ".weight"),
         r"layers of two digits are lost: \d+ finds all digits.":
             lambda name, rows: None if "11" in name else our_name(name, rows),
-    }), "The bridges convert each family like this: by tables, without code for any of them."),
-    "split_c_attn": Check(SameAs(lambda weight: weight.T.chunk(3), lambda: [(random(4, 12),)], {
+    }, "The bridges convert each family like this: by tables, without code for any of them."),
+    "split_c_attn": Check(lambda weight: weight.T.chunk(3), lambda: [(random(4, 12),)], {
         "not transposed: nn.Linear has the outputs first, so this computes x W^T in place of x W.":
             lambda weight: weight.chunk(3, dim=1),
         "these rows are interleaved: all columns of the query come first, then those of the key.":
             lambda weight: [weight.T[start::3] for start in range(3)],
         "the order is query, key, value.": lambda weight: weight.T.chunk(3)[::-1],
         "reshaped, not transposed: reshape keeps the order of the numbers.": lambda weight: weight.view(12, 4).chunk(3),
-    }), "It is the row h.{}.attn.c_attn of bridges/decoders.py: transposed, one name for three."),
-    "parity": Check(SameAs(lambda ours, theirs, mask: (ours - theirs).abs()[mask.bool()].max(), padded_states, {
+    }, "It is the row h.{}.attn.c_attn of bridges/decoders.py: transposed, one name for three."),
+    "parity": Check(lambda ours, theirs, mask: (ours - theirs).abs()[mask.bool()].max(), padded_states, {
         "padding counts: leave it out by the mask, as mask.bool(); integers would pick rows by their number.":
             lambda ours, theirs, mask: (ours - theirs).abs().max(),
         "a negative difference is lost: take abs() before max().":
@@ -118,19 +99,8 @@ CHECKS = {
             lambda ours, theirs, mask: (ours - theirs).abs()[mask.bool()].mean(),
         "the mask is the wrong way round: this compares the padding.":
             lambda ours, theirs, mask: (ours - theirs).abs()[~mask.bool()].max(),
-    }), "The tests of the bridges do it for each family, with all parameters drawn anew."),
-    "unknown_share": Check(SameAs(lambda *given: flat_mean(is_unknown(*given)), tokenized, {
-        "[CLS] and [SEP] count, which are always known: add_special_tokens=False.":
-            lambda texts, tokenizer: flat_mean(is_unknown(texts, tokenizer, True)),
-        "this is the share of the known tokens.": lambda *given: 1 - flat_mean(is_unknown(*given)),
-        "this is the number of unknown tokens: divide by the number of all.":
-            lambda *given: sum(map(sum, is_unknown(*given))),
-        "this is the share of texts with an unknown token.":
-            lambda *given: flat_mean([[any(text) for text in is_unknown(*given)]]),
-        "this is the mean of each text's share: short texts then count too much.":
-            lambda *given: flat_mean([[flat_mean([text]) for text in is_unknown(*given)]]),
-    }), "A model cannot tell one unknown word from another, so predict and the pages name them."),
-    "p_value": Check(SameAs(lambda first, second: binomtest(*discordant(first, second)).pvalue, answers, {
+    }, "The tests of the bridges do it for each family, with all parameters drawn anew."),
+    "p_value": Check(lambda first, second: binomtest(*discordant(first, second)).pvalue, answers, {
         "texts that both get right or wrong count: leave them out of the number of tosses.":
             lambda first, second: binomtest(discordant(first, second)[0], len(first)).pvalue,
         "this compares the sums, as if the texts of both were different ones.":
@@ -139,5 +109,5 @@ CHECKS = {
             lambda first, second: binomtest(*discordant(first, second), alternative="greater").pvalue,
         "this is the share that the first gets right, not the probability of such a share by chance.":
             lambda first, second: discordant(first, second)[0] / discordant(first, second)[1],
-    }), "It is McNemar's exact test. Reports draw the texts anew instead, which fits every score."),
+    }, "It is McNemar's exact test. Reports draw the texts anew instead, which fits every score."),
 }  # fmt: skip

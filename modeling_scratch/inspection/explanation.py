@@ -1,8 +1,8 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """`explain`: record texts on their way through a model, analyse each, and hold it all as plain data and as a page.
 
-What the page can compute from the tensors and weights that it holds, it computes itself: answer, attention, logit lens
-and contributions. What needs gradients or many passes is computed here.
+What the page can compute from the tensors and weights that it holds, it computes itself: answer, attention and logit
+lens. What needs gradients is computed here.
 """
 
 from collections.abc import Sequence
@@ -17,13 +17,12 @@ from ..data.text_pairs import TextPair
 from ..inference.answers import names_of
 from ..utils.errors import DataError
 from .answers import target_of
-from .arrays import plain
-from .attributions import attributions_of
+from .attributions import Attributions, attributions_of
 from .page import page
 from .recorder import Recording, as_textbook, record
-from .subjects import GENERATION, TAGGING, TEXT_TASKS, Subject, subject_of, task_of
-from .tokens import Tokens, described_tokenizer, target_tokens, tokenizer_rules, tokens_of
-from .trace import trace
+from .subjects import GENERATION, TAGGING, TEXT_TASKS, Subject, Tokens, subject_of, task_of
+from .tokens import described_tokenizer, target_tokens
+from .trace import plain, trace
 from .training_step import training_step
 
 FORMAT = 2
@@ -45,7 +44,7 @@ class TextExplanation:
     target_tokens: Tokens | None
     trace: dict[str, Any]
     training_step: dict[str, Any] | None
-    attributions: dict[str, Any] | None
+    attributions: Attributions | None
     notes: list[str]
     recording: Recording = field(repr=False)
 
@@ -60,7 +59,7 @@ class Explanation:
     explained: Any = field(repr=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the data as JSON types; tensors as arrays.py packs them."""
+        """Return the data as JSON types; tensors as `trace.packed` packs them."""
         return {"format": FORMAT, "package": modeling_scratch.__version__, **plain(self)}
 
     def save(self, path: str | Path) -> None:
@@ -106,39 +105,14 @@ def explain(
     texts = strings_in(texts, "texts")
     if not 1 <= len(texts) <= MOST_TEXTS:
         raise DataError(f"--text: {len(texts)} texts; give from 1 to {MOST_TEXTS}")
+    pairs = zip(texts, _one_a_text("--text_pair", text_pairs, texts))
+    texts = [first if second is None else TextPair(first, second) for first, second in pairs]
     wanted = _one_a_text("--target", targets, texts)
-    seconds = _one_a_text("--text_pair", text_pairs, texts)
-    texts = [text if second is None else TextPair(text, second) for text, second in zip(texts, seconds)]
     tokenizers = tuple(tokenizer) if isinstance(tokenizer, list | tuple) else (tokenizer, tokenizer)
     with as_textbook(model):  # what the page shows is what the files say, edits included
         subjects = [subject_of(model, tokenizers, *each, max_tokens) for each in zip(texts, wanted)]
         found = [explain_text(subject, label) for subject in subjects]
-    return Explanation(
-        model=described(model),
-        tokenizer={**described_tokenizer(*tokenizers), "rules": tokenizer_rules(subjects[0], subjects[0].text)},
-        texts=found,
-        explained=model,
-    )
-
-
-def explain_text(subject: Subject, label: str | None = None) -> TextExplanation:
-    """Record one text and analyse it."""
-    recording = record(subject.model, **subject.inputs)
-    target, writes = target_of(subject, recording.output), subject.task == GENERATION
-    if target is None:
-        name = type(subject.model).__name__
-        subject.notes.append(f"{name} has no single answer: no attributions and no training step")
-    return TextExplanation(
-        text=subject.text.text,
-        target=str(subject.target_tokenizer.decode(subject.target_ids, skip_special_tokens=True)) if writes else None,
-        tokens=tokens_of(subject),
-        target_tokens=target_tokens(subject) if writes else None,
-        trace=trace(recording),
-        training_step=None if target is None else training_step(subject, target, recording.output, label),
-        attributions=None if target is None else attributions_of(subject, target),
-        notes=subject.notes,
-        recording=recording,
-    )
+    return Explanation(described(model), described_tokenizer(subjects[0]), found, model)
 
 
 def _one_a_text(name: str, given: Any, texts: Sequence[str]) -> Sequence[str | None]:
@@ -146,6 +120,29 @@ def _one_a_text(name: str, given: Any, texts: Sequence[str]) -> Sequence[str | N
     if len(values) != len(texts):
         raise DataError(f"{name}: {len(values)} {name[2:]}s of {len(texts)} texts; give one a text")
     return values
+
+
+def explain_text(subject: Subject, label: str | None = None) -> TextExplanation:
+    """Record one text and analyse it."""
+    recording = record(subject.model, **subject.batch())
+    target, target_ids = target_of(subject, recording.output), subject.target_ids
+    if target is None:
+        name = type(subject.model).__name__
+        subject.notes.append(f"{name} has no single answer: no attributions and no training step")
+    if not subject.tokenizer.is_fast:
+        subject.notes.append("the tokenizer is a slow one, which tells neither its steps nor positions in the text")
+    writes = subject.task == GENERATION
+    return TextExplanation(
+        text=subject.text.text,
+        target=str(subject.target_tokenizer.decode(target_ids, skip_special_tokens=True)) if writes else None,
+        tokens=subject.text,
+        target_tokens=target_tokens(subject) if writes else None,
+        trace=trace(recording),
+        training_step=None if target is None else training_step(subject, target, recording.output, label),
+        attributions=None if target is None else attributions_of(subject, target),
+        notes=subject.notes,
+        recording=recording,
+    )
 
 
 def described(model: Any) -> dict[str, Any]:

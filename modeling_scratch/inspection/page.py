@@ -18,9 +18,8 @@ from .weights import MOST_WEIGHTS, packed_model
 FOLDER = Path(__file__).with_name("page")
 # In the order in which they stand in the page's one script.
 SCRIPTS = (
-    "unpack", "forward", "contributions", "tokenize", "strings", "view", "formulas", "view-matrix", "view-tokens",
-    "view-pass", "view-attention", "view-lens", "view-answer", "view-change", "view-contributions", "view-words",
-    "view-backward", "typed", "writing", "main",
+    "unpack", "forward", "tokenize", "view", "formulas", "view-matrix", "view-tokens", "view-pass", "view-attention",
+    "view-lens", "view-answer", "view-change", "view-words", "view-backward", "typed", "main",
 )  # fmt: skip
 MORE_POSITIONS, LEAST_POSITIONS = 8, 128  # than the longest text has, and at all: for tokens that a reader adds
 

@@ -14,13 +14,12 @@ import modeling_scratch
 
 from ..bridges.configs import FAMILIES
 from ..bridges.model_sources import Tokenizers, check_loaded, load_checkpoint, load_tokenizers, read_special_tokens
-from ..data.text_pairs import trained_columns
+from ..data.text_pairs import check_single, trained_columns
 from ..modeling_base import ScratchPreTrainedModel
 from ..utils.errors import DataError
 from ..utils.files import check_output
 from ..utils.options import REQUIRED, option
 from .explanation import MAX_TOKENS, explain
-from .recorder import textbook_files
 from .subjects import MASKED, task_of
 
 
@@ -33,9 +32,7 @@ class ExplainArguments:
     model: str = option(
         REQUIRED, "A model with its tokenizer: a folder or a name on the Hub, also of a native checkpoint."
     )
-    text: list[str] | None = option(
-        None, "Texts to explain, up to 8; the others are compared with the first.", action="extend"
-    )
+    text: list[str] | None = option(None, "Texts to explain, up to 8.", action="extend")
     text_pair: list[str] | None = option(
         None, "Second texts, one a text, of a classifier that reads pairs of texts.", action="extend"
     )
@@ -51,8 +48,8 @@ class ExplainArguments:
     def __post_init__(self) -> None:
         if not self.text:
             raise DataError("--text: give a text, or several")
-        every = (*self.text, *(self.text_pair or ()), *(self.target or ()))
-        if any("\ud800" <= character <= "\udfff" for text in every for character in text):
+        given = (*self.text, *(self.text_pair or ()), *(self.target or ()))
+        if any("\ud800" <= each <= "\udfff" for each in "".join(given)):
             raise DataError("--text: not valid UTF-8")
         if Path(self.output).suffix.lower() not in (".html", ".htm"):
             raise DataError(f"--output {self.output}: must end in .html")
@@ -61,11 +58,9 @@ class ExplainArguments:
 
 def write_explanation(arguments: ExplainArguments) -> None:
     """Explain the texts and write the page. Raises `DataError` for a model or a text that cannot be explained."""
-    names = trained_columns(arguments.model)
-    if len(names) == 2 and not arguments.text_pair:
-        pairs = f"was trained on pairs of texts ({' and '.join(names)})"
-        raise DataError(f"--model {arguments.model}: {pairs}; give the second text with --text_pair")
-    if len(names) == 1 and arguments.text_pair:
+    if not arguments.text_pair:
+        check_single(arguments.model, "give the second text with --text_pair")
+    elif len(names := trained_columns(arguments.model)) == 1:
         raise DataError(f"--text_pair: {arguments.model} was trained on single texts ({names[0]}); remove it")
     model, tokenizers = load_explained(arguments.model, arguments.trust_remote_code)
     explanation = explain(
@@ -107,24 +102,17 @@ def load_textbook(name: str, trust_remote_code: bool = False, **options: Any) ->
             return modeling_scratch.load_pretrained(name, **options).eval()
         except (OSError, ValueError) as error:
             raise DataError(f"--model {name}: {textwrap.shorten(str(error), 240)}") from error
-    loader = _class_of(config, name, trust_remote_code)
+    architecture = str((config.architectures or [config.model_type])[0])
+    loader = getattr(modeling_scratch, architecture, None)
+    if not (isinstance(loader, type) and issubclass(loader, ScratchPreTrainedModel)):
+        kinds = ", ".join(["scratch models", *sorted(FAMILIES)])
+        raise DataError(f"--model {name}: {architecture} is no model of this package; what is: {kinds}")
+    codes = [str(code) for code in (getattr(config, "auto_map", None) or {}).values()]
+    if trust_remote_code and (own := [code for code in codes if code.endswith(f".{architecture}")]):
+        loader = get_class_from_dynamic_module(own[0], name)
     model, info = load_checkpoint(loader, name, trust_remote_code, output_loading_info=True, **options)
     try:
         check_loaded(model, info, "a head without trained weights")
     except ValueError as error:
         raise DataError(f"--model {name}: {error}") from error
-    textbook_files(model)
     return model.eval()
-
-
-def _class_of(config: Any, name: str, trust_remote_code: bool) -> Any:
-    """The class of this package that config.json names, or that of the folder's own code."""
-    architecture = str((config.architectures or [config.model_type])[0])
-    known = getattr(modeling_scratch, architecture, None)
-    if not (isinstance(known, type) and issubclass(known, ScratchPreTrainedModel)):
-        kinds = ", ".join(["scratch models", *sorted(FAMILIES)])
-        raise DataError(f"--model {name}: {architecture} is no model of this package; what is: {kinds}")
-    references = [
-        each for each in (getattr(config, "auto_map", None) or {}).values() if str(each).endswith(f".{architecture}")
-    ]
-    return get_class_from_dynamic_module(references[0], name) if trust_remote_code and references else known

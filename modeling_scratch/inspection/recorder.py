@@ -24,7 +24,7 @@ from torch.overrides import TorchFunctionMode
 from .. import fast
 from ..modeling_base import ScratchPreTrainedModel
 from ..utils.errors import DataError
-from .code_lines import CodeFile, CodeLine, code_file
+from .code_lines import CodeLine, code_lines
 
 TORCH = str(Path(torch.__file__).parent)
 UNINITIALISED = {"empty", "empty_like", "new_empty"}
@@ -65,24 +65,23 @@ class Recording:
 
 @dataclass
 class _Scope:
-    """A running function of the textbook: the module that it works for, and the tensors its variables held."""
+    """A running function of the textbook: the module that it works for, and the tensors its variables held.
+
+    lines: the statements of its file; line: the one that runs.
+    """
 
     frame: FrameType
-    file: CodeFile
+    lines: dict[int, CodeLine]
     path: str
     is_method: bool
+    line: int
     bound: dict[str, int] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        self.line = self.frame.f_lineno
-
     @property
-    def code(self) -> CodeLine:
-        return self.file.statement(self.line, is_alone=self.frame.f_code.co_name == "<lambda>")
-
-    @property
-    def is_anonymous(self) -> bool:
-        return self.frame.f_code.co_name.startswith("<")
+    def function(self) -> str:
+        """Its name; "" of a lambda or comprehension."""
+        name = self.frame.f_code.co_name
+        return "" if name.startswith("<") else name
 
 
 class Recorder(TorchFunctionMode):
@@ -91,9 +90,9 @@ class Recorder(TorchFunctionMode):
     def __init__(self, model: nn.Module) -> None:
         super().__init__()
         self.paths = {id(module): path for path, module in model.named_modules()}
-        self.parameters = {id(tensor): name for name, tensor in model.named_parameters()}
-        self.parameters |= {id(tensor): name for name, tensor in model.named_buffers()}
-        self.files = {str(path): code_file(path, path.stat().st_mtime_ns) for path in textbook_files(model)}
+        stored = (*model.named_parameters(), *model.named_buffers())
+        self.parameters = {id(tensor): name for name, tensor in stored}
+        self.files = {str(path): code_lines(path, path.stat().st_mtime_ns) for path in textbook_files(model)}
         self.scopes: list[_Scope] = []
         self.modules: dict[str, None] = {}  # an ordered set
         self.steps: list[Step] = []
@@ -103,68 +102,63 @@ class Recorder(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
-        if self.scopes and any(isinstance(each, Tensor) for each, _ in tensors_in(result)):
-            frame = inspect.currentframe()
-            is_ours, layer = self._called_from(frame and frame.f_back)
+        if self.scopes and any(tensors_in(result)):
+            is_ours, layer = self._called_from(sys._getframe(1))
             if is_ours:
                 name = getattr(func, "__name__", str(func)).strip("_")
-                self._see(name, list(tensors_in([args, kwargs or {}])), result, layer)
+                self._see(name, [tensor for tensor, _ in tensors_in([args, kwargs or {}])], result, layer)
         return result
 
-    def _called_from(self, frame: FrameType | None) -> tuple[bool, nn.Module | None]:
+    def _called_from(self, frame: FrameType | None) -> tuple[bool, str | None]:
         """Return whether the textbook called torch itself, not through another library; and through which layer."""
         layer = None
         while frame is not None and frame is not self.scopes[-1].frame:
             if not frame.f_code.co_filename.startswith(TORCH):
                 return False, None
-            module = frame.f_locals.get("self")
-            layer = module if id(module) in self.paths and isinstance(module, nn.Module) else layer
+            layer = self._entered(frame) or layer
             frame = frame.f_back
         return True, layer
 
-    def _see(self, op: str, inputs: list[tuple[Tensor, str]], result: Any, layer: nn.Module | None) -> None:
+    def _entered(self, frame: FrameType) -> str | None:
+        """Return the path of the module whose method a frame runs, if it is one; it is recorded the first time."""
+        module = frame.f_locals.get("self")
+        if not isinstance(module, nn.Module) or id(module) not in self.paths:
+            return None
+        path = self.paths[id(module)]
+        self.modules.setdefault(path)
+        return path
+
+    def _see(self, op: str, inputs: list[Tensor], result: Any, layer: str | None) -> None:
         """Record what a call of torch returned, and its names if a layer called it."""
-        path = None if layer is None else self._enter(layer)
-        sources = [source for source in (self._source(tensor) for tensor, _ in inputs) if source is not None]
+        known = [self.made[id(tensor)].number if id(tensor) in self.made else self.parameters.get(id(tensor))
+                 for tensor in inputs]  # fmt: skip
+        sources = [source for source in known if source is not None]
         for tensor, index in tensors_in(result):
-            known = self.made.get(id(tensor))
-            if known is not None and same(known.tensor, tensor):
+            if id(tensor) in self.made and same(self.made[id(tensor)].tensor, tensor):
                 continue  # dropout outside of training, for instance, returns its input
-            step = self._add(tensor, op + index, sources, path)
-            if path is not None:
-                step.names.append(path + index)
-        if path is not None and inputs and (entered := self.made.get(id(inputs[0][0]))) is not None:
-            entered.names.append(f"{path}.input")
+            step = self._add(tensor, op + index, sources, layer)
+            if layer is not None:
+                step.names.append(layer + index)
+        if layer is not None and inputs and id(inputs[0]) in self.made:
+            self.made[id(inputs[0])].names.append(f"{layer}.input")
 
-    def _source(self, tensor: Tensor) -> int | str | None:
-        if (step := self.made.get(id(tensor))) is not None:
-            return step.number
-        return self.parameters.get(id(tensor))
-
-    def _add(self, tensor: Tensor, op: str, inputs: list[int | str], path: str | None = None) -> Step:
+    def _add(self, tensor: Tensor, op: str, inputs: list[int | str], layer: str | None = None) -> Step:
         scope = self.scopes[-1]
-        module = scope.path if path is None else path
-        step = Step(len(self.steps), module, op, scope.code, tensor.detach().clone(), inputs)
+        module = scope.path if layer is None else layer
+        step = Step(len(self.steps), module, op, scope.lines[scope.line], tensor.detach().clone(), inputs)
         self.steps.append(step)
         self.made[id(tensor)] = step
         self.kept.append(tensor)
         return step
 
-    def _enter(self, module: nn.Module) -> str:
-        """Return the path of a module, which is recorded the first time."""
-        path = self.paths[id(module)]
-        self.modules.setdefault(path)
-        return path
-
     def follow(self, frame: FrameType, event: str, _: Any) -> Any:
         """The trace function: a call of the textbook opens a scope, whose lines are followed."""
-        file = self.files.get(frame.f_code.co_filename)
-        if file is None or event != "call":
+        lines = self.files.get(frame.f_code.co_filename)
+        if lines is None or event != "call":
             return None
-        module = frame.f_locals.get("self")
-        is_method = isinstance(module, nn.Module) and id(module) in self.paths
-        path = self._enter(module) if is_method else self.scopes[-1].path if self.scopes else ""
-        self.scopes.append(_Scope(frame, file, path, is_method))
+        path = self._entered(frame)
+        outer = self.scopes[-1].path if self.scopes else ""
+        self.scopes.append(_Scope(frame, lines, outer if path is None else path, path is not None, frame.f_lineno))
         self._bind(is_argument=True)
         return self._follow_lines
 
@@ -179,37 +173,33 @@ class Recorder(TorchFunctionMode):
         return self._follow_lines
 
     def _bind(self, is_argument: bool = False) -> None:
-        """Name the tensors that variables of the running function hold since its last line."""
-        scope = self.scopes[-1]
-        if scope.is_anonymous:
-            return
-        for variable, value in scope.frame.f_locals.items():
-            for tensor, index in named_tensors(value):
-                name = variable + index
-                if scope.bound.get(name) == id(tensor) or id(tensor) in self.parameters:
-                    continue
-                scope.bound[name] = id(tensor)
-                step = self.made.get(id(tensor))
-                if step is None:  # another library made it
-                    step = self._add(tensor, "input" if is_argument else "call", [])
-                if step.variable is None and step.op != "input" and not is_argument:
-                    step.variable = name
-                self._name(step, f"{scope.path}.{name}".lstrip("."), scope.is_method)
+        """Name the tensors that variables of the running function hold since its last line.
 
-    def _name(self, step: Step, name: str, is_method: bool) -> None:
-        """A variable of a module's own method hides those of that name in the functions that it calls."""
-        if is_method:
-            self.of_methods.add(name)
-        if (is_method or name not in self.of_methods) and name not in step.names:
-            step.names.append(name)
+        A variable of a module's own method hides those of that name in the functions that it calls.
+        """
+        scope = self.scopes[-1]
+        variables = scope.frame.f_locals.items() if scope.function else ()
+        for variable, (tensor, index) in ((name, each) for name, value in variables for each in named_tensors(value)):
+            name = variable + index
+            if scope.bound.get(name) == id(tensor) or id(tensor) in self.parameters:
+                continue
+            scope.bound[name] = id(tensor)
+            step = self.made.get(id(tensor))
+            if step is None:  # another library made it
+                step = self._add(tensor, "input" if is_argument else "call", [])
+            if step.variable is None and step.op != "input" and not is_argument:
+                step.variable = name
+            dotted = f"{scope.path}.{name}".lstrip(".")
+            if scope.is_method:
+                self.of_methods.add(dotted)
+            if (scope.is_method or dotted not in self.of_methods) and dotted not in step.names:
+                step.names.append(dotted)
 
     def _name_returned(self, value: Any) -> None:
         scope = self.scopes[-1]
-        function = scope.frame.f_code.co_name
-        if scope.is_anonymous:
-            return
-        name = scope.path if scope.is_method and function == "forward" else f"{scope.path}.{function}".lstrip(".")
-        for tensor, index in named_tensors(value):
+        is_forward = scope.is_method and scope.function == "forward"
+        name = scope.path if is_forward else f"{scope.path}.{scope.function}".lstrip(".")
+        for tensor, index in named_tensors(value) if scope.function else ():
             if (step := self.made.get(id(tensor))) is not None and name + index not in step.names:
                 step.names.append(name + index)
 

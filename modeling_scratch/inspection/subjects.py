@@ -1,14 +1,12 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""One text as a model reads it: its tokens, its words, and batches of it and of its variants."""
+"""One text as a model reads it: its tokens, its words, and batches of it."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 
 from ..bridges.model_sources import position_limit
 from ..data.text_pairs import SEPARATOR, of_parts, parts_of
@@ -41,56 +39,48 @@ def task_of(model: Any) -> str:
 
 @dataclass(frozen=True)
 class Word:
-    """A run of characters that are no white space, the unit of explanations. part: 1 in the second text of a pair."""
+    """A run of characters that are no white space, the unit of explanations."""
 
     start: int
     end: int
-    part: int = 0
 
 
 @dataclass(frozen=True)
-class Encoded:
+class Tokens:
     """The tokens of a text or of a pair, whose string is both texts joined.
 
-    spans: characters of each token, None for tokenizers that do not tell. special: added tokens. parts: 1 for tokens of
-    the second text. types: token type ids, None for tokenizers without. unseen: the words that the model has not seen.
+    special: added tokens. types: token type ids, None for tokenizers without. parts: of a pair, its texts. Not in the
+    data of a page are spans, the characters of each token, None for tokenizers that do not tell; sides, 1 for tokens of
+    the second text; unseen, the words that the model has not seen.
     """
 
-    text: str
+    tokens: list[Any]
     ids: list[int]
-    spans: list[tuple[int, int]] | None
     special: list[bool]
-    parts: list[int]
     types: list[int] | None = None
-    is_cut: bool = False
-    unseen: list[str] = field(default_factory=list)
-
-    @cached_property
-    def words(self) -> list[Word]:
-        return [
-            Word(start + match.start(), start + match.end(), part)
-            for part, (start, text) in enumerate(zip(starts(self.text), parts_of(self.text)))
-            for match in WORD.finditer(text)
-        ]
-
-    @cached_property
-    def word_of_token(self) -> list[int | None] | None:
-        """Index of the word that each token ends in; None for special tokens, and white space."""
-        if self.spans is None:
-            return None
-        ends = {end: number for number, word in enumerate(self.words) for end in range(word.start + 1, word.end + 1)}
-        tokens = zip(self.spans, self.special)
-        return [None if added or start == end else ends.get(end) for (start, end), added in tokens]
+    parts: list[str] | None = None
+    word_list: list[Word] = field(default_factory=list)
+    text: str = field(default="", repr=False)
+    spans: list[list[int]] | None = field(default=None, repr=False)
+    sides: list[int] = field(default_factory=list, repr=False)
+    is_cut: bool = field(default=False, repr=False)
+    unseen: list[str] = field(default_factory=list, repr=False)
 
     def per_word(self, values: Sequence[float]) -> list[float] | None:
-        """Sum values of tokens (T,) over the tokens of each word."""
-        if self.word_of_token is None:
+        """Sum values of tokens (T,) over the tokens that end in each word."""
+        if self.spans is None:
             return None
-        sums = [0.0] * len(self.words)
-        for value, word in zip(values, self.word_of_token):
-            if word is not None:
-                sums[word] += value
+        sums = [0.0] * len(self.word_list)
+        words = enumerate(self.word_list)
+        word_at = {end: number for number, word in words for end in range(word.start + 1, word.end + 1)}
+        for value, (start, end), added in zip(values, self.spans, self.special):
+            if start < end and end in word_at and not added:
+                sums[word_at[end]] += value
         return sums
+
+
+def names_of_tokens(tokenizer: Any, ids: Iterable[int]) -> list[Any]:
+    return [None if each is None else str(each) for each in tokenizer.convert_ids_to_tokens(list(ids))]
 
 
 def starts(text: str) -> tuple[int, ...]:
@@ -112,7 +102,7 @@ class Subject:
     target_tokenizer: Any
     task: str
     max_tokens: int
-    text: Encoded = field(init=False)
+    text: Tokens = field(init=False)
     target_ids: list[int] = field(default_factory=list)
     hidden: int | None = None
     notes: list[str] = field(default_factory=list)
@@ -127,67 +117,55 @@ class Subject:
     def limited_by(self) -> str:
         return "--max_tokens" if self.limit == self.max_tokens else "the limit of the model"
 
-    def encode(self, text: str) -> Encoded:
+    def encode(self, text: str) -> Tokens:
         """Tokenise a text or a pair, truncated to max_tokens; for a decoder without final special tokens."""
-        is_fast, begins = self.tokenizer.is_fast, starts(text)
+        is_fast, begins, parts = self.tokenizer.is_fast, starts(text), parts_of(text)
         options: dict[str, Any] = {"return_offsets_mapping": True} if is_fast else {}
         if self.task == MASKED and is_fast:
             options["split_special_tokens"] = False  # so that a text can say what is masked
-        found = self.tokenizer(
-            *parts_of(text), truncation=True, max_length=self.limit, return_special_tokens_mask=True, verbose=False,
-            **options,
-        )  # fmt: skip
+        options |= {"truncation": True, "max_length": self.limit, "return_special_tokens_mask": True, "verbose": False}
+        found = self.tokenizer(*parts, **options)
         special = [bool(each) for each in found["special_tokens_mask"]]
         while self.task == NEXT and special and special[-1]:
             special.pop()
         kept = slice(len(special))
-        parts = [part or 0 for part in found.sequence_ids()] if is_fast else [0] * len(special)
-        offsets = found["offset_mapping"][kept] if is_fast else ()
-        spans = [(begins[part] + start, begins[part] + end) for part, (start, end) in zip(parts, offsets)]
-        types = list(found["token_type_ids"])[kept] if "token_type_ids" in found else None
-        is_cut = any(encoding.overflowing for encoding in found.encodings or ())
-        ids = list(found["input_ids"])[kept]
-        unknown = self.tokenizer.unk_token_id
-        unseen = unseen_words(found.encodings[0], unknown, parts_of(text)) if is_fast else []
-        return Encoded(text, ids, spans if is_fast else None, special, parts[kept], types, is_cut, unseen)
+        ids, types = list(found["input_ids"])[kept], found.get("token_type_ids")
+        words = [
+            Word(at + each.start(), at + each.end()) for at, part in zip(begins, parts) for each in WORD.finditer(part)
+        ]
+        tokens = Tokens(
+            names_of_tokens(self.tokenizer, ids), ids, special, types and list(types)[kept],
+            list(parts) if len(parts) > 1 else None, words, text, sides=[0] * len(ids),
+        )  # fmt: skip
+        if not is_fast:
+            return tokens
+        sides = [side or 0 for side in found.sequence_ids()][kept]
+        spans = [[begins[side] + place for place in span] for side, span in zip(sides, found["offset_mapping"])]
+        unseen = unseen_words(found.encodings[0], self.tokenizer.unk_token_id, parts)
+        return replace(tokens, spans=spans, sides=sides, unseen=unseen, is_cut=bool(found.encodings[0].overflowing))
 
     @property
     def decoder_ids(self) -> list[int]:
         """What a decoder reads to give the target: a start token, then the token before each."""
         return [self.model.config.decoder_start_token_id, *self.target_ids[:-1]]
 
-    @property
-    def inputs(self) -> dict[str, Any]:
-        """The arguments of the model for the text alone."""
-        return self.batch([self.text])
-
-    def batch(self, rows: Sequence[Encoded]) -> dict[str, Any]:
-        """Return padded rows of tokens, and the target of each."""
-        inputs = self.padded([row.ids for row in rows])
-        if any(parts_of(row.text)[1:] for row in rows) and self.text.types is not None:
-            types = self.padded([row.types or [] for row in rows])["input_ids"]
-            inputs["token_type_ids"] = types * inputs["attention_mask"]  # padding has type 0
+    def batch(self, count: int = 1) -> dict[str, Any]:
+        """Return the arguments of the model for rows of the text, and of the target."""
+        ids = self.tensor([self.text.ids] * count)
+        inputs: dict[str, Any] = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+        if len(parts_of(self.text.text)) > 1 and self.text.types is not None:
+            inputs["token_type_ids"] = self.tensor([self.text.types] * count)
         if self.task == GENERATION:
-            inputs["decoder_input_ids"] = self.tensor([self.decoder_ids] * len(rows))
+            inputs["decoder_input_ids"] = self.tensor([self.decoder_ids] * count)
         if self.task in (NEXT, GENERATION) or self.model.is_causal:
             inputs["use_cache"] = False  # all tokens are read at once
         return inputs
 
-    def padded(self, rows: Sequence[Sequence[int]]) -> dict[str, Any]:
-        """Rows of tokens, padded on the left for a decoder, whose last token answers."""
-        pad = getattr(self.model.config, "pad_token_id", None) or 0
-        side = "left" if self.task == NEXT else "right"
-        ids, mask = (
-            pad_sequence([self.tensor(row) for row in each], batch_first=True, padding_value=value, padding_side=side)
-            for each, value in ((rows, pad), ([[1] * len(row) for row in rows], 0))
-        )
-        return {"input_ids": ids, "attention_mask": mask}
-
     def tensor(self, rows: Any) -> Tensor:
         return torch.tensor(rows, device=self.model.device)
 
-    def masked_positions(self, ids: Sequence[int]) -> list[int]:
-        return [position for position, token in enumerate(ids) if token == self.tokenizer.mask_token_id]
+    def masked_positions(self) -> list[int]:
+        return [place for place, token in enumerate(self.text.ids) if token == self.tokenizer.mask_token_id]
 
 
 def subject_of(
@@ -216,13 +194,13 @@ def subject_of(
     return subject
 
 
-def read_of(encoded: Encoded) -> str:
-    """Return what was read of a truncated text, so that no variant of it reads on."""
+def read_of(encoded: Tokens) -> str:
+    """Return what was read of a truncated text, which is what a page shows."""
     if encoded.spans is None:
         return encoded.text
     read = []
     for part, (start, text) in enumerate(zip(starts(encoded.text), parts_of(encoded.text))):
-        ends = [end for (_, end), other in zip(encoded.spans, encoded.parts) if other == part]
+        ends = [end for (_, end), other in zip(encoded.spans, encoded.sides) if other == part]
         read.append(text[: max(0, max(ends, default=0) - start)])
     return of_parts(read)
 
@@ -230,7 +208,7 @@ def read_of(encoded: Encoded) -> str:
 def _mask(subject: Subject) -> None:
     """Mask the middle one of the text's tokens, unless the text has a masked one."""
     encoded, mask = subject.text, subject.tokenizer.mask_token
-    if subject.masked_positions(encoded.ids):
+    if subject.masked_positions():
         return
     if encoded.spans is None or mask is None:
         raise DataError("--text: must have the tokenizer's mask token, as this tokenizer tells no positions of tokens")
@@ -238,22 +216,21 @@ def _mask(subject: Subject) -> None:
         raise DataError("--text: the text is empty, or has no tokens")
     position = real[len(real) // 2]
     start, end = encoded.spans[position]
-    subject.hidden = encoded.ids[position]
+    subject.hidden, hidden = encoded.ids[position], encoded.text[start:end]
     subject.text = subject.encode(f"{encoded.text[:start]}{mask}{encoded.text[end:]}")
-    shown = encoded.text[start:end]
-    subject.notes.append(f"the text has no {mask}: it stands for {shown!r} here")
-    if len(subject.masked_positions(subject.text.ids)) != 1:
-        raise DataError(f"--text: masking {shown!r} failed; write {mask} in place of a word")
+    subject.notes.append(f"the text has no {mask}: it stands for {hidden!r} here")
+    if len(subject.masked_positions()) != 1:
+        raise DataError(f"--text: masking {hidden!r} failed; write {mask} in place of a word")
 
 
 def _generated(subject: Subject) -> list[int]:
     """The tokens that the model's own generation settings give, from the first to the end."""
     if subject.model.config.decoder_start_token_id is None:
         raise DataError("the model has no decoder_start_token_id in config.json, so that it cannot generate")
-    ids = subject.tensor([subject.text.ids])
-    encoded = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+    ids, limit = subject.tensor([subject.text.ids]), subject.limit - 1
+    options = {"attention_mask": torch.ones_like(ids), "max_new_tokens": limit, "do_sample": False}
     with torch.no_grad():
-        output = subject.model.generate(**encoded, max_new_tokens=subject.limit - 1, do_sample=False)[0].tolist()[1:]
+        output = subject.model.generate(ids, **options)[0].tolist()[1:]
     end = subject.model.generation_config.eos_token_id
     ends = [n for n, token in enumerate(output) if token in (end if isinstance(end, list) else [end])]
     if not ends:
@@ -263,9 +240,10 @@ def _generated(subject: Subject) -> list[int]:
 
 def _given(subject: Subject, target: str) -> list[int]:
     """The tokens of a target that the user gives, as labels of training."""
-    ids = list(subject.target_tokenizer(text_target=target, verbose=False)["input_ids"])
+    tokenizer, limit = subject.target_tokenizer, subject.limit
+    ids = list(tokenizer(text_target=target, verbose=False)["input_ids"])
     if not target.strip() or not ids:
         raise DataError("--target: the text is empty, or has no tokens")
-    if len(ids) > subject.limit:
-        subject.notes.append(f"the target is truncated to {subject.limit} tokens ({subject.limited_by})")
-    return list(subject.target_tokenizer(text_target=target, truncation=True, max_length=subject.limit)["input_ids"])
+    if len(ids) > limit:
+        subject.notes.append(f"the target is truncated to {limit} tokens ({subject.limited_by})")
+    return list(tokenizer(text_target=target, truncation=True, max_length=limit)["input_ids"])

@@ -1,13 +1,19 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""A recording as data: the tree of modules, and of every tensor its origin, its statistics and its values."""
+"""A recording as JSON: the tree of modules, and of every tensor its origin and its values."""
 
+import base64
+import math
+from dataclasses import fields, is_dataclass
 from typing import Any
 
-from .arrays import Packed, packed, packed_bytes, thinned
+import torch
+from torch import Tensor
+
 from .recorder import UNINITIALISED, Recording, Step
 
 WHOLE = {"logits", "qa_outputs", "stack"}  # what the page computes the answer from
 MOST_NUMBERS = 1_000_000  # of all tensors of a text that are kept at full precision
+MOST_OF_AXIS = 64  # entries of an axis where there are more numbers
 # Names of what has no variable, by the layer that it enters or the function that returns it.
 ALIASES = {
     "attention.o_proj.input": "attention.heads",
@@ -22,18 +28,17 @@ ALIASES = {
 def trace(recording: Recording) -> dict[str, Any]:
     """Return modules, steps and the last step of each name.
 
-    Above `MOST_NUMBERS`, values are bytes, and axes are thinned; "left_out" then says so. Logits are always whole.
+    Above `MOST_NUMBERS`, long axes are cut and floats are rounded; "left_out" then says so. Logits are always whole.
     """
     count = sum(step.tensor.numel() for step in recording.steps)
-    thinned_out = f"{count:,} numbers: tensors are shown as 256 levels, of long axes every few entries"
     is_small = count <= MOST_NUMBERS
-    indices = {path: number for number, path in enumerate(recording.modules)}
+    cut = f"{count:,} numbers: tensors are rounded to bfloat16; of long axes, the first {MOST_OF_AXIS} entries are kept"
     keys = {name: step.number for name, step in recording.keys.items()}
     return {
         "modules": recording.modules,
-        "steps": [_step(step, indices, is_small) for step in recording.steps],
+        "steps": [_step(step, recording.modules, is_small) for step in recording.steps],
         "keys": {**keys, **aliases(keys), **rotations(recording)},
-        "left_out": None if is_small else thinned_out,
+        "left_out": None if is_small else cut,
     }
 
 
@@ -57,10 +62,10 @@ def rotations(recording: Recording) -> dict[str, int]:
     return found
 
 
-def _step(step: Step, indices: dict[str, int], is_small: bool) -> dict[str, Any]:
+def _step(step: Step, modules: list[str], is_small: bool) -> dict[str, Any]:
     return {
         "id": step.number,
-        "module": indices.get(step.module),
+        "module": modules.index(step.module) if step.module in modules else None,
         "op": step.op,
         "variable": step.variable,
         "names": step.names,
@@ -73,7 +78,7 @@ def _step(step: Step, indices: dict[str, int], is_small: bool) -> dict[str, Any]
     }
 
 
-def _values(step: Step, is_whole: bool) -> Packed | None:
+def _values(step: Step, is_whole: bool) -> dict[str, Any] | None:
     """The values without the batch axis; None where there are none, or they were never written."""
     if step.op in UNINITIALISED or not step.tensor.numel():
         return None
@@ -81,5 +86,28 @@ def _values(step: Step, is_whole: bool) -> Packed | None:
     tensor = step.tensor[0] if has_batch else step.tensor
     if is_whole or not tensor.is_floating_point():
         return packed(tensor)
-    tensor, axes = thinned(tensor)
-    return {**packed_bytes(tensor), "axes": axes}
+    return packed(tensor[tuple(slice(MOST_OF_AXIS) for _ in tensor.shape)], is_rounded=True)
+
+
+def packed(tensor: Tensor, is_rounded: bool = False) -> dict[str, Any]:
+    """Return shape, dtype and base64 of a tensor, float32 or int32. is_rounded: bfloat16, the upper half of float32."""
+    tensor = tensor.detach().cpu().contiguous()
+    if is_rounded:
+        array = tensor.to(torch.bfloat16).view(torch.uint16).numpy()
+    else:
+        array = tensor.to(torch.float32 if tensor.is_floating_point() else torch.int32).numpy()
+    data = base64.b64encode(array.astype(array.dtype.newbyteorder("<")).tobytes()).decode("ascii")
+    return {"shape": list(array.shape), "dtype": "bfloat16" if is_rounded else array.dtype.name, "data": data}
+
+
+def plain(value: Any) -> Any:
+    """Return dataclasses and containers as JSON types; numbers that are not finite become None."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {each.name: plain(getattr(value, each.name)) for each in fields(value) if each.repr}
+    if isinstance(value, dict):
+        return {str(key): plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple | set):
+        return [plain(each) for each in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, str | int) else str(value)

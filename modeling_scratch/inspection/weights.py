@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""A model's weights in a form that a web page can hold: floats of fewer bits, shuffled, compressed, as text.
+"""A model's weights in a form that a web page can hold: floats of 28 bits, shuffled, compressed, as text.
 
 A page of a million parameters stays below 5 MB. forward.js computes with what it unpacks.
 """
@@ -20,11 +20,8 @@ from ..modeling_base import ScratchPreTrainedModel
 from ..positions import SINUSOIDS, rotary_cos_sin
 from ..stack import Stack
 
-Floats = NDArray[np.float32]
-
 MOST_WEIGHTS = 2_500_000  # of a model that is packed; a page of more would pass 13 MB
-FEWEST_BITS = 24  # of a float: sign, 8 of the exponent, 15 of the mantissa; the relative error is 2^-16
-BITS_OF_A_PAGE = 25_000_000  # of weights; the rest of 5 MB is for what was recorded
+BITS = 28  # of 32 of each float; with 24, the logits of a translator differ by 0.0001
 # The rows that forward.js has, of axes whose rows it computes itself; positions come to it as tables.
 ROWS = {
     "hidden_act": {"relu", "gelu", "gelu_tanh", "silu", "reglu", "geglu", "geglu_tanh", "swiglu"},
@@ -34,26 +31,6 @@ ROWS = {
     "classifier_pooling": {"first", "mean", "max"},
     "classifier_activation": {"tanh", "relu", "gelu", None},
 }
-BITS_OF_LARGE_MODELS = 28  # whose pages pass 5 MB: with 24, the logits of a translator differ by 0.0001
-
-
-def kept_bits(count: int) -> int:
-    """How many of the 32 bits of each of `count` floats a page keeps: as many as fit into 5 MB, at least FEWEST_BITS.
-
-    Where fewer would fit, the page is larger than 5 MB in any case, and keeps BITS_OF_LARGE_MODELS.
-    """
-    fitting = min(32, BITS_OF_A_PAGE // max(count, 1))
-    return fitting if fitting >= FEWEST_BITS else BITS_OF_LARGE_MODELS
-
-
-def packed_floats(values: Floats, bits: int = 32) -> str:
-    """Base64 of gzip of four planes, the lowest bytes of all floats first; the mantissa is rounded to fit `bits`."""
-    words = np.ascontiguousarray(values, dtype="<f4").view("<u4").ravel()
-    if bits < 32:
-        half, mask = np.uint32(1 << 31 - bits), np.uint32(0xFFFFFFFF << 32 - bits & 0xFFFFFFFF)
-        words = np.where(np.isfinite(words.view("<f4")), (words + half) & mask, words)
-    planes = words.view(np.uint8).reshape(-1, 4).T
-    return base64.b64encode(gzip.compress(planes.tobytes(), 6, mtime=0)).decode("ascii")
 
 
 def packed_model(model: ScratchPreTrainedModel, positions: int) -> dict[str, Any] | None:
@@ -62,32 +39,33 @@ def packed_model(model: ScratchPreTrainedModel, positions: int) -> dict[str, Any
     class: the model's; config: its fields; tensors: name -> [first float, shape], tied names alike; data: the floats;
     positions: at most as many as are learned.
     """
-    if any(getattr(model.config, axis) not in rows for axis, rows in ROWS.items() if hasattr(model.config, axis)):
+    config = model.config
+    if any(getattr(config, axis) not in rows for axis, rows in ROWS.items() if hasattr(config, axis)):
         return None
-    if model.config.position_type == "learned":
-        positions = min(positions, model.config.max_position_embeddings)
-    layout, tensors = _laid_out({**_weights(model), **_tables(model.config, positions), **_biases(model, positions)})
-    count = sum(tensor.numel() for tensor in tensors)
-    if count > MOST_WEIGHTS:  # before the floats of a large model are copied
+    if config.position_type == "learned":
+        positions = min(positions, config.max_position_embeddings)
+    weights = {name: value for name, value in model.state_dict().items() if value.is_floating_point()}
+    layout, tensors = _laid_out({**weights, **_tables(config, positions), **_biases(model, positions)})
+    if sum(tensor.numel() for tensor in tensors) > MOST_WEIGHTS:  # before the floats of a large model are copied
         return None
     floats = np.concatenate([np.zeros(0, np.float32), *(tensor.float().cpu().numpy().ravel() for tensor in tensors)])
-    bits = kept_bits(count)
-    return {
-        "class": type(model).__name__, "config": architecture(model.config),
-        "tensors": layout, "bits": bits, "positions": positions, "data": packed_floats(floats, bits),
-    }  # fmt: skip
+    packed = {"tensors": layout, "positions": positions, "data": packed_floats(floats)}
+    return {"class": type(model).__name__, "config": architecture(config), **packed}
+
+
+def packed_floats(values: NDArray[np.float32]) -> str:
+    """Base64 of gzip of four planes, the lowest bytes of all floats first; the mantissa is rounded to fit `BITS`."""
+    words = np.ascontiguousarray(values, dtype="<f4").view("<u4").ravel()
+    half, mask = np.uint32(1 << 31 - BITS), np.uint32(0xFFFFFFFF << 32 - BITS & 0xFFFFFFFF)
+    words = np.where(np.isfinite(words.view("<f4")), (words + half) & mask, words)
+    planes = words.view(np.uint8).reshape(-1, 4).T
+    return base64.b64encode(gzip.compress(planes.tobytes(), 6, mtime=0)).decode("ascii")
 
 
 def architecture(config: ScratchConfig) -> dict[str, Any]:
-    """The fields that these models add to Hugging Face's, which name no folder and no user, and the labels."""
+    """The fields that these models add to Hugging Face's, which name no folder and no user."""
     own = {field.name for field in fields(type(config))} - {field.name for field in fields(PreTrainedConfig)}
-    named = {name: getattr(config, name) for name in sorted(own)}
-    return {**named, "model_type": config.model_type, "is_encoder_decoder": config.is_encoder_decoder,
-            "id2label": {int(number): str(name) for number, name in (config.id2label or {}).items()}}  # fmt: skip
-
-
-def _weights(model: ScratchPreTrainedModel) -> dict[str, torch.Tensor]:
-    return {name: value for name, value in model.state_dict().items() if value.is_floating_point()}
+    return {name: getattr(config, name) for name in sorted({*own, "model_type", "is_encoder_decoder"})}
 
 
 def _tables(config: ScratchConfig, positions: int) -> dict[str, torch.Tensor]:
@@ -108,16 +86,16 @@ def _biases(model: ScratchPreTrainedModel, positions: int) -> dict[str, torch.Te
     stacks = {name: module for name, module in model.named_modules() if isinstance(module, Stack)}
     return {
         f"tables.{name}.position_bias": stack.position_bias(distances)[:, 0].detach()
-        for name, stack in stacks.items() if stack.position_bias is not None
-    }  # fmt: skip
+        for name, stack in stacks.items()
+        if stack.position_bias is not None
+    }
 
 
 def _laid_out(tensors: Mapping[str, torch.Tensor]) -> tuple[dict[str, list], list[torch.Tensor]]:
     """Name: [first float, shape], and the tensors one after another; tied ones are there once."""
     places: dict[tuple[int, tuple[int, ...]], int] = {}
-    layout: dict[str, list] = {}
     values: list[torch.Tensor] = []
-    offset = 0
+    offset, layout = 0, {}
     for name, tensor in tensors.items():
         place = tensor.data_ptr(), tuple(tensor.shape)
         if place not in places:

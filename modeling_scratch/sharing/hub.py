@@ -11,8 +11,7 @@ from typing import Any
 from huggingface_hub import CommitInfo, CommitOperationAdd, CommitOperationDelete, HfApi
 
 from ..utils.errors import DataError
-from .leaks import TOKEN
-from .uploads import Upload
+from .uploads import TOKEN, Upload
 
 SIGNATURE = re.compile(r"(?<=\S)[?]\S+=\S+")  # of presigned storage URLs, which grant access
 LOG_IN = "set HF_TOKEN or log in with `hf auth login`"

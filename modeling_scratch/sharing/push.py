@@ -36,9 +36,7 @@ class PushArguments:
     revision: str | None = option(None, "The branch, created if needed; main by default.")
     dry_run: bool = option(False, "Check the folder and list the files without uploading.")
 
-    RETIRED: ClassVar[Mapping[str, str]] = {
-        "--space": "docs/serving.md has the app.py of a Space",
-    }
+    RETIRED: ClassVar[Mapping[str, str]] = {"--space": "docs/serving.md has the app.py of a Space"}
 
     def __post_init__(self) -> None:
         validate_repo_id(self.repo_id)
@@ -73,33 +71,26 @@ def push(arguments: PushArguments) -> None:
 def check_that_it_loads(folder: Path, names: Sequence[str]) -> None:
     """Load the files to upload, without the rest of the folder. Raises `DataError` if that fails.
 
-    Warns if they are not those that verify.json records: no reader could verify them.
+    With installed classes: the folder's own code is parsed, and not executed. Warns if the files are not those that
+    verify.json records: no reader could verify them.
     """
-    with TemporaryDirectory() as alone:
+    with TemporaryDirectory() as temporary:
+        alone = Path(temporary)
         for name in names:
-            Path(alone, name).parent.mkdir(exist_ok=True)
-            Path(alone, name).symlink_to((folder / name).resolve())
+            (alone / name).parent.mkdir(exist_ok=True)
+            (alone / name).symlink_to((folder / name).resolve())
         try:
-            _load(Path(alone))
+            if lacking := load_model(alone)[1]["missing_keys"]:
+                raise ValueError(f"the weights lack {', '.join(lacking[:3])}")
+            load_tokenizers(temporary)
+            if lacking := [name for name in code_files(alone) if not (alone / name).is_file()]:
+                raise ValueError(f"the code lacks {', '.join(lacking[:3])}: others could not load the model")
+            for name in code_files(alone):
+                ast.parse((alone / name).read_bytes(), name)
         except Exception as error:  # files, weights, configuration: libraries raise many types
-            reason = textwrap.shorten(str(error).replace(alone, str(folder)), 240)
+            reason = textwrap.shorten(str(error).replace(temporary, str(folder)), 240)
             raise DataError(f"--folder {folder}: the files to upload do not load: {reason}") from error
-        if found := differing_files(Path(alone)):
-            shown = textwrap.shorten(", ".join(found), 200)
-            print(
-                f"WARNING: {folder / VERIFICATION} does not describe these files: {shown}; "
-                "modeling_scratch.verify.write_verification writes a new one",
-                file=sys.stderr,
-            )
-
-
-def _load(folder: Path) -> None:
-    """Load with installed classes. The folder's own code is parsed, and not executed."""
-    _, loading = load_model(folder)
-    if missing := loading["missing_keys"]:
-        raise DataError(f"the weights lack {', '.join(missing[:3])}")
-    load_tokenizers(str(folder))
-    if missing := [name for name in code_files(folder) if not (folder / name).is_file()]:
-        raise DataError(f"the code lacks {', '.join(missing[:3])}: others could not load the model")
-    for name in code_files(folder):
-        ast.parse((folder / name).read_bytes(), name)
+        if found := differing_files(alone):
+            what = f"{folder / VERIFICATION} does not describe these files: {textwrap.shorten(', '.join(found), 200)}"
+            remedy = "modeling_scratch.verify.write_verification writes a new one"
+            print(f"WARNING: {what}; {remedy}", file=sys.stderr)

@@ -1,7 +1,11 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The files of a folder that leave it with a push: of a model, or of a checkpoint, checked for tokens and links."""
+"""The files of a folder that leave it with a push: of a model, or of a checkpoint, checked for tokens and links.
 
-from collections.abc import Callable, Collection, Mapping
+The Hub itself looks for secrets of other services in every upload.
+"""
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -11,13 +15,18 @@ from ..report.report_files import examples_of
 from ..run.layout import EVALUATION, RESULTS, SHARED, VERIFICATION
 from ..utils.errors import DataError
 from ..utils.files import check_regular, read_json
-from .leaks import check_contents, check_links_inside
 from .model_files import MODEL_FILES, SAVED, SAVED_WEIGHTS, all_files, code_files, is_one_of
 from .run_record import read_run
 from .verification import read_record
 
 QUOTING = (EVALUATION, RESULTS, VERIFICATION)  # what may quote texts of the data
-VOCABULARIES = ("tokenizer.json", "vocab.*", "*.spm", "*.model")
+NEEDED = {
+    "config": ("config.json",),
+    "weights": SAVED_WEIGHTS,
+    "tokenizer": ("tokenizer.json", "vocab.*", "*.spm", "*.model"),
+}
+TOKEN = re.compile("hf_[A-Za-z0-9]{30,}")  # an access token of Hugging Face
+BINARY = (".safetensors", ".bin", ".pt", ".pth", ".distcp")  # of checkpoints, which may have many gigabytes
 
 
 class Upload(NamedTuple):
@@ -53,14 +62,15 @@ def files_to_upload(folder: Path) -> list[str]:
         raise DataError(f"--folder {folder}: folder not found")
     names = all_files(folder)
     check_links_inside(folder, [name for name in names if name in SHARED or is_one_of(name, MODEL_FILES)])
-    for kind, patterns in ("config", ("config.json",)), ("weights", SAVED_WEIGHTS), ("tokenizer", VOCABULARIES):
+    for kind, patterns in NEEDED.items():
         if not any("/" not in name and is_one_of(name, patterns) for name in names):
             raise DataError(f"--folder {folder}: not a model, no {kind} found ({', '.join(patterns[:2])})")
-    kept = {*SHARED, *(name for name in read_record(folder).get("files", ()) if is_one_of(name, MODEL_FILES))}
+    recorded = read_record(folder).get("files", ())
     try:
-        kept |= set(code_files(folder))
+        code = code_files(folder)
     except ValueError as error:
         raise DataError(f"--folder {folder}: the files to upload do not load: {error}") from error
+    kept = {*SHARED, *code, *(name for name in recorded if is_one_of(name, MODEL_FILES))}
     kept |= {name for name in names if is_one_of(name, SAVED)}
     for name in kept:
         check_regular(folder / name)
@@ -74,12 +84,34 @@ def quoting_files(folder: Path) -> list[str]:
     """
     if not read_run(folder):
         return []
-    found: list[str] = []
+    found = [VERIFICATION] if "inputs" in read_record(folder) else []
     with suppress(OSError, ValueError, AttributeError):
         found += [EVALUATION, RESULTS] if examples_of(read_json(folder / EVALUATION)) else []
-    return [*found, VERIFICATION] if "inputs" in read_record(folder) else found
+    return found
 
 
 def left_out(folder: Path, names: Collection[str]) -> list[str]:
     """Return the names of files that could be taken for the model's or the card's, and are not uploaded."""
     return [name for name in all_files(folder) if name not in names and is_one_of(name, (*MODEL_FILES, "*.png"))]
+
+
+def has_token(text: str, own: str = "") -> bool:
+    """Return whether a text contains an access token. own: one's own, of any form."""
+    return TOKEN.search(text) is not None or bool(own and own in text)
+
+
+def check_contents(folder: Path, names: Sequence[str], token: str = "") -> None:
+    """Raise `DataError` if a file is a link out of the folder, or contains a token that its readers could use."""
+    check_links_inside(folder, names)
+    for path in (folder / name for name in names if Path(name).suffix not in BINARY):
+        for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+            if has_token(line, token):
+                advice = "remove it, and renew it if it may have leaked"
+                raise DataError(f"{path}: contains an access token in line {number}; {advice}")
+
+
+def check_links_inside(folder: Path, names: Sequence[str]) -> None:
+    """Raise `DataError` if a file is a link out of the folder."""
+    for path in map(folder.joinpath, names):
+        if not path.resolve().is_relative_to(folder.resolve()):
+            raise DataError(f"{path}: a link to {path.resolve()}, out of the folder; delete it, or copy the file")

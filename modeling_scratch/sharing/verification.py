@@ -2,7 +2,6 @@
 """The record verify.json of a saved model: the digests of its files, which `recorded_files` of the doctor compares."""
 
 import os
-from collections.abc import Collection
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -47,24 +46,18 @@ def differing_files(folder: Path) -> list[str]:
     if not (record := read_record(folder)):
         return []
     wanted = {name: entry["sha256"] for name, entry in record["files"].items()}
-    names = [name for name in all_files(folder) if is_read(name)]
-    found = {name: file_digest(folder / name) if (folder / name).is_file() else "a link" for name in names}
+    paths = {name: folder / name for name in all_files(folder) if is_read(name)}
+    found = {name: file_digest(path) if path.is_file() else "a link" for name, path in paths.items()}
     different = [
         f"{name} ({'not recorded' if name not in wanted else 'changed' if name in found else 'missing'})"
         for name in sorted(wanted.keys() | found.keys())
         if found.get(name) != wanted.get(name)
     ]
-    return different or _code_outside(folder, wanted)
-
-
-def _code_outside(folder: Path, recorded: Collection[str]) -> list[str]:
-    """Return the code references, file.Class, that lead out of the recorded files beside config.json."""
+    if different:
+        return different
     try:
-        named = named_code(folder, recorded)
+        named = named_code(folder, wanted)  # file.Class
     except ValueError as error:  # of JSON that cannot be read
         return [str(error)]
-    return [
-        f"{name} (code that is in no recorded file)"
-        for name in named
-        if "--" in name or "/" in name or f"{name.rpartition('.')[0]}.py" not in recorded
-    ]
+    outside = [name for name in named if "--" in name or "/" in name or f"{name.rpartition('.')[0]}.py" not in wanted]
+    return [f"{name} (code that is in no recorded file)" for name in outside]

@@ -16,7 +16,7 @@ class Element {
 }
 globalThis.document = { createElementNS: (_, tag) => new Element(tag) };
 
-const SCRIPTS = ["forward", "tokenize", "strings", "view", "formulas", "view-pass"];
+const SCRIPTS = ["forward", "tokenize", "view", "formulas", "view-pass"];
 const source = SCRIPTS.map((name) => fs.readFileSync(`${process.argv[2]}/${name}.js`, "utf8")).join("\n");
 const { state, FORMULAS, formulaOf, formulaOfPart } = vm.runInThisContext(
   `${source}; ({ state, FORMULAS, formulaOf, formulaOfPart })`,

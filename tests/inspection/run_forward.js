@@ -3,17 +3,16 @@
 const fs = require("node:fs");
 const vm = require("node:vm");
 
-for (const name of ["unpack", "forward", "contributions", "view-change", "view-answer", "view-lens"]) {
+for (const name of ["unpack", "forward", "view-change", "view-answer", "view-lens"]) {
   vm.runInThisContext(fs.readFileSync(`${process.argv[2]}/${name}.js`, "utf8"), name);
 }
 
 async function main() {
   const answers = [];
-  for (const { model, inputs, off, contributions, lens } of JSON.parse(fs.readFileSync(0, "utf8"))) {
+  for (const { model, inputs, off, lens } of JSON.parse(fs.readFileSync(0, "utf8"))) {
     const switched = { ...off, heads: new Map(off.heads), layers: new Set(off.layers), broken: new Set(off.broken) };
     const unpacked = await unpackModel(model), tensors = forward(unpacked, inputs, switched);
-    if (contributions) answers.push(contributionsOf(unpacked, tensors, inputs.input_ids, ...contributions));
-    else if (lens) answers.push(lensOf(unpacked, tensors, lens));
+    if (lens) answers.push(lensOf(unpacked, tensors, lens));
     else {
       const { shape, data } = [...tensors.values()].pop();
       answers.push({ shape, values: [...data] });

@@ -18,8 +18,8 @@ from toy_text import toy_tokenizer
 
 import modeling_scratch as scratch
 from modeling_scratch import explain, fast
-from modeling_scratch.inspection.arrays import packed, packed_bytes
 from modeling_scratch.inspection.explanation import Explanation
+from modeling_scratch.inspection.trace import packed
 from tokenization import train_wordlevel_tokenizer
 
 TOKENIZER = toy_tokenizer()
@@ -50,14 +50,11 @@ def model_of(model_class: Any, **settings: Any) -> Any:
 
 
 def unpacked(array: dict[str, Any]) -> np.ndarray:
-    """The array of `packed` or `packed_bytes`, as the page reads it; masked scores are -inf."""
-    dtype = np.dtype(array["dtype"]).newbyteorder("<")
+    """The array of `packed`, as the page reads it."""
+    is_rounded = array["dtype"] == "bfloat16"
+    dtype = np.dtype("uint16" if is_rounded else array["dtype"]).newbyteorder("<")
     values = np.frombuffer(base64.b64decode(array["data"]), dtype).reshape(array["shape"])
-    if array["dtype"] != "uint8":
-        return values
-    most = 254 if array.get("masked") else 255
-    numbers = array["low"] + values / most * (array["high"] - array["low"])
-    return np.where(values == 255, -np.inf, numbers) if array.get("masked") else numbers
+    return (values.astype(np.uint32) << 16).view(np.float32) if is_rounded else values
 
 
 _found: dict[Any, tuple[Any, Explanation]] = {}
@@ -103,14 +100,14 @@ def test_data_are_json_that_holds_the_recorded_tensors(model_class: Any) -> None
 
 
 @scored
-def test_analyses_hold_what_their_definitions_say(model_class: Any) -> None:
+def test_attributions_add_up_to_the_score(model_class: Any) -> None:
     for text in explained(model_class)[1].texts:
-        gradients = text.attributions["integrated_gradients"]
+        found = text.attributions
         is_noted = any("integrated gradients are not exact" in note for note in text.notes)
-        assert is_noted or gradients.sum == pytest.approx(gradients.difference, rel=0.011, abs=1.1e-4)
-        assert gradients.sum == pytest.approx(sum(gradients.tokens))
-        assert gradients.baseline + gradients.difference == pytest.approx(text.attributions["value"], abs=1e-4)
-        is_little = abs(gradients.difference) < abs(gradients.baseline)
+        assert is_noted or found.sum == pytest.approx(found.difference, rel=0.011, abs=1.1e-4)
+        assert found.sum == pytest.approx(sum(found.tokens))
+        assert found.baseline + found.difference == pytest.approx(found.value, abs=1e-4)
+        is_little = abs(found.difference) < abs(found.baseline)
         assert any("padding in place of the text has" in note for note in text.notes) == is_little
 
 
@@ -136,25 +133,6 @@ def test_the_step_has_the_gradients_of_autograd_and_leaves_the_model(number: int
     assert fast.is_enabled()
 
 
-def log_odds(logits: torch.Tensor, label: int) -> float:
-    return torch.logit(logits.double().softmax(-1)[label]).item()
-
-
-def test_occlusion_is_the_score_without_a_word() -> None:
-    model, explanation = explained(scratch.ScratchEncoderForSequenceClassification)
-    attributions, words = explanation.texts[0].attributions, TEXT.split()
-    label = int(explanation.texts[0].recording.output.logits.argmax())
-
-    def scored_text(text: str) -> float:
-        with torch.no_grad():
-            return log_odds(model(**TOKENIZER(text, return_tensors="pt")).logits[0], label)
-
-    expected = [scored_text(TEXT) - scored_text(" ".join(words[:i] + words[i + 1 :])) for i in range(len(words))]
-    assert attributions["occlusion"]["words"] == pytest.approx(expected, abs=1e-4)
-    step = explanation.texts[0].training_step
-    assert torch.tensor(attributions["value"]).sigmoid().item() == pytest.approx(step["answer_before"], rel=1e-4)
-
-
 def test_a_pair_is_read_with_its_token_types_and_explained_word_by_word() -> None:
     tokenizer = train_wordlevel_tokenizer([TEXT, OTHER], 60, token_type_ids=True, show_progress=False)
     model = model_of(scratch.ScratchEncoderForSequenceClassification, vocab_size=len(tokenizer), type_vocab_size=2)
@@ -170,13 +148,13 @@ def test_a_pair_is_read_with_its_token_types_and_explained_word_by_word() -> Non
     assert found.tokens.parts == [first, second]
     words = [*first.split(), *second.split()]
     assert [found.text[each.start : each.end] for each in found.tokens.word_list] == words
-    label = int(logits(second).argmax())
-    expected = log_odds(logits(second), label) - log_odds(logits("what a film"), label)
-    assert found.attributions["occlusion"]["words"][5] == pytest.approx(expected, abs=1e-4)
-    assert len(found.attributions["integrated_gradients"].words) == len(words)
+    chances = logits(second).double().softmax(-1)
+    assert found.attributions.value == pytest.approx(torch.logit(chances.max()).item(), abs=1e-4)
+    assert found.training_step["answer_before"] == pytest.approx(chances.max().item(), rel=1e-4)
+    assert len(found.attributions.words) == len(words)
     cut = explain(model, tokenizer, first, text_pairs=second, max_tokens=8).texts[0]
     assert len(cut.tokens.ids) == 8
-    assert len(cut.attributions["occlusion"]["words"]) == len(cut.tokens.word_list) == 5
+    assert len(cut.attributions.words) == len(cut.tokens.word_list) == 5
 
 
 def test_what_rotary_positions_turn_has_a_name() -> None:
@@ -202,7 +180,7 @@ def test_a_truncated_text_is_explained_as_far_as_it_is_read() -> None:
     found, whole = (explain(model, TOKENIZER, text, max_tokens=6).texts[0] for text in (f"{TEXT} {OTHER}", TEXT[:18]))
     assert "truncated to 6 tokens" in found.notes[0]
     assert found.text == whole.text
-    assert found.attributions["occlusion"] == whole.attributions["occlusion"]
+    assert found.attributions == whole.attributions
 
 
 def prepared(kind: str) -> Any:
@@ -230,7 +208,7 @@ def test_an_unusual_model_has_finite_analyses_and_learns(kind: str) -> None:
     step = text.training_step
     assert step["loss_after"] < step["loss_before"]
     assert all(np.isfinite(each["change"]) for each in step["parameters"])
-    assert np.isfinite(text.attributions["integrated_gradients"].tokens).all()
+    assert np.isfinite(text.attributions.tokens).all()
     assert all(torch.equal(value, weights[name]) for name, value in model.state_dict().items())
 
 
@@ -257,7 +235,7 @@ def test_a_token_that_the_tokenizer_lacks_is_shown_by_its_id() -> None:
     with torch.no_grad():
         model.lm_head.decoder.bias[-1] += 1e3
     (text,) = explain(model, TOKENIZER, "a [MASK] film").texts
-    assert text.attributions["score"] == f"log-odds of {len(TOKENIZER) + 99}"
+    assert text.attributions.score == f"log-odds of {len(TOKENIZER) + 99}"
 
 
 def test_texts_and_targets_are_truncated_to_what_the_model_reads() -> None:
@@ -267,28 +245,10 @@ def test_texts_and_targets_are_truncated_to_what_the_model_reads() -> None:
     assert sum("truncated to 8 tokens (the limit of the model)" in note for note in text.notes) == 2
 
 
-def test_a_long_text_has_all_words() -> None:
-    """Whose variants take several batches."""
-    model = model_of(scratch.ScratchEncoderForSequenceClassification, max_position_embeddings=256)
-    tokenizer = toy_tokenizer()
-    tokenizer.model_max_length = 256
-    (text,) = explain(model, tokenizer, "a good film " * 30, max_tokens=256).texts
-    assert len(text.attributions["occlusion"]["words"]) == 90
-
-
-@pytest.mark.filterwarnings("ignore")  # torch's own quantisation is deprecated
-def test_a_model_of_few_bits_is_explained() -> None:
-    model = model_of(scratch.ScratchEncoderForSequenceClassification)
-    quantised = torch.ao.quantization.quantize_dynamic(model, {torch.nn.Linear}, dtype=torch.qint8)
-    assert explain(quantised, TOKENIZER, TEXT).texts[0].attributions is not None
-
-
-def test_bytes_hold_a_tensor_within_half_a_level() -> None:
-    values = torch.tensor([[-3.0, 0.5, 1.0], [-3e38, float("-inf"), 2.0]])
+def test_arrays_hold_a_tensor() -> None:
+    values = torch.tensor([[-3.0, 0.5, 1.0], [-3e38, float("-inf"), 2.1]])
     assert unpacked(packed(values)).tolist() == values.tolist()
-    found = unpacked(packed_bytes(values))
-    assert np.isneginf(found[1, :2]).all()
-    np.testing.assert_allclose(found[0], values[0], atol=0.5 * 5 / 254 + 1e-9)
+    np.testing.assert_allclose(unpacked(packed(values, is_rounded=True)), values, rtol=2**-8)
 
 
 WRONG = (

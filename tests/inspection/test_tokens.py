@@ -18,7 +18,7 @@ from transformers import AutoTokenizer
 from modeling_scratch.data.demo_reviews import generate
 from modeling_scratch.data.text_pairs import TextPair, parts_of
 from modeling_scratch.inspection.subjects import Subject, task_of
-from modeling_scratch.inspection.tokens import COMPUTED, PATTERNS, described_tokenizer, tokenizer_rules
+from modeling_scratch.inspection.tokens import COMPUTED, PATTERNS, described_tokenizer
 from tokenization import train_bpe_tokenizer, train_character_tokenizer, train_wordlevel_tokenizer
 
 REVIEWS = [text for text, _ in generate("train", 30, seed=0)]
@@ -63,8 +63,8 @@ def rules_of(tokenizer: Any, case: Case, text: str = "a film") -> dict[str, Any]
     """What a page has of a tokenizer for a model."""
     model = case.model()
     subject = Subject(model, tokenizer, tokenizer, task_of(model), 4096)
-    rules = tokenizer_rules(subject, subject.encode(text))
-    return {"rules": rules, "vocabulary": described_tokenizer(tokenizer, tokenizer)["vocabulary"]}
+    subject.text = subject.encode(text)
+    return described_tokenizer(subject)
 
 
 def computed(cases: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:

@@ -60,7 +60,7 @@ def test_trusted_code_runs(folder: Path, capsys: pytest.CaptureFixture) -> None:
 
 def test_the_doctor_finds_nothing(folder: Path) -> None:
     write_verification(folder)
-    diagnosis = doctor.check_folder(folder, True, only=["auto_classes", "pipelines", "recorded_files"])
+    diagnosis = doctor.check_folder(folder, True, only=["auto_classes", "recorded_files"])
     assert diagnosis.is_sound, str(diagnosis)
 
 

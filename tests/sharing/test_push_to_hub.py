@@ -24,6 +24,7 @@ from transformers import TrainingArguments
 from modeling_scratch.doctor.diagnosis import folder_of
 from modeling_scratch.run.pushing import share
 from modeling_scratch.run.trainer import RunTrainer
+from modeling_scratch.sharing.uploads import check_contents
 from modeling_scratch.sharing.verification import write_verification
 from modeling_scratch.utils.errors import DataError
 
@@ -326,6 +327,14 @@ def test_what_is_wrong_in_a_folder_never_leaves_it(fault, hub, folder, capfd):
     harm(folder / name)
     not_pushed(capfd, options(folder, "user/faulty"), str(folder), part)
     assert len(hub.requests) == seen
+
+
+def test_texts_that_resemble_tokens_go(tmp_path):
+    (tmp_path / "README.md").write_text(f"sha256:{'0a' * 32}\nhf_short\n{'hf_' * 100_000}\n")
+    check_contents(tmp_path, ["README.md"])
+    (tmp_path / "README.md").write_text("# Mine\n\nof-no-known-form\n")
+    with pytest.raises(DataError, match=r"README.md: contains an access token in line 3; remove it"):
+        check_contents(tmp_path, ["README.md"], "of-no-known-form")
 
 
 def test_arguments_that_cannot_work(hub, folder, capfd):

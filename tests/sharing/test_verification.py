@@ -95,7 +95,6 @@ def test_the_earlier_function_asks_the_doctor_and_runs_no_code(copy: Path, tmp_p
     put(copy, "config.json", {"model_type": "evil", "auto_map": {"AutoConfig": "evil.Evil"}})
     with pytest.raises(DataError, match="--revision v1: a folder has none"):
         verify(copy, revision="v1")
-    assert not verify(copy, trust_remote_code=True).is_sound
     write_verification(copy)
     assert verify(copy, trust_remote_code=True).is_sound
     assert not (tmp_path / "victim").exists()

@@ -18,9 +18,7 @@ function dot(a, b, from, other, size) {
   return sum;
 }
 
-function add(x, y) {
-  return { shape: x.shape, data: x.data.map((value, i) => value + y.data[i]) };
-}
+const add = (x, y) => mapped(x, (value, i) => value + y.data[i]);
 
 function record(pass, name, x) {
   pass.tensors.set(name, x);
@@ -68,11 +66,9 @@ function norm(pass, name, x) {
     const row = x.data.subarray(first, first + size);
     const mean = kind === "layer_norm" ? row.reduce((sum, value) => sum + value, 0) / size : 0;
     const spread = Math.sqrt(row.reduce((sum, value) => sum + (value - mean) ** 2, 0) / size + eps);
-    for (let i = 0; i < size; i++) {
-      y.data[first + i] = ((row[i] - mean) / spread) * scale[i] + (shift
-        ? shift.data[i]
-        : 0);
-    }
+    row.forEach((value, i) => {
+      y.data[first + i] = ((value - mean) / spread) * scale[i] + (shift ? shift.data[i] : 0);
+    });
   }
   return y;
 }
@@ -99,13 +95,9 @@ const activation = (name) => FUNCTIONS[GATED[name] ?? name];
 function feedForward(pass, name, x) {
   const act = activation(pass.model.config.hidden_act);
   const up = record(pass, `${name}.up_proj`, linear(pass, `${name}.up_proj`, x));
-  let features;
-  if (has(pass, `${name}.gate_proj`)) {
-    const gate = record(pass, `${name}.gate_proj`, linear(pass, `${name}.gate_proj`, x));
-    features = { shape: up.shape, data: up.data.map((value, i) => act(gate.data[i]) * value) };
-  } else {
-    features = mapped(up, (value) => act(value));
-  }
+  const isGated = has(pass, `${name}.gate_proj`);
+  const gate = isGated && record(pass, `${name}.gate_proj`, linear(pass, `${name}.gate_proj`, x));
+  const features = mapped(up, isGated ? (value, i) => act(gate.data[i]) * value : (value) => act(value));
   record(pass, `${name}.activation`, features);
   return record(pass, `${name}.down_proj`, linear(pass, `${name}.down_proj`, features));
 }
@@ -212,9 +204,7 @@ function softmax(x) {
     const most = row.reduce((a, b) => Math.max(a, b), -Infinity);
     const powers = Array.from(row, (value) => Math.exp(value - most));
     const sum = powers.reduce((a, b) => a + b, 0);
-    powers.forEach((power, i) => {
-      y.data[first + i] = power / sum;
-    });
+    y.data.set(powers.map((power) => power / sum), first);
   }
   return y;
 }

@@ -1,17 +1,7 @@
 // Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 // Opens the page: unpacks, computes the pass, compares it with PyTorch's, and puts the parts one under another.
 
-const PARTS = [
-  partTokens,
-  partPass,
-  partAttention,
-  partLens,
-  partAnswer,
-  partContributions,
-  partWords,
-  partChange,
-  partBackward,
-];
+const PARTS = [partTokens, partPass, partAttention, partLens, partAnswer, partWords, partChange, partBackward];
 const TOLERANCE = 1e-4; // of the logits, from those of PyTorch
 
 async function unzipped(id) {
@@ -34,60 +24,65 @@ function computeBaseline() {
 
 /** The largest difference of the logits; null where none were recorded. */
 function logitsDifference() {
-  const logits = state.baseline?.get("logits") ?? state.baseline?.get("last_hidden_state");
-  if (!logits) return null;
-  return largestDifference(recorded("logits") ?? recorded("qa_outputs") ?? recorded("stack"), logits);
+  const logits = state.baseline.get("logits") ?? state.baseline.get("last_hidden_state");
+  return logits && largestDifference(recorded("logits") ?? recorded("qa_outputs") ?? recorded("stack"), logits);
 }
 
-/** One sentence: what the page computed, and how far it is from PyTorch. */
-function checkSentence() {
+/** Whether the page computes what PyTorch recorded (null: it computes nothing to compare), and that in a sentence. */
+function checked() {
+  const bound = number(TOLERANCE), said = (difference) => number(difference, 2);
   if (state.difference > TOLERANCE) {
-    return { holds: false, words: t("check.edited", number(state.difference, 2), number(TOLERANCE)) };
+    return [false, "The code that ran was edited, or computes what this page does not know. These are its numbers; the "
+      + `page's own recomputation is off: its logits differ by up to ${said(state.difference)}, more than ${bound}.`];
   }
-  if (!state.model) return { holds: null, words: t(state.problem ? "check.failed" : "check.none", state.problem) };
-  const { difference } = text().typed ? state : { difference: logitsDifference() };
-  if (difference === null) return { holds: null, words: t("check.nothing") };
-  const holds = difference <= TOLERANCE;
-  if (text().typed && holds) return { holds, words: t("check.typed", number(difference, 2)) };
-  return { holds, words: t(holds ? "check.holds" : "check.edited", number(difference, 2), number(TOLERANCE)) };
+  if (!state.model) {
+    return [null, `The recorded pass of PyTorch. ${state.problem
+      ? `This browser could not compute it anew: ${state.problem}.`
+      : "This page holds no weights and computes nothing anew."}`];
+  }
+  if (text().typed) {
+    return [true, "Your text, computed in your browser. Logits of the recorded text differ from PyTorch's by at most "
+      + `${said(state.difference)}.`];
+  }
+  const difference = logitsDifference();
+  if (difference === null) return [null, "Computed in your browser, but no logits were recorded to compare with."];
+  return [difference <= TOLERANCE, "Computed in your browser: logits differ from PyTorch's by at most "
+    + `${said(difference)}; the bound is ${bound}.`];
 }
+
+const layerCounts = ({ num_hidden_layers: layers, decoder_layers: others }) => (others ? [layers, others] : [layers]);
 
 function modelSentence() {
   const { model } = state.explanation, { config } = model;
-  return t(`head.${model.family}`, model.name, config.num_hidden_layers, config.num_attention_heads,
-    model.parameters.toLocaleString("en"), config.decoder_layers ?? "");
+  const kind = { encoder: "an encoder", decoder: "a decoder", seq2seq: "an encoder-decoder" }[model.family];
+  return `${model.name} is ${kind}. Layers: ${layerCounts(config).join(" and ")}, `
+    + `heads in each: ${config.num_attention_heads}, parameters: ${model.parameters.toLocaleString("en")}.`;
 }
 
 /** From the text to the answer in one line; each step leads to its part. */
 function stepsToAnswer() {
   const { config } = state.explanation.model, count = text().tokens.ids.length;
-  const layers = [config.num_hidden_layers, config.decoder_layers].filter(Boolean).join(" + ");
   const steps = [
-    ["tokens", t("path.tokens"), String(count)],
-    ["pass", t("path.vectors"), sizes([count, config.hidden_size])],
-    ["attention", t("path.attention"), t("path.layers", layers, config.num_attention_heads)],
-    ["answer", t("answer.title"), answerSentence()],
-  ].filter(([id]) => id !== "attention" || attentions().length);
-  return el("ol", { class: "path", "aria-label": t("path.title") },
-    steps.map(([id, name, value]) =>
-      el("li", {},
-        el("a", { href: `#${id}` }, el("span", { class: "step-name" }, name),
-          el("span", { class: "step-value" }, value)))
-    ));
+    ["tokens", "Tokens", count],
+    ["pass", "Vectors", sizes([count, config.hidden_size])],
+    attentions().length
+    && ["attention", "Attention", `layers: ${layerCounts(config).join(" + ")} · heads: ${config.num_attention_heads}`],
+    ["answer", "The answer", answerSentence()],
+  ];
+  return el("ol", { class: "path", "aria-label": "From the text to the answer" },
+    steps.filter(Boolean).map(([id, name, value]) =>
+      el("li", {}, el("a", { href: `#${id}` }, el("span", { class: "step-name" }, name),
+        el("span", { class: "step-value" }, value)))));
 }
 
-/** The first `most` letters. */
-function shortened(words, most) {
-  const letters = Array.from(words);
-  return letters.length > most ? `${letters.slice(0, most - 1).join("").trimEnd()}…` : words;
-}
+const shortened = (words) => (words.length > 50 ? `${Array.from(words).slice(0, 49).join("").trimEnd()}…` : words);
 
 /** The choice of the text, if there are several. */
 function textChoice() {
   const { texts } = state.explanation;
-  const names = texts.map((each, i) => `${each.typed ? t("typed.own") : i + 1}. ${shortened(each.text, 50)}`);
-  return texts.length > 1 && choices(t("head.texts"), names, state.number, (i) => {
-    state.request = (state.request ?? 0) + 1; // an own text that is still computed is no longer asked for
+  const names = texts.map((each, i) => `${each.typed ? "Your text" : i + 1}. ${shortened(each.text)}`);
+  return texts.length > 1 && choices("Text", names, state.number, (i) => {
+    state.request += 1; // an own text that is still computed is no longer asked for
     state.number = i;
     computeBaseline();
     render(true);
@@ -95,63 +90,58 @@ function textChoice() {
 }
 
 function header() {
-  const { holds, words } = checkSentence();
-  const { target } = text(), { home } = state.explanation; // of a site that the page is part of
+  const [holds, words] = checked(), { target } = text(), { home } = state.explanation; // of a site that has this page
   return el("header", { class: "head" },
-    home && el("a", { class: "home", href: home }, t("head.home")),
-    el("p", { class: "kicker" }, t("head.kicker")),
+    home && el("a", { class: "home", href: home }, "All pages"),
+    el("p", { class: "kicker" }, "How a model reads"),
     el("h1", { class: text().text.length > 90 ? "long" : null }, text().text),
     target && el("p", { class: "target" }, `→ ${target}`),
-    textChoice(),
-    typingForm(),
-    writingLine(),
-    el("p", { class: "lead" }, t(state.model ? "head.lead" : "head.lead.recorded")),
+    textChoice(), typingForm(), writingLine(),
+    el("p", { class: "lead" }, "Follow the text through the model, step by step.", state.model
+      && " Then swap a word or switch off a part: your browser computes the answer again."),
     stepsToAnswer(),
     el("p", { class: "model" }, modelSentence()),
-    el("p", { class: holds === null ? "verdict" : holds ? "verdict good" : "verdict bad" }, words),
-    (text().notes ?? []).map((each) => note(each)));
+    el("p", { class: `verdict ${holds === null ? "" : holds ? "good" : "bad"}` }, words),
+    text().notes.map((each) => note(each)));
 }
 
 function contents(sections) {
-  return el("nav", { "aria-label": t("head.contents") },
-    el("ol", {},
-      sections.map((section) => el("li", {}, el("a", { href: `#${section.id}` }, t(`${section.id}.title`))))));
+  const link = (section) => el("a", { href: `#${section.id}` }, section.querySelector("h2").textContent);
+  return el("nav", { "aria-label": "Contents" }, el("ol", {}, sections.map((section) => el("li", {}, link(section)))));
 }
 
 /** What the reader's change did to the answer, at the foot of the window, as long as there is one. */
 function changeBar() {
   const bar = el("div", { class: "change-bar", role: "status" });
+  const best = (shares) => {
+    const [i] = bestIds(shares, 1);
+    return `${labelOf(i)} ${task() === "regression" ? number(shares[i]) : percent(shares[i])}`;
+  };
   listen(bar, "change", () => {
-    const before = state.baseline && answerOf(state.baseline, unchanged()),
-      after = state.changed && answerOf(state.changed, state.change);
-    const best = (shares) => shares.indexOf(Math.max(...shares));
-    const words = (shares, i) => `${labelOf(i)} ${task() === "regression" ? number(shares[i]) : percent(shares[i])}`;
-    bar.replaceChildren(...(!state.changed ? [] : [
-      el("span", {}, before && after
-        ? t("change.bar", words(before, best(before)), words(after, best(after)))
-        : t("change.applied")),
-      el("button", { type: "button", class: "action", click: resetChange }, t("change.reset")),
-    ]));
+    if (!state.changed) return bar.replaceChildren();
+    const answers = [answerOf(state.baseline, unchanged()), answerOf(state.changed, state.change)];
+    return bar.replaceChildren(el("span", {}, answers.every(Boolean) ? answers.map(best).join(" → ") : "Changed"),
+      resetButton());
   });
   return bar;
 }
 
 /** Draw all parts; the choice of the text keeps the focus where another text was chosen. */
 function render(isOther = false) {
-  const scroll = window.scrollY;
-  const sections = PARTS.map((make) => make()).filter(Boolean);
+  const scroll = window.scrollY, sections = PARTS.map((make) => make()).filter(Boolean);
   document.getElementById("page").replaceChildren(
-    el("a", { class: "skip", href: "#tokens" }, t("head.skip")),
+    el("a", { class: "skip", href: "#tokens" }, "Skip to the first part"),
     header(),
     el("div", { class: "body" }, contents(sections), el("main", {}, sections)),
     changeBar(),
-    el("footer", {}, t("head.footer", state.explanation.package ?? "")),
+    el("footer", {}, `Made by modeling-scratch ${state.explanation.package}. `,
+      "This page loads nothing and sends nothing."),
   );
   if (!isOther) return;
   window.scrollTo(0, scroll);
-  document.querySelector(`[role=radiogroup][aria-label="${t("head.texts")}"] [aria-checked=true]`)?.focus();
+  document.querySelector("[role=radiogroup][aria-label=Text] [aria-checked=true]")?.focus();
   // Outside of what was redrawn, so that screen readers hear of it.
-  document.getElementById("announcement").textContent = `${t("answer.title")}: ${answerSentence()}`;
+  document.getElementById("announcement").textContent = `The answer: ${answerSentence()}`;
 }
 
 async function openPage() {
@@ -171,6 +161,7 @@ async function openPage() {
 }
 
 openPage().catch((error) => {
-  document.getElementById("page").textContent = t("head.failed", error.message);
+  const needs = "It needs a browser of 2023 or later.";
+  document.getElementById("page").textContent = `This page could not be opened: ${error.message}. ${needs}`;
   throw error;
 });

@@ -39,9 +39,8 @@ function splitPiece(piece, { pattern, behavior, invert }) {
     at = match.index + match[0].length;
   }
   pieces.push([piece.slice(at), false]);
-  return pieces.filter(([text, isMatch]) => text && (behavior === "Isolated" || isMatch === invert)).map(([text]) =>
-    text
-  );
+  return pieces.filter(([text, isMatch]) => text && (behavior === "Isolated" || isMatch === invert))
+    .map(([text]) => text);
 }
 
 const BYTE_LETTERS = []; // printable bytes stand for themselves, the others from U+0100 on

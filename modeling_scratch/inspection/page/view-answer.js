@@ -1,196 +1,188 @@
 // Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 // The answer with its probabilities, or the distribution of the next token with temperature, top-k and top-p.
 
+// ---- From logits to shares ------------------------------------------------------------------------------------------
+
 /** Those of each token, or of the text. */
 const rowsOfLogits = (logits) =>
   Array.from({ length: logits.data.length / width(logits) }, (_, i) => row(logits, i).data);
 
-/** The indices of the largest numbers, the largest first. */
-function bestIds(shares, count) {
-  const best = [];
-  shares.forEach((share, i) => {
-    if (best.length === count && share <= shares[best[count - 1]]) return;
-    const at = best.findIndex((other) => share > shares[other]);
-    best.splice(at < 0 ? best.length : at, 0, i);
-    best.length = Math.min(best.length, count);
-  });
-  return best;
+/** In float64, in which a sure answer stays below 100 %. */
+function softmaxOf(logits) {
+  const most = logits.reduce((a, b) => Math.max(a, b), -Infinity);
+  const powers = Array.from(logits, (x) => Math.exp(x - most));
+  const sum = powers.reduce((a, b) => a + b, 0);
+  return powers.map((power) => power / sum);
 }
 
+const sigmoid = (logits) => Array.from(logits, (logit) => 1 / (1 + Math.exp(-logit)));
+
+/** The indices of the largest numbers, the largest first. Numbers alone are sorted faster than indices. */
+function bestIds(shares, count) {
+  const least = Float64Array.from(shares).sort().at(-count) ?? -Infinity;
+  const best = shares.map((_, i) => i).filter((i) => shares[i] >= least);
+  return best.sort((a, b) => shares[b] - shares[a]).slice(0, count);
+}
+
+/** The best tokens of a row of logits. */
 function topTokens(logits, count) {
   const shares = softmaxOf(logits);
-  return bestIds(shares, count).map((id) => ({ token: vocabulary()[id] ?? `#${id}`, p: shares[id] }));
+  return bestIds(shares, count).map((id) => ({ token: labelOf(id), p: shares[id] }));
 }
 
-const ANSWERED = {
-  classification: ([logits]) => {
-    const shares = softmaxOf(logits), [first] = bestIds(shares, 1);
-    return { label: labelOf(first), p: shares[first], all: labelled(shares, logits) };
-  },
-  "multi-label": ([logits]) => {
-    const all = labelled(sigmoid(logits), logits);
-    return { all, labels: all.filter(({ p }) => p > 0.5).map(({ label }) => label) };
-  },
-  regression: ([logits]) => ({ values: Array.from(logits, (value, i) => ({ label: labelOf(i), value })) }),
-  tagging: (rows, tokens) => {
-    const found = rows.map(softmaxOf).map((shares) => ({ label: labelOf(bestIds(shares, 1)[0]),
-      p: Math.max(...shares) })
-    );
-    const real = found.map((_, i) => i).filter((i) => !tokens.special[i]);
-    const rank = (i) => (found[i].label !== "O") + found[i].p / 2;
-    return { tokens: found, focus: real.sort((a, b) => rank(b) - rank(a))[0] ?? 0 };
-  },
-  masked: (rows, tokens) => {
-    const masked = tokens.ids.map((_, i) => i).filter((i) => tokens.ids[i] === state.explanation.tokenizer.mask);
-    return { masked, focus: masked[0] ?? 0,
-      tokens: Object.fromEntries(masked.map((i) => [i, topTokens(rows[i], 10)])) };
-  },
-  next: (rows) => ({ logits: rows[rows.length - 1], top: topTokens(rows[rows.length - 1], 1) }),
-  generation: (rows) => ({ positions: rows.map((each) => topTokens(each, 5)) }),
-  span: (rows) => ({ start: softmaxOf(rows.map(([start]) => start)), end: softmaxOf(rows.map(([, end]) => end)) }),
-};
+const labelOf = (i) => (["next", "generation", "masked"].includes(task())
+  ? shown(vocabulary()[i] ?? `#${i}`)
+  : state.explanation.model.labels?.[i] ?? String(i));
 
-const labelled = (shares, logits) => shares.map((p, i) => ({ label: labelOf(i), p, logit: logits[i] }));
+const withLabels = (shares, logits) =>
+  shares.map((p, i) => ({ name: labelOf(i), share: p, value: p, detail: `logit ${number(logits[i])}` }));
+
+const tokenBars = (title, best) =>
+  [el("h3", {}, title), bars(title, best.map(({ token, p }) => ({ name: token, share: p, value: p })))];
+
+// ---- The answers of each task: read from rows of logits, said in a few words, shown in full -------------------------
+
+const ANSWERS = {
+  classification: {
+    read: ([logits]) => withLabels(softmaxOf(logits), logits),
+    say: (all) => {
+      const [best] = bestIds(all.map(({ share }) => share), 1);
+      return `${all[best].name}, with probability ${percent(all[best].share)}`;
+    },
+    show: (all) => bars("The answer", all),
+  },
+  "multi-label": {
+    read: ([logits]) => withLabels(sigmoid(logits), logits),
+    say: (all) => all.filter(({ share }) => share > 0.5).map(({ name }) => name).join(", ") || "no label",
+    show: (all) => bars("The answer", all),
+  },
+  regression: {
+    read: ([logits]) => Array.from(logits, (value, i) => ({ name: labelOf(i), share: 0, shown: number(value, 4) })),
+    say: (all) => all.map((each) => `${each.name}: ${each.shown}`).join(", "),
+    show: (all) => bars("The answer", all),
+  },
+  tagging: {
+    read: (rows, { special }) => {
+      const tags = rows.map((each) => topTokens(each, 1)[0]);
+      const real = tags.map((_, i) => i).filter((i) => !special[i]);
+      const rank = (i) => (tags[i].token !== "O") + tags[i].p / 2;
+      return { tags, focus: real.sort((a, b) => rank(b) - rank(a))[0] ?? 0 };
+    },
+    say: ({ tags }) => `${tags.filter(({ token }) => token !== "O").length} of ${tags.length} tokens have a label`,
+    show: ({ tags }) => taggedTokens(tags.map((tag, i) => ({ ...tag, word: tokensOf("tokens")[i] }))),
+  },
+  masked: {
+    read: (rows, { ids }) => {
+      const masked = ids.map((_, i) => i).filter((i) => ids[i] === state.explanation.tokenizer.mask);
+      return { masked: masked.map((i) => ({ place: i + 1, best: topTokens(rows[i], 10) })), focus: masked[0] ?? 0 };
+    },
+    say: ({ masked }) => (masked.length
+      ? `in place of the mask: ${masked.map(({ best }) => best[0].token).join(", ")}`
+      : "No token is masked. Write the mask token into the text to see what the model puts there."),
+    show: ({ masked }) => masked.map(({ place, best }) => tokenBars(`Instead of the mask at position ${place}`, best)),
+  },
+  next: {
+    read: (rows) => rows[rows.length - 1],
+    say: (logits) => {
+      const [{ token, p }] = topTokens(logits, 1);
+      return `next token: ${token}, with probability ${percent(p)}`;
+    },
+    show: (logits) => nextToken(logits),
+  },
+  generation: {
+    read: (rows) => rows.map((each) => topTokens(each, 5)),
+    say: () => text().target,
+    show: (positions) => positionsTable(positions),
+  },
+  span: {
+    read: (rows) => [0, 1].map((column) => softmaxOf(rows.map((each) => each[column]))),
+    say: () => "where the answer starts and ends",
+    show: (both) => both.map((shares, i) => tokenBars(["Start of the answer", "End of the answer"][i],
+      shares.map((p, at) => ({ token: tokensOf("tokens")[at], p })))),
+  },
+  embedding: {
+    read: (states) => pool(states, "mean"),
+    say: () => "a vector",
+    show: (pooled) => tensorFigure(pooled, "The text's vector"),
+  },
+};
 
 /** The answer that logits or hidden states hold; find: from a name to its tensor. */
 function answered(find, tokens) {
   const logits = find("logits") ?? find("qa_outputs");
-  if (logits) return ANSWERED[task()](rowsOfLogits(logits), tokens);
-  return { pooled: pool(find("last_hidden_state") ?? find("stack"), "mean") }; // computed, or recorded
+  return ANSWERS[task()].read(logits ? rowsOfLogits(logits) : find("last_hidden_state") ?? find("stack"), tokens);
 }
 
 /** The answer to the text that is shown. */
 const answer = () => (text().answer ??= answered(recorded, text().tokens));
 
-// ---- As it is shown ---------------------------------------------------------------------------------------------------
-
-const ANSWERS = {
-  classification: ({ all }) =>
-    bars(t("answer.title"),
-      all.map(({ label, p, logit }) => ({ name: label, share: p, value: p,
-        detail: t("answer.logit", number(logit)) })
-      )),
-  "multi-label": ({ all }) => bars(t("answer.title"), all.map(({ label, p }) => ({ name: label, share: p, value: p }))),
-  regression: ({ values }) =>
-    bars(t("answer.title"),
-      values.map(({ label, value }) => ({ name: label, share: 0, value, shown: number(value, 4) }))),
-  tagging: ({ tokens }) => taggedTokens(tokens),
-  masked: ({ tokens }) =>
-    Object.entries(tokens).map((
-      [place, best],
-    ) => [el("h3", {}, t("answer.mask", Number(place) + 1)),
-      bars(t("answer.mask", Number(place) + 1),
-        best.map(({ token, p }) => ({ name: shown(token), share: p, value: p })))]
-    ),
-  next: ({ logits }) => nextToken(logits),
-  generation: ({ positions }) => positionsTable(positions),
-  span: ({ start, end }) =>
-    [["start", start], ["end", end]].map((
-      [name, shares],
-    ) => [el("h3", {}, t(`answer.${name}`)),
-      bars(t(`answer.${name}`), shares.map((p, i) => ({ name: tokensOf("tokens")[i], share: p, value: p })))]
-    ),
-  embedding: ({ pooled }) => tensorFigure(pooled, t("answer.vector")),
-};
-
-function partAnswer() {
-  return part("answer", el("p", { class: "conclusion" }, answerSentence()), ANSWERS[task()]?.(answer()));
-}
-
 /** The answer in a few words, as the head of the page tells it. */
-function answerSentence() {
-  const { label, p, labels, values, tokens, masked, top } = answer();
-  if (task() === "classification") return t("answer.label", label, percent(p));
-  if (task() === "multi-label") return labels.length ? labels.join(", ") : t("answer.none");
-  if (task() === "regression") return values.map((each) => `${each.label}: ${number(each.value)}`).join(", ");
-  if (task() === "tagging") {
-    return t("answer.tags", tokens.filter((each) => each.label !== "O").length, tokens.length);
-  }
-  if (task() === "masked") {
-    return masked.length
-      ? t("answer.masked", masked.map((i) => shown(tokens[i][0].token)).join(", "))
-      : t("answer.nomask");
-  }
-  if (task() === "next") return t("answer.next", shown(top[0].token), percent(top[0].p));
-  if (task() === "generation") return text().target;
-  return t(`answer.${task()}`);
-}
+const answerSentence = () => ANSWERS[task()].say(answer());
 
-function taggedTokens(tags) {
-  const tokens = tokensOf("tokens");
-  return el("ol", { class: "tokens" },
-    tags.map(({ label, p }, i) =>
-      el("li", { class: "token", style: { "--p": label === "O" ? 0 : p.toFixed(3) } },
-        el("span", { class: "word" }, tokens[i]), el("span", { class: "tag" }, label),
-        el("span", { class: "id" }, percent(p)))
-    ));
-}
+const partAnswer = () =>
+  part("answer", "The answer",
+    "The head turns the last states into one number for each possible answer, a logit. Softmax turns logits into "
+      + "probabilities.",
+    el("p", { class: "conclusion" }, answerSentence()), ANSWERS[task()].show(answer()));
+
+/** Tokens with their labels: {word, token (the label), p, isNew (marked)}. */
+const taggedTokens = (tags) =>
+  el("ol", { class: "tokens" }, tags.map(({ word, token, p, isNew }) =>
+    el("li", { class: isNew ? "token edited" : "token", style: { "--p": token === "O" ? 0 : p.toFixed(3) } },
+      el("span", { class: "word" }, word), el("span", { class: "tag" }, token),
+      el("span", { class: "id" }, percent(p)))));
 
 /** The five best tokens at each position of a target. */
 function positionsTable(positions) {
-  const read = tokensOf("target_tokens");
-  return el("details", { class: "fold" }, el("summary", {}, t("answer.positions")),
-    scrollable({},
-      el("table", { class: "plain" },
-        el("thead", {},
-          el("tr", {}, el("th", { scope: "col" }, t("answer.after")),
-            el("th", { scope: "col", colspan: 5 }, t("answer.best")))),
-        el("tbody", {},
-          positions.map((best, i) =>
-            el("tr", {}, el("th", { scope: "row" }, read[i] ?? String(i)), best.map(({ token, p }) =>
-              el("td", {}, shown(token), " ", el("small", {}, percent(p)))
-            ))
-          )))));
+  const row = (best, i) =>
+    el("tr", {}, el("th", { scope: "row" }, tokensOf("target_tokens")[i]),
+      best.map(({ token, p }) => el("td", {}, token, " ", el("small", {}, percent(p)))));
+  const head = [el("th", { scope: "col" }, "After"), el("th", { scope: "col", colspan: 5 }, "The five best")];
+  return el("details", { class: "fold" }, el("summary", {}, "The best tokens at each position"),
+    scrollable({}, el("table", { class: "plain" },
+      el("thead", {}, el("tr", {}, head)), el("tbody", {}, positions.map(row)))));
 }
+
+// ---- The next token -------------------------------------------------------------------------------------------------
 
 let sampling = [1, 0, 1]; // temperature, top-k and top-p, as the sliders stand
 
 /** p_i = softmax(logits / temperature), cut to the k best, then to the fewest whose sum reaches top-p. */
 function sampledDistribution(logits, temperature, k, share) {
-  const order = Array.from(logits, (_, i) => i).sort((a, b) => logits[b] - logits[a]);
+  const order = bestIds(Array.from(logits), logits.length);
   const powers = order.map((i) => Math.exp((logits[i] - logits[order[0]]) / temperature));
-  const cut = k ? powers.slice(0, k) : powers;
-  const sum = cut.reduce((a, b) => a + b, 0);
+  const total = (values) => values.reduce((a, b) => a + b, 0);
+  const cut = k ? powers.slice(0, k) : powers, sum = total(cut), whole = total(powers);
   let reached = 0, kept = 0;
   while (kept < cut.length && (kept === 0 || reached < share - 1e-9)) reached += cut[kept++] / sum;
-  const keptSum = cut.slice(0, kept).reduce((a, b) => a + b, 0), whole = powers.reduce((a, b) => a + b, 0);
+  const keptSum = total(cut.slice(0, kept));
   return order.map((id, rank) => ({ id, before: powers[rank] / whole, p: rank < kept ? powers[rank] / keptSum : 0 }));
 }
 
-function slider(name, min, max, step, value, shownValue, react) {
-  const output = el("output", {}, shownValue(value));
-  const input = el("input", { type: "range", id: `slider-${name}`, min, max, step, value,
-    "aria-valuetext": shownValue(value), input: () => {
-      output.textContent = shownValue(Number(input.value));
+function nextToken(logits) {
+  const place = el("div"), all = (value) => (value ? String(value) : "all");
+  const sliders = [["Temperature", 0.1, 2, 0.05, number], ["Top-k", 0, Math.min(100, logits.length), 1, all],
+    ["Top-p", 0.05, 1, 0.01, number]].map(([name, min, max, step, said], i) => {
+    const output = el("output"), id = `slider-${name.replace("-", "").toLowerCase()}`;
+    const input = el("input", { type: "range", id, min, max, step, value: sampling[i], input: () => draw() });
+    const say = () => {
+      output.textContent = said(input.valueAsNumber);
       input.setAttribute("aria-valuetext", output.textContent); // of top-k 0: "all"
-      react();
-    } });
-  return {
-    element: el("div", { class: "slider" }, el("label", { for: `slider-${name}` }, t(`answer.${name}`)), input, output),
-    get: () => Number(input.value),
-  };
-}
-
-function nextToken(data) {
-  const place = el("div");
+    };
+    return { input, say, element: el("div", { class: "slider" }, el("label", { for: id }, name), input, output) };
+  });
   const draw = () => {
-    sampling = [temperature.get(), topK.get(), topP.get()];
-    const all = sampledDistribution(data, ...sampling);
-    const kept = all.filter(({ p }) => p > 0), entropy = -kept.reduce((sum, { p }) => sum + p * Math.log2(p), 0);
+    sliders.forEach(({ say }) => say());
+    sampling = sliders.map(({ input }) => input.valueAsNumber);
+    const found = sampledDistribution(logits, ...sampling), kept = found.filter(({ p }) => p > 0);
+    const entropy = -kept.reduce((sum, { p }) => sum + p * Math.log2(p), 0);
     place.replaceChildren(
-      bars(t("answer.distribution"),
-        all.slice(0, 15).map(({ id, p, before }) => ({ name: labelOf(id), share: p || before, value: p, isOut: p === 0,
-          shown: p ? percent(p) : t("answer.out") })
-        )),
-      note(t("answer.kept", number(kept.length, 7), number(data.length, 7), number(entropy))),
-    );
+      bars("The next token", found.slice(0, 15).map(({ id, p, before }) =>
+        ({ name: labelOf(id), share: p || before, isOut: p === 0, shown: p ? percent(p) : "cut" }))),
+      note(`${number(kept.length, 7)} of ${number(found.length, 7)} tokens can be drawn; `,
+        `the entropy is ${number(entropy)} bits.`));
   };
-  const [t0, k0, p0] = sampling;
-  const temperature = slider("temperature", 0.1, 2, 0.05, t0, (value) => number(value), draw);
-  const topK = slider("topk", 0, Math.min(100, data.length), 1, k0,
-    (value) => (value ? String(value) : t("answer.all")), draw);
-  const topP = slider("topp", 0.05, 1, 0.01, p0, (value) => number(value), draw);
   draw();
-  return el("div", { class: "next-token" }, el("h3", {}, t("answer.distribution")),
-    el("div", { class: "sliders" }, [temperature, topK, topP].map((each) => each.element)), place);
+  return el("div", { class: "next-token" }, el("h3", {}, "The next token"),
+    el("div", { class: "sliders" }, sliders.map(({ element }) => element)), place);
 }

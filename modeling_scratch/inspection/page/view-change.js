@@ -1,41 +1,24 @@
 // Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 // Change it: swap, remove or add a token, switch off heads and layers, break a part; forward() computes all again.
 
-/** What the model read: tokens with the place in the recorded text that each came from. */
+/** What the model read: tokens with the place in the recorded text that each came from; and what is switched off. */
 function unchanged() {
-  const entry = (tokens) => (id, i) => ({ id, token: tokens.tokens[i], type: tokens.types?.[i] ?? 0, origin: i });
-  const side = (tokens) => (tokens ? tokens.ids.map(entry(tokens)) : null);
-  return {
-    source: side(text().tokens),
-    target: side(text().target_tokens),
-    heads: new Map(),
-    layers: new Set(),
-    broken: new Set(),
-    get tokens() {
-      return this.source.map(({ token }) => token);
-    },
-    get targetTokens() {
-      return (this.target ?? []).map(({ token }) => token);
-    },
-  };
+  const side = (tokens) => tokens && tokens.ids.map((id, i) =>
+    ({ id, token: tokens.tokens[i], type: tokens.types?.[i] ?? 0, origin: i }));
+  const { tokens, target_tokens: target } = text();
+  return { source: side(tokens), target: side(target), heads: new Map(), layers: new Set(), broken: new Set() };
 }
 
-function inputsOfChange(change) {
-  const inputs = { input_ids: change.source.map(({ id }) => id) };
-  if (change.source.some(({ type }) => type)) inputs.token_type_ids = change.source.map(({ type }) => type);
-  if (change.target) inputs.decoder_input_ids = change.target.map(({ id }) => id);
-  return inputs;
+function compute(change) {
+  const ids = (side) => side?.map(({ id }) => id), types = change.source.map(({ type }) => type);
+  const inputs = { input_ids: ids(change.source), token_type_ids: types, decoder_input_ids: ids(change.target) };
+  return forward(state.model, inputs, change);
 }
 
-const compute = (change) => forward(state.model, inputsOfChange(change), change);
-
-function isChanged(change) {
-  const same = (side, original) =>
-    !side || (side.length === original.ids.length
-      && side.every(({ id }, i) => id === original.ids[i]));
-  return change.broken.size > 0 || change.layers.size > 0
-    || [...change.heads.values()].some((heads) => heads.size)
-    || !same(change.source, text().tokens) || !same(change.target, text().target_tokens);
+function isChanged({ source, target, heads, layers, broken }) {
+  const ids = (side) => side?.map(({ id }) => id).join(), original = unchanged();
+  return broken.size + layers.size > 0 || [...heads.values()].some((off) => off.size)
+    || ids(source) !== ids(original.source) || ids(target) !== ids(original.target);
 }
 
 /** Compute the reader's change, and let every part show it. */
@@ -44,35 +27,38 @@ function applyChange() {
   announce("change");
 }
 
-/** The size of the largest model whose pages compute. */
-const mostWeights = () => Number(document.documentElement.dataset.mostWeights).toLocaleString("en");
-
-function resetChange() {
+const resetButton = () => action("Undo all", () => {
   state.change = unchanged();
   applyChange();
   announce("reset");
   document.getElementById("change-title").focus({ preventScroll: true }); // the button that was pressed is gone
-}
+});
 
 const vocabulary = (side = "target") =>
-  (side === "target" && state.explanation.tokenizer.target_vocabulary) || state.explanation.tokenizer.vocabulary || [];
+  (side === "target" && state.explanation.tokenizer.target_vocabulary) || state.explanation.tokenizer.vocabulary;
 
 function partChange() {
-  if (!state.model) return part("unchangeable", note(t("change.none", mostWeights())));
-  const editors = [["source", text().tokens], ["target", text().target_tokens]].filter(([, tokens]) => tokens);
-  const section = part("change");
+  const title = "Try it yourself";
+  if (!state.model) {
+    const most = Number(document.documentElement.dataset.mostWeights).toLocaleString("en");
+    return part("unchangeable", title,
+      "This page holds no weights, so it shows the recorded pass only, without what each layer would answer. Models "
+        + `above ${most} parameters are too large for it, and no page computes rows that were added to the architecture.`);
+  }
+  const controls = el("div", { class: "controls" }), place = el("div", { class: "outcome" });
+  const section = part("change", title,
+    "Swap a word, take one out, switch off a head or a layer, break a part of the architecture. Your browser computes "
+      + "the model again, with its real weights, and tensors and attention above show the new numbers.",
+    controls, place);
   const fill = () =>
-    section.querySelector(".controls").replaceChildren(
-      ...editors.map(([side]) => tokenEditor(side, editors.length > 1)),
-      ...[switches(), breaks()].filter(Boolean),
-    );
-  section.append(el("div", { class: "controls" }), el("div", { class: "outcome" }));
-  fill();
+    controls.replaceChildren(...(text().target_tokens
+      ? [tokenEditor("source", "What the encoder reads"), tokenEditor("target", "What the decoder reads")]
+      : [tokenEditor("source", "Tokens")]), ...switches(), breaks());
   const show = () => {
-    const place = section.querySelector(".outcome");
     place.replaceChildren(...outcome());
     place.logits = (state.changed ?? state.baseline).get("logits")?.data; // for those who check the page
   };
+  fill();
   show();
   listen(section, "change", show);
   listen(section, "reset", fill);
@@ -81,78 +67,60 @@ function partChange() {
 
 // ---- Tokens ---------------------------------------------------------------------------------------------------------
 
-function tokenEditor(side, isOneOfTwo) {
-  const place = el("div", { class: "editor" }),
-    row = el("div", { class: "tokens", role: "group", "aria-label": t(`change.${side}`) });
-  const draw = () => {
-    const buttons = state.change[side].map((entry, i) =>
+function tokenEditor(side, title) {
+  const place = el("div", { class: "editor" }), original = unchanged()[side];
+  const row = el("div", { class: "tokens", role: "group", "aria-label": title });
+  const draw = () =>
+    row.replaceChildren(...roving(state.change[side].map((entry, i) =>
       el("button", { type: "button", "aria-expanded": "false",
-        class: entry.origin === null || entry.id !== originalId(side, entry.origin) ? "token edited" : "token",
-        click: () => edit(i) }, el("span", { class: "word" }, shown(entry.token)),
-        el("span", { class: "id" }, String(entry.id)))
-    );
-    row.replaceChildren(...roving(buttons));
-  };
-  const redraw = (i) => {
-    draw();
-    place.replaceChildren();
-    row.children[Math.min(i, row.children.length - 1)].focus();
-  };
+        class: entry.id === original[entry.origin]?.id ? "token" : "token edited", click: () => edit(i) },
+      tokenParts(entry.token, String(entry.id))))));
   const edit = (i) => {
     [...row.children].forEach((button, j) => button.setAttribute("aria-expanded", String(i === j)));
-    place.replaceChildren(editLine(side, i, () => redraw(i)));
+    place.replaceChildren(editLine(side, i, () => {
+      draw();
+      place.replaceChildren();
+      row.children[Math.min(i, row.children.length - 1)].focus();
+    }));
     place.querySelector("input").focus();
   };
   draw();
-  return el("div", {}, el("h3", {}, t(isOneOfTwo ? `change.${side}` : "change.tokens")), note(t("change.tokens.how")),
-    row, place);
+  return el("div", {}, el("h3", {}, title), note("Choose a token to swap or remove it."), row, place);
 }
 
-const originalId = (side, origin) => text()[side === "source" ? "tokens" : "target_tokens"].ids[origin];
-
 /** A search of the vocabulary for one token, with buttons that remove it and add one after it. */
-function editLine(side, i, redraw) {
-  const list = el("ul", { class: "found" }), words = vocabulary(side);
-  const search = (query) => searchedIds(words, query, rowsOf(side));
-  let isAdding = false;
-  const put = (id) => {
-    const entry = { id, token: words[id] ?? `#${id}`, type: state.change[side][i].type,
-      origin: isAdding ? null : state.change[side][i].origin };
-    state.change[side].splice(isAdding ? i + 1 : i, isAdding ? 0 : 1, entry);
-    finish();
-  };
-  const finish = () => {
+function editLine(side, i, close) {
+  const entries = state.change[side], words = vocabulary(side), list = el("ul", { class: "found" });
+  const search = () => searchedIds(words, input.value, rowsOf(side));
+  const finish = (...splice) => {
+    entries.splice(...splice);
     applyChange();
-    redraw();
+    close();
+  };
+  const put = (id) => {
+    const entry = { ...entries[i], id, token: words[id] ?? `#${id}` };
+    if (adding.checked) finish(i + 1, 0, { ...entry, origin: null });
+    else finish(i, 1, entry);
   };
   const show = () =>
-    list.replaceChildren(
-      ...search(input.value).map((id) =>
-        el("li", {},
-          el("button", { type: "button", class: "token", click: () => put(id) },
-            el("span", { class: "word" }, shown(words[id])), el("span", { class: "id" }, String(id))))
-      ),
-    );
+    list.replaceChildren(...search().map((id) =>
+      el("li", {}, el("button", { type: "button", class: "token", click: () => put(id) },
+        tokenParts(words[id] ?? "", String(id))))));
   const press = (event) => {
-    const [best] = search(input.value);
     if (event.key !== "Enter" && event.key !== "Escape") return;
     event.preventDefault(); // or Enter would press the token that gets the focus
-    if (event.key === "Escape") redraw();
+    const [best] = search();
+    if (event.key === "Escape") close();
     else if (best !== undefined) put(best);
   };
-  const input = el("input", { type: "search", "aria-label": t("change.search"), placeholder: t("change.search"),
-    autocomplete: "off", input: show, keydown: press });
-  const remove = () => {
-    state.change[side].splice(i, 1);
-    finish();
-  };
-  const adding = el("input", { type: "checkbox", id: `adding-${side}`, change: () => {
-    isAdding = adding.checked;
-  }, disabled: state.change[side].length >= state.model.positions });
-  return el("div", { class: "edit" }, el("p", {}, t("change.instead", shown(state.change[side][i].token))), input, list,
-    el("p", { class: "buttons" }, el("label", { for: `adding-${side}` }, adding, t("change.add")),
-      el("button", { type: "button", class: "action", click: remove, disabled: state.change[side].length < 2 },
-        t("change.remove"))));
+  const hint = "Search the vocabulary";
+  const input = el("input", { type: "search", "aria-label": hint, placeholder: hint, autocomplete: "off", input: show,
+    keydown: press });
+  const isFull = entries.length >= state.model.positions;
+  const adding = el("input", { type: "checkbox", id: `adding-${side}`, disabled: isFull });
+  return el("div", { class: "edit" }, el("p", {}, `Instead of “${shown(entries[i].token)}”:`), input, list,
+    el("p", { class: "buttons" }, el("label", { for: adding.id }, adding, "Insert after the token instead"),
+      action("Remove the token", () => finish(i, 1), { disabled: entries.length < 2 })));
 }
 
 /** How many tokens the embeddings of a side have; a tokenizer can have more. */
@@ -166,99 +134,84 @@ function rowsOf(side) {
 function searchedIds(words, query, rows) {
   const wanted = query.trim().toLowerCase();
   if (!wanted) return [];
+  if (!words.length) return /^\d+$/.test(wanted) && Number(wanted) < rows ? [Number(wanted)] : [];
   const plain = (word) => shown(word).replace(/^(␣|##)/, "").replace(/<\/w>$/, "").toLowerCase();
   const rank = (word) => (word === wanted ? 0 : word.startsWith(wanted) ? 1 : word.includes(wanted) ? 2 : 3);
-  const hits = words.slice(0, rows).map((word, id) => [rank(plain(word)), plain(word).length, id])
-    .filter(([each]) => each < 3);
-  const ids = hits.sort((a, b) => a[0] - b[0] || a[1] - b[1] || a[2] - b[2]).slice(0, 12).map(([, , id]) => id);
-  return ids.length || words.length || !/^\d+$/.test(wanted) || Number(wanted) >= rows ? ids : [Number(wanted)];
+  return words.slice(0, rows).map((word, id) => [rank(plain(word)), plain(word).length, id])
+    .filter(([each]) => each < 3).sort((a, b) => a[0] - b[0] || a[1] - b[1] || a[2] - b[2])
+    .slice(0, 12).map(([, , id]) => id);
 }
 
 // ---- Heads, layers, parts of the architecture -----------------------------------------------------------------------
 
-const attentionsOf = () =>
-  [...state.baseline.keys()].filter((name) => name.endsWith("attention.weights")).map((name) =>
-    name.slice(0, -".weights".length)
-  );
-const layerOf = (attention) => attention.replace(/\.(cross_)?attention$/, "");
-
-function switches() {
-  const rows = attentionsOf().map((name) => {
-    const block = layerOf(name), heads = state.baseline.get(`${name}.weights`).shape[0];
-    const label = `${blockTitle(block)}${name.endsWith("cross_attention") ? `, ${t("attention.cross")}` : ""}`;
-    const buttons = Array.from({ length: heads },
-      (_, head) =>
-        toggle(`${label}: ${t("attention.head")} ${head + 1}`, String(head + 1), () =>
-          state.change.heads.get(name)?.has(head), (isOff) => setOff(name, head, isOff)));
-    const whole = name.endsWith("cross_attention")
-      ? null
-      : toggle(`${label}: ${t("change.layer")}`, t("change.layer"), () => state.change.layers.has(block),
-        (isOff) => (isOff ? state.change.layers.add(block) : state.change.layers.delete(block)));
-    return el("div", { class: "switch-row", role: "group", "aria-label": label },
-      el("span", { class: "layer-name" }, label), roving([...buttons, whole].filter(Boolean)));
-  });
-  if (!rows.length) return null;
-  return el("div", {}, el("h3", {}, t("change.switches")), note(t("change.switches.how")),
-    el("div", { class: "switches" }, rows));
-}
-
-/** Which parts of the architecture the model has. */
-function breakable() {
-  const { config } = state.model, kind = config.position_type, hasBlocks = attentionsOf().length > 0;
-  const isBias = [...state.model.weights.keys()].some((name) => name.endsWith(".position_bias"));
-  const parts = { scaling: hasBlocks, mask: hasBlocks && config.model_type !== "scratch_encoder", residual: hasBlocks,
-    norm: true, positions: kind !== "none" && (hasBlocks || !(kind === "rotary" || isBias)), softmax_axis: hasBlocks };
-  return Object.keys(parts).filter((name) => parts[name]); // rotary positions and biases are read by blocks alone
-}
-
-/** A switch for each part of the architecture, and what one should expect without it. */
-function breaks() {
-  const { broken } = state.change;
-  const rows = breakable().map((name) => {
-    const words = t(`change.${name}`, state.model.config.position_type);
-    const set = (isOff) => (isOff ? broken.add(name) : broken.delete(name));
-    return el("div", { class: "switch-row" }, toggle(words, words, () => broken.has(name), set),
-      note(t(`change.${name}.why`)));
-  });
-  return el("div", {}, el("h3", {}, t("change.break")), note(t("change.break.how")),
-    el("div", { class: "switches" }, rows));
-}
-
-function setOff(attention, head, isOff) {
-  const heads = state.change.heads.get(attention) ?? new Set();
-  if (isOff) heads.add(head);
-  else heads.delete(head);
-  state.change.heads.set(attention, heads);
-}
-
-/** A switch that is on as long as nothing is changed. */
-function toggle(label, words, isOff, set) {
-  const button = el("button", { type: "button", role: "switch", class: "toggle", "aria-label": label,
-    "aria-checked": String(!isOff()), title: label, click: () => {
-      set(!isOff());
-      button.setAttribute("aria-checked", String(!isOff()));
+/** A switch that is on as long as `off`, a set, does not hold `value`. */
+function toggle(label, words, off, value) {
+  const button = el("button", { type: "button", role: "switch", class: "toggle", "aria-label": label, title: label,
+    "aria-checked": String(!off.has(value)), click: () => {
+      if (!off.delete(value)) off.add(value);
+      button.setAttribute("aria-checked", String(!off.has(value)));
       applyChange();
     } }, words);
   return button;
 }
 
-// ---- Before and after -----------------------------------------------------------------------------------------------
-
-/** In float64, in which a sure answer stays below 100 %. */
-function softmaxOf(logits) {
-  const most = logits.reduce((a, b) => Math.max(a, b), -Infinity), powers = Array.from(logits, (x) => Math.exp(x - most));
-  const sum = powers.reduce((a, b) => a + b, 0);
-  return powers.map((power) => power / sum);
+function switches() {
+  const { heads, layers } = state.change;
+  const rows = attentions().map((layer) => {
+    const label = `${blockTitle(layer.path)}${layer.isCross ? `, ${layer.kind}` : ""}`, off = new Set();
+    heads.set(layer.path, off);
+    const buttons = Array.from({ length: layer.heads }, (_, head) =>
+      toggle(`${label}: Head ${head + 1}`, String(head + 1), off, head));
+    if (!layer.isCross) buttons.push(toggle(`${label}: Layer`, "Layer", layers, parentName(layer.path)));
+    return el("div", { class: "switch-row", role: "group", "aria-label": label },
+      el("span", { class: "layer-name" }, label), roving(buttons));
+  });
+  return !rows.length ? [] : [el("h3", {}, "Parts"),
+    note("The numbers are heads. A head that is off gives zeros. A layer that is off passes on what it got."),
+    el("div", { class: "switches" }, rows)];
 }
 
-const sigmoid = (logits) => Array.from(logits, (logit) => 1 / (1 + Math.exp(-logit)));
+/** Parts of the architecture, each with what one should expect without it. */
+const BREAKS = {
+  scaling: ["Scaling by 1 / √d_k", "The scores are √d_k times as large: nearly all of a softmax goes to one token."],
+  mask: ["Causal mask", "Every token reads those after it, which it never did in training."],
+  residual: ["Residual connections", 
+    "A part's output replaces what it read: layer by layer, less is left of the text."],
+  norm: ["Norms", "Layers and head read vectors of other lengths than in training."],
+  positions: ["Positions", "The order of the words is lost. Is it needed for this answer?"],
+  softmax_axis: ["Softmax over the keys",
+    "It runs over the queries: the weights of each key add up to 1, and what a query gets is no mean."],
+};
+
+/** Which of them the model has; rotary positions and biases are read by blocks alone. */
+function breakable() {
+  const { config, weights } = state.model, kind = config.position_type, hasBlocks = attentions().length > 0;
+  const areOfBlocks = kind === "rotary" || [...weights.keys()].some((name) => name.endsWith(".position_bias"));
+  const parts = { mask: hasBlocks && config.model_type !== "scratch_encoder", norm: true,
+    positions: kind !== "none" && (hasBlocks || !areOfBlocks) };
+  return Object.keys(BREAKS).filter((name) => parts[name] ?? hasBlocks);
+}
+
+function breaks() {
+  const rows = breakable().map((name) => {
+    const [title, why] = BREAKS[name], kind = name === "positions" ? ` (${state.model.config.position_type})` : "";
+    return el("div", { class: "switch-row" },
+      toggle(title + kind, title + kind, state.change.broken, name), note(why));
+  });
+  return el("div", {}, el("h3", {}, "Break the architecture"),
+    note("The weights were trained with these parts. One answer can stay right by luck: try other texts, too. To see "
+      + "what a model learns without a part, train it: modeling-scratch lab --broken all."),
+    el("div", { class: "switches" }, rows));
+}
+
+// ---- Before and after -----------------------------------------------------------------------------------------------
 
 /** The row of the logits that is the answer: the text's, the token's in focus, or the last; -1: it was removed. */
 function answerRow(change) {
   if (task() === "next") return change.source.length - 1;
   if (task() === "generation") return change.target.length - 1;
-  const focus = answer().focus ?? 0;
-  return task() === "tagging" || task() === "masked" ? change.source.findIndex(({ origin }) => origin === focus) : 0;
+  const { focus } = answer();
+  return focus === undefined ? 0 : change.source.findIndex(({ origin }) => origin === focus);
 }
 
 /** The logits that a pass answers with, or null. */
@@ -274,54 +227,43 @@ function answerOf(tensors, change) {
   return task() === "regression" ? Array.from(logits) : task() === "multi-label" ? sigmoid(logits) : softmaxOf(logits);
 }
 
-const labelOf = (i) => (["next", "generation", "masked"].includes(task())
-  ? shown(vocabulary()[i] ?? `#${i}`)
-  : state.explanation.model.labels?.[i] ?? String(i));
-
+/** The answer as it stands and after the reader's change. */
 function outcome() {
-  const before = answerOf(state.baseline, unchanged()),
-    after = state.changed ? answerOf(state.changed, state.change) : before;
-  const rows = [];
-  if (!before) rows.push(note(t("change.hidden")));
-  else if (!after) rows.push(note(t(answerRow(state.change) < 0 ? "change.gone" : "change.overflow")));
-  else rows.push(task() === "tagging" && changedTags(), el("h3", {}, outcomeTitle()), comparedBars(before, after));
-  if (state.changed) {
-    rows.push(el("p", {}, el("button", { type: "button", class: "action", click: resetChange }, t("change.reset"))));
+  const { baseline, change } = state, changed = state.changed ?? baseline;
+  const before = answerOf(baseline, unchanged()), after = answerOf(changed, change);
+  const undo = state.changed ? [el("p", {}, resetButton())] : [];
+  if (!before) return [note("Open a tensor above to see it before and after."), ...undo];
+  if (!after) {
+    return [note(answerRow(change) < 0
+      ? "The token that was answered for is gone."
+      : "The numbers are too large for an answer: infinity, or no number at all."), ...undo];
   }
-  return rows.flat().filter(Boolean);
-}
-
-/** Which token the answer is for, where a model answers for each. */
-function outcomeTitle() {
-  const entry = ["tagging", "masked"].includes(task()) && state.change.source[answerRow(state.change)];
-  return entry ? t("change.outcome.at", shown(entry.token)) : t("change.outcome");
+  const isOfToken = ["tagging", "masked"].includes(task());
+  const focus = isOfToken ? ` for “${shown(change.source[answerRow(change)].token)}”` : "";
+  const tags = task() === "tagging" ? [el("h3", {}, "The answer"), changedTags(changed.get("logits"))] : [];
+  return [...tags, el("h3", {}, `The answer${focus}`), comparedBars(before, after), ...undo];
 }
 
 /** Every token with its label now; those whose label the change has changed are marked. */
-function changedTags() {
-  const logits = (state.changed ?? state.baseline).get("logits"), before = answer().tokens;
-  return [el("h3", {}, t("change.outcome")), el("ol", { class: "tokens" }, state.change.source.map((entry, i) => {
-    const shares = softmaxOf(row(logits, i).data), best = shares.indexOf(Math.max(...shares));
-    const isNew = entry.origin === null || before[entry.origin].label !== labelOf(best);
-    return el("li", { class: isNew ? "token edited" : "token" }, el("span", { class: "word" }, shown(entry.token)),
-      el("span", { class: "tag" }, labelOf(best)), el("span", { class: "id" }, percent(shares[best])));
-  }))];
-}
+const changedTags = (logits) =>
+  taggedTokens(state.change.source.map((entry, i) => {
+    const [best] = topTokens(row(logits, i).data, 1);
+    return { ...best, word: shown(entry.token), isNew: best.token !== answer().tags[entry.origin]?.token };
+  }));
 
 function comparedBars(before, after) {
-  const { baseline, changed, change } = state;
-  const old = answerLogits(baseline, unchanged()), now = answerLogits(changed ?? baseline, change);
+  const changed = state.changed ?? state.baseline;
+  const logits = [answerLogits(state.baseline, unchanged()), answerLogits(changed, state.change)];
   const isValue = task() === "regression", most = Math.max(...before.concat(after).map(Math.abs));
-  const words = (value) => (isValue ? number(value) : percent(value));
+  const said = (i, [old, now], words) => (state.changed ? `${words(old[i])} → ${words(now[i])}` : words(now[i]));
   const share = (value) => (isValue ? Math.abs(value) / most : value);
-  const both = (first, second) => (changed ? `${first} → ${second}` : second);
-  const size = (i) => Math.max(after[i], before[i]);
-  const all = after.map((_, i) => i), kept = all.length > 10 ? all.sort((a, b) => size(b) - size(a)).slice(0, 10) : all;
-  return bars(t("change.outcome"), kept.map((i) => ({
+  const kept = bestIds(after.map((value, i) => Math.max(value, before[i])), after.length > 10 ? 10 : after.length);
+  const order = after.length > 10 ? kept : kept.sort((a, b) => a - b);
+  return bars("The answer", order.map((i) => ({
     name: labelOf(i),
     share: share(after[i]),
-    before: changed ? share(before[i]) : undefined,
-    detail: isValue ? null : t("answer.logit", both(number(old[i]), number(now[i]))),
-    shown: both(words(before[i]), words(after[i])),
+    before: state.changed ? share(before[i]) : undefined,
+    detail: !isValue && `logit ${said(i, logits, number)}`,
+    shown: said(i, [before, after], isValue ? number : percent),
   })));
 }

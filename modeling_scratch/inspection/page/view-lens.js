@@ -6,23 +6,26 @@ const NO_LENS = ["regression", "span", "embedding"]; // tasks whose answers are 
 function partLens() {
   if (!state.model || NO_LENS.includes(task())) return null;
   const layers = lensOf(state.model, state.baseline, task());
-  return part("lens", ["classification", "multi-label"].includes(task()) ? lensOfText(layers) : lensOfTokens(layers));
+  return part("lens", "What the model would answer after each layer",
+    "The logit lens gives the states of an earlier layer to the head that reads the last one. It shows where the "
+      + "answer takes shape; early layers were not trained to be read this way.",
+    ["classification", "multi-label"].includes(task()) ? lensOfText(layers) : lensOfTokens(layers));
 }
 
 /** What each layer would answer if the final norm and the head read its output, and KL(final || layer) in nats. */
 function lensOf(model, pass, kind) {
-  const start = model.config.is_encoder_decoder ? "model.decoder." : "model.", shares = [];
-  const normed = (x) => (has({ model }, `${start}stack.norm`) ? norm({ model }, `${start}stack.norm`, x) : x);
-  for (const [name, x] of pass) {
-    if (!name.startsWith(start) || !/(embeddings|layers\.\d+)$/.test(name)) continue;
-    const rows = rowsOfLogits(headOf(model, normed(x)));
-    shares.push({ name, rows: rows.map(kind === "multi-label" ? sigmoid : softmaxOf) });
-  }
-  const last = shares[shares.length - 1].rows;
-  return shares.map(({ name, rows }) => ({ name,
+  const start = model.config.is_encoder_decoder ? "model.decoder." : "model.";
+  const names = [...pass.keys()].filter((name) => name.startsWith(start) && /(embeddings|layers\.\d+)$/.test(name));
+  const layers = names.map((name) => {
+    const logits = headOf(model, norm({ model }, `${start}stack.norm`, pass.get(name)));
+    return { name, rows: rowsOfLogits(logits).map(kind === "multi-label" ? sigmoid : softmaxOf) };
+  });
+  const last = layers[layers.length - 1].rows;
+  return layers.map(({ name, rows }) => ({
+    name,
     answers: rows.map((each) => bestIds(each, 3).map((index) => ({ index, p: each[index] }))),
-    divergence: rows.map((each, i) => divergence(last[i], each, kind)) })
-  );
+    divergence: rows.map((each, i) => divergence(last[i], each, kind)),
+  }));
 }
 
 /** KL(p || q) in nats; of labels that are true or false each, the sum of theirs. */
@@ -33,40 +36,30 @@ function divergence(p, q, kind) {
 }
 
 /** One answer a text: the probabilities of each layer, one group of bars a layer. */
-function lensOfText(layers) {
-  return el("div", { class: "lens-text" },
-    layers.map((layer) =>
-      el("div", { class: "lens-layer" }, el("h3", {}, blockTitle(layer.name)),
-        bars(blockTitle(layer.name),
-          layer.answers[0].map(({ index, p }) => ({ name: labelOf(index), share: p, value: p }))),
-        note(t("lens.divergence", number(layer.divergence[0]))))
-    ));
-}
+const lensOfText = (layers) =>
+  el("div", { class: "lens-text" }, layers.map(({ name, answers: [best], divergence: [nats] }) =>
+    el("div", { class: "lens-layer" }, el("h3", {}, blockTitle(name)),
+      bars(blockTitle(name), best.map(({ index, p }) => ({ name: labelOf(index), share: p, value: p }))),
+      note(`Kullback–Leibler divergence of the final answer from this one: ${number(nats)} nats`))));
 
 /** One answer a token: a table of layers by tokens; the cell in focus tells its first three answers. */
 function lensOfTokens(layers) {
-  const tokens = tokensOf(task() === "generation" ? "target_tokens" : "tokens"), readout = el("output", { class: "readout", "aria-live": "polite" }, t("lens.hint"));
-  const cells = [];
-  const cell = (layer, i) => {
-    const [best] = layer.answers[i],
-      all = layer.answers[i].map(({ index, p }) => `${labelOf(index)} ${percent(p)}`).join(", ");
-    const read = () => {
-      readout.textContent = `${blockTitle(layer.name)} · ${tokens[i] ?? i}: ${all}`;
-    };
-    const element = el("td", { role: "gridcell", style: { "--p": best.p.toFixed(3) }, title: all, focus: read,
-      pointerenter: read }, labelOf(best.index));
-    cells.push(element);
-    return element;
+  const tokens = tokensOf(task() === "generation" ? "target_tokens" : "tokens"), cells = [];
+  const readout = el("output", { class: "readout", "aria-live": "polite" },
+    "Point at a cell, or move with the arrow keys, to see the first three answers.");
+  const cell = (name, answers, token) => {
+    const all = answers.map(({ index, p }) => `${labelOf(index)} ${percent(p)}`).join(", ");
+    const read = () => (readout.textContent = `${blockTitle(name)} · ${token}: ${all}`);
+    cells.push(el("td", { role: "gridcell", style: { "--p": answers[0].p.toFixed(3) }, title: all, focus: read,
+      pointerenter: read }, labelOf(answers[0].index)));
+    return cells[cells.length - 1];
   };
-  const table = el("table", { class: "lens", role: "grid", "aria-label": t("lens.title") },
-    el("thead", {},
-      el("tr", {}, el("td", {}), layers[0].answers.map((_, i) => el("th", { scope: "col" }, tokens[i] ?? String(i))))),
-    el("tbody", {},
-      [...layers].reverse().map((layer) =>
-        el("tr", { role: "row" }, el("th", { scope: "row" }, blockTitle(layer.name)), layer.answers.map((_, i) =>
-          cell(layer, i)
-        ))
-      )));
-  roving(cells, { columns: layers[0].answers.length });
+  const row = ({ name, answers }) =>
+    el("tr", { role: "row" }, el("th", { scope: "row" }, blockTitle(name)),
+      answers.map((each, i) => cell(name, each, tokens[i])));
+  const table = el("table", { class: "lens", role: "grid", "aria-labelledby": "lens-title" },
+    el("thead", {}, el("tr", {}, el("td"), tokens.map((token) => el("th", { scope: "col" }, token)))),
+    el("tbody", {}, [...layers].reverse().map(row)));
+  roving(cells, { columns: tokens.length });
   return [scrollable({}, table), readout];
 }
