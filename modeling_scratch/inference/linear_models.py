@@ -142,5 +142,4 @@ def load_any(arguments: PredictArguments) -> Classifier:
     if classifier.has_pairs != arguments.has_pairs:
         reads = "pairs of texts; name the columns of both" if classifier.has_pairs else "single texts; name one column"
         raise DataError(f"{name}: reads {reads} (--text_column)")
-    arguments.choice.check(classifier.model.config)
     return classifier

@@ -68,11 +68,6 @@ class TextGenerator(ABC):
     def encode(self, texts: Sequence[str], truncation: bool = True) -> list[list[int]]:
         """Tokenise the texts, truncated to `limit` where applicable. Empty texts have no tokens."""
 
-    def encode_all(self, texts: Sequence[str]) -> Iterator[list[int]]:
-        """Yield the tokens of each text, without truncation. No more than TEXTS_AT_ONCE are in memory as tokens."""
-        for start in range(0, len(texts), TEXTS_AT_ONCE):
-            yield from self.encode(texts[start : start + TEXTS_AT_ONCE], truncation=False)
-
     @abstractmethod
     def decode(self, source: list[int], tokens: list[int]) -> str:
         """Decode the new tokens of a source or prompt."""
@@ -80,6 +75,11 @@ class TextGenerator(ABC):
     @abstractmethod
     def room(self, length: int) -> int:
         """Return how many new tokens an input of this length has positions for, at most max_new_tokens."""
+
+    def encode_all(self, texts: Sequence[str]) -> Iterator[list[int]]:
+        """Yield the tokens of each text, without truncation. No more than TEXTS_AT_ONCE are in memory as tokens."""
+        for start in range(0, len(texts), TEXTS_AT_ONCE):
+            yield from self.encode(texts[start : start + TEXTS_AT_ONCE], truncation=False)
 
     def setting(self, name: str, default: Any) -> Any:
         """Return a setting from generation, else from model.generation_config, else the default."""

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 from ..tasks import PROGRAMS
+from ..utils.markdown import percent
 from .answerer import Answerer
-from .card import Card, headline
+from .card import MODEL, Card
 from .page import Page
 
 
@@ -172,10 +173,15 @@ class Task:
 
     def evaluate(self, training: Training, split: str, predicted: Any) -> dict[str, Any]:
         """Return evaluation.json: split, headline, scores, those of baselines with their names, notes and examples."""
-        scores = {**self.metrics(training, split)(predicted), "baselines": self.baselines(training, split)}
+        scores, baselines = self.metrics(training, split)(predicted), self.baselines(training, split)
         decisive, _ = self.best(training.data, training.arguments)
+        best = max(baselines, key=lambda each: each[decisive])
         about = {"split": split, self.card.unit: len(training.data.splits[split])}
-        return {**about, "headline": headline(scores, decisive, decisive), **scores, "notes": [], "examples": []}
+        headline = None
+        if scores[decisive] <= best[decisive]:
+            values = f"{percent(scores[decisive])} and {percent(best[decisive])}"
+            headline = f"The {MODEL} is no better than the baseline ({best['name']}): {decisive} {values}."
+        return {**about, "headline": headline, **scores, "baselines": baselines, "notes": [], "examples": []}
 
     def report(self, training: Training, trainer: Any, split: str, predicted: Any) -> Report:
         """Return the scores beside those of the baselines, and write further files to the run's folder."""

@@ -4,6 +4,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ from ..utils.markdown import excerpt
 from ..utils.options import option
 from .answerer import record_settings
 from .base import ASKED, Curve, Encoded, Task, Training
-from .card import EXAMPLES, Card, Use, headline, scores_table, shares_table
+from .card import EXAMPLES, Card, Use, scores_table, shares_table, verdict_of
 from .tag_answers import PIPELINE, Tagger, TaggerPage
 
 IGNORED = -100  # the label of a token without one
@@ -115,7 +116,7 @@ def read_labels(training: Training, split: str) -> list[list[str]]:
     A word that is not read has the most frequent label.
     """
     data, sentences = training.data, training.data.splits[split]
-    answers = training.answerer.answer([one.text for one in sentences])
+    answers = training.answerer.pieces_of([one.text for one in sentences])
     found = [[((one["start"], one["end"]), one["label"]) for one in answer] for answer in answers]
     if data.are_entities:
         spans = [[(span, f"B-{label}") for span, label in each] for each in found]
@@ -151,24 +152,24 @@ class FrequentLabels:
 
 def evaluate_tagging(data: TaggedData, split: str, predicted: Labels, baseline: Labels) -> dict[str, Any]:
     """Return the scores, those of the baseline, and the first sentences, without selection."""
-    from ..report.tag_scores import score_labels, sentence_interval
+    from ..report.predictions import TAGS
+    from ..report.tag_scores import TAG_METRICS, score_labels, sentence_counts, sentence_interval
 
     sentences, are_names, gold = data.splits[split], data.are_entities, given_labels(data, split)
     model, other = (
         {**score_labels(gold, labels, are_names), "interval_95": sentence_interval(gold, labels, are_names)}
         for labels in (predicted, baseline)
     )
-    scores = {**model, "baselines": [{"name": BASELINE, **other}]}
-    used = {label for labels in predicted for label in labels}
-    constant = f"predicts {used.pop()} for every word" if len(used) == 1 else None
-    decisive = ("f1", "F1 of entities") if are_names else ("accuracy", "accuracy")
+    values, others = (sentence_counts(gold, labels, are_names) for labels in (predicted, baseline))
+    score, answers = TAG_METRICS[TAGS[not are_names]].score, [*chain.from_iterable(predicted)]
     return {
         "split": split,
         "sentences": len(sentences),
         "words": sum(len(one.words) for one in sentences),
         "are_entities": are_names,
-        "headline": headline(scores, *decisive, constant),
-        **scores,
+        **verdict_of(score, values, {BASELINE: others}, answers),
+        **model,
+        "baselines": [{"name": BASELINE, **other}],
         "notes": [],
         "examples": [
             {"text": excerpt(one.text), "labels": _marked(one, given), "answer": _marked(one, labels)}

@@ -19,6 +19,7 @@ from toy_names import sentences, write_conll
 from transformers import AutoConfig, AutoModelForTokenClassification, AutoTokenizer, PreTrainedTokenizerFast, pipeline
 
 from modeling_scratch.data.tagged_sentences import Sentence, TaggedData
+from modeling_scratch.tasks.card import first_line
 from modeling_scratch.tasks.tag import FrequentLabels, encode_sentences, evaluate_tagging
 from modeling_scratch.tasks.tag_answers import Tagger
 from tokenization import KINDS
@@ -291,9 +292,13 @@ def test_the_baseline_is_the_most_frequent_label() -> None:
 
 
 def test_a_tagger_that_nobody_should_use_is_called_so() -> None:
-    sentence = Sentence(("Anna", "sees", "Berg"), ("B-PER", "O", "B-LOC"), "")
-    data = TaggedData({"test": [sentence]}, ["O", "B-LOC", "B-PER"], True, [])
-    right, half, none = [["B-PER", "O", "B-LOC"]], [["B-PER", "O", "O"]], [["O", "O", "O"]]
-    for predicted, baseline, told in ((none, none, "predicts O for every word"), (half, half, "no better than the")):
-        assert told in evaluate_tagging(data, "test", predicted, baseline)["headline"]
-    assert evaluate_tagging(data, "test", right, half)["headline"] is None
+    sentences = [Sentence(("Anna", "sees", "Berg"), ("B-PER", "O", "B-LOC"), "")] * 30
+    data = TaggedData({"test": sentences}, ["O", "B-LOC", "B-PER"], True, [])
+    right, half, none = ([labels] * 30 for labels in (["B-PER", "O", "B-LOC"], ["B-PER", "O", "O"], ["O", "O", "O"]))
+    for predicted, baseline, told in (
+        (none, none, "answers 'O' to everything: it has not learned"),
+        (half, half, "Use either model, as there is no difference that these 30 texts can show"),
+        (half, right, "Use most frequent label of the word: it is significantly better than the Transformer"),
+        (right, half, "Use the Transformer: it is significantly better than most frequent label of the word"),
+    ):
+        assert told in first_line(evaluate_tagging(data, "test", predicted, baseline))
