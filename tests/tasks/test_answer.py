@@ -29,7 +29,7 @@ SIZES = "hidden_size=32,num_hidden_layers=2,num_attention_heads=4,intermediate_s
 COMMON = "--report_to none --use_cpu --disable_tqdm True"
 FAST = (
     f"{COMMON} --config_overrides {SIZES} --tokenizer_kind wordlevel --min_frequency 1 --learning_rate 1e-2 "
-    "--per_device_train_batch_size 8 --eval_delay 8 --num_train_epochs 10"
+    "--per_device_train_batch_size 8 --eval_delay 8 --num_train_epochs 10 --train_sampling_strategy group_by_length"
 )
 SETTINGS = {"max_answer_len": 30, "handle_impossible_answer": True}
 
