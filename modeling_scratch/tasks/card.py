@@ -55,7 +55,7 @@ def verdict_of(score: Any, values: Any, others: Mapping[str, Any], answers: Sequ
     is_constant = len(set(answers)) == 1 < len(answers) and not is_right
     same = f"answers {answers[0]!r}" if answers[0] else "gives no answer"
     headline = f"The {MODEL} {same} to everything: it has not learned." if is_constant else None
-    return {"headline": headline, "comparison": compared(score, values, values, others[name], name)}
+    return {"headline": headline, "comparison": compared(score, values, values, others[name], f"the baseline ({name})")}
 
 
 def is_useful(evaluation: Mapping[str, Any]) -> bool:

@@ -298,7 +298,15 @@ def test_a_tagger_that_nobody_should_use_is_called_so() -> None:
     for predicted, baseline, told in (
         (none, none, "answers 'O' to everything: it has not learned"),
         (half, half, "Use either model, as there is no difference that these 30 texts can show"),
-        (half, right, "Use most frequent label of the word: it is significantly better than the Transformer"),
-        (right, half, "Use the Transformer: it is significantly better than most frequent label of the word"),
+        (
+            half,
+            right,
+            "Use the baseline (most frequent label of the word): it is significantly better than the Transformer",
+        ),
+        (
+            right,
+            half,
+            "Use the Transformer: it is significantly better than the baseline (most frequent label of the word)",
+        ),
     ):
         assert told in first_line(evaluate_tagging(data, "test", predicted, baseline))
