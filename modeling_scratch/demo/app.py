@@ -43,10 +43,8 @@ class DemoArguments(Address):
     @property
     def source(self) -> PredictArguments:
         """The model, and how its texts are read."""
-        special, trusts = self.allow_special_tokens, self.trust_remote_code
-        return PredictArguments(
-            model=self.model, device=self.device, allow_special_tokens=special, trust_remote_code=trusts
-        )
+        names = "model", "device", "allow_special_tokens", "trust_remote_code"
+        return PredictArguments(**{name: getattr(self, name) for name in names})
 
 
 def demo(arguments: DemoArguments) -> None:
@@ -127,6 +125,7 @@ def in_words() -> Iterator[None]:
 
 def launch_options(arguments: DemoArguments, port: int) -> dict[str, Any]:
     """Return the arguments of `launch`."""
+    off = "run_history", "enable_monitoring", "ssr_mode", "mcp_server", "pwa", "inline"
     return {
         "server_name": arguments.host,
         "server_port": port,
@@ -134,12 +133,7 @@ def launch_options(arguments: DemoArguments, port: int) -> dict[str, Any]:
         "theme": gradio.themes.Default(font=FONTS, font_mono=("ui-monospace", "monospace")),
         "app_kwargs": {"middleware": [Middleware(KnownHosts, hosts=arguments.hosts)]},
         "footer_links": [],
-        "run_history": False,
-        "enable_monitoring": False,
-        "ssr_mode": False,
-        "mcp_server": False,
-        "pwa": False,
-        "inline": False,
         "quiet": True,
         "prevent_thread_lock": True,
+        **dict.fromkeys(off, False),
     }

@@ -198,7 +198,9 @@ class QuestionAnswering(Task):
         questions = training.data.splits[split]
 
         def compute(prediction: EvalPrediction) -> dict[str, float]:
-            training.encoded[split].parts[:] = found = training.answerer.texts_of(questions, *prediction.predictions)
+            training.encoded[split].parts[:] = found = training.answerer.texts_of(
+                questions, *prediction.predictions[:2]
+            )
             return mean_scores(score_answers([question.right for question in questions], found))
 
         return compute

@@ -74,16 +74,6 @@ class Comparison(NamedTuple):
     arguments: tuple[type, ...] = ()  # those of the task, without defaults that depend on the data
 
 
-def without_logits(outputs: Any, labels: Any) -> Any:
-    """Return a number of each row of a batch, and no logits, where evaluations ask the answerer."""
-    first = labels[0] if isinstance(labels, tuple) else labels
-    return first.reshape(len(first), -1)[:, 0]
-
-
-# What `RunTrainer` is told where evaluations ask the answerer: each process answers on its own.
-ASKED = {"preprocess_logits_for_metrics": without_logits}
-
-
 class Task:
     """A task: tables on its models, and then its training, in the order in which `run.train` asks the methods.
 

@@ -132,7 +132,7 @@ class Reader(Answerer):
         real = slice(-size, None) if self.pipe.tokenizer.padding_side == "left" else slice(size)
         check_finite(start[real], end[real])
         about = {name: window[name] for name in ("encoding", "context", "is_last")}
-        return {"start": start[None, real], "end": end[None, real], **about}
+        return {"start": start[None, real].float(), "end": end[None, real].float(), **about}
 
     # Texts
 

@@ -9,11 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import datasets
-from transformers import (
-    DataCollatorForTokenClassification,
-    EvalPrediction,
-    PreTrainedTokenizerBase,
-)
+from torch import Tensor
+from transformers import DataCollatorForTokenClassification, EvalPrediction, PreTrainedTokenizerBase
 
 from ..data.tagged_sentences import (
     OUTSIDE,
@@ -32,7 +29,7 @@ from ..utils.errors import DataError, one_line
 from ..utils.markdown import excerpt
 from ..utils.options import option
 from .answerer import record_settings
-from .base import ASKED, Curve, Encoded, Task, Training
+from .base import Curve, Encoded, Task, Training
 from .card import EXAMPLES, Card, Use, scores_table, shares_table, verdict_of
 from .tag_answers import PIPELINE, Tagger, TaggerPage
 
@@ -73,13 +70,9 @@ def encode_sentences(
     """
     if not tokenizer.is_fast:
         raise DataError("the tokenizer gives no offsets, which words are found by; use a fast tokenizer")
+    masks = {"return_offsets_mapping": True, "return_special_tokens_mask": True}
     try:
-        batch = tokenizer(
-            [sentence.text for sentence in sentences],
-            truncation=True,
-            return_offsets_mapping=True,
-            return_special_tokens_mask=True,
-        )
+        batch = tokenizer([sentence.text for sentence in sentences], truncation=True, **masks)
     except Exception as error:  # of tokenizers: of no type of its own
         raise DataError(f"the tokenizer cannot read the sentences: {one_line(error)}") from error
     id_of = {name: number for number, name in enumerate(label_names)}
@@ -97,17 +90,21 @@ def encode_sentences(
 def _token_labels(
     sentence: Sentence, words: Sequence[int | None], id_of: dict[str, int], labels_all: bool
 ) -> list[int]:
-    labels, before = [], None
-    for word in words:
+    labels = []
+    for before, word in zip([None, *words], words):
         label = None if word is None else sentence.labels[word]
         if label is not None and word == before:
             label = inside(label) if labels_all else None
         labels.append(IGNORED if label is None else id_of.get(label, IGNORED))
-        before = word
     return labels
 
 
 # Scores
+
+
+def without_logits(outputs: Any, labels: Tensor) -> Tensor:
+    """Return a number of each row of a batch: evaluations ask the answerer, also for the windows of long sentences."""
+    return labels[:, 0]
 
 
 def read_labels(training: Training, split: str) -> list[list[str]]:
@@ -197,13 +194,11 @@ class TagCard(Card):
 
     def tables(self, evaluation: Mapping[str, Any]) -> list[str]:
         names, average = evaluation["are_entities"], {"precision": "precision", "recall": "recall"}
-        if names:
-            heads = {**average, "f1": "F1 of entities", "interval_95": "95 % interval", "accuracy": "accuracy of words"}
-        else:
-            heads = {"accuracy": "accuracy of words", "interval_95": "95 % interval", **average, "f1": "macro F1"}
+        f1, accuracy = {"f1": "F1 of entities" if names else "macro F1"}, {"accuracy": "accuracy of words"}
+        first, last = ({**average, **f1}, accuracy) if names else (accuracy, {**average, **f1})
         rows = {name: {**scores, "number": int(scores["number"])} for name, scores in evaluation["labels"].items()}
         of_labels = shares_table("entity" if names else "label", rows, {**average, "f1": "F1", "number": "number"})
-        return [scores_table(evaluation, heads), of_labels]
+        return [scores_table(evaluation, {**first, "interval_95": "95 % interval", **last}), of_labels]
 
 
 class Tagging(Task):
@@ -239,16 +234,13 @@ class Tagging(Task):
         encoded = encode_sentences(data.splits[split], tokenizer, data.label_names, labels_all)
         if data.are_entities and not is_train:  # those of long texts are found in windows
             encoded = encoded._replace(lost=0)
-        if not encoded.lost:
-            return encoded
-        note = (
-            f"{split}: {encoded.lost:,} words beyond {tokenizer.model_max_length} tokens (--max_length) or without "
-            f"a token are {'not trained on' if is_train else 'scored as the most frequent label'}"
-        )
-        return encoded._replace(notes=[note])
+        what = f"words beyond {tokenizer.model_max_length} tokens (--max_length) or without a token"
+        used = "not trained on" if is_train else "scored as the most frequent label"
+        return encoded._replace(notes=[f"{split}: {encoded.lost:,} {what} are {used}"] if encoded.lost else [])
 
     def trainer(self, training: Training) -> dict[str, Any]:
-        return {"data_collator": DataCollatorForTokenClassification(training.tokenizer), **ASKED}
+        collator = DataCollatorForTokenClassification(training.tokenizer)
+        return {"data_collator": collator, "preprocess_logits_for_metrics": without_logits}
 
     def metrics(self, training: Training, split: str) -> Callable[..., dict[str, float]]:
         from ..report.tag_scores import score_labels
@@ -270,12 +262,11 @@ class Tagging(Task):
         from ..report.predictions import TAGS, Predictions
 
         data, encoded, baseline = training.data, training.encoded[split], FrequentLabels(training.data.splits["train"])
-        labels = encoded.parts
         about = TAGS[not data.are_entities], split, str(data.digests()[split]), data.label_names, data.texts(split)
-        kept = Predictions.of_lists(*about, given_labels(data, split), labels)
+        kept = Predictions.of_lists(*about, given_labels(data, split), encoded.parts)
         kept.save(Path(training.arguments.output_dir))
         other = given_labels(data, split, baseline.predict(data.splits[split]))
-        evaluation = evaluate_tagging(data, split, labels, other)
+        evaluation = evaluate_tagging(data, split, encoded.parts, other)
         if encoded.lost:
             evaluation["notes"] = [f"{encoded.lost:,} words were not read and count as {baseline.otherwise}."]
         return evaluation

@@ -281,16 +281,13 @@ def test_a_reader_that_has_seen_enough(folders, monkeypatch, capfd):
     assert "rror" not in capfd.readouterr().err
 
 
-@pytest.mark.parametrize("options", [(), ("--num_beams", "2")])
-def test_a_text_ends_before_the_first_stop(folders, options, tmp_path):
+def test_a_text_ends_before_the_first_stop(folders, tmp_path):
     """Those of a batch end in different places; one without a stop is as without the option."""
-    whole = run(folders[DECODER], PROMPTS, tmp_path, "--max_new_tokens", NEW, *options)
+    whole = run(folders[DECODER], PROMPTS, tmp_path, "--max_new_tokens", NEW)
     letter = next(text["text"][2] for text in whole if len(text["text"]) > 2)
-    stopped = run(folders[DECODER], PROMPTS, tmp_path, "--max_new_tokens", NEW, "--stop", letter, "zz", *options)
-    if not options:  # a beam that stops is another hypothesis
-        assert [one["text"] for one in stopped] == [one["text"].partition(letter)[0] for one in whole]
-        assert all(one["cut"] == (two["cut"] and letter not in two["text"]) for one, two in zip(stopped, whole))
-    assert not any(letter in one["text"] for one in stopped)
+    stopped = run(folders[DECODER], PROMPTS, tmp_path, "--max_new_tokens", NEW, "--stop", letter, "zz")
+    assert [one["text"] for one in stopped] == [one["text"].partition(letter)[0] for one in whole]
+    assert all(one["cut"] == (two["cut"] and letter not in two["text"]) for one, two in zip(stopped, whole))
 
 
 def test_texts_with_unknown_words_are_named(folders, tmp_path, capfd):
@@ -309,12 +306,3 @@ def test_the_tables_of_the_training_are_read(folders, is_nested, tmp_path):
     program("--model_name_or_path", model, "--input_file", table, "--output_file", tmp_path / "out.jsonl")
     found = [json.loads(line)["source"] for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert found == [row["en"] for row in rows]
-
-
-@pytest.mark.parametrize(("above", "option"), [([], "--no_header"), (["Sources of 2024", "en"], "--header_row 2")])
-def test_a_table_is_read_as_the_options_say(folders, above, option, tmp_path):
-    sources = [text_of(number) for number in (3, 5)]
-    (tmp_path / "in.csv").write_text("\n".join([*above, *sources]))
-    arguments = ["--input_file", tmp_path / "in.csv", "--output_file", tmp_path / "out.jsonl", *option.split()]
-    program("--model_name_or_path", folders[TRANSLATOR], *arguments)
-    assert [json.loads(line)["source"] for line in (tmp_path / "out.jsonl").read_text().splitlines()] == sources

@@ -20,8 +20,8 @@ import writers
 from fastapi.openapi.models import OpenAPI
 from jsonschema import Draft202012Validator
 from serving import PATIENCE, holding, save_classifier, served, server_process, wait_until, waiting
-from shared import redraw, refused
-from transformers import ByT5Tokenizer, T5Config, T5ForConditionalGeneration, pipeline
+from shared import refused
+from transformers import pipeline
 
 from modeling_scratch.serving.answerers import load_answerer
 from modeling_scratch.serving.app import build_app
@@ -119,19 +119,6 @@ def test_texts_without_a_visible_character_have_no_answer(client, translate_task
     with served(translate_task) as translator:
         outputs = ask(translator, ["", TEXTS[3]], "/translate").json()["outputs"]
     assert outputs == [{"translation_text": ""}, *translate([TEXTS[3]], truncation=True)]
-
-
-def test_a_tokenizer_written_in_python_is_served(tmp_path):
-    tokenizer = ByT5Tokenizer(model_max_length=8)
-    sizes: Any = {"d_model": 16, "d_kv": 8, "d_ff": 16, "num_layers": 1, "num_heads": 2, "decoder_start_token_id": 0}
-    folder = writers.save(tmp_path, redraw(T5ForConditionalGeneration(T5Config(vocab_size=384, **sizes))), tokenizer)
-    task, texts = load_answerer(str(folder)), ["exactly", "too long"]
-    with served(task) as client:
-        content = ask(client, texts, "/translate", max_new_tokens=4).json()
-    expected = pipeline("seq2seq-translation", model=str(folder), device="cpu")(
-        texts, truncation=True, max_new_tokens=4
-    )
-    assert content == {"outputs": expected, "truncated": [False, True]}
 
 
 def test_who_asks_at_the_same_time_shares_batches_and_gets_his_own(held, pipe):

@@ -157,17 +157,14 @@ def test_predict_answers_files_and_standard_input(
     assert json.loads(capfd.readouterr().out)["answer"] == answers[0]["answer"]
 
 
-@pytest.mark.parametrize("name", ["asked.json", "asked.jsonl", "-"])
 def test_questions_in_another_encoding_and_in_long_windows(
-    run: Path, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture
+    run: Path, tmp_path: Path, capfd: pytest.CaptureFixture
 ) -> None:
     context = "Zoë lives in Porto . " * 100
-    content = json.dumps({"question": "Where does Zoë live ?", "context": context}, ensure_ascii=False).encode("cp1252")
-    (tmp_path / name).write_bytes(content) if name != "-" else monkeypatch.setattr(
-        sys, "stdin", io.TextIOWrapper(io.BytesIO(content))
-    )
-    source = name if name == "-" else tmp_path / name
-    predict.main(f"--model {run} --input {source} --encoding cp1252 --max_length 450 --with_text".split())
+    asked = json.dumps({"question": "Where does Zoë live ?", "context": context}, ensure_ascii=False)
+    (tmp_path / "asked.json").write_bytes(asked.encode("cp1252"))
+    options = "--encoding cp1252 --max_length 450 --with_text"
+    predict.main(f"--model {run} --input {tmp_path / 'asked.json'} {options}".split())
     answer = json.loads(capfd.readouterr().out)
     task: Any = "extractive-question-answering"
     pipe: Any = pipeline(task, model=str(run), **SETTINGS)
