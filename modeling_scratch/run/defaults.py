@@ -100,7 +100,7 @@ def epochs_for(texts: int, batch: int, least: int, most: int) -> int:
 
 
 def complete_epochs(run: Any, data: Any) -> None:
-    """Choose the epochs of a head that labels words or spans, if the user has not. Its models learn from more steps."""
+    """Choose the epochs of a model that labels words or spans, if the user has not. It learns from more steps."""
     training, texts = run.groups["training"], len(data.splits["train"])
     if training.num_train_epochs is None:
         most = HEAD_EPOCHS[0] if run.options.model_name_or_path else HEAD_EPOCHS[1]

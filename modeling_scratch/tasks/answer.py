@@ -19,7 +19,7 @@ from ..utils.markdown import excerpt
 from ..utils.options import option
 from .answerer import record_settings
 from .base import Curve, Encoded, Task, Training
-from .card import EXAMPLES, Card, Use, scores_table, shares_table, verdict_of
+from .card import EXAMPLES, Card, Use, scores_table, shares_table
 from .reader import FIELDS, PIPELINE, Reader, ReaderPage, Window
 
 LONGEST_CONTEXT = 400  # characters of a context in an example
@@ -110,6 +110,7 @@ def _spans(question: Question, windows: Sequence[Window], truncation_side: str) 
 def evaluate_answers(data: QuestionData, split: str, found: Sequence[str]) -> dict[str, Any]:
     """Return the scores of answers and of baselines, and the first questions, without selection."""
     from ..report.answer_scores import ANSWER_METRICS, baseline_answers, mean_scores, score_answers, summarise
+    from ..report.verdicts import verdict_of
 
     questions = data.splits[split]
     right = [question.right for question in questions]

@@ -114,9 +114,6 @@ class Task:
 
     def complete(self, run: Any, data: Any) -> None:
         """Complete the arguments of a run by its data, and add stages that come before its training."""
-        from ..run.defaults import complete_epochs
-
-        complete_epochs(run, data)
 
     def score_names(self, data: Any) -> Sequence[str]:
         """Return `scores`, which can depend on the data."""

@@ -42,22 +42,6 @@ def baselines_by_name(evaluation: Mapping[str, Any]) -> dict[str, Mapping[str, A
     return {each["name"]: each for each in evaluation["baselines"]}
 
 
-def verdict_of(score: Any, values: Any, others: Mapping[str, Any], answers: Sequence[Any]) -> dict[str, Any]:
-    """Return what evaluation.json says of a model beside the strongest baseline: a headline, and the comparison.
-
-    score: the `Score` that decides. values, and others by the name of a baseline: what it counts of each text (N, ...).
-    answers: of the model. One that always gives the same, and not the right one, has learned nothing.
-    """
-    from ..report.verdicts import compared, strongest
-
-    name = strongest(score, values, others)
-    is_right = score.of_means(score.parts(values, values).mean(0)) == 1
-    is_constant = len(set(answers)) == 1 < len(answers) and not is_right
-    same = f"answers {answers[0]!r}" if answers[0] else "gives no answer"
-    headline = f"The {MODEL} {same} to everything: it has not learned." if is_constant else None
-    return {"headline": headline, "comparison": compared(score, values, values, others[name], f"the baseline ({name})")}
-
-
 def is_useful(evaluation: Mapping[str, Any]) -> bool:
     """Return whether nothing says not to use the Transformer."""
     return not evaluation["headline"] and evaluation.get("comparison", {}).get("verdict") != "worse"

@@ -30,7 +30,7 @@ from ..utils.markdown import excerpt
 from ..utils.options import option
 from .answerer import record_settings
 from .base import Curve, Encoded, Task, Training
-from .card import EXAMPLES, Card, Use, scores_table, shares_table, verdict_of
+from .card import EXAMPLES, Card, Use, scores_table, shares_table
 from .tag_answers import PIPELINE, Tagger, TaggerPage
 
 IGNORED = -100  # the label of a token without one
@@ -151,6 +151,7 @@ def evaluate_tagging(data: TaggedData, split: str, predicted: Labels, baseline: 
     """Return the scores, those of the baseline, and the first sentences, without selection."""
     from ..report.predictions import TAGS
     from ..report.tag_scores import TAG_METRICS, score_labels, sentence_counts, sentence_interval
+    from ..report.verdicts import verdict_of
 
     sentences, are_names, gold = data.splits[split], data.are_entities, given_labels(data, split)
     model, other = (
