@@ -98,19 +98,16 @@ def component(described: Component) -> Any:
     return getattr(gradio, name)(**arguments, render=False)
 
 
-def answering(model: Page, most: int) -> Callable[..., Any]:
+def answering(model: Page, most: int) -> Callable[..., Iterator[Any]]:
     """Return the function of the page: texts, then settings -> the answer, which can grow."""
 
-    def answer(*values: Any) -> Any:
+    def answer(*values: Any) -> Iterator[Any]:
         with in_words():
             model.check(most, *values[: len(model.fields)])
-            return model.answer(*values)
+            found = model.answer(*values)
+            yield from found if model.grows else [found]
 
-    def growing(*values: Any) -> Iterator[Any]:
-        with in_words():
-            yield from answer(*values)
-
-    return growing if model.grows else answer
+    return answer
 
 
 @contextmanager

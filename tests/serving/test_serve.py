@@ -92,6 +92,10 @@ def test_labels_are_those_of_the_pipeline(client, pipe):
     for inputs, options in ((TEXTS[6], {}), (TEXTS[:4], {"top_k": 2}), ([TEXTS[6]], {}), (LONG, {"top_k": 1000})):
         answer = ask(client, inputs, **options).json()
         assert agrees(answer["outputs"], pipe(inputs, **{"top_k": 1, **options}, truncation=True))
+    best = ask(client, TEXTS[6]).json()
+    assert best["labels"] == best["outputs"][0]["label"]
+    unsure = ask(client, TEXTS[6], threshold=1.0).json()
+    assert unsure == {**best, "labels": None}
 
 
 def test_texts_that_are_cut_are_told(client):
@@ -166,25 +170,6 @@ def is_open(url: httpx.URL) -> bool:
     except ConnectionError:  # refused, or taken back while the listener closes
         return False
     return True
-
-
-@pytest.mark.parametrize("problem_type", [None, "multi_label_classification"])
-def test_labels_below_a_threshold_are_none(tmp_path, problem_type):
-    """The outputs are those without it. Of several labels, each has to reach it."""
-    folder = str(save_classifier(tmp_path, problem_type=problem_type))
-    pairs = pipeline("text-classification", model=folder, top_k=None)(TEXTS[:4], truncation=True)
-    threshold = sorted(pair[0]["score"] for pair in pairs)[2] - 1e-4
-    reaching = [[each["label"] for each in pair if each["score"] >= threshold] for pair in pairs]
-    with served(load_answerer(folder)) as client:
-        content = ask(client, TEXTS[:4], threshold=threshold, top_k="all").json()
-        assert agrees(content["outputs"], pairs)
-        assert content["labels"] == (
-            reaching if problem_type else [labels[0] if labels else None for labels in reaching]
-        )
-        assert [] in reaching
-        every, found = pairs[0], ask(client, TEXTS[0]).json()["labels"]
-        above = [each["label"] for each in every if each["score"] > 0.5]
-        assert found == (above if problem_type else every[0]["label"])  # as predict has it
 
 
 # The interface as a document
