@@ -45,10 +45,10 @@ class Chooser(Answerer):
     @classmethod
     def rows(cls, arguments: PredictArguments) -> Iterator[FileRow]:
         for number, question, kept in asked_rows(arguments.input, arguments.form, arguments.kept):
-            yield number, dict(zip(cls.fields, question.pair.parts)), kept
+            yield number, question.pair, kept
 
-    def _encode(self, text: Any, options: Mapping[str, Any]) -> Job:
-        questions, choices = pairs_of(**text)
+    def job_of(self, text: Any, options: Mapping[str, Any]) -> Job:
+        questions, choices = pairs_of(*text.parts)
         encoded = self.pipe.tokenizer(questions, choices, truncation=True)
         rows = [dict(zip(encoded, values)) for values in zip(*encoded.values())]
         ids = [token for row in encoded["input_ids"] for token in row]

@@ -43,10 +43,8 @@ class DemoArguments(Address):
     @property
     def source(self) -> PredictArguments:
         """The model, and how its texts are read."""
-        special, trusts = self.allow_special_tokens, self.trust_remote_code
-        return PredictArguments(
-            model=self.model, device=self.device, allow_special_tokens=special, trust_remote_code=trusts
-        )
+        names = "model", "device", "allow_special_tokens", "trust_remote_code"
+        return PredictArguments(**{name: getattr(self, name) for name in names})
 
 
 def demo(arguments: DemoArguments) -> None:
@@ -100,19 +98,16 @@ def component(described: Component) -> Any:
     return getattr(gradio, name)(**arguments, render=False)
 
 
-def answering(model: Page, most: int) -> Callable[..., Any]:
+def answering(model: Page, most: int) -> Callable[..., Iterator[Any]]:
     """Return the function of the page: texts, then settings -> the answer, which can grow."""
 
-    def answer(*values: Any) -> Any:
+    def answer(*values: Any) -> Iterator[Any]:
         with in_words():
             model.check(most, *values[: len(model.fields)])
-            return model.answer(*values)
+            found = model.answer(*values)
+            yield from found if model.grows else [found]
 
-    def growing(*values: Any) -> Iterator[Any]:
-        with in_words():
-            yield from answer(*values)
-
-    return growing if model.grows else answer
+    return answer
 
 
 @contextmanager
@@ -127,6 +122,7 @@ def in_words() -> Iterator[None]:
 
 def launch_options(arguments: DemoArguments, port: int) -> dict[str, Any]:
     """Return the arguments of `launch`."""
+    off = "run_history", "enable_monitoring", "ssr_mode", "mcp_server", "pwa", "inline"
     return {
         "server_name": arguments.host,
         "server_port": port,
@@ -134,12 +130,7 @@ def launch_options(arguments: DemoArguments, port: int) -> dict[str, Any]:
         "theme": gradio.themes.Default(font=FONTS, font_mono=("ui-monospace", "monospace")),
         "app_kwargs": {"middleware": [Middleware(KnownHosts, hosts=arguments.hosts)]},
         "footer_links": [],
-        "run_history": False,
-        "enable_monitoring": False,
-        "ssr_mode": False,
-        "mcp_server": False,
-        "pwa": False,
-        "inline": False,
         "quiet": True,
         "prevent_thread_lock": True,
+        **dict.fromkeys(off, False),
     }

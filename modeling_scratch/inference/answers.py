@@ -2,64 +2,20 @@
 """The answers of a classifier: from logits to labels with scores."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import torch
+from typing_extensions import TypedDict
 
-from ..utils.errors import DataError
-
-ALL = "all"  # of --top_k
 MULTI_LABEL = "multi_label_classification"
-Scored = Mapping[str, Any]  # {"label": name, "score": probability}
 
 
-@dataclass(frozen=True)
-class Choice:
-    """What an answer contains beside the most likely label.
+class Scored(TypedDict):
+    """A class with its probability, or a number with its name."""
 
-    top_k: how many classes to list, most likely first, or "all". threshold: the lowest probability of an answer; of
-    several labels, those above 0.5 by default, which are those that their report counts.
-    """
-
-    top_k: str | None = None
-    threshold: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.top_k is not None and self.top_k != ALL and not (self.top_k.isdecimal() and int(self.top_k) > 0):
-            raise DataError(f"--top_k {self.top_k}: must be {ALL} or an integer from 1")
-        if self.threshold is not None and not 0 <= self.threshold <= 1:
-            raise DataError(f"--threshold {self.threshold}: must be from 0 to 1")
-
-    def check(self, config: Any) -> None:
-        """Raise `DataError` for a model without probabilities."""
-        if self != Choice() and gives_numbers(config):
-            raise DataError("the model predicts numbers, without the probabilities that --top_k and --threshold need")
-
-    def keeps(self, score: float) -> bool:
-        """Return whether a label of several is in the answer."""
-        return score > 0.5 if self.threshold is None else score >= self.threshold
-
-    def answer(self, scores: Sequence[Scored], config: Any) -> tuple[Any, Any]:
-        """Return the most likely label and its score; lists of both for multi-label and multi-output models.
-
-        Below the threshold, the label is None. Of a multi-label model, the lists have the labels that are kept.
-        """
-        if is_multi_label(config) or gives_numbers(config):
-            kept = [each for each in scores if gives_numbers(config) or self.keeps(each["score"])]
-            labels, values = [each["label"] for each in kept], [each["score"] for each in kept]
-            is_list = is_multi_label(config) or len(scores) > 1
-            return (labels, values) if is_list else (labels[0], values[0])
-        best = max(scores, key=lambda each: each["score"])
-        return best["label"] if best["score"] >= (self.threshold or 0) else None, best["score"]
-
-    def listed(self, classes: int) -> int:
-        """Return how many of the classes are listed."""
-        return classes if self.top_k == ALL else min(int(self.top_k or 0), classes)
-
-
-PLAIN = Choice()  # only the most likely label
+    label: str
+    score: float
 
 
 def is_multi_label(config: Any) -> bool:
@@ -95,6 +51,26 @@ def to_scores(logits: torch.Tensor, config: Any) -> list[list[Scored]]:
     return [[{"label": name, "score": score} for name, score in zip(names, row)] for row in rows]
 
 
+def ranked(scores: Sequence[Scored]) -> list[Scored]:
+    """Return the classes with their scores, the highest first."""
+    return sorted(scores, key=lambda each: -each["score"])
+
+
+def chosen(scores: Sequence[Scored], config: Any, threshold: float | None = None) -> tuple[Any, Any]:
+    """Return the most likely label and its score; lists of both for multi-label and multi-output models.
+
+    threshold: the lowest probability of an answer. Below it, the label is None. Of several labels, the lists have those
+    that reach it, by default those above 0.5, which are those that their report counts.
+    """
+    if gives_numbers(config) or is_multi_label(config):
+        least = math.nextafter(0.5, 1) if threshold is None else threshold
+        kept = [each for each in scores if gives_numbers(config) or each["score"] >= least]
+        labels, values = [each["label"] for each in kept], [each["score"] for each in kept]
+        return (labels, values) if is_multi_label(config) or len(scores) > 1 else (labels[0], values[0])
+    best = max(scores, key=lambda each: each["score"])
+    return best["label"] if best["score"] >= (threshold or 0) else None, best["score"]
+
+
 def log_odds(logits: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
     """Return log(p / (1 - p)) of the entries at `index`, p = softmax(logits): (..., C), (...) -> (...), differentiable.
 
@@ -110,8 +86,3 @@ def explained(logits: torch.Tensor, index: int, config: Any) -> torch.Tensor:
     if gives_numbers(config) or has_sigmoids(config):
         return logits[:, index]  # of a sigmoid, these are the log-odds
     return log_odds(logits, torch.full_like(logits[:, 0], index, dtype=torch.long))
-
-
-def ranked(scores: Sequence[Scored]) -> list[Scored]:
-    """Return the classes with their scores, the highest first."""
-    return sorted(scores, key=lambda each: -each["score"])

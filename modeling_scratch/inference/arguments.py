@@ -2,7 +2,7 @@
 """The arguments of a prediction: model, input, output, and what the answers contain."""
 
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -15,8 +15,8 @@ from ..data.text_pairs import TEXT_COLUMN_HELP, TEXT_FIELDS, TextColumns, as_rec
 from ..utils.errors import DataError
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, check_inputs, check_output
 from ..utils.options import REQUIRED, option
-from .answers import Choice
 
+ALL = "all"  # of --top_k
 SCORE = "score_"  # and the name of a class: a column of its scores
 
 
@@ -74,7 +74,10 @@ class PredictArguments(TableArguments, InputAndOutput):
             raise DataError(f"--output {output}: unknown format; use the suffix .jsonl or .csv, or set --format")
         self.kept: dict[str, str] = {}  # the columns to copy, by their names in the output
         self.format = self.format or ("csv" if output.suffix.lower() == ".csv" else "jsonl")
-        self.choice = Choice(self.top_k, self.threshold)
+        if self.top_k not in (None, ALL) and not (str(self.top_k).isdecimal() and int(str(self.top_k)) > 0):
+            raise DataError(f"--top_k {self.top_k}: must be {ALL} or an integer from 1")
+        if self.threshold is not None and not 0 <= self.threshold <= 1:
+            raise DataError(f"--threshold {self.threshold}: must be from 0 to 1")
         if self.batch_size < 1:
             raise DataError(f"--batch_size {self.batch_size}: must be at least 1")
         check_inputs([self.input], self.max_file_size)
@@ -86,10 +89,11 @@ class PredictArguments(TableArguments, InputAndOutput):
             raise DataError(f"--keep_columns {self.keep_columns[0]}: requires a table ({', '.join(READERS)})")
         check_output("--output", self.output, self.input, self.overwrite)
 
-    def name_columns(self) -> None:
+    def name_columns(self, are_fixed: bool = False) -> None:
         """Name the text columns of a table if nobody has: those that the model was trained on, or the one of texts.
 
         Print them, and the delimiter. Raises `DataError` for a file of another format, or without such a column.
+        are_fixed: whether the columns have the names of the model's fields.
         """
         path = Path(self.input)
         if not self.is_table:
@@ -98,7 +102,7 @@ class PredictArguments(TableArguments, InputAndOutput):
             raise unknown_format(path, [".txt", *READERS])
         table = open_table(path, self.form)
         notes = list(table.notes)
-        if not self.text_column:
+        if not self.text_column and not are_fixed:
             trained = trained_columns(self.model)
             names = find_text_columns(table, trained)
             self.text_column = as_recorded(list(names))
@@ -126,9 +130,3 @@ class PredictArguments(TableArguments, InputAndOutput):
     @property
     def is_table(self) -> bool:
         return self.input != "-" and format_of(Path(self.input)) != ".txt"
-
-
-def refuse(options: Mapping[str, object], why: str) -> None:
-    """Raise `DataError` for the first option that is given."""
-    if name := next((name for name, given in options.items() if given), None):
-        raise DataError(f"{name}: {why}; leave it out")

@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Classify texts in batches."""
+"""A classifier: from texts to tokens, and from those of a batch to logits."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +12,8 @@ from ..bridges.model_limits import NO_LIMIT
 from ..data.columns import is_missing
 from ..data.encoded_texts import shortened_lists
 from ..data.text_pairs import parts_of, text_lists
-from .answers import Scored, to_scores
 from .arguments import PredictArguments
-from .batches import Job, check_finite, failing_on, in_batches, uncounted
+from .batches import Job, check_finite, failing_on
 from .loading import load_head
 
 
@@ -34,50 +33,32 @@ def unseen_words(encoding: Any, unknown: int | None, parts: Sequence[str]) -> li
 
 @dataclass
 class Classifier:
-    """Classifies texts of files and of requests, which are truncated to `limit` tokens."""
+    """A model and its tokenizer, which truncates to `limit` tokens; None: to none."""
 
     model: Any
     tokenizer: Any = None
     limit: int | None = None
-    batch_size: int = 32
 
     @property
     def device(self) -> torch.device:
         return self.model.device
 
-    def classify(self, texts: Sequence[str], progress: Callable[[int], object] = uncounted) -> list[Any]:
-        """Return the scores of each text, None for empty ones. Batched by length, longest first."""
-        return self.answer(self.read(texts), self.scores, progress)
-
-    def answer(
-        self, jobs: Sequence[Job | None], run: Callable[[list[Job]], list[Any]], progress: Callable[[int], object]
-    ) -> list[Any]:
-        """Return what `run` answers to each job, and None for None."""
-        return in_batches(jobs, lambda job: job.tokens, run, self.batch_size, self.device, progress)
-
-    def scores(self, batch: Sequence[Job]) -> list[list[Scored]]:
-        """Return the score of each class for each job of a batch, in the order of the classes."""
-        return to_scores(self.logits([job.features for job in batch]), self.model.config)
-
     def read(self, texts: Sequence[str]) -> list[Job | None]:
         """Tokenise the texts, truncated to the limit; None for those without a visible character or a token."""
         lists = text_lists(texts) if self.limit is None else shortened_lists(texts, self.tokenizer, self.limit)
         encoded = self.tokenizer(*lists, truncation=self.limit is not None, max_length=self.limit, verbose=False)
-        if encoded.encodings is not None:
-            are_cut = [bool(encoding.overflowing) for encoding in encoded.encodings]
-        else:  # slow tokenizers do not report truncation
-            whole = self.tokenizer(*lists, verbose=False)["input_ids"] if self.limit is not None else []
-            are_cut = [len(ids) > self.limit for ids in whole] or [False] * len(texts)
-        rows = (dict(zip(encoded, values)) for values in zip(*encoded.values()))
         encodings = encoded.encodings or [None] * len(texts)
-        return [
-            None if is_empty(text) or not row["input_ids"] else self._job(text, row, encoding, is_cut)
-            for text, row, encoding, is_cut in zip(texts, rows, encodings, are_cut)
-        ]
-
-    def _job(self, text: str, features: dict[str, list[int]], encoding: Any, is_cut: bool) -> Job:
-        unseen = unseen_words(encoding, self.tokenizer.unk_token_id, parts_of(text)) if encoding else ()
-        return Job(features, len(features["input_ids"]), is_cut, unseen=unseen)
+        lengths: list[int] = []
+        if self.limit is not None and encoded.encodings is None:  # slow tokenizers do not report truncation
+            lengths = [len(ids) for ids in self.tokenizer(*lists, verbose=False)["input_ids"]]
+        jobs = list[Job | None]()
+        for row, (text, encoding) in enumerate(zip(texts, encodings)):
+            features = {name: values[row] for name, values in encoded.items()}
+            size = len(features["input_ids"])
+            is_cut = bool(encoding.overflowing) if encoding else bool(lengths) and lengths[row] > size
+            unseen = unseen_words(encoding, self.tokenizer.unk_token_id, parts_of(text)) if encoding else ()
+            jobs.append(None if is_empty(text) or not size else Job(features, size, is_cut, unseen=unseen))
+        return jobs
 
     @torch.inference_mode()
     def logits(self, features: list[Any]) -> torch.Tensor:
@@ -93,6 +74,5 @@ class Classifier:
 def load_classifier(arguments: PredictArguments) -> Classifier:
     """Load a classifier. Raises `DataError` as `load_head` does."""
     model, tokenizer = load_head(arguments, AutoModelForSequenceClassification, "not a trained text classifier")
-    arguments.choice.check(model.config)
     limit = tokenizer.model_max_length if tokenizer.model_max_length < NO_LIMIT else None
-    return Classifier(model, tokenizer, limit, arguments.batch_size)
+    return Classifier(model, tokenizer, limit)

@@ -4,7 +4,6 @@
 import json
 import math
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -84,12 +83,10 @@ def load_generator(name: str, arguments: Any, search: SearchArguments | None = N
     model, (source, target) = load_generating(name, arguments.trust_remote_code)
     read_special_tokens(source, arguments.allow_special_tokens or None)
     move(model.eval(), arguments.device)
-    options: dict[str, Any] = search.given() if search else {}
-    generator: TextGenerator
+    options: dict[str, Any] = {"batch_size": arguments.batch_size, **(search.given() if search else {})}
+    generator: TextGenerator = Continuer(model, source, **options)
     if model.config.is_encoder_decoder:
-        generator = Translator(model, source, target, None, arguments.batch_size, **options)
-    else:
-        generator = Continuer(model, source, arguments.batch_size, **options)
+        generator = Translator(model, source, target, **options)
     of_checkpoint = {name: generator.setting(name, 1) for name in ("num_beams", "num_return_sequences")}
     SearchArguments(**of_checkpoint, max_new_tokens=generator.max_new_tokens)  # which checks them
     generator.generation["max_new_tokens"] = generator.max_new_tokens
@@ -114,6 +111,7 @@ class GeneratorInput:
 class GenerateArguments(TableArguments, GeneratorInput):
     """A generation run: what it reads, what it writes, and how the model computes it."""
 
+    RETIRED = {"--truncate": "leave it out: sources that are too long are truncated, and counted"}
     text_column: str | None = option(None, "The text column; by default that of the model's training.")
     stop: list[str] | None = option(None, "End a text before the first of these strings.")
     output_file: str = option("-", "The output file; -: standard output.")
@@ -121,7 +119,6 @@ class GenerateArguments(TableArguments, GeneratorInput):
         None, "The output format; by default jsonl for a .jsonl file, else lines."
     )
     overwrite: bool = option(False, "Replace the output file.")
-    truncate: bool = option(False, "Truncate sources that are too long, instead of raising an error.")
     batch_size: int = option(32, "Texts per batch.")
     seed: int | None = option(None, "The sampling seed; results are reproducible for equal seed, input and batch size.")
     device: str | None = option(None, "cpu, cuda, cuda:1, ...; by default an available accelerator.")
@@ -153,13 +150,13 @@ class GenerateArguments(TableArguments, GeneratorInput):
     def is_table(self) -> bool:
         return format_of(Path(self.input_file)) in READERS
 
-    def rows_text(self, rows: Sequence[int]) -> str:
-        """Return "row 3" or "line 1, 2, 3, 4, 5, ..."."""
-        return f"{'row' if self.is_table else 'line'} {first_few(list(map(str, rows)), 5)}"
-
     @property
     def is_jsonl(self) -> bool:
         return self.format == "jsonl" or (self.format is None and self.output_file.lower().endswith(".jsonl"))
+
+    def where(self, rows: Sequence[int]) -> str:
+        """Return "row 3" or "line 1, 2, 3, 4, 5, ..."."""
+        return f"{'row' if self.is_table else 'line'} {first_few(list(map(str, rows)), 5)}"
 
 
 def generate(arguments: GenerateArguments, search: SearchArguments) -> None:
@@ -171,17 +168,16 @@ def generate(arguments: GenerateArguments, search: SearchArguments) -> None:
     if arguments.compile:
         compile_generation(generator.model)
     generator.stop = tuple(arguments.stop or ())
-    if arguments.truncate and not isinstance(generator, Translator):
-        raise DataError(
-            "--truncate applies only to the sources of an encoder-decoder; shorten the prompts of a decoder"
-        )
     if arguments.seed is not None:
         transformers.set_seed(arguments.seed)
     check_texts(rows, generator, arguments)
     with failing_on("(--batch_size, --max_new_tokens)"), open_output(arguments.output_file) as handle:
         is_shown = arguments.prompt is not None and arguments.output_file == "-" and arguments.format is None
         written = show(rows[0][1], generator, handle) if is_shown else write_answers(rows, generator, handle, arguments)
-    print_truncations(written, generator)
+    if cut := [answer for answer in written if answer.is_cut]:
+        lengths = first_few([str(length) for length in sorted({answer.cut_after for answer in cut})], 5)
+        told = f"have no end token and were cut at {lengths} tokens (--max_new_tokens, or the last position)"
+        print(f"{len(cut):,} of {len(written):,} texts {told}", file=sys.stderr)
 
 
 def read_input(arguments: GenerateArguments) -> Iterator[NumberedText]:
@@ -197,28 +193,27 @@ def read_input(arguments: GenerateArguments) -> Iterator[NumberedText]:
 
 
 def check_texts(rows: Sequence[NumberedText], generator: TextGenerator, arguments: GenerateArguments) -> None:
-    """Raise `DataError` for the first text that exceeds the model's limit.
+    """Raise `DataError` for the first prompt of a decoder that exceeds its positions.
 
-    Print which texts --truncate cuts, and which have tokens that the model does not know.
+    Print which sources are truncated, and which texts have tokens that the model does not know.
     """
     limit, unknown = generator.limit, generator.tokenizer.unk_token_id
-    cut, unseen = list[int](), list[int]()
     if limit is None and unknown is None:
         return
+    cut, unseen = list[int](), list[int]()
     for (row, _), tokens in zip(rows, generator.encode_all([text for _, text in rows])):
         if limit is not None and len(tokens) > limit:
-            if not arguments.truncate:
-                advice = "split it or use --truncate" if isinstance(generator, Translator) else "shorten it"
-                where = f"--input_file {arguments.input_file}, {arguments.rows_text([row])}"
-                where = where if arguments.prompt is None else "--prompt"
-                raise DataError(f"{where}: {len(tokens)} tokens exceed the model's limit of {limit}; {advice}")
             cut.append(row)
         if unknown in tokens[:limit]:
             unseen.append(row)
+        if cut and not isinstance(generator, Translator):
+            where = f"--input_file {arguments.input_file}, {arguments.where(cut)}"
+            where = where if arguments.prompt is None else "--prompt"
+            raise DataError(f"{where}: {len(tokens)} tokens exceed the model's limit of {limit}; shorten it")
     unknown_to_it = "texts have words or characters that the model does not know"
     for what, found in {f"texts truncated to {limit} tokens": cut, unknown_to_it: unseen}.items():
         if found:
-            print(f"{len(found):,} {what}: {arguments.rows_text(found)}", file=sys.stderr)
+            print(f"{len(found):,} {what}: {arguments.where(found)}", file=sys.stderr)
 
 
 def write_answers(
@@ -260,11 +255,3 @@ def show(text: str, generator: TextGenerator, handle: TextIO) -> list[Generated]
         answers = generator.generate([text])[0]
         write("\n".join(prompt + answer.text + "\n" for answer in answers))
     return answers
-
-
-def print_truncations(written: Sequence[Generated], generator: TextGenerator) -> None:
-    """Print to standard error how many texts reached a length limit, and which."""
-    for limit, count in Counter(answer.cut_after for answer in written if answer.is_cut).items():
-        of_model = "" if limit == generator.max_new_tokens else ", where the model's positions end"
-        total = f"{count:,} of {len(written):,} texts have no end token and were cut at {limit} tokens"
-        print(f"{total}{of_model or ' (--max_new_tokens)'}", file=sys.stderr)

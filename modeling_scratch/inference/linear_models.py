@@ -113,16 +113,14 @@ def load_linear(folder: str | Path) -> LinearClassifier:
         arrays = load_file(Path(folder, LINEAR_WEIGHTS))
         labels, ngrams = ([str(name) for name in about[key]] for key in ("labels", "ngrams"))
         config = PreTrainedConfig(id2label=dict(enumerate(labels)), problem_type=about["problem_type"])
-        weights = LinearWeights(
-            ngrams, arrays["weight"], arrays["bias"], arrays.get("idf"), bool(about["one_versus_rest"])
-        )
-        classifier = LinearClassifier(
-            SimpleNamespace(config=config), weights=weights, has_pairs=bool(about["has_pairs"])
-        )
+        weight, bias = arrays["weight"], arrays["bias"]
+        weights = LinearWeights(ngrams, weight, bias, arrays.get("idf"), bool(about["one_versus_rest"]))
+        has_pairs = bool(about["has_pairs"])
+        classifier = LinearClassifier(SimpleNamespace(config=config), weights=weights, has_pairs=has_pairs)
         weights.logits(classifier.counter.transform([""]))
-        are_whole = weights.weight.shape == (len(labels), len(ngrams)) and weights.bias.shape == (len(labels),)
         are_numbers = all(np.isfinite(array).all() for name, array in arrays.items() if name != "bias")
-        if not labels or not are_whole or not are_numbers or not (weights.bias < np.inf).all():  # -inf: no such text
+        is_whole = labels and weight.shape == (len(labels), len(ngrams)) and bias.shape == (len(labels),)
+        if not (is_whole and are_numbers and (bias < np.inf).all()):  # -inf: no text of train has this class
             raise ValueError
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, SafetensorError) as error:
         raise DataError(f"{folder}: not a linear model, or damaged: restore it, or train again") from error
@@ -142,5 +140,4 @@ def load_any(arguments: PredictArguments) -> Classifier:
     if classifier.has_pairs != arguments.has_pairs:
         reads = "pairs of texts; name the columns of both" if classifier.has_pairs else "single texts; name one column"
         raise DataError(f"{name}: reads {reads} (--text_column)")
-    arguments.choice.check(classifier.model.config)
     return classifier

@@ -73,9 +73,7 @@ def loading_errors(option: str, name: str) -> Iterator[None]:
 def load_head(arguments: PredictArguments, auto_class: Any, untrained: str) -> tuple[Any, Any]:
     """Load a model and its tokenizer, which truncates where --max_length says, or else where the model has to.
 
-    Raises `DataError` for a checkpoint without trained head or tokenizer.
-
-    untrained: the words for a model without trained head.
+    untrained: the words for a model without trained head. Raises `DataError` for this one, or without a tokenizer.
     """
     name, trusts = arguments.model, arguments.trust_remote_code
     with loading_errors("--model", name):

@@ -1,15 +1,18 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Answer every row of a file with a saved model, in the order of the rows."""
 
+import sys
+
 from tqdm import tqdm
 
 from ..data.encoded_texts import in_chunks
+from ..data.text_pairs import column_names
 from ..tasks import named
 from ..utils.errors import DataError
 from ..utils.files import open_output
-from .arguments import PredictArguments, refuse
+from .arguments import PredictArguments
 from .loading import saved_action
-from .rows import check_input, row_writer, tell
+from .rows import check_input, row_writer
 
 
 def predict(arguments: PredictArguments) -> None:
@@ -18,7 +21,11 @@ def predict(arguments: PredictArguments) -> None:
     answering = task.answering
     if answering is None:
         raise DataError(f"--model {arguments.model}: {task.refusal}")
-    refuse(answering.refused(arguments), task.refusal)
+    for name in ("top_k", "threshold"):
+        if getattr(arguments, name) is not None and name not in answering.takes:
+            raise DataError(f"--{name}: {task.refusal}; leave it out")
+    if len(column_names(arguments.text_column)) > answering.text_columns:
+        raise DataError(f"--text_column {arguments.text_column}: {task.refusal}; leave it out")
     answering.name_columns(arguments)
     arguments.keep_beside(answering.columns(arguments))
     check_input(arguments, answering.rows)
@@ -27,10 +34,12 @@ def predict(arguments: PredictArguments) -> None:
         open_output(arguments.output) as handle,
         tqdm(unit=f" {answering.unit}", disable=arguments.no_progress or None) as bar,
     ):
-        write = row_writer(handle, arguments, answering.columns(arguments, answerer), answerer.classes)
+        write = row_writer(handle, arguments, answering.columns(arguments, answerer))
         answerer.progress = bar.update
         for chunk in in_chunks(answering.rows(arguments)):
             for line in answerer.lines(chunk):
                 write(line)
             handle.flush()
-    tell(answerer.counts)
+    for what, count in answerer.counts.items():
+        if count:
+            print(f"{what}: {count:,}", file=sys.stderr)

@@ -6,7 +6,7 @@ import json
 import math
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
@@ -26,8 +26,9 @@ from ..data.text_files import open_bytes
 from ..data.text_pairs import as_recorded, trained_columns
 from ..data.translation_pairs import NESTED, nested
 from ..utils.errors import DataError
-from .answers import ALL, Scored
-from .arguments import SCORE, PredictArguments
+from .arguments import PredictArguments
+
+UNKNOWN_WORDS = "unknown_words"  # of an answer
 
 
 def check_input(arguments: PredictArguments, read: Callable[[PredictArguments], Iterable[object]]) -> None:
@@ -73,27 +74,22 @@ def read_sources(path: Path, column: str | None, model: str, form: TableForm) ->
         )
 
 
-def row_writer(
-    handle: TextIO, arguments: PredictArguments, answer: Sequence[str], names: Sequence[str] = ()
-) -> Callable[[Values], object]:
+def row_writer(handle: TextIO, arguments: PredictArguments, answer: Sequence[str]) -> Callable[[Values], object]:
     """Return a function that writes the columns of an answer as a line of JSON or CSV, the kept ones behind its row.
 
-    Missing numbers become null. Lists in CSV are JSON, but for --top_k all: each class then has a column of scores.
-    names: of the classes, if the last column has those.
+    Missing numbers become null, and lists in CSV JSON. Lines of JSON also have the words that the model has not seen.
     """
     columns = ["row", *arguments.kept, *answer]
     if arguments.format == "jsonl":
-        return lambda line: handle.write(_as_json({name: line[name] for name in columns}) + "\n")
+
+        def write(line: Values) -> object:
+            unknown = [UNKNOWN_WORDS] if line.get(UNKNOWN_WORDS) else []
+            return handle.write(_as_json({name: line[name] for name in [*columns, *unknown]}) + "\n")
+
+        return write
     table = csv.writer(handle, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
-    every = names if arguments.top_k == ALL else ()
-    plain = columns[:-1] if every else columns
-    table.writerow([*plain, *(f"{SCORE}{name}" for name in every)])
-
-    def write(line: Values) -> None:
-        scores = [_score(line[columns[-1]] or [], name) for name in every]
-        table.writerow([*(_cell(line[name]) for name in plain), *scores])
-
-    return write
+    table.writerow(columns)
+    return lambda line: table.writerow(_cell(line.get(name)) for name in columns)
 
 
 def _cell(value: Any) -> Any:
@@ -111,14 +107,3 @@ def _finite(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _finite(each) for name, each in value.items()}
     return [_finite(each) for each in value] if isinstance(value, list | tuple) else value
-
-
-def _score(top: list[Scored], name: str) -> float | None:
-    return next((each["score"] for each in top if each["label"] == name), None)
-
-
-def tell(counts: Mapping[str, int]) -> None:
-    """Print the counts that are not 0 on standard error."""
-    for what, count in counts.items():
-        if count:
-            print(f"{what}: {count:,}", file=sys.stderr)

@@ -32,12 +32,13 @@ class Generated(NamedTuple):
 
 
 class PieceStreamer(TextStreamer):
-    """Passes a growing text to `write`, except for its last word, which the next token may still change."""
+    """Passes a growing text to `write`, except for its last word, which the next token may still change.
+
+    decode: of new tokens. It stands for a tokenizer's, which would not know what they follow.
+    """
 
     def __init__(self, decode: Callable[..., str], write: Callable[[str], object]) -> None:
-        """decode: of new tokens. It stands for a tokenizer's, which would not know what they follow."""
-        tokenizer: Any = SimpleNamespace(decode=decode)
-        super().__init__(tokenizer, skip_prompt=True)
+        super().__init__(SimpleNamespace(decode=decode), skip_prompt=True)  # type: ignore[arg-type]
         self.write = write
 
     def on_finalized_text(self, text: str, stream_end: bool = False) -> None:
@@ -68,11 +69,6 @@ class TextGenerator(ABC):
     def encode(self, texts: Sequence[str], truncation: bool = True) -> list[list[int]]:
         """Tokenise the texts, truncated to `limit` where applicable. Empty texts have no tokens."""
 
-    def encode_all(self, texts: Sequence[str]) -> Iterator[list[int]]:
-        """Yield the tokens of each text, without truncation. No more than TEXTS_AT_ONCE are in memory as tokens."""
-        for start in range(0, len(texts), TEXTS_AT_ONCE):
-            yield from self.encode(texts[start : start + TEXTS_AT_ONCE], truncation=False)
-
     @abstractmethod
     def decode(self, source: list[int], tokens: list[int]) -> str:
         """Decode the new tokens of a source or prompt."""
@@ -80,6 +76,11 @@ class TextGenerator(ABC):
     @abstractmethod
     def room(self, length: int) -> int:
         """Return how many new tokens an input of this length has positions for, at most max_new_tokens."""
+
+    def encode_all(self, texts: Sequence[str]) -> Iterator[list[int]]:
+        """Yield the tokens of each text, without truncation. No more than TEXTS_AT_ONCE are in memory as tokens."""
+        for start in range(0, len(texts), TEXTS_AT_ONCE):
+            yield from self.encode(texts[start : start + TEXTS_AT_ONCE], truncation=False)
 
     def setting(self, name: str, default: Any) -> Any:
         """Return a setting from generation, else from model.generation_config, else the default."""
@@ -101,12 +102,12 @@ class TextGenerator(ABC):
         """Generate num_return_sequences texts for each text; empty ones for empty texts."""
         encoded = self.encode(texts)
         generated = [[Generated()] * self.setting("num_return_sequences", 1) for _ in texts]
-        order = [i for i, tokens in enumerate(encoded) if tokens]
-        order.sort(key=lambda i: len(encoded[i]), reverse=True)  # longest first, so that exhausted memory shows early
-        for room, group in groupby(order, key=lambda i: self.room(len(encoded[i]))):
-            rows = list(group)
-            for start in range(0, len(rows), self.batch_size):
-                batch = rows[start : start + self.batch_size]
+        rows = [row for row, tokens in enumerate(encoded) if tokens]
+        rows.sort(key=lambda row: len(encoded[row]), reverse=True)  # longest first: exhausted memory shows early
+        for room, group in groupby(rows, key=lambda row: self.room(len(encoded[row]))):
+            every = list(group)
+            for start in range(0, len(every), self.batch_size):
+                batch = every[start : start + self.batch_size]
                 for row, answers in zip(batch, self.run([encoded[row] for row in batch], room)):
                     generated[row] = answers
         return generated
@@ -136,11 +137,11 @@ class TextGenerator(ABC):
 
     def _pad(self, batch: Sequence[list[int]]) -> dict[str, Tensor]:
         """Pad the rows into input_ids and attention_mask (B, T)."""
-        side: dict[str, Any] = {"batch_first": True, "padding_side": self.padding_side}
         rows = [torch.tensor(tokens) for tokens in batch]
-        ids = pad_sequence(rows, padding_value=self.tokenizer.pad_token_id or 0, **side)
-        mask = pad_sequence([torch.ones_like(row) for row in rows], **side)
-        return {"input_ids": ids.to(self.model.device), "attention_mask": mask.to(self.model.device)}
+        pad = partial(pad_sequence, batch_first=True, padding_side=self.padding_side)
+        ids = pad(rows, padding_value=self.tokenizer.pad_token_id or 0)
+        mask = pad([torch.ones_like(row) for row in rows])
+        return {"input_ids": ids.to(self.device), "attention_mask": mask.to(self.device)}
 
     def _answer(self, source: list[int], new: list[int], room: int) -> Generated:
         ends = self.setting("eos_token_id", [])
@@ -168,9 +169,7 @@ class Continuer(TextGenerator):
         encoded = self.tokenizer(list(texts), return_special_tokens_mask=True, verbose=False)
         prompts = []
         for text, tokens, added in zip(texts, encoded["input_ids"], encoded["special_tokens_mask"]):
-            length = len(tokens)
-            while length and added[length - 1]:
-                length -= 1
+            length = max((place for place, is_added in enumerate(added, 1) if not is_added), default=0)
             prompts.append(list(tokens[:length]) if text else [])
         return prompts
 

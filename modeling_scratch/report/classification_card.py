@@ -4,13 +4,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..tasks.card import LONGER_OR_PRETRAINED, Metric, shares_table
+from ..tasks.card import LONGER_OR_PRETRAINED, MODEL, Metric, first_line, is_useful, shares_table
 from ..utils.markdown import escaped
 from .calibration import calibration_text
 from .metrics import METRICS, ONE_CLASS
 from .significance import Score, scores_table
 from .stages import stage_table
-from .verdicts import MODEL
 
 Evaluation = Mapping[str, Any]
 OF_CLASSES = {"precision": "precision", "recall": "recall", "f1": "F1", "support": "support"}
@@ -35,22 +34,6 @@ def scores_text(evaluation: Evaluation) -> str:
     if stages := evaluation.get("stages"):
         parts.append(stage_table(stages))
     return "\n\n".join(parts)
-
-
-def is_useful(evaluation: Evaluation) -> bool:
-    """Return whether nothing says not to use the Transformer."""
-    return not evaluation["headline"] and evaluation["comparison"]["verdict"] != "worse"
-
-
-def first_line(evaluation: Evaluation) -> str:
-    if headline := evaluation["headline"]:
-        return escaped(headline)
-    baseline, word = escaped(evaluation["comparison"]["baseline"]), evaluation["comparison"]["verdict"]
-    if word == "better":
-        return f"Use the {MODEL}: it is significantly better than {baseline}."
-    if word == "worse":
-        return f"Use {baseline}: it is significantly better than the {MODEL}."
-    return f"Use either model, as there is {word}."
 
 
 def difference_sentence(scores: Sequence[Score], evaluation: Evaluation) -> str:

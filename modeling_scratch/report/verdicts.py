@@ -5,14 +5,14 @@ One rule for all problem types: the paired-bootstrap interval of the difference 
 is the entry of evaluation.json: baseline, verdict, score, evidence, and the difference with its interval.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from ..tasks.card import MODEL
 from .significance import Score, verdict, with_intervals
 
-MODEL = "Transformer"
 Comparison = dict[str, Any]
 
 
@@ -59,3 +59,19 @@ def compared(score: Score, labels: np.ndarray, answers: np.ndarray, others: np.n
     difference = found["differences"][name][score.name]
     about = {"baseline": name, "verdict": verdict(difference, score, len(labels)), "score": score.name}
     return {**about, "evidence": f"{score.heading} {values} (paired bootstrap)", **difference}
+
+
+def verdict_of(
+    score: Score, values: np.ndarray, others: Mapping[str, np.ndarray], answers: Sequence[str]
+) -> dict[str, Any]:
+    """Return what evaluation.json says of a model beside the strongest baseline: a headline, and the comparison.
+
+    score: the `Score` that decides. values, and others by the name of a baseline: what it counts of each text (N, ...).
+    answers: of the model. One that always gives the same, and not the right one, has learned nothing.
+    """
+    name = strongest(score, values, others)
+    is_right = score.of_means(score.parts(values, values).mean(0)) == 1
+    is_constant = len(set(answers)) == 1 < len(answers) and not is_right
+    same = f"answers {answers[0]!r}" if answers[0] else "gives no answer"
+    headline = f"The {MODEL} {same} to everything: it has not learned." if is_constant else None
+    return {"headline": headline, "comparison": compared(score, values, values, others[name], f"the baseline ({name})")}

@@ -162,7 +162,9 @@ class HeadTrainingArguments(EncoderTrainingArguments):
     """transformers.TrainingArguments with defaults for small models on a CPU, and few texts."""
 
     learning_rate: float = option(2e-3, "The peak learning rate of AdamW.")
-    num_train_epochs: float = option(10.0, "The number of training epochs.")
+    num_train_epochs: float | None = option(
+        None, "The number of training epochs; by default 10, and up to 100 for a new model and few texts."
+    )
     per_device_train_batch_size: int = option(16, "Training texts per step and device.")
     per_device_eval_batch_size: int = option(64, "Texts per evaluation batch.")
 

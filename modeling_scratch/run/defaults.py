@@ -66,6 +66,7 @@ PRETRAINED: dict[str, Any] = {
     "switches": f"{PRE_NORM},embedding_norm=true,initializer_range=0.05",
 }  # fmt: skip
 LEAST_STEPS, MOST_EPOCHS = 350, 30
+HEAD_EPOCHS = 10, 100  # at least and at most, of models that label words or spans
 AVERAGED_STEPS, EMA_DECAY = 1_000, 0.999  # in fewer steps, an average of the weights lags behind
 LONGEST_WORD = 15  # characters a word, on average: longer ones are no words between blanks, as in Chinese
 
@@ -90,7 +91,22 @@ def row_for(texts: int, has_pairs: bool = False, is_pretrained: bool = False) ->
 
 
 def epochs_of(row: Row, texts: int) -> int:
-    return min(MOST_EPOCHS, max(row.epochs, ceil(LEAST_STEPS * row.batch / texts)))
+    return epochs_for(texts, row.batch, row.epochs, MOST_EPOCHS)
+
+
+def epochs_for(texts: int, batch: int, least: int, most: int) -> int:
+    """Return `least` epochs, or as many more as make `LEAST_STEPS`, but not more than `most`."""
+    return min(most, max(least, ceil(LEAST_STEPS * batch / texts)))
+
+
+def complete_epochs(run: Any, data: Any) -> None:
+    """Choose the epochs of a model that labels words or spans, if the user has not. It learns from more steps."""
+    training, texts = run.groups["training"], len(data.splits["train"])
+    if training.num_train_epochs is None:
+        most = HEAD_EPOCHS[0] if run.options.model_name_or_path else HEAD_EPOCHS[1]
+        training.num_train_epochs = float(epochs_for(texts, training.train_batch_size, HEAD_EPOCHS[0], most))
+        length = f"{times(training.num_train_epochs, 'epoch')}, {counted(steps_of(training, texts), 'step')}"
+        print(f"{counted(texts, 'text')}: {length}; change them by --num_train_epochs")
 
 
 def values_of(row: Row, texts: int, has_words: bool = True) -> Values:

@@ -9,7 +9,7 @@ report.predict(["gripping from start to finish"])
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,9 +26,8 @@ from ..data.columns import is_missing
 from ..data.containers import as_table, is_splits, texts_in
 from ..data.splits import SPLIT_NAMES, DataArguments, DatasetSource
 from ..data.text_pairs import TEXT_FIELDS, of_parts, pair_columns, trained_columns
-from ..inference.answers import PLAIN, gives_numbers, ranked
-from ..inference.arguments import PredictArguments
-from ..inference.classification import Classifier, load_classifier
+from ..inference.answers import gives_numbers
+from ..inference.arguments import ALL, PredictArguments
 from ..tasks import CLASSIFY, named
 from ..utils.errors import DataError, one_line, panics_as_errors
 from ..utils.files import read_json
@@ -66,19 +65,25 @@ class Report:
         """
         given = texts_in(texts, trained_columns(str(self.folder)), "predict")
         joined = [_text_of(text, self._has_pairs) for text in given]
-        with panics_as_errors():
-            answers = self._classifier.classify(joined) if joined else []
-        return [_named(scores, self._classifier.model.config) for scores in answers]
+        lines = self._answerer.lines([(row, text, {}) for row, text in enumerate(joined)]) if joined else []
+        return [self._named(line) for line in lines]
+
+    def _named(self, line: Mapping[str, Any]) -> dict[str, Any]:
+        probabilities = {each["label"]: each["score"] for each in line["top"] or ()}
+        answer = {name: line[name] for name in ("label", "score")}
+        return answer if gives_numbers(self._answerer.config) else {**answer, "probabilities": probabilities}
 
     @property
     def _has_pairs(self) -> bool:
         return len(pair_columns(str(self.folder))) == 2
 
     @cached_property
-    def _classifier(self) -> Classifier:
+    def _answerer(self) -> Any:
         arguments = PredictArguments(model=str(self.folder))
         arguments.text_column = list(TEXT_FIELDS) if self._has_pairs else None  # there is no table to have them
-        return load_classifier(arguments)
+        answerer = TASK.answering.load(arguments)
+        answerer.defaults["top_k"] = ALL
+        return answerer
 
 
 def _text_of(text: Any, has_pairs: bool) -> str:
@@ -93,12 +98,6 @@ def _text_of(text: Any, has_pairs: bool) -> str:
 def _is_missing(text: Any) -> bool:
     """Return whether a text of a table is missing, as pandas has it, or has no visible character."""
     return is_missing(text) or (pd.api.types.is_scalar(text) and bool(pd.isna(text)))
-
-
-def _named(scores: Sequence[Mapping[str, Any]] | None, config: Any) -> dict[str, Any]:
-    answer = dict(zip(("label", "score"), PLAIN.answer(scores, config) if scores else (None, None)))
-    probabilities = {each["label"]: each["score"] for each in ranked(scores or ())}
-    return answer if gives_numbers(config) else {**answer, "probabilities": probabilities}
 
 
 def train_classifier(data: Any = None, output_dir: str | Path = "runs/demo", **options: Any) -> Report:

@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The trainer of every program: transformers.Trainer that is resumed exactly. What differs comes as functions.
 
-It overrides five private methods of Trainer, each with its reason. The bases override public methods alone.
+It overrides six private methods of Trainer, each with its reason. The bases override public methods alone.
 """
 
 import math
@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn, optim
-from torch.utils.data import DataLoader, Sampler
+from torch.utils.data import DataLoader, Sampler, SequentialSampler
 from transformers import PreTrainedTokenizerBase
 from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_pt_utils import LengthGroupedSampler
@@ -266,6 +266,11 @@ class RunTrainer(CapturedTrainer):
         if isinstance(sampler, LengthGroupedSampler):
             return LengthGroups(sampler, self.args.seed, rows_a_step(self.args))
         return sampler
+
+    def _get_eval_sampler(self, *args: Any) -> Sampler | None:
+        """Trainer would group these by length, too. The reports take predictions in the order of the texts."""
+        sampler = super()._get_eval_sampler(*args)
+        return SequentialSampler(*args) if isinstance(sampler, LengthGroupedSampler) else sampler
 
     def _run_epoch(self, *args: Any, **kwargs: Any) -> None:
         """Trainer would take a further step when a finished run is resumed."""

@@ -16,10 +16,9 @@ from starlette.middleware import Middleware
 
 import modeling_scratch
 
-from ..inference.batches import Job
 from ..tasks.answerer import Answerer
 from ..utils.options import option
-from .batches import Batcher, ModelError, QueueFullError
+from .batches import Batcher
 from .connections import LOOPBACK, KnownHosts
 from .interface import ERRORS, Fault, Health, answer_type, fault_of, request_type
 
@@ -83,37 +82,21 @@ class Service:
         self.batcher = Batcher(answerer.run, limits.max_batch_tokens, limits.max_waiting)
 
     async def answer(self, inputs: Any, options: dict[str, Any], deadline: float) -> dict[str, Any]:
-        """Return the response to the texts of a request."""
+        """Return the response to the texts of a request. What has no answer by the deadline is cancelled."""
         is_list = isinstance(inputs, list)
-        jobs = await self._encode(inputs if is_list else [inputs], options)
-        answers = iter(await self._answers([job for job in jobs if job], deadline))
-        found = [next(answers) if job else self.answerer.no_answer for job in jobs]
-        each = {
-            "truncated": [job is not None and job.truncated for job in jobs],
-            **self.answerer.added(jobs, found, options),
-        }
-        if not is_list:
-            each = {name: values[0] for name, values in each.items()}
-        return {"outputs": self.answerer.shape(found, is_list, options), **each}
-
-    async def _encode(self, texts: list[Any], options: dict[str, Any]) -> list[Job | None]:
         try:
             async with self.encoding:
-                return await asyncio.to_thread(self.answerer.encode, texts, options)
+                texts = inputs if is_list else [inputs]
+                jobs = await asyncio.to_thread(self.answerer.encode, texts, options)
         except ValueError as error:
             raise HTTPException(422, f"inputs: {error}") from error
-
-    async def _answers(self, jobs: list[Job], deadline: float) -> list[Any]:
-        """Wait for the answers until the deadline; then cancel the remaining jobs."""
         seconds = max(deadline - time.monotonic(), 0)
         try:
-            return await asyncio.wait_for(self.batcher.answer(jobs), seconds)
-        except QueueFullError:
-            raise HTTPException(503, "the queue is full: try again", {"Retry-After": "1"}) from None
+            answers = iter(await asyncio.wait_for(self.batcher.answer([job for job in jobs if job]), seconds))
         except asyncio.TimeoutError:
             raise HTTPException(504, f"no answer within {self.limits.timeout:g} seconds") from None
-        except ModelError as error:
-            raise HTTPException(500, f"the model fails on this text: {error}") from error
+        found = [next(answers) if job else None for job in jobs]
+        return self.answerer.response(jobs, found, options, is_list)
 
 
 async def refuse(request: Request, error: Exception) -> Response:

@@ -54,9 +54,8 @@ class KnownHosts:
         named = {"Host": f"//{headers.get('host', '')}", "Origin": headers.get("origin")}
         for header, url in named.items() if scope["type"] == "http" and ANY_HOST not in self.hosts else ():
             if url is not None and host_of(url) not in self.hosts:
-                given = ascii(headers.get(header.lower(), ""))[:80]
-                fault = f"{header} {given}: not a host of this server; see --allow_host"
-                await JSONResponse({"error": fault}, 403)(scope, receive, send)
+                fault = f"{header} {ascii(headers.get(header.lower(), ''))[:80]}: not a host of this server"
+                await JSONResponse({"error": f"{fault}; see --allow_host"}, 403)(scope, receive, send)
                 return
         await self.app(scope, receive, send)
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, create_model
 
+from ..inference.rows import UNKNOWN_WORDS
 from ..tasks.answerer import Answerer
 
 STRICT = ConfigDict(extra="forbid", strict=True)
@@ -51,8 +52,14 @@ def request_type(answerer: Answerer, max_texts: int, max_characters: int) -> Any
 
 def answer_type(answerer: Answerer) -> Any:
     """Return the type of an answer: what the pipeline returns to one text or to several, and further fields."""
-    kinds = {"outputs": answerer.answers, "truncated": bool, **answerer.added_answers}
+    kinds = {
+        "outputs": answerer.answers,
+        "truncated": bool,
+        **{name: kind for name, (_, kind) in answerer.added.items()},
+    }
     fields: Any = {name: (kind | list[kind], ...) for name, kind in kinds.items()}  # type: ignore[valid-type]
+    told = "The words of each text that the model has not seen, if there are any."
+    fields[UNKNOWN_WORDS] = list[str] | list[list[str]], Field([], description=told)
     return create_model("Answer", **fields)
 
 

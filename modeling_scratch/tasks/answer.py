@@ -18,8 +18,8 @@ from ..utils.errors import DataError
 from ..utils.markdown import excerpt
 from ..utils.options import option
 from .answerer import record_settings
-from .base import ASKED, Curve, Encoded, Task, Training
-from .card import EXAMPLES, Card, Use, headline, scores_table, shares_table
+from .base import Curve, Encoded, Task, Training
+from .card import EXAMPLES, Card, Use, scores_table, shares_table
 from .reader import FIELDS, PIPELINE, Reader, ReaderPage, Window
 
 LONGEST_CONTEXT = 400  # characters of a context in an example
@@ -109,23 +109,22 @@ def _spans(question: Question, windows: Sequence[Window], truncation_side: str) 
 
 def evaluate_answers(data: QuestionData, split: str, found: Sequence[str]) -> dict[str, Any]:
     """Return the scores of answers and of baselines, and the first questions, without selection."""
-    from ..report.answer_scores import baseline_answers, mean_scores, score_answers, summarise
+    from ..report.answer_scores import ANSWER_METRICS, baseline_answers, mean_scores, score_answers, summarise
+    from ..report.verdicts import verdict_of
 
     questions = data.splits[split]
     right = [question.right for question in questions]
-    values = score_answers(right, found)
     others = baseline_answers(data.splits["train"], questions)
-    baselines = [{"name": name, **summarise(score_answers(right, answers))} for name, answers in others.items()]
-    scores = {**summarise(values), "baselines": baselines}
+    values, *of_others = (score_answers(right, answers) for answers in (found, *others.values()))
     has_answer = np.array([*map(bool, right)])
     kinds = {"with": values[has_answer], "without": values[~has_answer]}
-    constant = f"gives {'the same' if found[0] else 'no'} answer to every question"
     return {
         "split": split,
         "questions": len(questions),
         "contexts": len({question.context for question in questions}),
-        "headline": headline(scores, "f1", "F1", constant if len(set(found)) == 1 < len(found) else None),
-        **scores,
+        **verdict_of(ANSWER_METRICS.score, values, dict(zip(others, of_others)), found),
+        **summarise(values),
+        "baselines": [{"name": name, **summarise(each)} for name, each in zip(others, of_others)],
         "kinds": {kind: {"questions": len(rows), **mean_scores(rows)} for kind, rows in kinds.items() if len(rows)},
         "notes": [],
         "examples": [_example(*pair) for pair in zip(questions[:EXAMPLES], found)],
@@ -193,16 +192,16 @@ class QuestionAnswering(Task):
             notes.append(f"{split}: {encoded.lost:,} answers are in no window, and read as no answer")
         return encoded._replace(notes=notes)
 
-    def trainer(self, training: Training) -> dict[str, Any]:
-        return ASKED
-
     def metrics(self, training: Training, split: str) -> Callable[..., dict[str, float]]:
+        """Score the answers that `predict` finds, from the logits of the windows of all questions, in their order."""
         from ..report.answer_scores import mean_scores, score_answers
 
         questions = training.data.splits[split]
 
         def compute(prediction: EvalPrediction) -> dict[str, float]:
-            training.encoded[split].parts[:] = found = training.answerer.texts_of(questions)
+            training.encoded[split].parts[:] = found = training.answerer.texts_of(
+                questions, *prediction.predictions[:2]
+            )
             return mean_scores(score_answers([question.right for question in questions], found))
 
         return compute

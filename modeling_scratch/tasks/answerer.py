@@ -1,20 +1,27 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""A model that answers texts: a pipeline split into steps, so that texts of several requests can share a batch."""
+"""A model that answers texts: a pipeline split into steps, so that texts of several requests can share a batch.
+
+text -> `encode` -> job -> `run`, in batches -> answer -> `fields_of`. predict writes the fields, the server and the
+demo send and show them.
+"""
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
-from ..data.columns import is_missing
+from ..data.text_pairs import of_parts, parts_of
 from ..inference.arguments import PredictArguments
 from ..inference.batches import Job, in_batches, uncounted
-from ..inference.rows import read_input
-from ..utils.errors import panics_as_errors
+from ..inference.classification import is_empty
+from ..inference.rows import UNKNOWN_WORDS, read_input
+from ..utils.errors import first_few, panics_as_errors
 
 MORE_THAN_ANY = 1_000  # limit of top_k; as in a pipeline, larger values return all labels
-Answer = Any  # to a text: a dictionary, or a list of them, the best first
-FileRow = tuple[Any, ...]  # of a file: its number, its text, others, and last the columns to keep
+MOST_WORDS_NAMED = 10  # of those that the model has not seen
+Answer = Any  # of the model to a text
+FileRow = tuple[int, str, Mapping[str, Any]]  # of a file: its number, its text, and the columns to keep
 
 
 class Option(NamedTuple):
@@ -31,23 +38,26 @@ class Option(NamedTuple):
 class Answerer(ABC):
     """texts -> jobs -> answers, each equal to `pipeline(text, truncation=True)`.
 
-    A text without a visible character has an empty answer, as from `modeling-scratch predict` and `generate`.
+    A text is a string, or a `TextPair` where a model reads two. One without a visible character has the answer None.
     """
 
     name: ClassVar[str]  # the route
     summary: ClassVar[str]  # what it does
     unit: ClassVar[str] = "texts"  # what predict counts
     fields: ClassVar[tuple[str, ...]] = ("text",)  # the names of the texts that a model reads at a time
+    takes: ClassVar[Sequence[str]] = ()  # of predict's options: those for some tasks alone
+    text_columns: ClassVar[int] = 1  # how many names --text_column can have
     asks: ClassVar[str] = "A text, or a list of texts."  # what a request has
     answers: ClassVar[Any]  # the type of the outputs for a text of a request
+    is_always_list: ClassVar[bool] = False  # whether the outputs are a list also for one text, as the pipeline's
     column = "answer"  # of predict's output
-    no_answer: ClassVar[Answer] = []  # to an empty text
     pipe: Any
     limits: dict[str, int] = field(default_factory=dict)  # the maxima of options of requests
-    defaults: dict[str, int] = field(default_factory=dict)  # arguments of the model that requests do not override
-    batch_size: int = field(default=32, kw_only=True)  # of `answer`
+    defaults: dict[str, Any] = field(default_factory=dict)  # options that requests do not override
+    batch_size: int = field(default=32, kw_only=True)  # of `lines`
     empty: int = field(default=0, init=False)  # texts of files
     cut: int = field(default=0, init=False)
+    unseen: Counter[str] = field(default_factory=Counter, init=False)  # texts with each word that is unknown
     progress: Callable[[int], object] = field(default_factory=lambda: uncounted, init=False)  # told how many are done
 
     @classmethod
@@ -60,7 +70,33 @@ class Answerer(ABC):
         """The number of tokens that the model reads of a text."""
         return getattr(self.pipe, "limit", None) or self.pipe.tokenizer.model_max_length
 
-    # Texts of requests
+    # Texts
+
+    def encode(self, texts: Sequence[Any], options: Mapping[str, Any]) -> list[Job | None]:
+        """Tokenise texts into jobs, None for empty texts. Raises `ValueError` if the tokenizer fails on a text.
+
+        Several texts that are read together can be in a dictionary.
+        """
+        every = [each if isinstance(each, str) else of_parts([each[name] for name in self.fields]) for each in texts]
+        with panics_as_errors():
+            return self._encode(every, options)
+
+    def _encode(self, texts: Sequence[str], options: Mapping[str, Any]) -> list[Job | None]:
+        return [None if is_empty(text) else self.job_of(text, options) for text in texts]
+
+    def job_of(self, text: str, options: Mapping[str, Any]) -> Job | None:
+        """Tokenise a text; None if the tokenizer finds nothing in it."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def run(self, jobs: Sequence[Job]) -> list[Answer]:
+        """Return the answer to each job of a batch, the longest of which is the first."""
+
+    def fields_of(self, answer: Answer | None, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the columns of an answer. None: of an empty text."""
+        return {self.column: answer}
+
+    # Requests
 
     @property
     def options(self) -> Mapping[str, Option]:
@@ -72,49 +108,38 @@ class Answerer(ABC):
         texts = ["a", "b c"]
         yield list(filter(None, self.encode(texts if len(self.fields) == 1 else [dict(zip(self.fields, texts))], {})))
 
-    def encode(self, texts: Sequence[Any], options: Mapping[str, Any]) -> list[Job | None]:
-        """Tokenise texts into jobs, None for empty texts. Raises `ValueError` if the tokenizer fails on a text."""
-        with panics_as_errors():
-            return [
-                None if isinstance(text, str) and is_missing(text) else self._encode(text, options) for text in texts
-            ]
+    def output(self, answer: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
+        """Return what a server sends of the fields of an answer, as the pipeline has it."""
+        return answer[self.column]
 
-    def _encode(self, text: Any, options: Mapping[str, Any]) -> Job | None:
-        """Tokenise a text; None if the tokenizer finds nothing in it."""
-        raise NotImplementedError
-
-    @abstractmethod
-    def run(self, jobs: Sequence[Job]) -> list[Answer]:
-        """Return the answer to each job of a batch, the longest of which is the first."""
-
-    def shape(self, answers: Sequence[Answer], is_list: bool, options: Mapping[str, Any]) -> Any:
-        """Return the outputs for the answers to the texts of a request: of one text, or of a list."""
-        return list(answers) if is_list else answers[0]
+    def response(
+        self, jobs: Sequence[Job | None], answers: Sequence[Answer], options: Mapping[str, Any], is_list: bool
+    ) -> dict[str, Any]:
+        """Return the response to the texts of a request. answers: with None for each None of the jobs."""
+        rows = [self.fields_of(answer, options) for answer in answers]
+        found = {
+            "outputs": [self.output(row, options) for row in rows],
+            "truncated": [job is not None and job.truncated for job in jobs],
+            **{name: [row[column] for row in rows] for name, (column, _) in self.added.items()},
+        }
+        unseen = [list(job.unseen) if job else [] for job in jobs]
+        found |= {UNKNOWN_WORDS: unseen} if any(unseen) else {}
+        if is_list:
+            return found
+        one = {name: values[0] for name, values in found.items()}
+        return {**one, "outputs": found["outputs"]} if self.is_always_list else one
 
     @property
-    def added_answers(self) -> dict[str, Any]:
-        """The types of further fields of a response."""
-        return {}
-
-    def added(
-        self, jobs: Sequence[Job | None], answers: Sequence[Answer], options: Mapping[str, Any]
-    ) -> dict[str, list[Any]]:
-        """Return further fields of a response, with a value for each text. jobs: None for empty texts."""
+    def added(self) -> dict[str, tuple[str, Any]]:
+        """The further fields of a response: their columns and types."""
         return {}
 
     # Rows of files
 
     @classmethod
-    def refused(cls, arguments: PredictArguments) -> dict[str, Any]:
-        """Return the options of predict that have no use here, and whether they are given."""
-        given: dict[str, Any] = {"--threshold": arguments.threshold is not None, "--top_k": arguments.top_k}
-        return {**given, "--text_column with two names": arguments.has_pairs}
-
-    @classmethod
     def name_columns(cls, arguments: PredictArguments) -> None:
         """Find the column of texts, and print it. Raises `DataError` for a table without one."""
-        if len(cls.fields) == 1:
-            arguments.name_columns()
+        arguments.name_columns(are_fixed=len(cls.fields) > 1)
 
     @classmethod
     def columns(cls, arguments: PredictArguments, answerer: Any = None) -> list[str]:
@@ -126,34 +151,33 @@ class Answerer(ABC):
         """Stream the rows of the input."""
         return read_input(arguments)
 
-    @property
-    def classes(self) -> Sequence[str]:
-        """The names of the classes, if the last column of predict's output has those."""
-        return ()
-
     def lines(self, rows: Sequence[FileRow]) -> Iterable[dict[str, Any]]:
-        """Return the answers to rows, with the values of all columns."""
-        for (row, text, kept), answer in zip(rows, self.answer([text for _, text, _ in rows])):
-            fields = text if isinstance(text, dict) else {"text": text}
-            yield {**fields, self.column: answer, **kept, "row": row}
-
-    def answer(self, texts: Sequence[Any]) -> list[Answer]:
-        """Return the answer to each text. Batched by length, longest first."""
-        jobs = self.encode(texts, {})
-        self.count(jobs)
+        """Return the answers to rows, with the values of all columns. Batched by length, longest first."""
+        jobs = self.read([text for _, text, _ in rows])
         limits = self.batch_size, self.pipe.device
-        answers = in_batches(jobs, lambda job: job.tokens, self.run, *limits, self.progress)
-        return [self.no_answer if answer is None else answer for answer in answers]
+        # The fields of an answer are made in its batch: the scores of all classes of all texts would take much memory.
+        answers = in_batches(jobs, lambda job: job.tokens, self._answer, *limits, self.progress)
+        for (row, text, kept), job, answer in zip(rows, jobs, answers):
+            unseen = {UNKNOWN_WORDS: list(job.unseen)} if job and job.unseen else {}
+            fields = answer or self.fields_of(None, self.defaults)
+            yield {**dict(zip(self.fields, parts_of(text))), **unseen, **fields, **kept, "row": row}
 
-    def count(self, jobs: Sequence[Job | None]) -> None:
-        """Count the texts of a file that are empty or cut."""
+    def _answer(self, batch: Sequence[Job]) -> list[dict[str, Any]]:
+        return [self.fields_of(answer, self.defaults) for answer in self.run(batch)]
+
+    def read(self, texts: Sequence[str]) -> list[Job | None]:
+        """Tokenise the texts of a file, and count those that are empty or cut, and unknown words."""
+        jobs = self.encode(texts, {})
         self.empty += jobs.count(None)
         self.cut += sum(job.truncated for job in jobs if job)
+        self.unseen.update(word for job in jobs if job for word in job.unseen)
+        return jobs
 
     @property
     def counts(self) -> dict[str, int]:
         """What was counted, in words."""
-        return {}
+        words = first_few([word for word, _ in self.unseen.most_common()], MOST_WORDS_NAMED)
+        return {f"words that the model has not seen ({words})": len(self.unseen)}
 
 
 def record_settings(config: Any, task: str, **settings: Any) -> None:

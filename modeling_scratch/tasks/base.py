@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 from ..tasks import PROGRAMS
+from ..utils.markdown import percent
 from .answerer import Answerer
-from .card import Card, headline
+from .card import MODEL, Card
 from .page import Page
 
 
@@ -71,16 +72,6 @@ class Comparison(NamedTuple):
     others: tuple[str, ...]
     options: str  # that are fixed
     arguments: tuple[type, ...] = ()  # those of the task, without defaults that depend on the data
-
-
-def without_logits(outputs: Any, labels: Any) -> Any:
-    """Return a number of each row of a batch, and no logits, where evaluations ask the answerer."""
-    first = labels[0] if isinstance(labels, tuple) else labels
-    return first.reshape(len(first), -1)[:, 0]
-
-
-# What `RunTrainer` is told where evaluations ask the answerer: each process answers on its own.
-ASKED = {"preprocess_logits_for_metrics": without_logits}
 
 
 class Task:
@@ -172,10 +163,15 @@ class Task:
 
     def evaluate(self, training: Training, split: str, predicted: Any) -> dict[str, Any]:
         """Return evaluation.json: split, headline, scores, those of baselines with their names, notes and examples."""
-        scores = {**self.metrics(training, split)(predicted), "baselines": self.baselines(training, split)}
+        scores, baselines = self.metrics(training, split)(predicted), self.baselines(training, split)
         decisive, _ = self.best(training.data, training.arguments)
+        best = max(baselines, key=lambda each: each[decisive])
         about = {"split": split, self.card.unit: len(training.data.splits[split])}
-        return {**about, "headline": headline(scores, decisive, decisive), **scores, "notes": [], "examples": []}
+        headline = None
+        if scores[decisive] <= best[decisive]:
+            values = f"{percent(scores[decisive])} and {percent(best[decisive])}"
+            headline = f"The {MODEL} is no better than the baseline ({best['name']}): {decisive} {values}."
+        return {**about, "headline": headline, **scores, "baselines": baselines, "notes": [], "examples": []}
 
     def report(self, training: Training, trainer: Any, split: str, predicted: Any) -> Report:
         """Return the scores beside those of the baselines, and write further files to the run's folder."""

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from ..utils.markdown import escaped, percent, table
 
+MODEL = "Transformer"
 LONGER_OR_PRETRAINED = "Train longer (--num_train_epochs), or fine-tune a pretrained encoder (--model_name_or_path)."
 EXAMPLES = 5  # of a split, for local pages
 
@@ -41,21 +42,23 @@ def baselines_by_name(evaluation: Mapping[str, Any]) -> dict[str, Mapping[str, A
     return {each["name"]: each for each in evaluation["baselines"]}
 
 
-def headline(evaluation: Mapping[str, Any], score: str, name: str, constant: str | None = None) -> str | None:
-    """Return what a report says first of a model that nobody should use, or None.
+def is_useful(evaluation: Mapping[str, Any]) -> bool:
+    """Return whether nothing says not to use the Transformer."""
+    return not evaluation["headline"] and evaluation.get("comparison", {}).get("verdict") != "worse"
 
-    score: the key of the one that decides, and name: its name. constant: what the model answers to everything.
-    """
-    baselines = baselines_by_name(evaluation)
-    best = max(baselines, key=lambda each: baselines[each][score])
-    if evaluation[score] == 1:
-        return None
-    if constant:
-        return f"The Transformer {constant}: it has not learned."
-    if evaluation[score] > baselines[best][score]:
-        return None
-    values = " and ".join(percent(scores[score]) for scores in (evaluation, baselines[best]))
-    return f"The Transformer is no better than the baseline ({best}): {name} {values}."
+
+def first_line(evaluation: Mapping[str, Any]) -> str:
+    """Return which model to use."""
+    if headline := evaluation["headline"]:
+        return escaped(headline)
+    if "comparison" not in evaluation:
+        return f"Use the {MODEL}: it is better than the baselines."
+    baseline, word = escaped(evaluation["comparison"]["baseline"]), evaluation["comparison"]["verdict"]
+    if word == "better":
+        return f"Use the {MODEL}: it is significantly better than {baseline}."
+    if word == "worse":
+        return f"Use {baseline}: it is significantly better than the {MODEL}."
+    return f"Use either model, as there is {word}."
 
 
 def shares_table(head: str, rows: Mapping[str, Mapping[str, Any]], columns: Mapping[str, str]) -> str:
@@ -72,7 +75,7 @@ def _cell(value: Any) -> str:
 
 def scores_table(evaluation: Mapping[str, Any], columns: Mapping[str, str]) -> str:
     """Return the `shares_table` of the model and of the baselines."""
-    return shares_table("", {"Transformer": evaluation, **baselines_by_name(evaluation)}, columns)
+    return shares_table("", {MODEL: evaluation, **baselines_by_name(evaluation)}, columns)
 
 
 def metrics_of(evaluation: Mapping[str, Any], definitions: Mapping[str, str]) -> list[Metric]:
@@ -118,11 +121,11 @@ class Card:
         return [scores_table(evaluation, self.definitions(evaluation))]
 
     def report(self, evaluation: Mapping[str, Any]) -> str:
-        """Return results.md."""
-        line = evaluation["headline"]
-        text = [f"**{escaped(line)}** {LONGER_OR_PRETRAINED}"] if line else []
-        text.append(f"{self.evaluated(evaluation)} of the {evaluation['split']} split")
-        return "\n\n".join([*text, *self.tables(evaluation), *evaluation["notes"]]) + "\n"
+        """Return results.md: below a line that says which model to use, and without texts of the data."""
+        advice = "" if is_useful(evaluation) else f" {LONGER_OR_PRETRAINED}"
+        line = f"**{first_line(evaluation)}**{advice}"
+        about = f"{self.evaluated(evaluation)} of the {evaluation['split']} split"
+        return "\n\n".join([line, about, *self.tables(evaluation), *evaluation["notes"]]) + "\n"
 
     def metrics(self, evaluation: Mapping[str, Any]) -> list[Metric]:
         """Return what the Hub gets of evaluation.json."""

@@ -1,43 +1,25 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""What classifiers answer, of single texts and of pairs: labels with scores, numbers, and the words that mattered.
+"""What classifiers answer, of single texts and of pairs: labels with scores, or numbers. And what their cards say."""
 
-And what their cards say.
-"""
-
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from typing_extensions import TypedDict
-
-from ..data.text_pairs import TEXT_FIELDS, as_fields, check_single, from_fields, pair_columns
-from ..inference.answers import ALL, PLAIN, Choice, gives_numbers, is_multi_label, names_of, ranked
-from ..inference.arguments import PredictArguments
+from ..data.text_pairs import TEXT_FIELDS, check_single, pair_columns
+from ..inference.answers import Scored, chosen, gives_numbers, is_multi_label, names_of, ranked, to_scores
+from ..inference.arguments import ALL, SCORE, PredictArguments
 from ..inference.batches import Job
 from ..inference.linear_models import load_any
 from ..report.classification_card import metrics_for_hub
 from ..report.metrics import NUMBER, ONE_CLASS, SEVERAL
-from ..utils.errors import first_few, panics_as_errors
+from ..utils.errors import DataError
 from .answerer import MORE_THAN_ANY, Answer, Answerer, FileRow, Option
 from .card import Card, Metric, Use
-from .page import MOST_WORDS_NAMED, Component, Page
+from .page import Component, Page
 
 RATE = "rate"  # what a classifier of numbers does on a page
 MOST_LABELS = 10  # that a page shows
 
 
-def first_of(words: Counter[str]) -> str:
-    """Return the most frequent words, and whether there are more."""
-    return first_few([word for word, _ in words.most_common()], MOST_WORDS_NAMED)
-
-
-class Label(TypedDict):
-    label: str
-    score: float
-
-
-@dataclass
 class Classification(Answerer):
     """Labels with their probabilities, or numbers. pipe: a `Classifier`."""
 
@@ -45,16 +27,19 @@ class Classification(Answerer):
     summary: ClassVar[str] = (
         "Classify texts. The response to a text has the labels with their probabilities, most likely first."
     )
-    answers = list[Label]
-    choice: Choice = PLAIN  # what answers to rows of files have
-    unsure: int = 0  # texts without a label
-    unseen: Counter[str] = field(default_factory=Counter)  # texts with each word that the model has not seen
+    takes, text_columns = ("top_k", "threshold"), 2
+    answers = list[Scored]
+    unsure = 0  # texts without a label
 
     @classmethod
     def load(cls, arguments: PredictArguments, limits: Mapping[str, int] | None = None) -> "Classification":
         """Load a classifier, of pairs if the arguments name two columns; or the linear model of a folder."""
+        options = {"top_k": arguments.top_k, "threshold": arguments.threshold}
         of_these = PairClassification if arguments.has_pairs else cls
-        return of_these(load_any(arguments), {"top_k": MORE_THAN_ANY}, {}, arguments.choice)
+        answerer = of_these(load_any(arguments), {"top_k": MORE_THAN_ANY}, options, batch_size=arguments.batch_size)
+        if gives_numbers(answerer.config) and any(value is not None for value in options.values()):
+            raise DataError("the model predicts numbers, without the probabilities that --top_k and --threshold need")
+        return answerer
 
     @property
     def config(self) -> Any:
@@ -69,42 +54,32 @@ class Classification(Answerer):
             options["threshold"] = Option(told, 0, 1, float)
         return options
 
-    def encode(self, texts: Sequence[Any], options: Mapping[str, Any]) -> list[Job | None]:
-        with panics_as_errors():
-            return self.pipe.read([text if isinstance(text, str) else from_fields(text) for text in texts])
+    def _encode(self, texts: Sequence[str], options: Mapping[str, Any]) -> list[Job | None]:
+        return self.pipe.read(texts)
 
     def run(self, jobs: Sequence[Job]) -> list[Answer]:
-        return list(map(ranked, self.pipe.scores(jobs)))
+        return to_scores(self.pipe.logits([job.features for job in jobs]), self.config)
 
-    def shape(self, answers: Sequence[Answer], is_list: bool, options: Mapping[str, Any]) -> Any:
-        """Return the labels of one text, or a list of those of each."""
-        top_k = options.get("top_k", 1)
-        best = [answer[: None if top_k == ALL else top_k] for answer in answers]
-        return best if is_list else best[0]
+    def fields_of(self, answer: Answer | None, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return label, score and the best classes, "top". Of all of them, each score has a field, too."""
+        if answer is None:
+            return dict.fromkeys(("label", "score", "top"))
+        label, score = chosen(answer, self.config, options.get("threshold"))
+        top_k = options.get("top_k") or 1
+        top = ranked(answer) if top_k == ALL else ranked(answer)[: int(top_k)]
+        every = {f"{SCORE}{each['label']}": each["score"] for each in top} if top_k == ALL else {}
+        return {"label": label, "score": score, "top": top, **every}
+
+    def output(self, answer: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
+        return answer["top"] or []
 
     @property
-    def added_answers(self) -> dict[str, Any]:
-        kinds: dict[str, Any] = {"unseen": list[str]}
-        if not gives_numbers(self.config):
-            kinds["labels"] = list[str] if is_multi_label(self.config) else str | None
-        return kinds
-
-    def added(
-        self, jobs: Sequence[Job | None], answers: Sequence[Answer], options: Mapping[str, Any]
-    ) -> dict[str, list[Any]]:
-        """Return the words that the model has not seen, and the labels that predict would write."""
-        found: dict[str, list[Any]] = {"unseen": [list(job.unseen) if job else [] for job in jobs]}
-        if not gives_numbers(self.config):
-            choice = Choice(threshold=options.get("threshold"))
-            none: Any = [] if is_multi_label(self.config) else None
-            found["labels"] = [choice.answer(each, self.config)[0] if each else none for each in answers]
-        return found
+    def added(self) -> dict[str, tuple[str, Any]]:
+        """The labels that predict writes."""
+        kind = list[str] if is_multi_label(self.config) else str
+        return {} if gives_numbers(self.config) else {"labels": ("label", kind | None)}
 
     # Rows of files
-
-    @classmethod
-    def refused(cls, arguments: PredictArguments) -> dict[str, Any]:
-        return {}
 
     @classmethod
     def name_columns(cls, arguments: PredictArguments) -> None:
@@ -114,32 +89,17 @@ class Classification(Answerer):
 
     @classmethod
     def columns(cls, arguments: PredictArguments, answerer: Any = None) -> list[str]:
+        """Return the columns. All classes have one each in CSV, and in JSON one list."""
+        top = ["top"] if arguments.top_k else []
+        if answerer and (arguments.top_k, arguments.format) == (ALL, "csv"):
+            top = [f"{SCORE}{name}" for name in names_of(answerer.config)]
         texts = TEXT_FIELDS[: 1 + arguments.has_pairs] if arguments.with_text else ()
-        return ["label", "score", *texts, *(["top"] if arguments.top_k else [])]
-
-    @property
-    def classes(self) -> list[str]:
-        return names_of(self.config)
+        return ["label", "score", *texts, *top]
 
     def lines(self, rows: Sequence[FileRow]) -> Iterable[dict[str, Any]]:
-        jobs = self.encode([text for _, text, _ in rows], {})
-        self.count(jobs)
-        for (row, text, kept), answer in zip(rows, self.pipe.answer(jobs, self._chosen, self.progress)):
-            self.unsure += answer is not None and answer["label"] in (None, [])
-            answer = answer or dict.fromkeys(("label", "score", "top"))
-            yield {**answer, "text_pair": "", **as_fields(text), **kept, "row": row}
-
-    def _chosen(self, batch: list[Job]) -> list[dict[str, Any]]:
-        """Return what the answers to a batch have: the scores of all classes of all texts would take much memory."""
-        chosen = []
-        for scores in self.pipe.scores(batch):
-            label, score = self.choice.answer(scores, self.config)
-            chosen.append({"label": label, "score": score, "top": ranked(scores)[: self.choice.listed(len(scores))]})
-        return chosen
-
-    def count(self, jobs: Sequence[Job | None]) -> None:
-        super().count(jobs)
-        self.unseen.update(word for job in jobs if job for word in job.unseen)
+        for line in super().lines(rows):
+            self.unsure += line["label"] in (None, []) and line["score"] is not None
+            yield line
 
     @property
     def counts(self) -> dict[str, int]:
@@ -147,7 +107,7 @@ class Classification(Answerer):
             "texts without a label, as none reaches --threshold": self.unsure,
             "rows without text, which get no label or score": self.empty,
             f"texts truncated to {self.pipe.limit} tokens": self.cut,
-            f"words that the model has not seen ({first_of(self.unseen)})": len(self.unseen),
+            **super().counts,
         }
 
 
@@ -162,6 +122,8 @@ class PairClassification(Classification):
 class ClassifierPage(Page):
     """Texts or pairs of texts -> the probabilities of labels, or numbers."""
 
+    asked = {"top_k": ALL}
+
     def __init__(self, task: Any, arguments: PredictArguments) -> None:
         super().__init__(task, arguments)
         self.fields, self.config = pair_columns(arguments.model) or self.fields, self.answerer.config
@@ -173,11 +135,11 @@ class ClassifierPage(Page):
             self.action, self.outputs, self.has_one = RATE, numbers, False
 
     def shown(self, answer: Any, *texts: str) -> list[Any]:
-        scores = {each["label"]: each["score"] for each in answer}
+        scores = {each["label"]: each["score"] for each in answer["top"]}
         return [scores[name] for name in names_of(self.config)] if self.action == RATE else [scores]
 
     def notes(self, answer: Any) -> list[str]:
-        return [f"Probability: {answer[0]['score']:.4f}."] if self.has_one else []
+        return [f"Probability: {answer['score']:.4f}."] if self.has_one else []
 
 
 # On a card

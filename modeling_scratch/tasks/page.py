@@ -6,12 +6,12 @@ from typing import Any
 
 from ..inference.arguments import PredictArguments
 from ..utils.errors import DataError, first_few
+from .answerer import MOST_WORDS_NAMED
 
 Component = tuple[str, Mapping[str, Any]]  # a class of Gradio and its arguments
 FONTS = "system-ui", "sans-serif"  # of the reader's system
 LONGEST = 100_000  # characters of a text
 MOST_WAITING = 64  # clicks
-MOST_WORDS_NAMED = 10  # of those that the model has not seen
 MOST_TOKENS = 512  # that a page can ask for
 CUT = "Only the first {limit:,} tokens were read."
 
@@ -21,6 +21,7 @@ class Page:
 
     fields: tuple[str, ...] = ("text",)  # the names of the texts
     options: tuple[str, ...] = ()  # of a request, which the settings give
+    asked: Mapping[str, Any] = {}  # further ones
     outputs: Sequence[Component] = (("JSON", {"label": "Answer"}),)
     settings: Sequence[Component] = ()  # beside the texts
     hint: str = ""  # Markdown above the texts
@@ -43,17 +44,18 @@ class Page:
         """Return the values of `outputs` for texts and then settings, and last the notes, such as on a cut text."""
         fields = self.answerer.fields
         text = dict(zip(fields, values)) if len(fields) > 1 else values[0]
-        (job,) = self.answerer.encode([text], dict(zip(self.options, values[len(fields) :])))
+        options = {**self.asked, **dict(zip(self.options, values[len(fields) :]))}
+        (job,) = self.answerer.encode([text], options)
         if job is None:
             raise DataError(f"{self.fields[0]}: has nothing that the model reads; write something else")
-        (answer,) = self.answerer.run([job])
+        (answer,) = (self.answerer.fields_of(each, options) for each in self.answerer.run([job]))
         notes = [CUT.format(limit=self.answerer.limit)] if job.truncated else []
         notes += [f"The model has not seen: {first_few(job.unseen, MOST_WORDS_NAMED)}."] if job.unseen else []
         return [*self.shown(answer, *values), " ".join([*self.notes(answer), *notes])]
 
     def shown(self, answer: Any, *texts: str) -> list[Any]:
-        """Return the values of `outputs` for an answer."""
-        return [answer]
+        """Return the values of `outputs` for the fields of an answer."""
+        return list(answer.values())
 
     def notes(self, answer: Any) -> list[str]:
         """Return sentences about an answer."""

@@ -39,6 +39,10 @@ PURPOSES = {"mlm": (fill.CARD.purpose, fill.CARD.use), "clm": (write.CARD.purpos
 class PretrainingArguments(RunArguments, TrainingArguments):
     """transformers.TrainingArguments with defaults for small models on a CPU."""
 
+    RETIRED = {
+        **RunArguments.RETIRED,
+        "--streaming": "leave it out: a training text is read into memory; name some of the files of a larger one",
+    }
     output_dir: str | None = option("runs/pretrained", "The folder for the model and all results.")
     learning_rate: float = option(1e-3, "The peak learning rate of AdamW.")
     lr_scheduler_type: str = option("cosine", "The learning rate schedule after warm-up.")

@@ -1,21 +1,18 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The answers to questions: pieces of their contexts, which a model reads in windows."""
 
-import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
-from pathlib import Path
 from typing import Any, ClassVar
 
+import torch
 from transformers import AutoModelForQuestionAnswering, DataCollatorWithPadding
 from typing_extensions import TypedDict
 
 from ..bridges.model_sources import position_limit
-from ..data.columns import is_missing
 from ..data.questions import Question, asked_rows
-from ..data.tables import open_table
-from ..inference.answers import ALL
-from ..inference.arguments import PredictArguments
+from ..data.text_pairs import parts_of
+from ..inference.arguments import ALL, PredictArguments
 from ..inference.batches import Job, check_finite, in_batches
 from ..inference.loading import load_head
 from ..question_answering import QuestionAnsweringPipeline
@@ -31,12 +28,12 @@ Window = dict[str, Any]  # what the pipeline's preprocess yields, or its forward
 
 
 class Found(TypedDict):
-    """An answer of the pipeline."""
+    """An answer of the pipeline; None to a question without one, or without a context."""
 
-    answer: str
-    score: float
-    start: int
-    end: int
+    answer: str | None
+    score: float | None
+    start: int | None
+    end: int | None
 
 
 class Reader(Answerer):
@@ -52,7 +49,7 @@ class Reader(Answerer):
         "Answer questions. An answer is a piece of the context, with its probability and its place."
     )
     unit: ClassVar[str] = "questions"
-    fields = FIELDS
+    fields, takes, text_columns = FIELDS, ("top_k",), 0
     asks, answers = "A question with its context, or a list of these.", Found | list[Found]
 
     def __init__(
@@ -67,19 +64,19 @@ class Reader(Answerer):
         """max_length: of a window, in tokens; by default that of the pipeline. top_k: answers to a row of predict."""
         limit, most = tokenizer.model_max_length, position_limit(model.config)
         tokenizer.model_max_length = min(limit, most or limit)
-        self.chosen, self.top_k = self.settings(model.config), top_k
+        self.chosen = self.settings(model.config)
         self.length = {} if max_length is None else {"max_seq_len": max_length}
         place = model.device if device is None else device
         try:
             pipe = QuestionAnsweringPipeline(model=model, tokenizer=tokenizer, device=place, **self.chosen)
         except ValueError as error:
             raise DataError(f"the tokenizer cannot be used: {error}") from error
-        super().__init__(pipe, {"top_k": MORE_THAN_ANY}, batch_size=batch_size)
+        super().__init__(pipe, {"top_k": MORE_THAN_ANY}, {"top_k": top_k}, batch_size=batch_size)
 
     @classmethod
     def load(cls, arguments: PredictArguments, limits: Mapping[str, int] | None = None) -> "Reader":
         model, tokenizer = load_head(arguments, AutoModelForQuestionAnswering, "not trained to answer questions")
-        top_k = int(arguments.top_k or 1)
+        top_k = MORE_THAN_ANY if arguments.top_k == ALL else int(arguments.top_k or 1)
         return cls(model, tokenizer, None, arguments.batch_size, arguments.max_length, top_k)
 
     @classmethod
@@ -88,6 +85,8 @@ class Reader(Answerer):
         found = recorded_settings(config, PIPELINE)
         valid = {name: found[name] for name, kind in SETTINGS.items() if type(found.get(name)) is kind}
         return {name: value for name, value in valid.items() if name != "max_answer_len" or value > 0}
+
+    # Windows
 
     def windows(self, question: str, context: str) -> list[Window]:
         """Return the windows of a context, each after the question. Raises ValueError for a question too long."""
@@ -101,6 +100,15 @@ class Reader(Answerer):
             fault = "the question leaves no room for its context; shorten it, or raise --max_length"
             raise DataError(f"{question.where}: {fault}") from error
 
+    def texts_of(self, questions: Sequence[Question], starts: Any, ends: Any) -> list[str]:
+        """Return the best answer to each question by the logits (W, T) of all windows in their order, "" for none."""
+        logits, texts = zip(starts, ends), []
+        for question in questions:
+            windows = self.windows_of(question)
+            read = [self._outputs(window, *map(torch.from_numpy, pair)) for window, pair in zip(windows, logits)]
+            texts.append("".join(best["answer"] for best in self.best(read)))
+        return texts
+
     def best(self, outputs: Sequence[Window], top_k: int = 1) -> list[Found]:
         """Return the best answers in the outputs for the windows of a context; none if it has no tokens."""
         outputs = [one for one in outputs if 1 in one["encoding"].sequence_ids]
@@ -109,55 +117,53 @@ class Reader(Answerer):
         found = self.pipe.postprocess(outputs, top_k=top_k, **self.chosen)
         return [found] if top_k == 1 else found
 
-    def best_in(self, asked: Sequence[Sequence[Window]], top_k: int = 1) -> list[list[Found]]:
-        """Return the best answers to questions, of which each has windows. Windows of several share a batch."""
-        windows = list(chain.from_iterable(asked))
-        limits = self.batch_size, self.pipe.device
-        outputs = in_batches(windows, lambda window: len(window["encoding"].ids), self._read, *limits)
-        every: Iterator[Any] = iter(outputs)
-        return [self.best(list(islice(every, len(each))), top_k) for each in asked]
-
-    def texts_of(self, questions: Sequence[Question]) -> list[str]:
-        """Return the best answer to each question, "" for none."""
-        found = self.best_in([self.windows_of(question) for question in questions])
-        return ["".join(best["answer"] for best in each) for each in found]
-
     def _read(self, windows: Sequence[Window]) -> list[Window]:
         """Return the logits of each window of a batch."""
-        found = []
-        kept = [{name: window[name] for name in ("encoding", "context", "is_last")} for window in windows]
-        features = [{name: window[name][0] for name in window.keys() - kept[0].keys()} for window in windows]
+        features = [
+            {name: value[0] for name, value in each.items() if isinstance(value, torch.Tensor)} for each in windows
+        ]
         batch = DataCollatorWithPadding(self.pipe.tokenizer)(features)
-        outputs = self.pipe.forward({**batch, **kept[0]})
-        for row, rest in enumerate(kept):
-            start, end = (outputs[name][row : row + 1] for name in ("start", "end"))
-            size = len(rest["encoding"].ids)
-            real = slice(-size, None) if self.pipe.tokenizer.padding_side == "left" else slice(size)
-            check_finite(start[:, real], end[:, real])
-            found.append({"start": start, "end": end, **rest})
-        return found
+        outputs = self.pipe.forward({**batch, **dict.fromkeys(("encoding", "context", "is_last"))})
+        return [self._outputs(*each) for each in zip(windows, outputs["start"], outputs["end"])]
+
+    def _outputs(self, window: Window, start: torch.Tensor, end: torch.Tensor) -> Window:
+        """Return the outputs of the pipeline for a window, of its logits with padding (T,)."""
+        size = len(window["encoding"].ids)
+        real = slice(-size, None) if self.pipe.tokenizer.padding_side == "left" else slice(size)
+        check_finite(start[real], end[real])
+        about = {name: window[name] for name in ("encoding", "context", "is_last")}
+        return {"start": start[None, real].float(), "end": end[None, real].float(), **about}
+
+    # Texts
 
     @property
     def options(self) -> Mapping[str, Option]:
         return {"top_k": Option("The number of answers to a question, best first.", 1, self.limits["top_k"])}
 
-    def _encode(self, text: Any, options: Mapping[str, Any]) -> Job:
-        windows = self.windows(**text)
-        question = self.pipe.tokenizer(text["question"], add_special_tokens=False, verbose=False)["input_ids"]
-        ids = [token for window in windows for token in window["encoding"].ids]
+    def job_of(self, text: str, options: Mapping[str, Any]) -> Job | None:
+        question, _ = parts_of(text)
+        windows = self.windows(*parts_of(text))
         sides = [window["encoding"].sequence_ids for window in windows]
         if not any(1 in each for each in sides):
-            raise ValueError(f"context: {text['context'][:40]!r} gives no tokens that could be an answer")
-        features = {"input_ids": ids, "windows": windows}
-        return Job(features, len(ids), sides[0].count(0) < len(question), (("top_k", options.get("top_k", 1)),))
+            return None
+        ids = self.pipe.tokenizer(question, add_special_tokens=False, verbose=False)["input_ids"]
+        tokens = sum(len(window["encoding"].ids) for window in windows)
+        top_k = options.get("top_k", self.defaults["top_k"])
+        return Job(windows, tokens, sides[0].count(0) < len(ids), (("top_k", top_k),))
 
     def run(self, jobs: Sequence[Job]) -> list[list[Found]]:
-        return self.best_in([job.features["windows"] for job in jobs], **dict(jobs[0].options))
+        """Return the best answers. Windows of several contexts share a batch."""
+        windows = list(chain.from_iterable(job.features for job in jobs))
+        limits = self.batch_size, self.pipe.device
+        outputs: Iterator[Any] = iter(in_batches(windows, lambda each: len(each["encoding"].ids), self._read, *limits))
+        return [self.best(list(islice(outputs, len(job.features))), **dict(job.options)) for job in jobs]
 
-    def shape(self, answers: Sequence[list[Found]], is_list: bool, options: Mapping[str, Any]) -> Any:
-        """Format answers as the pipeline does: a list for each question if several are asked for."""
-        best = [answer[0] if options.get("top_k", 1) == 1 else answer for answer in answers]
-        return best if is_list else best[0]
+    def fields_of(self, answer: list[Found] | None, options: Mapping[str, Any]) -> dict[str, Any]:
+        return {**(answer[0] if answer else dict.fromkeys(PARTS)), "top": answer or []}
+
+    def output(self, answer: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
+        """Return the best answer as the pipeline has it, or a list if several are asked for."""
+        return answer["top"] if options.get("top_k", 1) > 1 else {name: answer[name] for name in PARTS}
 
     @property
     def counts(self) -> dict[str, int]:
@@ -169,47 +175,27 @@ class Reader(Answerer):
     # Rows of files
 
     @classmethod
-    def refused(cls, arguments: PredictArguments) -> dict[str, Any]:
-        given: dict[str, Any] = {"--threshold": arguments.threshold is not None, "--top_k all": arguments.top_k == ALL}
-        return {**given, "--text_column": bool(arguments.text_column)}
-
-    @classmethod
-    def name_columns(cls, arguments: PredictArguments) -> None:
-        """Print the delimiter: the columns have names of their own."""
-        notes = () if arguments.input == "-" else open_table(Path(arguments.input), arguments.form).notes
-        print("".join(f"{note}\n" for note in notes), end="", file=sys.stderr)
-
-    @classmethod
     def columns(cls, arguments: PredictArguments, answerer: Any = None) -> list[str]:
         texts = FIELDS if arguments.with_text else ()
         return ["id", *PARTS, *texts, *(["top"] if arguments.top_k else [])]
 
     @classmethod
     def rows(cls, arguments: PredictArguments) -> Iterator[FileRow]:
-        """Stream (row, its texts, question, kept columns). Raises `DataError` that names the entry and the field."""
+        """Stream the rows. Raises `DataError` that names the entry and the field."""
         for number, question, kept in asked_rows(arguments.input, arguments.form, arguments.kept):
-            yield number, question.pair, question, kept
+            yield number, question.pair, {"id": question.id, **kept}
 
-    def lines(self, rows: Sequence[FileRow]) -> Iterable[dict[str, Any]]:
-        windows = [self._windows_or_none(question) for _, _, question, _ in rows]
-        for (row, _, question, kept), found in zip(rows, self.best_in(windows, self.top_k)):
-            best = found[0] if found else dict.fromkeys(PARTS)
-            fields = {"id": question.id, "question": question.question, "context": question.context}
-            self.progress(1)
-            yield {**fields, **best, "top": found, **kept, "row": row}
-
-    def _windows_or_none(self, question: Question) -> list[Window]:
-        """Return the windows of a question, and none of one that gets no answer, which is counted."""
-        if is_missing(question.question) or is_missing(question.context):
-            self.empty += 1
-            return []
-        try:
-            windows = self.windows_of(question)
-        except DataError:
-            self.cut += 1
-            return []
-        self.empty += not any(1 in window["encoding"].sequence_ids for window in windows)
-        return windows
+    def read(self, texts: Sequence[str]) -> list[Job | None]:
+        """Tokenise the questions of a file. One without room for its context gets no answer, and is counted."""
+        jobs = list[Job | None]()
+        for text in texts:
+            try:
+                jobs += self.encode([text], {})
+                self.empty += jobs[-1] is None
+            except ValueError:
+                jobs.append(None)
+                self.cut += 1
+        return jobs
 
 
 class ReaderPage(Page):
@@ -217,6 +203,5 @@ class ReaderPage(Page):
     outputs = ("Label", {"label": "Answer"}), ("HighlightedText", {"label": "Context"})
 
     def shown(self, answer: Any, *texts: str) -> list[Any]:
-        best = answer[0]
-        span = {"entity": "answer", "start": best["start"], "end": best["end"]}
-        return [{best["answer"]: best["score"]}, {"text": texts[1], "entities": [span]}]
+        span = {"entity": "answer", "start": answer["start"], "end": answer["end"]}
+        return [{answer["answer"]: answer["score"]}, {"text": texts[1], "entities": [span]}]

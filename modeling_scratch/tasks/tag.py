@@ -4,15 +4,13 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import datasets
-from transformers import (
-    DataCollatorForTokenClassification,
-    EvalPrediction,
-    PreTrainedTokenizerBase,
-)
+from torch import Tensor
+from transformers import DataCollatorForTokenClassification, EvalPrediction, PreTrainedTokenizerBase
 
 from ..data.tagged_sentences import (
     OUTSIDE,
@@ -31,8 +29,8 @@ from ..utils.errors import DataError, one_line
 from ..utils.markdown import excerpt
 from ..utils.options import option
 from .answerer import record_settings
-from .base import ASKED, Curve, Encoded, Task, Training
-from .card import EXAMPLES, Card, Use, headline, scores_table, shares_table
+from .base import Curve, Encoded, Task, Training
+from .card import EXAMPLES, Card, Use, scores_table, shares_table
 from .tag_answers import PIPELINE, Tagger, TaggerPage
 
 IGNORED = -100  # the label of a token without one
@@ -72,13 +70,9 @@ def encode_sentences(
     """
     if not tokenizer.is_fast:
         raise DataError("the tokenizer gives no offsets, which words are found by; use a fast tokenizer")
+    masks = {"return_offsets_mapping": True, "return_special_tokens_mask": True}
     try:
-        batch = tokenizer(
-            [sentence.text for sentence in sentences],
-            truncation=True,
-            return_offsets_mapping=True,
-            return_special_tokens_mask=True,
-        )
+        batch = tokenizer([sentence.text for sentence in sentences], truncation=True, **masks)
     except Exception as error:  # of tokenizers: of no type of its own
         raise DataError(f"the tokenizer cannot read the sentences: {one_line(error)}") from error
     id_of = {name: number for number, name in enumerate(label_names)}
@@ -96,17 +90,21 @@ def encode_sentences(
 def _token_labels(
     sentence: Sentence, words: Sequence[int | None], id_of: dict[str, int], labels_all: bool
 ) -> list[int]:
-    labels, before = [], None
-    for word in words:
+    labels = []
+    for before, word in zip([None, *words], words):
         label = None if word is None else sentence.labels[word]
         if label is not None and word == before:
             label = inside(label) if labels_all else None
         labels.append(IGNORED if label is None else id_of.get(label, IGNORED))
-        before = word
     return labels
 
 
 # Scores
+
+
+def without_logits(outputs: Any, labels: Tensor) -> Tensor:
+    """Return a number of each row of a batch: evaluations ask the answerer, also for the windows of long sentences."""
+    return labels[:, 0]
 
 
 def read_labels(training: Training, split: str) -> list[list[str]]:
@@ -115,7 +113,7 @@ def read_labels(training: Training, split: str) -> list[list[str]]:
     A word that is not read has the most frequent label.
     """
     data, sentences = training.data, training.data.splits[split]
-    answers = training.answerer.answer([one.text for one in sentences])
+    answers = training.answerer.pieces_of([one.text for one in sentences])
     found = [[((one["start"], one["end"]), one["label"]) for one in answer] for answer in answers]
     if data.are_entities:
         spans = [[(span, f"B-{label}") for span, label in each] for each in found]
@@ -151,24 +149,25 @@ class FrequentLabels:
 
 def evaluate_tagging(data: TaggedData, split: str, predicted: Labels, baseline: Labels) -> dict[str, Any]:
     """Return the scores, those of the baseline, and the first sentences, without selection."""
-    from ..report.tag_scores import score_labels, sentence_interval
+    from ..report.predictions import TAGS
+    from ..report.tag_scores import TAG_METRICS, score_labels, sentence_counts, sentence_interval
+    from ..report.verdicts import verdict_of
 
     sentences, are_names, gold = data.splits[split], data.are_entities, given_labels(data, split)
     model, other = (
         {**score_labels(gold, labels, are_names), "interval_95": sentence_interval(gold, labels, are_names)}
         for labels in (predicted, baseline)
     )
-    scores = {**model, "baselines": [{"name": BASELINE, **other}]}
-    used = {label for labels in predicted for label in labels}
-    constant = f"predicts {used.pop()} for every word" if len(used) == 1 else None
-    decisive = ("f1", "F1 of entities") if are_names else ("accuracy", "accuracy")
+    values, others = (sentence_counts(gold, labels, are_names) for labels in (predicted, baseline))
+    score, answers = TAG_METRICS[TAGS[not are_names]].score, [*chain.from_iterable(predicted)]
     return {
         "split": split,
         "sentences": len(sentences),
         "words": sum(len(one.words) for one in sentences),
         "are_entities": are_names,
-        "headline": headline(scores, *decisive, constant),
-        **scores,
+        **verdict_of(score, values, {BASELINE: others}, answers),
+        **model,
+        "baselines": [{"name": BASELINE, **other}],
         "notes": [],
         "examples": [
             {"text": excerpt(one.text), "labels": _marked(one, given), "answer": _marked(one, labels)}
@@ -196,13 +195,11 @@ class TagCard(Card):
 
     def tables(self, evaluation: Mapping[str, Any]) -> list[str]:
         names, average = evaluation["are_entities"], {"precision": "precision", "recall": "recall"}
-        if names:
-            heads = {**average, "f1": "F1 of entities", "interval_95": "95 % interval", "accuracy": "accuracy of words"}
-        else:
-            heads = {"accuracy": "accuracy of words", "interval_95": "95 % interval", **average, "f1": "macro F1"}
+        f1, accuracy = {"f1": "F1 of entities" if names else "macro F1"}, {"accuracy": "accuracy of words"}
+        first, last = ({**average, **f1}, accuracy) if names else (accuracy, {**average, **f1})
         rows = {name: {**scores, "number": int(scores["number"])} for name, scores in evaluation["labels"].items()}
         of_labels = shares_table("entity" if names else "label", rows, {**average, "f1": "F1", "number": "number"})
-        return [scores_table(evaluation, heads), of_labels]
+        return [scores_table(evaluation, {**first, "interval_95": "95 % interval", **last}), of_labels]
 
 
 class Tagging(Task):
@@ -238,16 +235,13 @@ class Tagging(Task):
         encoded = encode_sentences(data.splits[split], tokenizer, data.label_names, labels_all)
         if data.are_entities and not is_train:  # those of long texts are found in windows
             encoded = encoded._replace(lost=0)
-        if not encoded.lost:
-            return encoded
-        note = (
-            f"{split}: {encoded.lost:,} words beyond {tokenizer.model_max_length} tokens (--max_length) or without "
-            f"a token are {'not trained on' if is_train else 'scored as the most frequent label'}"
-        )
-        return encoded._replace(notes=[note])
+        what = f"words beyond {tokenizer.model_max_length} tokens (--max_length) or without a token"
+        used = "not trained on" if is_train else "scored as the most frequent label"
+        return encoded._replace(notes=[f"{split}: {encoded.lost:,} {what} are {used}"] if encoded.lost else [])
 
     def trainer(self, training: Training) -> dict[str, Any]:
-        return {"data_collator": DataCollatorForTokenClassification(training.tokenizer), **ASKED}
+        collator = DataCollatorForTokenClassification(training.tokenizer)
+        return {"data_collator": collator, "preprocess_logits_for_metrics": without_logits}
 
     def metrics(self, training: Training, split: str) -> Callable[..., dict[str, float]]:
         from ..report.tag_scores import score_labels
@@ -269,12 +263,11 @@ class Tagging(Task):
         from ..report.predictions import TAGS, Predictions
 
         data, encoded, baseline = training.data, training.encoded[split], FrequentLabels(training.data.splits["train"])
-        labels = encoded.parts
         about = TAGS[not data.are_entities], split, str(data.digests()[split]), data.label_names, data.texts(split)
-        kept = Predictions.of_lists(*about, given_labels(data, split), labels)
+        kept = Predictions.of_lists(*about, given_labels(data, split), encoded.parts)
         kept.save(Path(training.arguments.output_dir))
         other = given_labels(data, split, baseline.predict(data.splits[split]))
-        evaluation = evaluate_tagging(data, split, labels, other)
+        evaluation = evaluate_tagging(data, split, encoded.parts, other)
         if encoded.lost:
             evaluation["notes"] = [f"{encoded.lost:,} words were not read and count as {baseline.otherwise}."]
         return evaluation

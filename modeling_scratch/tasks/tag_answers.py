@@ -15,10 +15,11 @@ from ..data.tables import select
 from ..data.tagged_sentences import are_entities, read_words, words_column
 from ..inference.arguments import PredictArguments
 from ..inference.batches import Job, check_finite, failing_on
+from ..inference.classification import unseen_words
 from ..inference.loading import load_head
 from ..inference.pieces import Piece, entities_of, words_of
 from ..utils.errors import DataError, counted
-from .answerer import Answer, Answerer, FileRow, recorded_settings
+from .answerer import Answerer, FileRow, recorded_settings
 from .page import Page
 
 PIPELINE = "token-classification"
@@ -76,24 +77,33 @@ class Tagger(Answerer):
         """A copy of the tokenizer, as the pipeline changes how its own truncates while the model runs."""
         return copy.deepcopy(self.pipe.tokenizer)
 
-    def _encode(self, text: Any, options: Mapping[str, Any]) -> Job:
-        length = len(ids := self.counter(text, verbose=False)["input_ids"])
+    def job_of(self, text: str, options: Mapping[str, Any]) -> Job:
+        encoded = self.counter(text, verbose=False)
+        ids, length = encoded["input_ids"], len(encoded["input_ids"])
         is_cut = length > self.limit and not self.finds_entities  # these are found in windows, which cut nothing
-        return Job({"input_ids": ids, "text": text}, min(length, self.limit), is_cut)
+        unseen = unseen_words(encoded.encodings[0], self.counter.unk_token_id, (text,))
+        return Job({"input_ids": ids, "text": text}, min(length, self.limit), is_cut, unseen=unseen)
 
-    def run(self, jobs: Sequence[Job]) -> list[Answer]:
+    def run(self, jobs: Sequence[Job]) -> list[list[Piece]]:
         texts = [job.features["text"] for job in jobs]
         with failing_on(f"on {counted(len(texts), 'text')} (--batch_size, --max_length)"):
             found: Any = self.pipe(texts, batch_size=len(texts))
         pieces_of = entities_of if self.finds_entities else words_of
         return [pieces_of(text, each) for text, each in zip(texts, found)]
 
+    def pieces_of(self, texts: Sequence[str]) -> list[list[Piece]]:
+        """Return the entities or the words of each text."""
+        return [line[self.column] for line in self.lines([(0, text, {}) for text in texts])]
+
+    def fields_of(self, answer: list[Piece] | None, options: Mapping[str, Any]) -> dict[str, Any]:
+        return {self.column: answer or []}
+
     @property
     def counts(self) -> dict[str, int]:
-        what = "entities" if self.finds_entities else "words"
         return {
-            f"rows without text, which get no {what}": self.empty,
+            f"rows without text, which get no {self.column}": self.empty,
             f"texts truncated to {self.limit} tokens, whose last words have no label": self.cut,
+            **super().counts,
         }
 
     # Rows of files, whose texts can be lists of words or sentences of CoNLL
@@ -113,8 +123,8 @@ class Tagger(Answerer):
             yield from super().rows(arguments)
             return
         for row, text in read_words(Path(arguments.input), column, arguments.form):
-            chosen = select(row.values, arguments.kept.values(), row.where)
-            yield row.number, text, {new: chosen[name] for new, name in arguments.kept.items()}
+            kept = select(row.values, arguments.kept.values(), row.where)
+            yield row.number, text, {new: kept[name] for new, name in arguments.kept.items()}
 
     @staticmethod
     def _words(arguments: PredictArguments) -> str | None:
@@ -128,5 +138,6 @@ class TaggerPage(Page):
     outputs = (("HighlightedText", {"label": "Answer", "show_legend": True}),)
 
     def shown(self, answer: Any, *texts: str) -> list[Any]:
-        labelled = [{**each, "entity": each["label"]} for each in answer if each["label"] is not None]
+        pieces = answer[self.answerer.column]
+        labelled = [{**each, "entity": each["label"]} for each in pieces if each["label"] is not None]
         return [{"text": texts[0], "entities": labelled}]

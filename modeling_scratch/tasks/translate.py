@@ -39,25 +39,21 @@ def choose_weights(trainer: Any, translator: Translator) -> str:
     """
     from ..run.checkpoints import average_weights, last_checkpoints, load_weights
 
-    arguments, model = trainer.args, translator.model
-    best = trainer.state.best_model_checkpoint
+    arguments, model, best = trainer.args, translator.model, trainer.state.best_model_checkpoint
     metric = str(arguments.metric_for_best_model or "bleu").removeprefix("eval_")
     score, greedy = OF_TRANSLATIONS.get(metric, metric), " of greedy search" * (metric in OF_TRANSLATIONS)
     name = f"{Path(best).name}, the best by validation {score}{greedy}" if best else "last weights"
+    candidates = {name: {key: weight.detach().clone() for key, weight in model.state_dict().items()}}
     checkpoints = last_checkpoints(Path(arguments.output_dir or ""), getattr(arguments, "average_checkpoints", 1))
-    if len(checkpoints) < 2:
-        return name
-    candidates = {
-        name: {key: weight.detach().clone() for key, weight in model.state_dict().items()},
-        f"average of the last {len(checkpoints)} checkpoints": average_weights(checkpoints),
-    }
+    if len(checkpoints) > 1:
+        candidates[f"average of the last {len(checkpoints)} checkpoints"] = average_weights(checkpoints)
     scores = {}
-    for candidate, weights in candidates.items():
+    for candidate, weights in candidates.items() if len(candidates) > 1 else ():
         load_weights(model, weights)
         scores[candidate] = trainer.predict(trainer.eval_dataset, metric_key_prefix="eval").metrics[f"eval_{metric}"]
         print(f"validation {score} {scores[candidate]:.4g}, beam {translator.generation['num_beams']}: {candidate}")
     best_of = min if arguments.greater_is_better is False else max
-    chosen = best_of(scores, key=scores.__getitem__)
+    chosen = best_of(scores, key=scores.__getitem__, default=name)
     load_weights(model, candidates[chosen])
     return chosen
 

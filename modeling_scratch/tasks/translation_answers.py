@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """What translators answer: translations of a file, of a request, and on a page."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,9 +11,10 @@ from ..inference.batches import Job
 from ..inference.generation import load_generator
 from ..inference.loading import loading_errors
 from ..inference.text_generators import Generated
-from .answerer import Answerer, FileRow, Option
+from .answerer import Answerer, Option
 from .page import Component, Page, length_slider, slider
 
+CUT_AFTER = "cut_after"  # of the fields of an answer: the tokens of one without an end
 WARMING = 7, 8  # tokens of the translations that warm up a model
 MOST_BEAMS = 8  # that a page can ask for
 UNFINISHED = "The text has no end: it was cut at {limit:,} tokens."
@@ -27,8 +28,7 @@ class Translation(Answerer):
 
     name: ClassVar[str] = "translate"
     summary: ClassVar[str] = "Translate texts."
-    column, answers = "translation", list[dict[str, str]]
-    no_answer = Generated()
+    column, answers, is_always_list = "translation", list[dict[str, str]], True
 
     @classmethod
     def load(cls, arguments: PredictArguments, limits: Mapping[str, int] | None = None) -> "Translation":
@@ -44,7 +44,7 @@ class Translation(Answerer):
     def options(self) -> Mapping[str, Option]:
         return {name: Option(GENERATION[name], 1, most) for name, most in self.limits.items()}
 
-    def _encode(self, text: Any, options: Mapping[str, Any]) -> Job | None:
+    def job_of(self, text: str, options: Mapping[str, Any]) -> Job | None:
         whole, ids = (self.pipe.encode([text], truncation)[0] for truncation in (False, True))
         if not ids:
             return None
@@ -57,13 +57,11 @@ class Translation(Answerer):
         room = options.pop("max_new_tokens")
         return [best for best, *_ in self.pipe.run([job.features["input_ids"] for job in jobs], room, **options)]
 
-    def lines(self, rows: Sequence[FileRow]) -> Iterable[dict[str, Any]]:
-        for line in super().lines(rows):
-            yield {**line, self.column: line[self.column].text}
+    def fields_of(self, answer: Generated | None, options: Mapping[str, Any]) -> dict[str, Any]:
+        return {self.column: answer.text if answer else "", CUT_AFTER: answer and answer.cut_after}
 
-    def shape(self, answers: Sequence[Generated], is_list: bool, options: Mapping[str, Any]) -> Any:
-        """Return a list, also of one text, as the pipeline does."""
-        return [{"translation_text": answer.text} for answer in answers]
+    def output(self, answer: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, str]:
+        return {"translation_text": answer[self.column]}
 
     def warming(self) -> Iterator[list[Job]]:
         """Yield one text, and several: what `compile_generation` compiles for one fits no others.
@@ -100,9 +98,9 @@ class TranslatorPage(Page):
         length = length_slider(self.answerer.defaults["max_new_tokens"])
         return [slider("Beams", 1, max(MOST_BEAMS, beams), beams, 1), length]
 
-    def shown(self, answer: Generated, *texts: str) -> list[Any]:
-        return [answer.text]
+    def shown(self, answer: Any, *texts: str) -> list[Any]:
+        return [answer["translation"]]
 
-    def notes(self, answer: Generated) -> list[str]:
+    def notes(self, answer: Any) -> list[str]:
         """Tell of a translation that was cut."""
-        return [UNFINISHED.format(limit=answer.cut_after)] if answer.is_cut else []
+        return [UNFINISHED.format(limit=answer[CUT_AFTER])] if answer[CUT_AFTER] else []

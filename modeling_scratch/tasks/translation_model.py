@@ -26,6 +26,7 @@ from ..data.translation_pairs import TranslationData
 from ..inference.generation import SearchArguments
 from ..modeling_seq2seq import ScratchSeq2SeqForConditionalGeneration
 from ..run.arguments import RunArguments
+from ..run.defaults import steps_of
 from ..run.encoder_models import new_tokenizer
 from ..utils.errors import DataError
 from ..utils.options import option
@@ -108,11 +109,7 @@ class TranslationTrainingArguments(RunArguments, Seq2SeqTrainingArguments):
 
     def paper_rate(self, hidden_size: int, pairs: int) -> float:
         """hidden_size^-0.5 * warmup^-0.5, the peak of Vaswani et al. 2017, equation 3."""
-        steps = self.max_steps
-        if steps <= 0:
-            batch = self.train_batch_size * self.gradient_accumulation_steps * self.world_size
-            steps = round(self.num_train_epochs * -(-pairs // batch))
-        return (hidden_size * max(1, self.get_warmup_steps(steps))) ** -0.5
+        return (hidden_size * max(1, self.get_warmup_steps(steps_of(self, pairs)))) ** -0.5
 
     @property
     def beam_search(self) -> dict[str, Any]:

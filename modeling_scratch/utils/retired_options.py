@@ -25,7 +25,6 @@ RETIRED = {
     "--sparse_embeddings": "use --learning_rate, or --layer_decay when a checkpoint is fine-tuned",
     "--ngram_vocab_size": "use --tokenizer_kind and --vocab_size",
     "ngram_vocab_size": "use --tokenizer_kind and --vocab_size",
-    "--streaming": "leave it out: a training text is read into memory; name some of the files of a larger one",
     "--plot": "use --history, and draw it with `modeling-scratch figures speed-history`",
     "--denoising": INFILLING,
     "--denoising span_corruption": INFILLING,

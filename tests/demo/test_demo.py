@@ -15,9 +15,12 @@ import pytest
 import torch
 from demos import SAVE, demo_of
 from shared import refused
+from text_samples import fault
 from transformers import pipeline, set_seed
 
 from modeling_scratch import ScratchEncoderModel
+from modeling_scratch.inference.arguments import PredictArguments
+from modeling_scratch.serving.answerers import load_page
 from modeling_scratch.sharing.card_summary import Summary, read_summary
 
 TEXT, PAIR = "a slow and bad film by Anna Berg", ("a good film", "not good at all")
@@ -71,54 +74,52 @@ def piped(folder: Path, task: str, *texts: Any, **options: Any) -> Any:
     return pipeline(task, model=str(folder))(*texts, **options)
 
 
-@pytest.mark.parametrize("kind", ["labels", "sets", "pairs"])
+def page_of(folder: Path) -> Any:
+    return load_page(PredictArguments(model=str(folder), device="cpu"))
+
+
+@pytest.mark.parametrize("kind", ["sets", "pairs"])
 def test_labels_have_the_probabilities_of_the_pipeline(kind: str, folders: dict[str, Path]) -> None:
     texts = PAIR if kind == "pairs" else (TEXT,)
     inputs = dict(zip(("text", "text_pair"), texts)) if kind == "pairs" else TEXT
     expected = piped(folders[kind], "text-classification", inputs, top_k=None)
-    with client_of(folders[kind]) as client:
-        answer, note = client.predict(*texts, api_name="/classify")
-    assert scores_of(answer) == pytest.approx({each["label"]: each["score"] for each in expected}, abs=1e-5)
-    assert answer["label"] == expected[0]["label"]
-    assert (f"{expected[0]['score']:.4f}" in note) == (kind != "sets")
+    answer, note = page_of(folders[kind]).answer(*texts)
+    assert answer == pytest.approx({each["label"]: each["score"] for each in expected}, abs=1e-5)
+    assert (f"{expected[0]['score']:.4f}" in note) == (kind == "pairs")
 
 
-@pytest.mark.slow
 def test_the_other_encoders_answer_as_their_pipelines(folders: dict[str, Path]) -> None:
-    masked = "a good [MASK] from Paris"
-    expected: dict[str, Any] = {
-        "numbers": piped(folders["numbers"], "text-classification", TEXT)[0]["score"],
-        "tags": piped(folders["tags"], "token-classification", TEXT, aggregation_strategy="simple"),
-        "masks": piped(folders["masks"], "fill-mask", masked),
-        "questions": piped(folders["questions"], "extractive-question-answering", question=PAIR[0], context=TEXT),
-    }
-    with client_of(folders["numbers"]) as client:
-        number, _ = client.predict(TEXT, api_name="/rate")
-    assert number == pytest.approx(expected["numbers"], abs=1e-5)
-    with client_of(folders["tags"]) as client:
-        spans = [each for each in client.predict(TEXT, api_name="/tag")[0] if each["class_or_confidence"]]
-    assert [(each["token"], each["class_or_confidence"]) for each in spans] == [
-        (TEXT[each["start"] : each["end"]], each["entity_group"]) for each in expected["tags"]
+    number, _ = page_of(folders["numbers"]).answer(TEXT)
+    expected = piped(folders["numbers"], "text-classification", TEXT)[0]["score"]
+    assert number == pytest.approx(expected, abs=1e-5)
+    spans = page_of(folders["tags"]).answer(TEXT)[0]["entities"]
+    found = piped(folders["tags"], "token-classification", TEXT, aggregation_strategy="simple")
+    assert [(TEXT[one["start"] : one["end"]], one["entity"]) for one in spans] == [
+        (TEXT[one["start"] : one["end"]], one["entity_group"]) for one in found
     ]
     assert spans
-    with client_of(folders["masks"]) as client:
-        answer, _ = client.predict(masked, api_name="/fill")
-        assert "[MASK] 2 times; write it once" in said(client, f"{masked} [MASK]", api_name="/fill")
-    assert scores_of(answer) == pytest.approx({one["token_str"]: one["score"] for one in expected["masks"]}, abs=1e-5)
-    with client_of(folders["questions"]) as client:
-        answer, place, _ = client.predict(PAIR[0], TEXT, api_name="/answer")
-    assert scores_of(answer) == pytest.approx({expected["questions"]["answer"]: expected["questions"]["score"]})
-    assert [one["token"] for one in place if one["class_or_confidence"]] == [expected["questions"]["answer"]]
+    page, masked = page_of(folders["masks"]), "a good [MASK] from Paris"
+    filled = {one["token_str"]: one["score"] for one in piped(folders["masks"], "fill-mask", masked)}
+    assert page.answer(masked)[0] == pytest.approx(filled, abs=1e-5)
+    for text, told in (
+        (f"{masked} [MASK]", "2 times; write it once"),
+        ("good " * 50 + "[MASK]", "53 tokens exceed the model's limit of 32; shorten it"),
+    ):
+        with fault(told):
+            page.check(1_000, text)
+    answer, place, _ = page_of(folders["questions"]).answer(PAIR[0], TEXT)
+    best = piped(folders["questions"], "extractive-question-answering", question=PAIR[0], context=TEXT)
+    assert answer == pytest.approx({best["answer"]: best["score"]})
+    assert [TEXT[one["start"] : one["end"]] for one in place["entities"]] == [best["answer"]]
 
 
 def test_a_translation_is_that_of_the_pipeline(folders: dict[str, Path]) -> None:
-    text = "word1 word2 word3"
-    with client_of(folders["translator"]) as client:
-        for beams in (1, 3):
-            options = {"num_beams": beams, "max_new_tokens": 8}
-            expected = piped(folders["translator"], "seq2seq-translation", text, **options)
-            assert client.predict(text, beams, 8, api_name="/translate")[0] == expected[0]["translation_text"]
-        assert "Only the first" in client.predict("word1 " * 50, 1, 4, api_name="/translate")[1]
+    text, page = "word1 word2 word3", page_of(folders["translator"])
+    for beams in (1, 3):
+        options = {"num_beams": beams, "max_new_tokens": 8}
+        expected = piped(folders["translator"], "seq2seq-translation", text, **options)
+        assert page.answer(text, beams, 8)[0] == expected[0]["translation_text"]
+    assert "Only the first" in page.answer("word1 " * 50, 1, 4)[1]
 
 
 def test_a_text_grows_to_that_of_the_pipeline(folders: dict[str, Path]) -> None:
@@ -136,13 +137,15 @@ def test_a_text_grows_to_that_of_the_pipeline(folders: dict[str, Path]) -> None:
         assert drawn == write("abc", max_new_tokens=12, do_sample=True, **sampling)[0]["generated_text"]
 
 
-def test_what_is_wrong_with_a_text_is_said(classifier: Any, folders: dict[str, Path]) -> None:
+def test_a_person_gets_the_answer_or_what_is_wrong_with_a_text(classifier: Any, folders: dict[str, Path]) -> None:
+    answer, note = classifier.predict(TEXT, api_name="/classify")
+    expected = piped(folders["labels"], "text-classification", TEXT, top_k=None)
+    assert scores_of(answer) == pytest.approx({each["label"]: each["score"] for each in expected}, abs=1e-5)
+    assert answer["label"] == expected[0]["label"]
+    assert f"{expected[0]['score']:.4f}" in note
     assert said(classifier, " \n", api_name="/classify") == "text: empty; write a text"
     assert said(classifier, "a" * 1_001, api_name="/classify") == "text: 1,001 characters; the maximum is 1,000"
     assert "Only the first 32 tokens were read." in classifier.predict("good " * 50, api_name="/classify")[1]
-    with client_of(folders["masks"]) as client:
-        said_of_a_long_text = said(client, "good " * 50 + "[MASK]", api_name="/fill")
-    assert "53 tokens exceed the model's limit of 32; shorten it" in said_of_a_long_text
 
 
 def test_the_server_shows_its_page_and_no_file(folders: dict[str, Path]) -> None:

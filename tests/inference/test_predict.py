@@ -73,7 +73,8 @@ def test_scores_of_many_classes_are_held_for_one_batch_alone(tmp_path):
 
 def test_unknown_words_are_named_the_most_frequent_first(folder, tmp_path, capfd):
     source = write(tmp_path / "in.csv", {"text": [text_of(4), "quokka ☃ numbat", f"{text_of(4)} numbat"]})
-    assert len(run(folder, source, tmp_path / "out.jsonl")) == 3
+    rows = run(folder, source, tmp_path / "out.jsonl")
+    assert [row.get("unknown_words") for row in rows] == [None, ["quokka", "numbat"], ["numbat"]]
     assert "words that the model has not seen (numbat, quokka): 2" in capfd.readouterr().err
 
 
@@ -108,12 +109,9 @@ def test_every_kind_of_input(folder, tmp_path, monkeypatch, capfd, suffix):
     assert "rows without text, which get no label or score: 2" in capfd.readouterr().err
 
 
-def test_nulls_and_a_file_without_any_text(folder, tmp_path):
-    source = write(tmp_path / "in.parquet", {"id": [7, 8, 9], "body": [None, text_of(3), None]})
-    answers = run(folder, source, tmp_path / "out.csv", "--text_column", "body")
-    assert [(answer["row"], answer["label"] == "") for answer in answers] == [("1", True), ("2", False), ("3", True)]
-    source.with_suffix(".txt").write_text("\n\n")
-    answers = run(folder, source.with_suffix(".txt"), tmp_path / "out.jsonl")
+def test_a_file_without_any_text(folder, tmp_path):
+    (tmp_path / "in.txt").write_text("\n\n")
+    answers = run(folder, tmp_path / "in.txt", tmp_path / "out.jsonl")
     assert answers == [{"row": row, "label": None, "score": None} for row in (1, 2)]
 
 
@@ -169,7 +167,6 @@ def test_a_row_that_cannot_be_read_is_told_before_the_model_is_loaded(tmp_path, 
     ("labels", "problem_type", "suffix"),
     [
         (3, "multi_label_classification", ".csv"),
-        (1, "regression", ".jsonl"),
         (2, "regression", ".jsonl"),
         (1, None, ".jsonl"),  # the rerankers of other packages are saved so
     ],
@@ -204,7 +201,7 @@ def same_pairs(found: list[dict], expected: list[dict]) -> bool:
     return labels[0] == labels[1] and scores[0] == pytest.approx(scores[1], abs=1e-5)
 
 
-@pytest.mark.parametrize(("top_k", "most"), [("2", 2), ("9", 3), ("all", 3)])
+@pytest.mark.parametrize(("top_k", "most"), [("2", 2), ("all", 3)])
 def test_the_most_likely_classes_are_listed_in_order(folder, tmp_path, top_k, most):
     texts = [TEXTS[0], "", TEXTS[3]]
     source = write(tmp_path / "in.csv", {"text": texts, "number": ["1", "2", "3"]})
@@ -224,7 +221,7 @@ def test_the_most_likely_classes_are_listed_in_order(folder, tmp_path, top_k, mo
 
 
 def test_answers_below_a_threshold_have_no_label(folder, source, tmp_path, capfd):
-    """Their score stays; without the option, and with 0, nothing changes."""
+    """Their score stays."""
     plain = run(folder, source, tmp_path / "plain.jsonl")
     threshold = sorted(answer["score"] for answer in plain)[len(plain) // 2]
     capfd.readouterr()
@@ -233,26 +230,20 @@ def test_answers_below_a_threshold_have_no_label(folder, source, tmp_path, capfd
     assert answers == expected != plain
     below = sum(answer["label"] is None for answer in answers)
     assert f"texts without a label, as none reaches --threshold: {below}" in capfd.readouterr().err
-    rows = run(folder, source, tmp_path / "out.csv", "--threshold", str(threshold))
-    assert [(row["label"], float(row["score"])) for row in rows] == [
-        (each["label"] or "", each["score"]) for each in answers
-    ]
-    run(folder, source, tmp_path / "zero.jsonl", "--threshold", "0")
-    assert (tmp_path / "zero.jsonl").read_bytes() == (tmp_path / "plain.jsonl").read_bytes()
 
 
 def test_each_label_of_several_has_to_reach_the_threshold(source, tmp_path, capfd):
     folder = save_classifier(tmp_path / "model", problem_type="multi_label_classification")
     every = run(folder, source, tmp_path / "every.jsonl", "--threshold", "0")
     answers = run(folder, source, tmp_path / "out.jsonl", "--threshold", "0.6", "--top_k", "2")
-    for text, before, answer in zip(TEXTS, every, answers):
+    for before, answer in zip(every, answers):
         assert before["label"] == ["bad", "middling", "good"]
-        kept = [(label, score) for label, score in zip(before["label"], before["score"]) if score >= 0.6]
-        assert list(zip(answer["label"], answer["score"])) == kept
-        assert same_pairs(answer["top"], pairs_of(folder, text)[:2])
+        pairs = list(zip(before["label"], before["score"]))
+        assert list(zip(answer["label"], answer["score"])) == [pair for pair in pairs if pair[1] >= 0.6]
+        best = sorted(pairs, key=lambda pair: -pair[1])[:2]
+        assert answer["top"] == [{"label": label, "score": score} for label, score in best]
     assert len({len(answer["label"]) for answer in answers}) > 1
-    none = run(folder, source, tmp_path / "none.jsonl", "--threshold", "1")
-    assert all(answer["label"] == [] for answer in none)
+    assert all(answer["label"] == [] for answer in run(folder, source, tmp_path / "none.jsonl", "--threshold", "1"))
     assert f"none reaches --threshold: {len(TEXTS)}" in capfd.readouterr().err
 
 

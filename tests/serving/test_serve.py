@@ -20,8 +20,8 @@ import writers
 from fastapi.openapi.models import OpenAPI
 from jsonschema import Draft202012Validator
 from serving import PATIENCE, holding, save_classifier, served, server_process, wait_until, waiting
-from shared import redraw, refused
-from transformers import ByT5Tokenizer, T5Config, T5ForConditionalGeneration, pipeline
+from shared import refused
+from transformers import pipeline
 
 from modeling_scratch.serving.answerers import load_answerer
 from modeling_scratch.serving.app import build_app
@@ -92,6 +92,10 @@ def test_labels_are_those_of_the_pipeline(client, pipe):
     for inputs, options in ((TEXTS[6], {}), (TEXTS[:4], {"top_k": 2}), ([TEXTS[6]], {}), (LONG, {"top_k": 1000})):
         answer = ask(client, inputs, **options).json()
         assert agrees(answer["outputs"], pipe(inputs, **{"top_k": 1, **options}, truncation=True))
+    best = ask(client, TEXTS[6]).json()
+    assert best["labels"] == best["outputs"][0]["label"]
+    unsure = ask(client, TEXTS[6], threshold=1.0).json()
+    assert unsure == {**best, "labels": None}
 
 
 def test_texts_that_are_cut_are_told(client):
@@ -115,23 +119,10 @@ def test_texts_without_a_visible_character_have_no_answer(client, translate_task
     assert told["labels"] == [alone["labels"], None, None]
     assert told["truncated"] == [False] * 3
     assert agrees(told["outputs"][0], alone["outputs"])
-    assert ask(client, "").json() == {"outputs": [], "truncated": False, "labels": None, "unseen": []}
+    assert ask(client, "").json() == {"outputs": [], "truncated": False, "labels": None}
     with served(translate_task) as translator:
         outputs = ask(translator, ["", TEXTS[3]], "/translate").json()["outputs"]
     assert outputs == [{"translation_text": ""}, *translate([TEXTS[3]], truncation=True)]
-
-
-def test_a_tokenizer_written_in_python_is_served(tmp_path):
-    tokenizer = ByT5Tokenizer(model_max_length=8)
-    sizes: Any = {"d_model": 16, "d_kv": 8, "d_ff": 16, "num_layers": 1, "num_heads": 2, "decoder_start_token_id": 0}
-    folder = writers.save(tmp_path, redraw(T5ForConditionalGeneration(T5Config(vocab_size=384, **sizes))), tokenizer)
-    task, texts = load_answerer(str(folder)), ["exactly", "too long"]
-    with served(task) as client:
-        content = ask(client, texts, "/translate", max_new_tokens=4).json()
-    expected = pipeline("seq2seq-translation", model=str(folder), device="cpu")(
-        texts, truncation=True, max_new_tokens=4
-    )
-    assert content == {"outputs": expected, "truncated": [False, True]}
 
 
 def test_who_asks_at_the_same_time_shares_batches_and_gets_his_own(held, pipe):
@@ -179,25 +170,6 @@ def is_open(url: httpx.URL) -> bool:
     except ConnectionError:  # refused, or taken back while the listener closes
         return False
     return True
-
-
-@pytest.mark.parametrize("problem_type", [None, "multi_label_classification"])
-def test_labels_below_a_threshold_are_none(tmp_path, problem_type):
-    """The outputs are those without it. Of several labels, each has to reach it."""
-    folder = str(save_classifier(tmp_path, problem_type=problem_type))
-    pairs = pipeline("text-classification", model=folder, top_k=None)(TEXTS[:4], truncation=True)
-    threshold = sorted(pair[0]["score"] for pair in pairs)[2] - 1e-4
-    reaching = [[each["label"] for each in pair if each["score"] >= threshold] for pair in pairs]
-    with served(load_answerer(folder)) as client:
-        content = ask(client, TEXTS[:4], threshold=threshold, top_k="all").json()
-        assert agrees(content["outputs"], pairs)
-        assert content["labels"] == (
-            reaching if problem_type else [labels[0] if labels else None for labels in reaching]
-        )
-        assert [] in reaching
-        every, found = pairs[0], ask(client, TEXTS[0]).json()["labels"]
-        above = [each["label"] for each in every if each["score"] > 0.5]
-        assert found == (above if problem_type else every[0]["label"])  # as predict has it
 
 
 # The interface as a document
@@ -309,7 +281,9 @@ def test_the_limits_bind_what_the_checkpoint_asks_for_too(tmp_path):
         assert dict(jobs[0].options) == {**wanted, "num_return_sequences": 1}
         assert [job.tokens for job in jobs] == [beams * len(job.features["input_ids"]) for job in jobs]
     translate = pipeline("seq2seq-translation", model=str(folder), device="cpu")
-    assert task.shape(task.run(jobs), True, {}) == translate(TEXTS[:2], num_return_sequences=1, **wanted)
+    assert task.response(jobs, task.run(jobs), {}, True)["outputs"] == translate(
+        TEXTS[:2], num_return_sequences=1, **wanted
+    )
 
 
 def test_other_routes_are_told_apart(client):

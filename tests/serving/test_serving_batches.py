@@ -6,9 +6,10 @@ from threading import Event
 from typing import Any
 
 import pytest
+from fastapi import HTTPException
 from serving import PATIENCE
 
-from modeling_scratch.serving.batches import Batcher, Job, QueueFullError
+from modeling_scratch.serving.batches import Batcher, Job
 
 
 def job(number: int, tokens: int = 1, **options: Any) -> Job:
@@ -33,7 +34,7 @@ def test_a_batch_has_its_budget_and_the_oldest_goes_first() -> None:
         left = asyncio.create_task(batcher.answer([job(4, 2)]))
         others = asyncio.create_task(batcher.answer(asked))
         await asyncio.sleep(0)  # both are queued
-        with pytest.raises(QueueFullError):
+        with pytest.raises(HTTPException, match="the queue is full"):
             await batcher.answer([job(7)])
         left.cancel()
         await asyncio.wait([left])

@@ -35,7 +35,7 @@ def reader_of(kind: str, **options: Any) -> Reader:
 READERS = {
     "byte_bpe": reader_of("byte_bpe"),
     "cased": reader_of("byte_bpe", lowercase=False, add_prefix_space=True),
-    **{kind: reader_of(kind) for kind in ("bpe", "wordlevel", "words")},
+    "wordlevel": reader_of("wordlevel"),
 }
 TEXTS = st.lists(
     st.one_of(st.sampled_from(WORDS), st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6)),

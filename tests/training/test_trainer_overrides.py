@@ -20,6 +20,7 @@ class Override(NamedTuple):
 
 OVERRIDDEN = {
     "_finalize_training": Override(["trial", "num_train_samples", "start_time"], "self._load_best_model()"),
+    "_get_eval_sampler": Override(["eval_dataset"], "return LengthGroupedSampler("),
     "_get_train_sampler": Override(["train_dataset"], "return LengthGroupedSampler("),
     "_run_epoch": Override(None, "for update_step in range(num_update_steps_trained,"),
     "_save": Override(["output_dir", "state_dict"], "torch.save(self.args,"),
