@@ -101,6 +101,7 @@ class RunArguments:
         default_factory=lambda: {"non_blocking": True} if torch.accelerator.is_available() else None,
         metadata={"help": "Settings of Accelerate; by default, copies to an accelerator are non-blocking."},
     )
+    ema_decay: float = option(0.0, "Decay of the moving average of weights used at the end; 0: no averaging.")
     early_stopping_patience: int = option(0, "Stop after this many evaluations without improvement; 0: never.")
     resume_from_checkpoint: str | None = option(
         None, "The checkpoint folder to resume from; last: the last complete one."
@@ -148,7 +149,6 @@ class EncoderTrainingArguments(RunArguments, TrainingArguments):
     save_strategy: str = option("epoch", "When to save a checkpoint.")
     save_total_limit: int | None = option(1, "The number of checkpoints to keep.")
     logging_steps: float = option(50, "Steps between log entries.")
-    ema_decay: float = option(0.0, "Decay of the moving average of weights used at the end; 0: no averaging.")
     layer_decay: float = option(1.0, "Factor on the learning rate from each layer to the one below; 1: no decay.")
 
     def __post_init__(self) -> None:

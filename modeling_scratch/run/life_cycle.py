@@ -13,9 +13,8 @@ from ..sharing.run_record import DIGESTS, write_run
 from ..utils.errors import duration, times
 from .arguments import checking_arguments
 from .checkpoints import checkpoint_to_resume, has_checkpoint, step_of
-from .continued import ROWS_A_STEP, check_arguments, check_same_data
 from .layout import ENTRIES, RECORD
-from .resuming import rows_a_step
+from .resuming import ROWS_A_STEP, check_arguments, check_same_data, rows_a_step
 from .run_folder import check, claim, delete_set_aside, refuse_links
 
 

@@ -29,10 +29,10 @@ from ..utils.errors import DataError, counted, duration
 from ..utils.options import option
 from .arguments import choose_epoch, inputs_of
 from .checkpoints import has_checkpoint, resumes
-from .continued import check_unchanged
 from .encoder_models import ModelArguments, build_tokenizer, preset_of
 from .layout import PRETRAINING
 from .life_cycle import Run
+from .resuming import check_unchanged
 from .run_folder import has_pretraining
 from .train import carry_out, make_trainer, prepared
 

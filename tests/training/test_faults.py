@@ -13,19 +13,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from processes import Ended, at_call, send
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from small_runs import SAVED, Made, content, data, finish, made, run, saved
 from transformers import Trainer, TrainingArguments
 from transformers.trainer_callback import CallbackHandler, DefaultFlowCallback
 
 from modeling_scratch.run.checkpoints import (
-    average_weights,
     check_checkpoint,
     checkpoint_to_resume,
     checkpoints_in,
-    last_checkpoints,
     seal,
     set_aside,
     step_of,
@@ -192,7 +189,6 @@ def test_a_signal_says_how_to_go_on_and_a_second_one_ends_it_at_once(data: Path,
     assert f"stopped by SIGINT after step 2, saved in {checkpoint}" in told
     assert told.endswith("--resume_from_checkpoint last")
     assert check_checkpoint(checkpoint) is None
-    assert last_checkpoints(tmp_path / "once", 1) == [], "none of those that are averaged"
     finish("best", data, tmp_path / "once", extra=f"{extra} --resume_from_checkpoint last")
     assert (tmp_path / "once" / "model.safetensors").read_bytes() == (made("best") / "model.safetensors").read_bytes()
 
@@ -254,12 +250,10 @@ def test_a_full_disk(data: Path, small_disk: Path | None, tmp_path: Path, saved:
 
 
 def test_checkpoints_are_in_the_order_of_their_steps_and_those_behind_one_are_set_aside(tmp_path: Path) -> None:
-    """One that a stop has left is not among the last, whose weights are averaged."""
     for step in (900, 1000, 20, 1100):
         (tmp_path / f"checkpoint-{step}").mkdir()
-        seal(tmp_path / f"checkpoint-{step}", is_extra=step == 1100)
+        seal(tmp_path / f"checkpoint-{step}")
     assert list(map(step_of, checkpoints_in(tmp_path))) == [20, 900, 1000, 1100]
-    assert list(map(step_of, last_checkpoints(tmp_path, 2))) == [900, 1000]
     set_aside(tmp_path / "checkpoint-1000")
     kept = {"checkpoint-20", "checkpoint-900", "_checkpoint-1000", "_checkpoint-1100"}
     assert {path.name for path in tmp_path.iterdir()} == kept
@@ -271,11 +265,3 @@ def test_a_seal_is_set_when_all_has_reached_the_disk(tmp_path: Path, monkeypatch
     monkeypatch.setattr(os, "fsync", lambda descriptor: reached.append(os.fstat(descriptor).st_ino))
     seal(tmp_path)
     assert reached == [path.stat().st_ino for path in (tmp_path / "weights", tmp_path / MANIFEST, tmp_path)]
-
-
-def test_weights_of_16_bits_are_averaged_in_32(tmp_path: Path) -> None:
-    values = 1.0, 2.0**-9
-    for number, value in enumerate(values):
-        (tmp_path / str(number)).mkdir()
-        save_file({"weight": torch.tensor(value, dtype=torch.bfloat16)}, tmp_path / str(number) / "model.safetensors")
-    assert average_weights([tmp_path / "0", tmp_path / "1"])["weight"].item() == sum(values) / 2

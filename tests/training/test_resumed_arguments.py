@@ -100,7 +100,7 @@ def test_other_rows_than_those_of_the_start_are_refused(
     name: str, file: str, change: Callable, split: str, data: Path, saved: Path, made: Made, tmp_path: Path
 ) -> None:
     """Also in a folder of the same name elsewhere, where the arguments agree with those of the record."""
-    folder = saved if name == "steps" else made(name, "--average_checkpoints 1" if name == "translation" else "")
+    folder = saved if name == "steps" else made(name)
     other, before = shutil.copytree(data, tmp_path / "data"), content(folder)
     path = other / file
     path.write_text("\n".join(change(path.read_text().splitlines())) + "\n")
