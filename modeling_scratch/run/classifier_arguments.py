@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from .. import presets
-from ..utils.errors import DataError
 from ..utils.options import option
 from .arguments import EncoderTrainingArguments
 from .encoder_models import ModelArguments
@@ -58,5 +57,3 @@ class ClassifierTrainingArguments(EncoderTrainingArguments):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_search(self)
-        if self.class_weights and self.search_trials:
-            raise DataError("--search_trials excludes --class_weights")

@@ -89,20 +89,15 @@ def row_for(texts: int, has_pairs: bool = False, is_pretrained: bool = False) ->
     return replace(row, **(PAIRS if has_pairs else PRETRAINED if is_pretrained else {}))
 
 
-def epochs_of(row: Row, texts: int) -> int:
-    return min(MOST_EPOCHS, max(row.epochs, ceil(LEAST_STEPS * row.batch / texts)))
-
-
 def values_of(row: Row, texts: int, has_words: bool = True) -> Values:
     """Return the values of the arguments. has_words: whether white space separates words."""
     sizes = (
         f"hidden_size={row.hidden_size},num_hidden_layers={row.layers},num_attention_heads=4,"
         f"intermediate_size={4 * row.hidden_size},hidden_dropout={row.dropout},classifier_pooling=mean"
     )
-    epochs = epochs_of(row, texts)
     model = {
         "preset": "reviews",
-        "config_overrides": ",".join(filter(None, [sizes, row.switches])),
+        "config_overrides": f"{sizes},{row.switches}",
         "tokenizer_kind": "words" if has_words else "bpe",
         "vocab_size": row.vocab_size,
         "min_frequency": row.min_frequency,
@@ -110,7 +105,7 @@ def values_of(row: Row, texts: int, has_words: bool = True) -> Values:
     training = {
         "learning_rate": row.learning_rate,
         "per_device_train_batch_size": row.batch,
-        "num_train_epochs": float(epochs),
+        "num_train_epochs": float(min(MOST_EPOCHS, max(row.epochs, ceil(LEAST_STEPS * row.batch / texts)))),
         "ema_decay": EMA_DECAY,
     }
     return {"model": model, "training": training}
@@ -123,17 +118,11 @@ def choose(data: ReviewData, is_demo: bool, model: ModelArguments, training: Any
     """
     if is_demo:
         return DEMO
-    values, texts = CHECKPOINT, data.splits["train"].num_rows
+    values, texts, averages = CHECKPOINT, data.splits["train"].num_rows, not training.early_stopping_patience
     if not model.model_name_or_path:
-        row = row_for(texts, data.has_pairs, is_pretrained)
-        values = values_of(row, texts, have_words(data.texts("train")))
-        if steps_of(complete(values, model, training)[1], texts) < AVERAGED_STEPS:
-            values = _without_average(values)
-    return _without_average(values) if training.early_stopping_patience else values
-
-
-def _without_average(values: Values) -> Values:
-    return {**values, "training": {**values["training"], "ema_decay": 0.0}}
+        values = values_of(row_for(texts, data.has_pairs, is_pretrained), texts, have_words(data.texts("train")))
+        averages = averages and steps_of(complete(values, model, training)[1], texts) >= AVERAGED_STEPS
+    return values if averages else {**values, "training": {**values["training"], "ema_decay": 0.0}}
 
 
 def steps_of(training: Any, texts: int) -> int:

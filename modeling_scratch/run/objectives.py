@@ -66,6 +66,9 @@ OBJECTIVES = {
 PRESETS = "; ".join(f"{name}: {', '.join(objective.presets)}" for name, objective in OBJECTIVES.items())
 
 
+LONGEST_BLOCK = 2**17  # the context of Llama 3.1
+
+
 @dataclass
 class PretrainingModelArguments:
     """The objective and the model to train: a preset from scratch or a checkpoint to continue."""
@@ -99,8 +102,8 @@ class PretrainingModelArguments:
         check_folders(self)
         if not self.model_name_or_path:  # builds the config before the data are read
             preset_config(self.choice.presets, self.preset or self.choice.preset, self.config_overrides)
-        if self.block_size < 8:
-            raise DataError(f"--block_size {self.block_size}: must be at least 8")
+        if not 8 <= self.block_size <= LONGEST_BLOCK:
+            raise DataError(f"--block_size {self.block_size}: must be at least 8, and at most {LONGEST_BLOCK:,}")
         if self.mask_fraction is not None and not 0 < self.mask_fraction < 1:
             raise DataError(f"--mask_fraction {self.mask_fraction}: must be between 0 and 1")
         if self.mask_fraction is not None and self.objective == "clm":

@@ -3,6 +3,7 @@
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -85,6 +86,19 @@ def _ends_epoch(state: TrainerState) -> bool:
     return float(state.epoch or 0).is_integer() or state.global_step >= state.max_steps
 
 
+@contextmanager
+def raising_at_sigterm() -> Iterator[None]:
+    """Let SIGTERM raise `SystemExit` where a run does not save, as while data are read, in the main thread alone."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 class BestCheckpoint(TrainerCallback):
     """Finds the best checkpoint of a resumed run whose folder has moved."""
 
@@ -121,14 +135,12 @@ def check_arguments(folder: Path, groups: Mapping[str, Any], has_checkpoint: boo
     The rows of a step may be divided otherwise between devices and micro-batches.
     """
     training: TrainingArguments = groups["training"]
-    if not has_checkpoint:
-        return check_unchanged(folder, groups, ())
-    fixed = [*OPTIMIZER, *ORDER]
-    if not training.learning_rate:  # that of the run, which a paper's rule gives
-        fixed.remove("learning_rate")
+    of_paper = not training.learning_rate  # the rate of the run, which a paper's rule gives
+    fixed = {*OPTIMIZER, *ORDER} - ({"learning_rate"} if of_paper else set()) if has_checkpoint else ()
     check_unchanged(folder, groups, fixed)
     now = rows_a_step(training)
-    if (before := read_run(folder).get(ROWS_A_STEP, now)) != now:
+    before = read_run(folder).get(ROWS_A_STEP, now)
+    if has_checkpoint and before != now:
         raise DataError(
             f"cannot continue the run in {folder}: a step was {before:,} rows and is {now:,}, so that rows would be "
             "skipped or read twice; restore --per_device_train_batch_size × --gradient_accumulation_steps × devices"

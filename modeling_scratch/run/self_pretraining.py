@@ -218,8 +218,7 @@ def _steps(run: Run, documents: Any, tokenizer: PreTrainedTokenizerBase) -> int:
 @contextmanager
 def discarded(arguments: TrainingArguments) -> Iterator[Any]:
     """Yield a copy of the arguments for a trainer that writes and reports nowhere."""
-    with TemporaryDirectory() as folder:
-        arguments = copy(arguments)
-        arguments.output_dir, arguments.report_to = folder, []
-        arguments.resume_from_checkpoint = None
+    arguments = copy(arguments)
+    with TemporaryDirectory() as arguments.output_dir:
+        arguments.report_to, arguments.resume_from_checkpoint = [], None
         yield arguments

@@ -23,7 +23,7 @@ from modeling_scratch.data.translation_pairs import TranslationData
 from modeling_scratch.inference.text_generators import Translator
 from modeling_scratch.pipelines import TARGET_FOLDER
 from modeling_scratch.report.translation import score_translations
-from modeling_scratch.run.checkpoints import checkpoints_in
+from modeling_scratch.run.checkpoints import checkpoints_in, step_of
 from modeling_scratch.run.trainer import RunTrainer
 from modeling_scratch.tasks.translation_model import TranslationTrainingArguments, encode_pairs
 
@@ -160,7 +160,9 @@ def test_the_loss_of_validation_is_a_mean_over_tokens(run: Path, data: Path) -> 
     model = AutoModelForSeq2SeqLM.from_pretrained(checkpoint)
     expected = token_losses(model, load_tokenizers(str(checkpoint)), data).mean().item()
     history = json.loads((run / "trainer_state.json").read_text())["log_history"]
-    found = [entry["eval_loss"] for entry in history if "eval_loss" in entry][-1]
+    found = next(
+        entry["eval_loss"] for entry in history if entry["step"] == step_of(checkpoint) and "eval_loss" in entry
+    )
     assert found == pytest.approx(expected, abs=1e-4)
 
 
