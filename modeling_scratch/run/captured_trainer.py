@@ -124,7 +124,7 @@ class CapturedTrainer(Trainer):
         is_own = self.optimizer is not None or self.optimizer_cls_and_kwargs is not None
         is_fused = is_own or OptimizerNames(arguments.optim) is OptimizerNames.ADAMW_TORCH_FUSED
         has_loss = type(self).compute_loss is not Trainer.compute_loss and not self.skips_padding
-        is_half = arguments.bf16 or model.dtype is torch.bfloat16
+        is_half = arguments.bf16 or getattr(model, "dtype", None) is torch.bfloat16
         model_type = getattr(getattr(model, "config", None), "model_type", None)
         return {
             f"{type(model).__name__} takes no packed batches": model_type not in PACKED_MODEL_TYPES,

@@ -194,21 +194,19 @@ def prepare(
     for token in NEEDED_TOKENS[arguments.objective]:
         if getattr(tokenizer, token) is None:
             raise DataError(f"the tokenizer has no {token}, which --objective {arguments.objective} requires")
-    frame, pad = document_frame(tokenizer, arguments.objective), tokenizer.pad_token_id or 0
-    layout: Any
-    if arguments.objective == "denoising":
-        layout, options = Pieces, {"longest": arguments.block_size - sum(map(len, frame))}
-        to_tokens = DocumentTokenizer(tokenizer, ([], []))
-    else:
-        layout, options = PackedRows, {"block_size": arguments.block_size, "pad_token_id": pad}
-        to_tokens = DocumentTokenizer(tokenizer, frame, arguments.whole_word)
-    validation = layout(to_tokens(documents.validation), **options)
-    train = layout(to_tokens(documents.train), **options)
-    splits = {"train": train, "validation": validation}
-    notes = [f"{split}: {rows}, {_counts(rows.ids, tokenizer)}" for split, rows in splits.items()]
-    collator = make_collator(arguments, tokenizer, frame, seed)
+    frame, longest = document_frame(tokenizer, arguments.objective), arguments.block_size
+    is_denoising, splits = arguments.objective == "denoising", dict[str, Any]()
+    to_tokens = DocumentTokenizer(tokenizer, ([], []) if is_denoising else frame, arguments.whole_word)
+    for split, texts in (("validation", documents.validation), ("train", documents.train)):
+        if is_denoising:
+            splits[split] = Pieces(to_tokens(texts), longest=longest - sum(map(len, frame)))
+        else:
+            pad = tokenizer.pad_token_id or 0
+            splits[split] = PackedRows(to_tokens(texts), block_size=longest, pad_token_id=pad)
+    notes = [f"{split}: {splits[split]}, {_counts(splits[split].ids, tokenizer)}" for split in ("train", "validation")]
+    collator, train = make_collator(arguments, tokenizer, frame, seed), splits["train"]
     return PretrainingData(
-        train, validation, collator, train.tokens_per_row(), arguments.objective, arguments.block_size,
+        train, splits["validation"], collator, train.tokens_per_row(), arguments.objective, longest,
         TextSize.of(documents.validation), arguments.objective == "clm" and bool(frame[0]), notes,
     )  # fmt: skip
 

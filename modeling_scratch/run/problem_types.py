@@ -4,15 +4,14 @@
 Evaluation uses padded batches, as its loss is a mean over rows and each text must be one row.
 """
 
-from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
 from ..data.collators import FlatBatches
 from ..data.labelled_texts import ReviewData
-from ..report.metrics import METRICS, NUMBER, ONE_CLASS, SEVERAL, macro_f1_decides
+from ..report.metrics import METRICS, NUMBER, ONE_CLASS, macro_f1_decides
 from ..utils.errors import DataError
 from .captured_trainer import PACKED_MODEL_TYPES
 from .encoder_models import ModelArguments
@@ -20,36 +19,10 @@ from .losses import StandardisedError, WeightedCrossEntropy, balanced_weights
 from .optimizers import predicts_numbers, scale_last_linear, start_at_mean
 
 
-class Problem(NamedTuple):
-    """What a problem type needs in training."""
-
-    loss: Callable[[ReviewData, Any], Any] = lambda data, arguments: None  # of the data and the arguments
-    changes: Callable[[ReviewData], list[Any]] = lambda data: []  # to the optimizer
-
-
-def unit_of(data: ReviewData) -> float:
-    """The standard deviation of the train labels, in which a regression learns."""
-    return float(data.labels("train").std())
-
-
 def weights_of(data: ReviewData) -> list[float]:
     return balanced_weights(data.labels("train").tolist(), len(data.label_names))
 
 
-def weighted_loss(data: ReviewData, arguments: Any) -> WeightedCrossEntropy | None:
-    if not arguments.class_weights:
-        return None
-    return WeightedCrossEntropy(torch.tensor(weights_of(data)), arguments.label_smoothing_factor)
-
-
-PROBLEMS = {
-    ONE_CLASS: Problem(weighted_loss),
-    SEVERAL: Problem(),
-    NUMBER: Problem(
-        lambda data, arguments: StandardisedError(unit_of(data)),
-        lambda data: [partial(scale_last_linear, unit=unit_of(data))],
-    ),
-}
 OF_ONE_CLASS = "label_smoothing_factor", "search_trials", "class_weights"
 
 
@@ -77,14 +50,16 @@ def start_head(model: Any, data: ReviewData, options: ModelArguments) -> None:
 
 def trainer_options(data: ReviewData, arguments: Any, model: Any) -> dict[str, Any]:
     """Return the loss, the batches and the learning rates of the data, for `RunTrainer`."""
-    check_options(data, arguments)
-    problem = PROBLEMS[data.problem_type]
-    return {
-        "captured": arguments.cuda_graphs,
-        "compute_loss_func": problem.loss(data, arguments),
-        "changes": problem.changes(data),
-        "train_collator": FlatBatches() if are_flat(arguments, model) else None,
-    }
+    options: dict[str, Any] = {"captured": arguments.cuda_graphs}
+    if are_flat(arguments, model):
+        options["train_collator"] = FlatBatches()
+    if data.problem_type == NUMBER:  # learned in the unit of the standard deviation of the train labels
+        unit = float(data.labels("train").std())
+        options |= {"compute_loss_func": StandardisedError(unit), "changes": [partial(scale_last_linear, unit=unit)]}
+    elif arguments.class_weights:
+        weights = torch.tensor(weights_of(data))
+        options["compute_loss_func"] = WeightedCrossEntropy(weights, arguments.label_smoothing_factor)
+    return options
 
 
 def are_flat(arguments: Any, model: Any) -> bool:

@@ -148,8 +148,28 @@ def poison_weights(trainer: Trainer, *_: Any) -> None:
     next(trainer.model.parameters()).data.fill_(float("nan"))
 
 
-def check_stopped(ended: Ended, output: Path, *told: str) -> None:
+def poison_gradients(trainer: Trainer, *_: Any) -> None:
+    next(trainer.model.parameters()).grad.fill_(float("inf"))
+
+
+@pytest.mark.parametrize(
+    ("function", "call", "poison", "extra", "told"),
+    [
+        ("_clip_grad_norm", 4, poison_gradients, "", ["not finite after step 4", "checkpoint-2"]),
+        # In step 7, of two batches as all are; it is found where it is logged.
+        (
+            "training_step", 13, poison_weights, "--logging_steps 4 --save_strategy no",
+            ["not finite by step 8; training stopped", "there is no checkpoint yet"],
+        ),
+    ],
+    ids=["weights", "loss"],
+)  # fmt: skip
+def test_what_is_no_number_stops_the_run_and_is_not_saved(
+    function: str, call: int, poison: Callable, extra: str, told: list[str], data: Path, tmp_path: Path
+) -> None:
     """With one line; the checkpoints before are sound, and there is nothing else."""
+    output = tmp_path / "run"
+    ended = run("steps", data, output, at_call(Trainer, function, call, poison), extra=extra)
     assert ended.status == 2, ended.text
     error = ended.text.strip().splitlines()[-1]
     assert [piece for piece in (*told, "--learning_rate") if piece not in error] == []
@@ -157,21 +177,6 @@ def check_stopped(ended: Ended, output: Path, *told: str) -> None:
         assert check_checkpoint(checkpoint) is None
         assert all(weight.isfinite().all() for weight in load_file(checkpoint / "model.safetensors").values())
     assert not (output / "model.safetensors").exists()
-
-
-def test_weights_that_are_no_numbers_are_not_saved(data: Path, tmp_path: Path) -> None:
-    def poison(trainer: Trainer, *_: Any) -> None:
-        next(trainer.model.parameters()).grad.fill_(float("inf"))
-
-    ended = run("steps", data, tmp_path / "run", at_call(Trainer, "_clip_grad_norm", 4, poison))
-    check_stopped(ended, tmp_path / "run", "not finite after step 4", "checkpoint-2")
-
-
-def test_a_loss_that_is_no_number_stops_the_run(data: Path, tmp_path: Path) -> None:
-    """In step 7, of two batches as all are; it is found where it is logged."""
-    poison = at_call(Trainer, "training_step", 13, poison_weights)
-    ended = run("steps", data, tmp_path / "run", poison, extra="--logging_steps 4 --save_strategy no")
-    check_stopped(ended, tmp_path / "run", "not finite by step 8; training stopped", "there is no checkpoint yet")
 
 
 def test_a_signal_says_how_to_go_on_and_a_second_one_ends_it_at_once(data: Path, tmp_path: Path, made: Made) -> None:
@@ -223,26 +228,20 @@ def limit_files(size: int) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
 
-def check_full(ended: Ended, output: Path, before: int) -> None:
-    """A clear error; of the checkpoint that could not be saved nothing is left, and those before it are whole."""
-    assert ended.status == 2, ended.text
-    told = ended.text.strip().splitlines()[-1]
-    assert "could not be saved" in told or "could not be written" in told
-    assert "--resume_from_checkpoint last" in told
-    assert "Traceback" not in ended.text
-    assert len(checkpoints_in(output)) == before
-    for checkpoint in checkpoints_in(output):
-        assert check_checkpoint(checkpoint) is None
-
-
 def test_a_full_disk(data: Path, small_disk: Path | None, tmp_path: Path, saved: Path) -> None:
+    """A clear error; of the checkpoint that could not be saved nothing is left, and those before it are whole."""
     output = (small_disk or tmp_path) / "run"
 
     def run_out(*_: Any, **__: Any) -> None:
         fill(small_disk) if small_disk else limit_files(1 << 14)
 
     ended = run("steps", data, output, at_call(Trainer, "training_step", 9, run_out), extra=SAVED)
-    check_full(ended, output, before=2)
+    assert ended.status == 2, ended.text
+    told = ended.text.strip().splitlines()[-1]
+    assert "could not be saved" in told or "could not be written" in told
+    assert "--resume_from_checkpoint last" in told
+    assert "Traceback" not in ended.text
+    assert [check_checkpoint(checkpoint) for checkpoint in checkpoints_in(output)] == [None, None]
     if small_disk:
         (small_disk / "filler").unlink()
     finish("steps", data, output, extra=f"{SAVED} --resume_from_checkpoint last")
