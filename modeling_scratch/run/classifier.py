@@ -21,7 +21,7 @@ from ..utils.errors import DataError
 from ..utils.terminal import told
 from .defaults import choose, complete, known_defaults, settings_text
 from .life_cycle import Run, rehearse
-from .problem_types import check_options
+from .losses import check_options
 from .self_pretraining import SelfPretrainingArguments, corpus_of, discarded, open_run, pretrain
 from .train import make_trainer, prepared
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The settings of a classifier that its user does not give: one table, by the number of training texts.
+"""The arguments of a classifier, and one table of those that its user does not give, by the number of training texts.
 
 docs/own-data.md explains the choices. They are printed before the training, and recorded under "defaults", so that a
 resumed run has the same.
@@ -10,16 +10,69 @@ from copy import copy
 from dataclasses import dataclass, replace
 from math import ceil
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
+from .. import presets
 from ..bridges.model_sources import override_parts
 from ..data.labelled_texts import ReviewData
 from ..data.text_pairs import parts_of
 from ..sharing.run_record import DEFAULTS, read_run
 from ..utils.errors import DataError, counted, times
+from ..utils.options import option
+from .arguments import EncoderTrainingArguments
 from .checkpoints import resumes
 from .encoder_models import ModelArguments
 from .layout import RECORD
+from .losses import CLASS_WEIGHTS
+from .search import check_search
+
+BY_TEXTS = "by default, that of the table in docs/own-data.md for so many texts"
+
+
+@dataclass
+class ClassifierModelArguments(ModelArguments):
+    """The model to train, with defaults by the number of texts."""
+
+    preset: str | None = option(None, f"The configuration of a new model; {BY_TEXTS}.", presets.ENCODERS)
+    tokenizer_kind: Literal["wordlevel", "words", "bpe", "byte_bpe"] | None = option(
+        None, "The kind of a new tokenizer; by default words, or bpe without white space."
+    )
+    vocab_size: int | None = option(None, f"The maximum vocabulary size of a new tokenizer; {BY_TEXTS}.")
+    min_frequency: int | None = option(
+        None, f"The number of times that a word must occur for a new tokenizer to know it; {BY_TEXTS}."
+    )
+
+
+@dataclass
+class ClassifierTrainingArguments(EncoderTrainingArguments):
+    """The arguments of a classifier's training."""
+
+    output_dir: str | None = option("runs/demo", "The folder for the model and all results.")
+    learning_rate: float | None = option(None, f"The peak learning rate of AdamW; {BY_TEXTS}.")
+    num_train_epochs: float | None = option(None, f"The number of training epochs; {BY_TEXTS}.")
+    per_device_train_batch_size: int | None = option(None, f"Training texts per step and device; {BY_TEXTS}.")
+    per_device_eval_batch_size: int = option(128, "Texts per evaluation batch.")
+    ema_decay: float | None = option(
+        None,
+        "Decay of the moving average of weights used at the end; 0: no averaging. By default 0.999 for "
+        "many steps, and 0 for fewer.",
+    )
+    cuda_graphs: bool | None = option(
+        None, "Run steps as CUDA graphs; by default on CUDA with --bf16, from 200 steps on."
+    )
+    class_weights: Literal["balanced"] | None = option(None, CLASS_WEIGHTS)
+    calibrate: bool = option(True, "Divide the logits by a temperature, which is fitted on validation at the end.")
+    save_linear_model: bool | None = option(
+        None,
+        "Save the linear model that the report compares with, in the folder linear. By default if it is significantly "
+        "better.",
+    )
+    search_trials: int = option(0, "The number of trials of a hyperparameter search on validation; 0: train once.")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_search(self)
+
 
 AnyModel = TypeVar("AnyModel", bound=ModelArguments)
 Values = Mapping[str, Mapping[str, Any]]  # of the groups "model" and "training", by the names of their arguments

@@ -188,19 +188,6 @@ class RunTrainer(CapturedTrainer):
 
     # Checkpoints
 
-    def finish_checkpoint(self, checkpoint: Path) -> None:
-        """Seal a checkpoint, then delete older ones."""
-        arguments = self.args
-        self.accelerator.wait_for_everyone()  # each process writes its own random state
-        if arguments.should_save:
-            with saving(checkpoint):
-                seal(checkpoint)
-        self.accelerator.wait_for_everyone()  # none takes it for a damaged one before it is sealed
-        if arguments.should_save:
-            delete_unsealed(checkpoint.parent)
-            limit, best = arguments.save_total_limit, self.state.best_model_checkpoint
-            rotate_checkpoints(str(checkpoint.parent), limit, best, use_mtime=False)  # copies have other times
-
     def rehearse_saving(self) -> None:
         """Save all but the weights elsewhere: what fails would fail at the first checkpoint, with the steps before it.
 
@@ -284,19 +271,26 @@ class RunTrainer(CapturedTrainer):
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
         """Save into an empty folder. Trainer would push and delete older checkpoints before it is sealed."""
         checkpoint, arguments = checkpoint_at(self.args, self.state.global_step), self.args
-        if arguments.should_save:
+        is_main, limit, pushes = arguments.should_save, arguments.save_total_limit, arguments.push_to_hub
+        if is_main:
             set_aside(checkpoint)
             remove(checkpoint)  # never sealed
-        limit, pushes = arguments.save_total_limit, arguments.push_to_hub
         arguments.save_total_limit, arguments.push_to_hub = None, False
         try:
             with saving(checkpoint):
                 super()._save_checkpoint(model, trial)
-                if self.average is not None and arguments.should_save:
+                if self.average is not None and is_main:
                     self.average.save(checkpoint)
+                self.accelerator.wait_for_everyone()  # each process writes its own random state
+                if is_main:
+                    seal(checkpoint)
         finally:
             arguments.save_total_limit, arguments.push_to_hub = limit, pushes
-        self.finish_checkpoint(checkpoint)
+        self.accelerator.wait_for_everyone()  # none takes it for a damaged one before it is sealed
+        if is_main:
+            delete_unsealed(checkpoint.parent)
+            best = self.state.best_model_checkpoint
+            rotate_checkpoints(str(checkpoint.parent), limit, best, use_mtime=False)  # copies have other times
 
     def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
         """All that is saved passes here: finite weights, all tokenizers, and no pickled arguments."""

@@ -14,9 +14,9 @@ from ..data.labelled_texts import ReviewData, load_splits
 from ..data.splits import DataArguments
 from ..data.text_pairs import text_lists, texts_of
 from ..run.classifier import baselines_of, complete_by_texts, load_demo, open_classifier, report_classifier
-from ..run.classifier_arguments import ClassifierModelArguments, ClassifierTrainingArguments
+from ..run.defaults import ClassifierModelArguments, ClassifierTrainingArguments
 from ..run.encoder_models import ModelArguments, build_model, build_tokenizer
-from ..run.problem_types import METRICS, best_score, start_head, trainer_options, weights_of
+from ..run.losses import METRICS, best_score, start_head, trainer_options, weights_of
 from ..run.self_pretraining import SelfPretrainingArguments, check_combination
 from ..run.temperature import calibrate
 from ..utils.errors import DataError, counted, one_line

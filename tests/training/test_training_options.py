@@ -2,7 +2,6 @@
 """Options of the training scripts: each does what it says, also in a run that is stopped and resumed."""
 
 import json
-import random
 import re
 import shlex
 import shutil
@@ -16,7 +15,7 @@ import torch
 import train_classifier
 from processes import refusal
 from shared import redraw
-from text_samples import write
+from test_temperature import write_noisy
 from transformers import (
     DefaultDataCollator,
     DistilBertConfig,
@@ -31,7 +30,7 @@ from transformers.trainer_utils import TrainOutput
 from modeling_scratch import ScratchDecoderForSequenceClassification, ScratchEncoderForSequenceClassification, presets
 from modeling_scratch.run.arguments import EncoderTrainingArguments
 from modeling_scratch.run.checkpoints import checkpoints_in
-from modeling_scratch.run.classifier_arguments import ClassifierTrainingArguments
+from modeling_scratch.run.defaults import ClassifierTrainingArguments
 from modeling_scratch.run.optimizers import depths
 from modeling_scratch.run.resuming import LengthGroups
 from modeling_scratch.run.search import search
@@ -45,14 +44,8 @@ SIZES: dict[str, Any] = {"vocab_size": 16, "hidden_size": 8, "intermediate_size"
 
 @pytest.fixture(scope="module")
 def reviews(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One text in four has the wrong label, so that accuracies differ and do not only rise."""
-    folder, generator = tmp_path_factory.mktemp("reviews"), random.Random(0)
-    words = (("poor", "dull", "cold"), ("great", "lovely", "warm"))
-    for split, rows in (("train", 160), ("validation", 60), ("test", 60)):
-        labels = [row % 2 if generator.random() < 0.75 else 1 - row % 2 for row in range(rows)]
-        texts = [f"a {generator.choice(words[row % 2])} film {split} {row}" for row in range(rows)]
-        write(folder / f"{split}.csv", {"text": texts, "label": labels})
-    return folder
+    """Accuracies differ, and do not only rise."""
+    return write_noisy(tmp_path_factory.mktemp("data") / "reviews", train=160, validation=60, test=60)
 
 
 def train(folder: Path, output: Path, extra: str = "") -> None:

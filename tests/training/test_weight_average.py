@@ -10,7 +10,7 @@ from transformers import TrainerCallback
 
 from modeling_scratch import ScratchEncoderForSequenceClassification, presets
 from modeling_scratch.run.callbacks import WeightAverage
-from modeling_scratch.run.classifier_arguments import ClassifierTrainingArguments
+from modeling_scratch.run.defaults import ClassifierTrainingArguments
 from modeling_scratch.run.layout import AVERAGE
 from modeling_scratch.run.trainer import RunTrainer
 from modeling_scratch.utils.errors import DataError
