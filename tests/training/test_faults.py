@@ -118,6 +118,7 @@ def test_the_last_weights_are_kept_when_the_best_are_lost_meanwhile(data: Path, 
     lost = at_call(CallbackHandler, "on_train_begin", 1, lambda *_: shutil.rmtree(best), after=True)
     ended = finish("best", data, output, lost, extra=f"{CHOSEN} --resume_from_checkpoint last")
     assert f"WARNING: the best checkpoint, {best}, cannot be loaded: folder not found; keeping the last" in ended.text
+    assert "recorded in the resumed state" not in ended.text  # of the folder that was copied
     assert (output / "model.safetensors").read_bytes() == (last / "model.safetensors").read_bytes()
     assert said_of_weights(output).endswith("the best, were lost.")
 
@@ -181,7 +182,7 @@ def test_what_is_no_number_stops_the_run_and_is_not_saved(
 
 def test_a_signal_says_how_to_go_on_and_a_second_one_ends_it_at_once(data: Path, tmp_path: Path, made: Made) -> None:
     """Before anything was evaluated."""
-    extra = "--early_stopping_patience 9"
+    extra = f"{CHOSEN} --early_stopping_patience 9"
 
     def stopped(folder: str, owner: Any, function: str, *calls: int) -> Ended:
         stops = [at_call(owner, function, call, send(signal.SIGINT)) for call in calls]
@@ -195,7 +196,8 @@ def test_a_signal_says_how_to_go_on_and_a_second_one_ends_it_at_once(data: Path,
     assert told.endswith("--resume_from_checkpoint last")
     assert check_checkpoint(checkpoint) is None
     finish("best", data, tmp_path / "once", extra=f"{extra} --resume_from_checkpoint last")
-    assert (tmp_path / "once" / "model.safetensors").read_bytes() == (made("best") / "model.safetensors").read_bytes()
+    expected = made("best", CHOSEN) / "model.safetensors"
+    assert (tmp_path / "once" / "model.safetensors").read_bytes() == expected.read_bytes()
 
     ended = stopped("twice", Trainer, "training_step", 3, 3)
     assert ended.status == -signal.SIGINT

@@ -65,6 +65,7 @@ REFUSED = {
     "--resume_from_checkpoint last": "no complete checkpoint",
     "--load_best_model_at_end True --ema_decay 0.9": "--ema_decay 0",
     "--num_epochs 2": "(did you mean --num_train_epochs?)",
+    "--report_to neptune": "--report_to neptune: its library is not installed",
     "--save_steps 0": "--save_steps 0: must be above 0",
     "--metric_for_best_model nothing": "--metric_for_best_model nothing: the choices are loss, accuracy",
     "--layer_decay 1.5": "--layer_decay",
