@@ -276,12 +276,14 @@ def test_the_lowest_loss_of_equals_comes_first_and_a_trial_that_diverges_ends_no
 # Lower precision
 
 
-def trained(folder: Path, model: PreTrainedModel, rows: Any, **options: Any) -> TrainOutput:
-    arguments = ClassifierTrainingArguments(
-        str(folder), num_train_epochs=1, warmup_steps=0, max_grad_norm=0, save_strategy="no", eval_strategy="no",
-        use_cpu=True, disable_tqdm=True, report_to="none", **options,
-    )  # fmt: skip
-    return RunTrainer(model, arguments, train_dataset=rows, data_collator=DefaultDataCollator()).train()
+def trained(folder: Path, model: PreTrainedModel, rows: Any, *callbacks: Any, **options: Any) -> TrainOutput:
+    given = {"warmup_steps": 0, "max_grad_norm": 0, "save_strategy": "no", "eval_strategy": "no", "ema_decay": 0.0}
+    given |= {"num_train_epochs": 1, "use_cpu": True, "disable_tqdm": True, "report_to": "none", **options}
+    resumed = given.pop("resume_from_checkpoint", None)
+    arguments = ClassifierTrainingArguments(str(folder), **given)
+    collator = DefaultDataCollator()
+    trainer = RunTrainer(model, arguments, train_dataset=rows, data_collator=collator, callbacks=[*callbacks])
+    return trainer.train(resume_from_checkpoint=resumed)
 
 
 def rows_of(count: int) -> list[dict[str, Any]]:
