@@ -88,15 +88,16 @@ def _ends_epoch(state: TrainerState) -> bool:
 
 @contextmanager
 def raising_at_sigterm() -> Iterator[None]:
-    """Let SIGTERM raise `SystemExit` where a run does not save, as while data are read, in the main thread alone."""
-    if threading.current_thread() is not threading.main_thread():
+    """Let SIGTERM raise `SystemExit` where no training handles it, as while data are read. Other handlers stay."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
         yield
         return
-    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 class BestCheckpoint(TrainerCallback):
@@ -135,8 +136,9 @@ def check_arguments(folder: Path, groups: Mapping[str, Any], has_checkpoint: boo
     The rows of a step may be divided otherwise between devices and micro-batches.
     """
     training: TrainingArguments = groups["training"]
-    of_paper = not training.learning_rate  # the rate of the run, which a paper's rule gives
-    fixed = {*OPTIMIZER, *ORDER} - ({"learning_rate"} if of_paper else set()) if has_checkpoint else ()
+    fixed = {*OPTIMIZER, *ORDER} if has_checkpoint else set()
+    if not training.learning_rate:  # that of the run, which a paper's rule gives
+        fixed.discard("learning_rate")
     check_unchanged(folder, groups, fixed)
     now = rows_a_step(training)
     before = read_run(folder).get(ROWS_A_STEP, now)
