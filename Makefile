@@ -65,8 +65,8 @@ runs/live/reviews.txt: docs/examples/live_texts.py $(VENV)/.train-installed
 translator: $(VENV)/.train-installed runs/live/reviews.txt
 	$(VENV)/bin/python scripts/train_translation.py --train_file runs/live/train.en runs/live/train.de \
 		--test_file runs/live/test.en runs/live/test.de --tokenizer_kind words --num_train_epochs 8 \
-		--config_overrides hidden_size=64,num_hidden_layers=2,hidden_dropout=0.1 --average_checkpoints 1 \
-		--num_beams 1 --output_dir runs/live/translator $(ARGS)
+		--config_overrides hidden_size=64,num_hidden_layers=2,hidden_dropout=0.1 --num_beams 1 \
+		--output_dir runs/live/translator $(ARGS)
 
 writer: $(VENV)/.train-installed runs/live/reviews.txt
 	$(VENV)/bin/python scripts/pretrain.py --objective clm --train_file runs/live/reviews.txt --document line \

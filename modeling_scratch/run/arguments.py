@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import torch
 from transformers import TrainingArguments
+from transformers.integrations import get_available_reporting_integrations
 from transformers.trainer_utils import IntervalStrategy
 from transformers.utils import is_in_notebook
 
@@ -22,17 +23,10 @@ INPUTS = (
     "model_name_or_path", "tokenizer_name_or_path", "data_dir", "train_file", "validation_file", "test_file",
     "unlabelled_file",
 )  # fmt: skip
-# The least and the greatest value of arguments of which Trainer accepts others, and stops late or ignores them.
-BOUNDS: dict[str, tuple[float, float]] = {
-    **dict.fromkeys(["learning_rate", "weight_decay", "max_grad_norm", "num_train_epochs"], (0, math.inf)),
-    **dict.fromkeys(["logging_steps", "eval_steps", "save_steps", "save_total_limit"], (0, math.inf)),
-    **dict.fromkeys(["per_device_train_batch_size", "per_device_eval_batch_size"], (1, math.inf)),
-    "gradient_accumulation_steps": (1, math.inf),
-    "seed": (0, 2**32 - 1),
-    "label_smoothing_factor": (0, 1),
-    "early_stopping_patience": (0, math.inf),
-    "max_steps": (-1, math.inf),
-}
+# The least and the greatest value of arguments of which Trainer accepts others, and stops late or ignores them. Others
+# that are not negative by default cannot be negative.
+LEAST = dict.fromkeys(("per_device_train_batch_size", "per_device_eval_batch_size", "gradient_accumulation_steps"), 1)
+MOST = {"seed": 2**32 - 1, "label_smoothing_factor": 1}
 
 # Arguments of Trainer, which `accelerate launch` may set, too, and why the programs refuse them.
 SHARDED = (
@@ -63,16 +57,25 @@ def check_supported(arguments: Any) -> None:
 
 def check_numbers(arguments: Any) -> None:
     """Raise `DataError` for a number that is not finite or not within its bounds."""
-    for name in (each.name for each in fields(arguments)):
-        value = getattr(arguments, name)
-        if isinstance(value, float) and not math.isfinite(value):
+    for each in fields(arguments):
+        name, value, default = each.name, getattr(arguments, each.name), each.default
+        if not isinstance(value, int | float):
+            continue
+        least, most = LEAST.get(name, 0), MOST.get(name, math.inf)
+        if not math.isfinite(value):
             raise DataError(f"--{name} {value}: must be a finite number")
-        least, most = BOUNDS.get(name, (-math.inf, math.inf))
-        if value is not None and name in BOUNDS and not least <= value <= most:
-            limit = f"at least {least}" if value < least else f"at most {most}"
-            raise DataError(f"--{name} {value}: must be {limit}")
+        if value < least and not (isinstance(default, int | float) and default < 0):
+            raise DataError(f"--{name} {value}: must be at least {least}")
+        if value > most:
+            raise DataError(f"--{name} {value}: must be at most {most}")
     if arguments.save_steps == 0 and arguments.save_strategy != "no":
         raise DataError("--save_steps 0: must be above 0; --save_strategy no saves no checkpoints")
+
+
+def check_reporters(arguments: Any) -> None:
+    """Raise `DataError` for a service of --report_to whose library is missing."""
+    if missing := [name for name in arguments.report_to if name not in get_available_reporting_integrations()]:
+        raise DataError(f"--report_to {missing[0]}: its library is not installed; install it, or leave the option out")
 
 
 @contextmanager
@@ -101,6 +104,7 @@ class RunArguments:
         default_factory=lambda: {"non_blocking": True} if torch.accelerator.is_available() else None,
         metadata={"help": "Settings of Accelerate; by default, copies to an accelerator are non-blocking."},
     )
+    ema_decay: float = option(0.0, "Decay of the moving average of weights used at the end; 0: no averaging.")
     early_stopping_patience: int = option(0, "Stop after this many evaluations without improvement; 0: never.")
     resume_from_checkpoint: str | None = option(
         None, "The checkpoint folder to resume from; last: the last complete one."
@@ -133,6 +137,7 @@ class RunArguments:
             self.disable_tqdm = not (sys.stderr.isatty() or is_in_notebook()) or None
         with checking_arguments():
             super().__post_init__()  # type: ignore[misc]
+        check_reporters(self)
         self.logging_nan_inf_filter = False  # RunTrainer stops at a loss that is not finite, and has to see it
         if self.mixed_precision == "fp16" and self.device.type == "cpu":
             raise DataError("--fp16 requires a GPU; a CPU would train in float32: use --bf16 --use_cpu, or neither")
@@ -148,7 +153,6 @@ class EncoderTrainingArguments(RunArguments, TrainingArguments):
     save_strategy: str = option("epoch", "When to save a checkpoint.")
     save_total_limit: int | None = option(1, "The number of checkpoints to keep.")
     logging_steps: float = option(50, "Steps between log entries.")
-    ema_decay: float = option(0.0, "Decay of the moving average of weights used at the end; 0: no averaging.")
     layer_decay: float = option(1.0, "Factor on the learning rate from each layer to the one below; 1: no decay.")
 
     def __post_init__(self) -> None:

@@ -34,19 +34,15 @@ class EarlyStopping(TrainerCallback):
     def __init__(self, patience: int) -> None:
         self.patience = patience
 
-    def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
-        self._check(args, state, control)
-
-    def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: object) -> None:
-        stops = self._check(args, state, control) and state.global_step < state.max_steps
-        if stops and state.is_world_process_zero:
+    def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        if not state.best_global_step or evaluations_since_best(args, state) < self.patience:
+            return
+        control.should_training_stop = True
+        if state.is_world_process_zero and state.global_step < state.max_steps:
             name, best = args.metric_for_best_model, state.best_global_step
             print(f"stopped early after step {state.global_step}: best {name} {state.best_metric:g} at step {best}")
 
-    def _check(self, args: TrainingArguments, state: TrainerState, control: TrainerControl) -> bool:
-        is_over = bool(state.best_global_step) and evaluations_since_best(args, state) >= self.patience
-        control.should_training_stop |= is_over
-        return is_over
+    on_train_begin = on_save
 
 
 def deciding_metric(args: TrainingArguments) -> str:
@@ -76,9 +72,9 @@ class WeightAverage(TrainerCallback):
         self.average: dict[str, Tensor] = {}
 
     def on_train_begin(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **more: Any
     ) -> None:
-        self.average = {name: weight.detach().clone() for name, weight in kwargs["model"].named_parameters()}
+        self.average = {name: weight.detach().clone() for name, weight in more["model"].named_parameters()}
         if not state.global_step:
             return
         saved = checkpoint_at(args, state.global_step) / AVERAGE
@@ -87,45 +83,36 @@ class WeightAverage(TrainerCallback):
         for name, weight in load_file(saved).items():
             self.average[name].copy_(weight)
 
-    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+    @torch.no_grad()
+    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **more: Any) -> None:
         decay = min(self.decay, (state.global_step + 1) / (state.global_step + 10))
-        weights = [weight.detach() for weight in kwargs["model"].parameters()]
-        with torch.no_grad():
-            for average, weight in zip(self.average.values(), weights):
-                average.lerp_(weight, 1 - decay)
+        for average, weight in zip(self.average.values(), more["model"].parameters()):
+            average.lerp_(weight, 1 - decay)
 
     def save(self, checkpoint: Path) -> None:
         save_file(self.average, checkpoint / AVERAGE)
 
-    def on_train_end(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
-        with torch.no_grad():
-            for name, weight in kwargs["model"].named_parameters():
-                weight.copy_(self.average[name])
+    @torch.no_grad()
+    def on_train_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **more: Any) -> None:
+        for name, weight in more["model"].named_parameters():
+            weight.copy_(self.average[name])
 
 
 TIMES = "_runtime", "_per_second", "_preparation_time"  # which the summary at the end of the run has
-EVALUATION_PREFIX = "eval_"
-EVALUATED = f"{EVALUATION_PREFIX}loss"
 HIDDEN = "epoch", "total_flos"
 NAMES = {"learning_rate": "rate", "grad_norm": "gradient norm"}
 
 
-def progress_line(entry: Mapping[str, Any], state: TrainerState) -> str | None:
+def progress_line(entry: Mapping[str, Any], state: TrainerState, is_in_train: bool) -> str | None:
     """Return the line of a log entry; None for that at the end of training, which the run's summary replaces."""
     if "train_loss" in entry:
         return None
-    is_evaluation = any(name.startswith(EVALUATION_PREFIX) for name in entry)
     told = {name: value for name, value in entry.items() if name not in HIDDEN and not name.endswith(TIMES)}
-    names = {name: NAMES.get(name, name.removeprefix(EVALUATION_PREFIX).replace("_", " ")) for name in told}
+    names = {name: NAMES.get(name, name.removeprefix("eval_").replace("_", " ")) for name in told}
     shown = [f"{names[name]} {value:{'.4g' if isinstance(value, float) else ','}}" for name, value in told.items()]
-    scores = f"{'validation ' if is_evaluation else ''}{', '.join(shown)}"
-    at_step = [each for each in state.log_history if each.get("step") == state.global_step and EVALUATED in each]
-    if is_evaluation and len(at_step) > 1:  # after the last step, of what is saved
-        return f"the saved weights: {scores}"
-    if not state.max_steps:  # an evaluation without a training
-        return scores
+    scores = f"{'validation ' if 'eval_loss' in entry else ''}{', '.join(shown)}"
+    if not is_in_train:
+        return f"the saved weights: {scores}" if state.max_steps else scores
     epoch = f" (epoch {entry['epoch']:,.2f})" if "epoch" in entry else ""
     return f"step {state.global_step:,} of {state.max_steps:,}{epoch}: {scores}"
 
@@ -135,12 +122,10 @@ def print_lines(trainer: Trainer) -> None:
     callbacks: list[Any] = trainer.callback_handler.callbacks
     for callback in callbacks:
         if type(callback) in (PrinterCallback, ProgressCallback):
-            callback.on_log = partial(print_line, callback)
+            callback.on_log = partial(print_line, trainer, callback)
 
 
-def print_line(
-    callback: Any, args: TrainingArguments, state: TrainerState, control: TrainerControl, logs: Any = None, **_: Any
-) -> None:
+def print_line(trainer: Trainer, callback: Any, args: Any, state: TrainerState, *_: Any, logs: Any, **__: Any) -> None:
     bar = getattr(callback, "training_bar", None)
-    if state.is_world_process_zero and (line := progress_line(logs or {}, state)) is not None:
+    if state.is_world_process_zero and (line := progress_line(logs, state, trainer.is_in_train)) is not None:
         (bar.write if bar else print)(line)

@@ -9,9 +9,8 @@ the optimizer's step. All that Trainer does between them is done as ever: accumu
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from types import MethodType
 from typing import Any, cast
 
@@ -113,51 +112,46 @@ class CapturedTrainer(Trainer):
         """Return whether steps are captured. What prevents it is in the log, as a warning where it was asked for."""
         if self.captured is False or not (self.args.device.type == "cuda" or self.captured):
             return False
-        obstacle = next(chain(self._obstacles_of_settings(), self._obstacles_of_data()), None)
-        if obstacle is not None:
+        obstacles = [reason for reason, prevents in self._obstacles().items() if prevents] or self._obstacles_of_data()
+        if obstacles:
             level = logger.warning if self.captured else logger.info
-            level("Steps are not captured as CUDA graphs: %s.", obstacle)
-        return obstacle is None
+            level("Steps are not captured as CUDA graphs: %s.", obstacles[0])
+        return not obstacles
 
-    def _obstacles_of_settings(self) -> Iterator[str]:
-        """Yield the settings with which steps cannot be captured."""
+    def _obstacles(self) -> dict[str, bool]:
+        """Return the settings with which steps cannot be captured, and whether each is given."""
         arguments, model = self.args, cast(Any, self.model)
-        if getattr(getattr(model, "config", None), "model_type", None) not in PACKED_MODEL_TYPES:
-            yield f"{type(model).__name__} takes no packed batches"
-        if arguments.world_size > 1 or arguments.n_gpu > 1:
-            yield "several devices take part"
-        if arguments.deepspeed or arguments.fsdp:
-            yield "deepspeed or fsdp is set"
-        if arguments.fp16:
-            yield "fp16 needs a gradient scaler, bf16 none"
-        if arguments.gradient_checkpointing or recomputes(model.modules()):
-            yield "gradient checkpointing copies the state of random numbers"
-        if arguments.torch_compile:
-            yield "torch_compile compiles the whole model"
-        if arguments.torch_empty_cache_steps is not None:
-            yield "torch_empty_cache_steps is set"
         is_own = self.optimizer is not None or self.optimizer_cls_and_kwargs is not None
-        if not is_own and OptimizerNames(arguments.optim) is not OptimizerNames.ADAMW_TORCH_FUSED:
-            yield NOT_FUSED
+        is_fused = is_own or OptimizerNames(arguments.optim) is OptimizerNames.ADAMW_TORCH_FUSED
         has_loss = type(self).compute_loss is not Trainer.compute_loss and not self.skips_padding
-        if self.compute_loss_func is not None or has_loss:
-            yield "a loss function of your own may read the padding"
-        if self.captured is None and not (arguments.bf16 or model.dtype is torch.bfloat16):
-            yield "float32 has no attention kernel for packed texts, bf16 has"
+        is_half = arguments.bf16 or getattr(model, "dtype", None) is torch.bfloat16
+        model_type = getattr(getattr(model, "config", None), "model_type", None)
+        return {
+            f"{type(model).__name__} takes no packed batches": model_type not in PACKED_MODEL_TYPES,
+            "several devices take part": arguments.world_size > 1 or arguments.n_gpu > 1,
+            "deepspeed or fsdp is set": bool(arguments.deepspeed or arguments.fsdp),
+            "fp16 needs a gradient scaler, bf16 none": arguments.fp16,
+            "gradient checkpointing copies the state of random numbers": (
+                arguments.gradient_checkpointing or recomputes(model.modules())
+            ),
+            "torch_compile compiles the whole model": arguments.torch_compile,
+            "torch_empty_cache_steps is set": arguments.torch_empty_cache_steps is not None,
+            NOT_FUSED: not is_fused,
+            "a loss function of your own may read the padding": self.compute_loss_func is not None or has_loss,
+            "float32 has no attention kernel for packed texts, bf16 has": self.captured is None and not is_half,
+        }
 
-    def _obstacles_of_data(self) -> Iterator[str]:
-        """Yield what of the training data prevents captures."""
+    def _obstacles_of_data(self) -> list[str]:
+        """Return what of the training data prevents captures, at most one of them."""
         arguments, rows = self.args, cast(Any, self.train_dataset)
         if not hasattr(rows, "__len__") or not len(rows):
-            yield "the training data has no length"
+            return ["the training data has no length"]
         if self._packing_collator() is None:
-            yield "rows with these labels and this collator are not packed"
-        texts = arguments.train_batch_size * arguments.gradient_accumulation_steps
-        updates = arguments.max_steps
+            return ["rows with these labels and this collator are not packed"]
+        texts, updates = arguments.train_batch_size * arguments.gradient_accumulation_steps, arguments.max_steps
         if updates <= 0:
             updates = int(arguments.num_train_epochs * -(-len(rows) // texts))
-        if self.captured is None and updates < FEWEST_STEPS:
-            yield f"{updates} updates are too few"
+        return [f"{updates} updates are too few"] if self.captured is None and updates < FEWEST_STEPS else []
 
     def _packing_collator(self) -> Callable[..., Any] | None:
         """The collator that packs what Trainer's would pad: class numbers, one a text, or next tokens; else None."""

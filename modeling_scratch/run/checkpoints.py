@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The checkpoints of a run: sealed when complete, verified before use, and averaged.
+"""The checkpoints of a run: sealed when complete, and verified before use.
 
 The seal is manifest.json, written last, with the size and SHA-256 of each other file. An interrupted checkpoint lacks
 it; a damaged one does not match it.
@@ -8,19 +8,14 @@ it; a damaged one does not match it.
 import json
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file
-from torch import Tensor
 from transformers import TrainerState, TrainingArguments
 from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
-from transformers.utils import SAFE_WEIGHTS_NAME
 
 from ..utils.errors import DataError, one_line
 from ..utils.files import file_digest, flush, remove, write_json
@@ -73,10 +68,10 @@ def check_best(output: Path, resumed: Path) -> None:
 def set_aside(checkpoint: Path) -> None:
     """Rename sealed checkpoints of this and later steps, left by a run that has since resumed from an earlier one.
 
-    Otherwise "last" and averaging would treat them as checkpoints of the current run.
+    Otherwise "last" would be one of them.
     """
     for other in checkpoints_in(checkpoint.parent):
-        if step_of(other) >= step_of(checkpoint) and (other / MANIFEST).is_file():
+        if step_of(other) >= step_of(checkpoint) and is_sealed(other):
             kept = other.with_name(f"_{other.name}")
             while kept.exists():
                 kept = kept.with_name(f"_{kept.name}")
@@ -118,16 +113,18 @@ def has_checkpoint(arguments: TrainingArguments) -> bool:
     return any(check_checkpoint(checkpoint) is None for checkpoint in checkpoints)
 
 
-def seal(checkpoint: Path, is_extra: bool = False) -> None:
-    """Mark a checkpoint as complete, after flushing its files to disk.
-
-    is_extra: saved because the run was stopped, at a step at which an uninterrupted run saves none.
-    """
+def seal(checkpoint: Path) -> None:
+    """Mark a checkpoint as complete, after flushing its files to disk."""
     files = {}
     for path in sorted(path for path in checkpoint.rglob("*") if path.is_file() and path.name != MANIFEST):
         flush(path)
         files[path.relative_to(checkpoint).as_posix()] = {"size": path.stat().st_size, "sha256": file_digest(path)}
-    write_json(checkpoint / MANIFEST, {"files": files, "is_extra": is_extra})
+    write_json(checkpoint / MANIFEST, {"files": files})
+
+
+def is_sealed(checkpoint: Path) -> bool:
+    """Return whether a checkpoint was completed. Its files are not verified."""
+    return (checkpoint / MANIFEST).is_file()
 
 
 def check_checkpoint(checkpoint: Path) -> str | None:
@@ -135,7 +132,7 @@ def check_checkpoint(checkpoint: Path) -> str | None:
     if not checkpoint.is_dir():
         return "folder not found"
     try:
-        for name, written in _manifest(checkpoint)["files"].items():
+        for name, written in json.loads((checkpoint / MANIFEST).read_text(encoding="utf-8"))["files"].items():
             path = checkpoint / name
             if not path.is_file():
                 return f"incomplete, {name} is missing"
@@ -148,25 +145,6 @@ def check_checkpoint(checkpoint: Path) -> str | None:
     except (ValueError, TypeError, LookupError, AttributeError, OSError):
         return f"damaged, {MANIFEST} cannot be read"
     return None
-
-
-def is_regular(checkpoint: Path) -> bool:
-    """Return whether a checkpoint is sealed and was saved on schedule. Its files are not verified."""
-    return _is_left_over(checkpoint) is False
-
-
-def _is_left_over(checkpoint: Path) -> bool | None:
-    """Return whether a checkpoint was saved because of a stop, or never completed; None if its seal is damaged."""
-    try:
-        return bool(_manifest(checkpoint)["is_extra"])
-    except FileNotFoundError:
-        return True
-    except (ValueError, TypeError, LookupError, OSError):
-        return None
-
-
-def _manifest(checkpoint: Path) -> Any:
-    return json.loads((checkpoint / MANIFEST).read_text(encoding="utf-8"))
 
 
 @contextmanager
@@ -186,11 +164,11 @@ def saving(folder: Path) -> Iterator[None]:
         ) from error
 
 
-def delete_left_over(folder: Path) -> None:
-    """Delete checkpoints that were saved because of a stop, or never completed."""
+def delete_unsealed(folder: Path) -> None:
+    """Delete checkpoints that were never completed."""
     for checkpoint in checkpoints_in(folder):
-        if _is_left_over(checkpoint):
-            shutil.rmtree(checkpoint)
+        if not is_sealed(checkpoint):
+            remove(checkpoint)
 
 
 def move_all(source: Path, target: Path) -> None:
@@ -200,26 +178,3 @@ def move_all(source: Path, target: Path) -> None:
             remove(target / path.name)
         path.replace(target / path.name)
     source.rmdir()
-
-
-def last_checkpoints(folder: Path, number: int) -> list[Path]:
-    """Return the last `number` scheduled checkpoints of a run at most, oldest first."""
-    return [checkpoint for checkpoint in checkpoints_in(folder) if is_regular(checkpoint)][-number:]
-
-
-def average_weights(checkpoints: Sequence[Path]) -> dict[str, Tensor]:
-    """Return the mean of each weight over the checkpoints, in float32."""
-    first, *others = checkpoints
-    total = {name: weight.float() for name, weight in load_file(first / SAFE_WEIGHTS_NAME).items()}
-    for checkpoint in others:
-        for name, weight in load_file(checkpoint / SAFE_WEIGHTS_NAME).items():
-            total[name] += weight.float()
-    return {name: weight / len(checkpoints) for name, weight in total.items()}
-
-
-def load_weights(model: torch.nn.Module, weights: dict[str, Tensor]) -> None:
-    """Load the weights into a model. A checkpoint stores tied weights once."""
-    missing, unexpected = model.load_state_dict(weights, strict=False)
-    tied = getattr(model, "all_tied_weights_keys", {})
-    if unexpected or set(missing) - set(tied):
-        raise DataError(f"the checkpoint lacks {sorted(set(missing) - set(tied))}; unexpected: {unexpected}")

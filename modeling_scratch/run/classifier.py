@@ -21,7 +21,7 @@ from ..utils.errors import DataError
 from ..utils.terminal import told
 from .defaults import choose, complete, known_defaults, settings_text
 from .life_cycle import Run, rehearse
-from .problem_types import check_options
+from .losses import check_options
 from .self_pretraining import SelfPretrainingArguments, corpus_of, discarded, open_run, pretrain
 from .train import make_trainer, prepared
 
@@ -45,14 +45,14 @@ def open_classifier(task: Task, model: Any, data: Any, options: SelfPretrainingA
     if known := known_defaults(arguments):
         model, arguments = complete(known, model, arguments)
     run = open_run(f"scripts/{task.program}.py", model, data, options, arguments)
-    run.noted[DEFAULTS], run.wanted = known, options
+    run.noted[DEFAULTS] = known
     return run
 
 
 def complete_by_texts(run: Run, data: ReviewData) -> None:
     """Choose the settings that are not given by the number of texts, and pretrain first if it is asked for."""
     check_options(data, run.groups["training"])
-    corpus, model = corpus_of(run, data, run.wanted), run.groups["model"]
+    corpus, model = corpus_of(run, data), run.groups["model"]
     if run.noted[DEFAULTS] is None:
         is_demo, training = run.groups["data"].uses_demo, run.groups["training"]
         run.noted[DEFAULTS] = known = choose(data, is_demo, model, training, corpus is not None)

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The settings of a classifier that its user does not give: one table, by the number of training texts.
+"""The arguments of a classifier, and one table of those that its user does not give, by the number of training texts.
 
 docs/own-data.md explains the choices. They are printed before the training, and recorded under "defaults", so that a
 resumed run has the same.
@@ -10,16 +10,69 @@ from copy import copy
 from dataclasses import dataclass, replace
 from math import ceil
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
+from .. import presets
 from ..bridges.model_sources import override_parts
 from ..data.labelled_texts import ReviewData
 from ..data.text_pairs import parts_of
 from ..sharing.run_record import DEFAULTS, read_run
 from ..utils.errors import DataError, counted, times
+from ..utils.options import option
+from .arguments import EncoderTrainingArguments
 from .checkpoints import resumes
 from .encoder_models import ModelArguments
 from .layout import RECORD
+from .losses import CLASS_WEIGHTS
+from .search import check_search
+
+BY_TEXTS = "by default, that of the table in docs/own-data.md for so many texts"
+
+
+@dataclass
+class ClassifierModelArguments(ModelArguments):
+    """The model to train, with defaults by the number of texts."""
+
+    preset: str | None = option(None, f"The configuration of a new model; {BY_TEXTS}.", presets.ENCODERS)
+    tokenizer_kind: Literal["wordlevel", "words", "bpe", "byte_bpe"] | None = option(
+        None, "The kind of a new tokenizer; by default words, or bpe without white space."
+    )
+    vocab_size: int | None = option(None, f"The maximum vocabulary size of a new tokenizer; {BY_TEXTS}.")
+    min_frequency: int | None = option(
+        None, f"The number of times that a word must occur for a new tokenizer to know it; {BY_TEXTS}."
+    )
+
+
+@dataclass
+class ClassifierTrainingArguments(EncoderTrainingArguments):
+    """The arguments of a classifier's training."""
+
+    output_dir: str | None = option("runs/demo", "The folder for the model and all results.")
+    learning_rate: float | None = option(None, f"The peak learning rate of AdamW; {BY_TEXTS}.")
+    num_train_epochs: float | None = option(None, f"The number of training epochs; {BY_TEXTS}.")
+    per_device_train_batch_size: int | None = option(None, f"Training texts per step and device; {BY_TEXTS}.")
+    per_device_eval_batch_size: int = option(128, "Texts per evaluation batch.")
+    ema_decay: float | None = option(
+        None,
+        "Decay of the moving average of weights used at the end; 0: no averaging. By default 0.999 for "
+        "many steps, and 0 for fewer.",
+    )
+    cuda_graphs: bool | None = option(
+        None, "Run steps as CUDA graphs; by default on CUDA with --bf16, from 200 steps on."
+    )
+    class_weights: Literal["balanced"] | None = option(None, CLASS_WEIGHTS)
+    calibrate: bool = option(True, "Divide the logits by a temperature, which is fitted on validation at the end.")
+    save_linear_model: bool | None = option(
+        None,
+        "Save the linear model that the report compares with, in the folder linear. By default if it is significantly "
+        "better.",
+    )
+    search_trials: int = option(0, "The number of trials of a hyperparameter search on validation; 0: train once.")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_search(self)
+
 
 AnyModel = TypeVar("AnyModel", bound=ModelArguments)
 Values = Mapping[str, Mapping[str, Any]]  # of the groups "model" and "training", by the names of their arguments
@@ -90,10 +143,6 @@ def row_for(texts: int, has_pairs: bool = False, is_pretrained: bool = False) ->
     return replace(row, **(PAIRS if has_pairs else PRETRAINED if is_pretrained else {}))
 
 
-def epochs_of(row: Row, texts: int) -> int:
-    return epochs_for(texts, row.batch, row.epochs, MOST_EPOCHS)
-
-
 def epochs_for(texts: int, batch: int, least: int, most: int) -> int:
     """Return `least` epochs, or as many more as make `LEAST_STEPS`, but not more than `most`."""
     return min(most, max(least, ceil(LEAST_STEPS * batch / texts)))
@@ -115,10 +164,9 @@ def values_of(row: Row, texts: int, has_words: bool = True) -> Values:
         f"hidden_size={row.hidden_size},num_hidden_layers={row.layers},num_attention_heads=4,"
         f"intermediate_size={4 * row.hidden_size},hidden_dropout={row.dropout},classifier_pooling=mean"
     )
-    epochs = epochs_of(row, texts)
     model = {
         "preset": "reviews",
-        "config_overrides": ",".join(filter(None, [sizes, row.switches])),
+        "config_overrides": f"{sizes},{row.switches}",
         "tokenizer_kind": "words" if has_words else "bpe",
         "vocab_size": row.vocab_size,
         "min_frequency": row.min_frequency,
@@ -126,7 +174,7 @@ def values_of(row: Row, texts: int, has_words: bool = True) -> Values:
     training = {
         "learning_rate": row.learning_rate,
         "per_device_train_batch_size": row.batch,
-        "num_train_epochs": float(epochs),
+        "num_train_epochs": float(epochs_for(texts, row.batch, row.epochs, MOST_EPOCHS)),
         "ema_decay": EMA_DECAY,
     }
     return {"model": model, "training": training}
@@ -139,17 +187,11 @@ def choose(data: ReviewData, is_demo: bool, model: ModelArguments, training: Any
     """
     if is_demo:
         return DEMO
-    values, texts = CHECKPOINT, data.splits["train"].num_rows
+    values, texts, averages = CHECKPOINT, data.splits["train"].num_rows, not training.early_stopping_patience
     if not model.model_name_or_path:
-        row = row_for(texts, data.has_pairs, is_pretrained)
-        values = values_of(row, texts, have_words(data.texts("train")))
-        if steps_of(complete(values, model, training)[1], texts) < AVERAGED_STEPS:
-            values = _without_average(values)
-    return _without_average(values) if training.early_stopping_patience else values
-
-
-def _without_average(values: Values) -> Values:
-    return {**values, "training": {**values["training"], "ema_decay": 0.0}}
+        values = values_of(row_for(texts, data.has_pairs, is_pretrained), texts, have_words(data.texts("train")))
+        averages = averages and steps_of(complete(values, model, training)[1], texts) >= AVERAGED_STEPS
+    return values if averages else {**values, "training": {**values["training"], "ema_decay": 0.0}}
 
 
 def steps_of(training: Any, texts: int) -> int:

@@ -166,7 +166,7 @@ def preset_of(arguments: ModelArguments, **settings: Any) -> ScratchEncoderConfi
 
 
 def tokenizer_of_head(
-    options: HeadModelArguments, data: Any, checkpoint: str | None, **more: Any
+    options: ModelArguments, data: Any, checkpoint: str | None, **more: Any
 ) -> PreTrainedTokenizerBase:
     """Load or train a tokenizer. A new one tells the texts of pairs apart, and learns from each of them once."""
     texts = data.texts("train")

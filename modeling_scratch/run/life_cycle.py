@@ -7,15 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import Trainer, TrainingArguments, set_seed
+from transformers import Trainer, set_seed
 
 from ..sharing.run_record import DIGESTS, write_run
 from ..utils.errors import duration, times
 from .arguments import checking_arguments
 from .checkpoints import checkpoint_to_resume, has_checkpoint, step_of
-from .continued import ROWS_A_STEP, check_arguments, check_same_data
 from .layout import ENTRIES, RECORD
-from .resuming import rows_a_step
+from .resuming import ROWS_A_STEP, check_arguments, check_same_data, rows_a_step
 from .run_folder import check, claim, delete_set_aside, refuse_links
 
 
@@ -35,13 +34,7 @@ class Run:
 
     @classmethod
     def open(
-        cls,
-        program: str,
-        model: Any,
-        data: Any,
-        training: TrainingArguments,
-        inputs: Sequence[str | None],
-        goes_on: bool = False,
+        cls, program: str, model: Any, data: Any, training: Any, inputs: Sequence[str] = (), goes_on: bool = False
     ) -> "Run":
         """Create the run. Raises `DataError` if its folder is not available or holds a run with other arguments.
 
@@ -54,16 +47,15 @@ class Run:
             refuse_links(run.folder)
             check_arguments(run.folder, run.groups, run.checkpoint is not None)
         elif run.is_main:
-            check(run.folder, training.overwrite, inputs)  # type: ignore[attr-defined]
+            check(run.folder, training.overwrite, inputs)
         set_seed(training.seed)
         return run
 
     @classmethod
-    def open_stage(cls, program: str, model: Any, data: Any, training: TrainingArguments) -> "Run":
+    def open_stage(cls, program: str, model: Any, data: Any, training: Any) -> "Run":
         """Create or continue the run of a stage, in a folder inside that of the whole run, which may be a new one."""
         training.resume_from_checkpoint = "last" if has_checkpoint(training) else None
-        goes_on = (Path(training.output_dir or "") / RECORD).is_file()
-        return cls.open(program, model, data, training, [], goes_on)
+        return cls.open(program, model, data, training, goes_on=(Path(training.output_dir) / RECORD).is_file())
 
     @property
     def folder(self) -> Path:
@@ -135,13 +127,12 @@ def rehearse(trainer: Any) -> None:
     trainer.rehearse_saving()
 
 
-def summary(trainer: Any, checkpoint: str | None) -> str:
-    """Summarise the steps of this process, by a `RunTrainer`. checkpoint: the one that the run resumed from."""
+def summary(trainer: Any, resumed_at: int) -> str:
+    """Summarise the steps of this process, by a `RunTrainer`. resumed_at: the step that it began with."""
     state, output = trainer.state, Path(trainer.args.output_dir or "")
-    steps = state.global_step - step_of(checkpoint)
+    steps, since = state.global_step - resumed_at, f" since step {resumed_at:,}" if resumed_at else ""
     seconds = next(entry["train_runtime"] for entry in reversed(state.log_history) if "train_runtime" in entry)
     rate = f", {steps / seconds:,.1f} per second" if steps else ""
-    since = f" since step {step_of(checkpoint):,}" if checkpoint else ""
     weights = sum(weight.numel() for weight in trainer.model.parameters())
     files = [f"{path.name} ({each.what})" for each in ENTRIES if each.what for path in sorted(output.glob(each.name))]
     return (

@@ -3,7 +3,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from transformers import (
@@ -43,27 +43,33 @@ from ..utils.options import REQUIRED, option
 from .encoder_models import check_folders, new_tokenizer
 
 
-@dataclass(frozen=True)
-class Objective:
-    """Presets, default preset, model classes and tokenizer style of an objective."""
+class Objective(NamedTuple):
+    """What differs between objectives. needs: special tokens; masked: the fraction of the tokens, by default."""
 
     presets: Mapping[str, Callable[..., ScratchConfig]]
     preset: str
     auto_class: Any
     model_class: Callable[..., PreTrainedModel]
-    style: str
+    style: str  # of the tokenizer
+    needs: Sequence[str]
+    masked: float = 0.0
 
 
 OBJECTIVES = {
-    "mlm": Objective(presets.ENCODERS, "reviews", AutoModelForMaskedLM, ScratchEncoderForMaskedLM, "bert"),
-    "clm": Objective(presets.DECODERS, "characters", AutoModelForCausalLM, ScratchDecoderForCausalLM, "gpt"),
-    "denoising": Objective(
-        presets.SEQ2SEQS, "captions", AutoModelForSeq2SeqLM, ScratchSeq2SeqForConditionalGeneration, "bart"
+    "mlm": Objective(
+        presets.ENCODERS, "reviews", AutoModelForMaskedLM, ScratchEncoderForMaskedLM, "bert",
+        ("mask_token", "pad_token"), 0.15,
     ),
-}
-
-
+    "clm": Objective(
+        presets.DECODERS, "characters", AutoModelForCausalLM, ScratchDecoderForCausalLM, "gpt", ("eos_token",)
+    ),
+    "denoising": Objective(
+        presets.SEQ2SEQS, "captions", AutoModelForSeq2SeqLM, ScratchSeq2SeqForConditionalGeneration, "bart",
+        ("mask_token", "pad_token", "eos_token"), 0.3,
+    ),
+}  # fmt: skip
 PRESETS = "; ".join(f"{name}: {', '.join(objective.presets)}" for name, objective in OBJECTIVES.items())
+LONGEST_BLOCK = 2**17  # the context of Llama 3.1
 
 
 @dataclass
@@ -99,8 +105,8 @@ class PretrainingModelArguments:
         check_folders(self)
         if not self.model_name_or_path:  # builds the config before the data are read
             preset_config(self.choice.presets, self.preset or self.choice.preset, self.config_overrides)
-        if self.block_size < 8:
-            raise DataError(f"--block_size {self.block_size}: must be at least 8")
+        if not 8 <= self.block_size <= LONGEST_BLOCK:
+            raise DataError(f"--block_size {self.block_size}: must be at least 8, and at most {LONGEST_BLOCK:,}")
         if self.mask_fraction is not None and not 0 < self.mask_fraction < 1:
             raise DataError(f"--mask_fraction {self.mask_fraction}: must be between 0 and 1")
         if self.mask_fraction is not None and self.objective == "clm":
@@ -159,26 +165,14 @@ def _load(objective: Objective, name: str, trust_remote_code: bool) -> Any:
 
 def _new_config(arguments: PretrainingModelArguments, tokenizer: PreTrainedTokenizerBase) -> ScratchConfig:
     """Build the config. Learned positions are limited to block_size; others keep a longer limit of the preset."""
-    table, preset = arguments.choice.presets, arguments.preset or arguments.choice.preset
-    fixed = {"vocab_size": len(tokenizer), **special_token_ids(tokenizer)}
+    fixed: dict[str, Any] = {"vocab_size": len(tokenizer), **special_token_ids(tokenizer)}
     if arguments.objective == "mlm":
         fixed["sparse_prediction"] = True  # the head of a small model costs several times as much as its stack
-
-    def config(**settings: Any) -> ScratchConfig:
-        return preset_config(table, preset, arguments.config_overrides, **fixed, **settings)
-
-    default = config()
-    limit = default.max_position_embeddings
-    longest = arguments.block_size if default.position_type == "learned" else max(limit, arguments.block_size)
-    return config(max_position_embeddings=longest)
-
-
-MASKED = {"mlm": 0.15, "denoising": 0.3}
-NEEDED_TOKENS = {
-    "mlm": ("mask_token", "pad_token"),
-    "clm": ("eos_token",),
-    "denoising": ("mask_token", "pad_token", "eos_token"),
-}
+    chosen = arguments.choice.presets, arguments.preset or arguments.choice.preset, arguments.config_overrides
+    default, longest = preset_config(*chosen, **fixed), arguments.block_size
+    if default.position_type != "learned":
+        longest = max(longest, default.max_position_embeddings)
+    return preset_config(*chosen, **fixed, max_position_embeddings=longest)
 
 
 def prepare(
@@ -188,24 +182,22 @@ def prepare(
 
     Raises `DataError` if the tokenizer lacks a special token that the objective requires.
     """
-    for token in NEEDED_TOKENS[arguments.objective]:
+    for token in arguments.choice.needs:
         if getattr(tokenizer, token) is None:
             raise DataError(f"the tokenizer has no {token}, which --objective {arguments.objective} requires")
-    frame, pad = document_frame(tokenizer, arguments.objective), tokenizer.pad_token_id or 0
-    layout: Any
-    if arguments.objective == "denoising":
-        layout, options = Pieces, {"longest": arguments.block_size - sum(map(len, frame))}
-        to_tokens = DocumentTokenizer(tokenizer, ([], []))
-    else:
-        layout, options = PackedRows, {"block_size": arguments.block_size, "pad_token_id": pad}
-        to_tokens = DocumentTokenizer(tokenizer, frame, arguments.whole_word)
-    validation = layout(to_tokens(documents.validation), **options)
-    train = layout(to_tokens(documents.train), **options)
-    splits = {"train": train, "validation": validation}
-    notes = [f"{split}: {rows}, {_counts(rows.ids, tokenizer)}" for split, rows in splits.items()]
-    collator = make_collator(arguments, tokenizer, frame, seed)
+    frame, longest = document_frame(tokenizer, arguments.objective), arguments.block_size
+    is_denoising, splits = arguments.objective == "denoising", dict[str, Any]()
+    to_tokens = DocumentTokenizer(tokenizer, ([], []) if is_denoising else frame, arguments.whole_word)
+    for split, texts in (("validation", documents.validation), ("train", documents.train)):
+        if is_denoising:
+            splits[split] = Pieces(to_tokens(texts), longest=longest - sum(map(len, frame)))
+        else:
+            pad = tokenizer.pad_token_id or 0
+            splits[split] = PackedRows(to_tokens(texts), block_size=longest, pad_token_id=pad)
+    notes = [f"{split}: {splits[split]}, {_counts(splits[split].ids, tokenizer)}" for split in ("train", "validation")]
+    collator, train = make_collator(arguments, tokenizer, frame, seed), splits["train"]
     return PretrainingData(
-        train, validation, collator, train.tokens_per_row(), arguments.objective, arguments.block_size,
+        train, splits["validation"], collator, train.tokens_per_row(), arguments.objective, longest,
         TextSize.of(documents.validation), arguments.objective == "clm" and bool(frame[0]), notes,
     )  # fmt: skip
 
@@ -230,7 +222,7 @@ def make_collator(
         return next_token_batch
     ordinary = np.ones(len(tokenizer), dtype=bool)
     ordinary[tokenizer.all_special_ids] = False
-    fraction = arguments.mask_fraction or MASKED[arguments.objective]
+    fraction = arguments.mask_fraction or arguments.choice.masked
     if arguments.objective == "mlm":
         return MaskTokens(tokenizer.mask_token_id, ordinary, fraction, seed)
     ends = sentence_ends(tokenizer)

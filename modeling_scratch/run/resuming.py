@@ -1,11 +1,13 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""What the trainer needs to be stopped, killed and resumed: signals, the best checkpoint, orders of rows."""
+"""What a run needs to be stopped, killed and resumed: signals, orders of rows, and arguments that may not change."""
 
 import os
 import signal
+import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -13,9 +15,19 @@ import torch
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 from transformers.trainer_pt_utils import LengthGroupedSampler
 
+from ..sharing.run_record import DIGESTS, read_run, settings_of
+from ..utils.errors import DataError
 from .checkpoints import checkpoint_at
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+# They determine the state of the optimizer.
+OPTIMIZER = (
+    *("layer_decay", "optim", "optim_args", "optim_target_modules", "learning_rate", "lr_scheduler_type"),
+    *("weight_decay", "adam_beta1", "adam_beta2", "adam_epsilon"),
+)
+# They determine which rows a step reads, and thus where a run continues, which is counted in steps.
+ORDER = ("seed", "data_seed", "train_sampling_strategy")
+ROWS_A_STEP = "rows_a_step"  # in the record of a run
 
 
 class StopSignals(TrainerCallback):
@@ -74,6 +86,20 @@ def _ends_epoch(state: TrainerState) -> bool:
     return float(state.epoch or 0).is_integer() or state.global_step >= state.max_steps
 
 
+@contextmanager
+def raising_at_sigterm() -> Iterator[None]:
+    """Let SIGTERM raise `SystemExit` where no training handles it, as while data are read. Other handlers stay."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
 class BestCheckpoint(TrainerCallback):
     """Finds the best checkpoint of a resumed run whose folder has moved."""
 
@@ -102,3 +128,61 @@ class LengthGroups(LengthGroupedSampler):
     def __iter__(self) -> Iterator[int]:
         self.generator.manual_seed(self.seed + self.epoch)
         return super().__iter__()
+
+
+def check_arguments(folder: Path, groups: Mapping[str, Any], has_checkpoint: bool) -> None:
+    """Raise `DataError` if a continued run has other arguments than its record, or would skip or repeat rows.
+
+    The rows of a step may be divided otherwise between devices and micro-batches.
+    """
+    training: TrainingArguments = groups["training"]
+    fixed = {*OPTIMIZER, *ORDER} if has_checkpoint else set()
+    if not training.learning_rate:  # that of the run, which a paper's rule gives
+        fixed.discard("learning_rate")
+    check_unchanged(folder, groups, fixed)
+    now = rows_a_step(training)
+    before = read_run(folder).get(ROWS_A_STEP, now)
+    if has_checkpoint and before != now:
+        raise DataError(
+            f"cannot continue the run in {folder}: a step was {before:,} rows and is {now:,}, so that rows would be "
+            "skipped or read twice; restore --per_device_train_batch_size × --gradient_accumulation_steps × devices"
+        )
+
+
+def check_unchanged(folder: Path, groups: Mapping[str, Any], fixed: Collection[str]) -> None:
+    """Raise `DataError` if the arguments of a continued run differ from its recorded ones.
+
+    groups: the argument dataclasses under their names in run_config.json, as for `write_run`. Of the group "training",
+    only the `fixed` arguments are compared.
+    """
+    record = read_run(folder, groups)
+    changes = [
+        f"--{name} was {record[group][name]!r} and is {value!r}"
+        for group, arguments in groups.items()
+        for name, value in settings_of(arguments).items()
+        if (group != "training" or name in fixed) and not _agree(record.get(group, {}).get(name, value), value)
+    ]
+    if changes:
+        raise DataError(
+            f"cannot continue the run in {folder}: {'; '.join(changes)}; restore these arguments, "
+            "or choose another --output_dir for a new run"
+        )
+
+
+def check_same_data(folder: Path, digests: Mapping[str, str | None]) -> None:
+    """Raise `DataError` if a continued run would read other rows, or rows in another order, than those recorded."""
+    recorded = read_run(folder).get(DIGESTS, {})
+    if changed := [split for split in {**recorded, **digests} if recorded.get(split) != digests.get(split)]:
+        raise DataError(
+            f"cannot continue the run in {folder}: the rows of {' and '.join(changed)}, or their order, are not those "
+            "that it was started with; restore the data, or choose another --output_dir for a new run"
+        )
+
+
+def _agree(old: Any, new: Any) -> bool:
+    """Compare values as recorded: of an absolute path, the record keeps only the last component."""
+    if isinstance(old, list) and isinstance(new, list):
+        return len(old) == len(new) and all(map(_agree, old, new))
+    if isinstance(old, str) and isinstance(new, str):
+        return old == new or old == Path(new).name or Path(old).name == new
+    return old == new

@@ -23,6 +23,7 @@ from ..utils.errors import DataError
 from ..utils.files import leftovers, remove
 from .folder_rule import LOCK_FILE, RECORD, SET_ASIDE, entries, number_of, refusal, runs_set_aside
 from .layout import ENTRIES, LINEAR, PRETRAINING, UNFINISHED
+from .resuming import raising_at_sigterm
 
 # What a run writes, beside the code of its model.
 WRITTEN = (*SAVED, *(entry.name for entry in ENTRIES))
@@ -114,7 +115,8 @@ def alone(program: Callable[..., None]) -> Callable[..., None]:
         folder = Path(getattr(training, "output_dir", None) or "")
         with locked(folder):
             try:
-                program(*arguments)
+                with raising_at_sigterm():
+                    program(*arguments)
             except BaseException:
                 for aside in runs_set_aside(folder):
                     print(f"{folder}: the earlier run is in {aside.name}", file=sys.stderr)

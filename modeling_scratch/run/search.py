@@ -8,6 +8,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
+from transformers.integrations import is_optuna_available
 from transformers.trainer_utils import SaveStrategy
 
 from ..utils.errors import DataError, DivergedError, counted
@@ -16,23 +17,20 @@ from ..utils.markdown import table
 from .layout import TRIALS
 
 TRIED = ("learning_rate", "per_device_train_batch_size", "num_train_epochs")
-REFUSED = ("resume_from_checkpoint", "push_to_hub", "load_best_model_at_end", "early_stopping_patience")
-
-Scores = Mapping[str, float]  # of an evaluation
+REFUSED = "resume_from_checkpoint", "push_to_hub", "load_best_model_at_end", "early_stopping_patience", "class_weights"
 
 
 def check_search(arguments: Any) -> None:
     """Raise `DataError` for arguments that conflict with a search, before anything is read."""
     if not arguments.search_trials:
         return
-    if arguments.search_trials < 0:
-        raise DataError(f"--search_trials {arguments.search_trials}: must be at least 1, or 0 to train once")
     for name in REFUSED:
         if getattr(arguments, name):
             raise DataError(f"--search_trials keeps no weights and excludes --{name}")
     if arguments.world_size > 1:
         raise DataError("--search_trials runs in one process")
-    _optuna()
+    if not is_optuna_available():
+        raise DataError("--search_trials requires Optuna: pip install optuna")
 
 
 def suggest(arguments: Any, trial: Any) -> dict[str, Any]:
@@ -47,26 +45,26 @@ def suggest(arguments: Any, trial: Any) -> dict[str, Any]:
         "per_device_train_batch_size": trial.suggest_categorical("per_device_train_batch_size", batches),
     }
     if arguments.max_steps <= 0:
-        values["num_train_epochs"] = trial.suggest_int("num_train_epochs", 1, ceil(epochs))
+        values["num_train_epochs"] = float(trial.suggest_int("num_train_epochs", 1, ceil(epochs)))
     return values
 
 
 def of_trial(arguments: Any, values: Mapping[str, Any]) -> Any:
     """Return the arguments of a trial, which saves no checkpoints. values: those that it tries."""
     trial = copy(arguments)
-    trial.save_strategy, trial.load_best_model_at_end = SaveStrategy.NO, False
-    for name, value in values.items():
-        setattr(trial, name, type(getattr(arguments, name))(value))
+    for name, value in {**values, "save_strategy": SaveStrategy.NO, "load_best_model_at_end": False}.items():
+        setattr(trial, name, value)
     return trial
 
 
-def search(arguments: Any, metric: str, attempt: Callable[[dict[str, Any]], Scores]) -> str:
+def search(arguments: Any, metric: str, attempt: Callable[[dict[str, Any]], Mapping[str, float]]) -> str:
     """Run the search; return its table and the best arguments. Each trial saves them to the run's folder.
 
-    metric: the score that trials are ranked by. attempt: the scores of a model that is trained with these values. A
-    trial that diverges has no score.
+    metric: the score that trials are ranked by; the lower loss breaks ties. attempt: the scores of a model that is
+    trained with these values. A trial that diverges has no score.
     """
-    optuna, output = _optuna(), Path(arguments.output_dir or "")
+    import optuna  # optional dependency
+
     rows: list[dict[str, Any]] = []
     study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=arguments.seed))
 
@@ -74,32 +72,21 @@ def search(arguments: Any, metric: str, attempt: Callable[[dict[str, Any]], Scor
         values = suggest(arguments, trial)
         scores = attempt(values)
         rows.append({"trial": trial.number, metric: scores[f"eval_{metric}"], "loss": scores["eval_loss"], **values})
-        _save(rows, output, metric)
+        rows.sort(key=lambda row: (-row[metric], row["loss"]))
+        write_json(Path(arguments.output_dir) / TRIALS, {"trials": rows, "best_arguments": options_of(rows[0])})
         return scores[f"eval_{metric}"]
 
     study.optimize(objective, arguments.search_trials, catch=(DivergedError,))
     if not rows:
         raise DataError(f"all trials have diverged: lower --learning_rate {arguments.learning_rate:g}, which they vary")
-    best = _save(rows, output, metric)
     shown = table(list(rows[0]), [[f"{value:.4g}" for value in row.values()] for row in rows])
     return (
         f"\n{len(rows)} of {counted(arguments.search_trials, 'trial')} have not diverged; on validation:\n\n{shown}\n\n"
         f"to train with the best arguments, append to the same command:\n"
-        f"    --search_trials 0 --output_dir {quote(f'{output}-best')} {best}\n"
+        f"    --search_trials 0 --output_dir {quote(f'{arguments.output_dir}-best')} {options_of(rows[0])}\n"
     )
 
 
-def _optuna() -> Any:
-    try:
-        import optuna  # optional dependency
-    except ImportError as error:
-        raise DataError("--search_trials requires Optuna: pip install optuna") from error
-    return optuna
-
-
-def _save(rows: list[dict[str, Any]], output: Path, metric: str) -> str:
-    """Sort and save the trials, best first, and return the best arguments. The lower loss breaks ties in the metric."""
-    rows.sort(key=lambda row: (-row[metric], row["loss"]))
-    best = " ".join(f"--{name} {rows[0][name]}" for name in TRIED if name in rows[0])
-    write_json(output / TRIALS, {"trials": rows, "best_arguments": best})
-    return best
+def options_of(row: Mapping[str, Any]) -> str:
+    """Return the arguments of a trial as options of the command."""
+    return " ".join(f"--{name} {row[name]}" for name in TRIED if name in row)

@@ -29,10 +29,10 @@ from ..utils.errors import DataError, counted, duration
 from ..utils.options import option
 from .arguments import choose_epoch, inputs_of
 from .checkpoints import has_checkpoint, resumes
-from .continued import check_unchanged
 from .encoder_models import ModelArguments, build_tokenizer, preset_of
 from .layout import PRETRAINING
 from .life_cycle import Run
+from .resuming import check_unchanged
 from .run_folder import has_pretraining
 from .train import carry_out, make_trainer, prepared
 
@@ -99,39 +99,35 @@ def open_run(program: str, model: ModelArguments, data: Any, options: SelfPretra
     if goes_on:
         arguments = copy(arguments)
         arguments.resume_from_checkpoint = None
-    return Run.open(program, model, data, arguments, inputs_of(model, data, options), goes_on)
-
-
-def corpus_of(run: Run, data: Any, options: SelfPretrainingArguments) -> Corpus | None:
-    """Return the texts to pretrain on; None if the run has no pretraining.
-
-    A resumed run has what it was started with.
-    """
-    if run.continues:
-        options = as_recorded(run, options)
-    if not options.is_asked_for:
-        return None
-    if not run.continues and (run.folder / PRETRAINING).exists() and not has_pretraining(run.folder):
-        raise DataError(f"--output_dir {run.folder}: {PRETRAINING} in it is not of a run; choose another folder")
-    run.groups["pretraining"] = options
-    return load_corpus(data, run.groups["data"], options.unlabelled_file or ())
+    run = Run.open(program, model, data, arguments, inputs_of(model, data, options), goes_on)
+    run.wanted = as_recorded(run, options) if run.continues else options
+    return run
 
 
 def as_recorded(run: Run, options: SelfPretrainingArguments) -> SelfPretrainingArguments:
-    """Return what the run was started with. Raises `DataError` for other options."""
+    """Return what a resumed run was started with. Raises `DataError` for other options."""
     record = read_run(run.folder)
-    if not (recorded := record.get(SELF_PRETRAINING)):
-        if options.is_asked_for or options.unlabelled_file:
-            raise DataError(
-                f"--pretrain_minutes, --unlabelled_file: the run in {run.folder} was started without it; leave it out"
-            )
-        return SelfPretrainingArguments(0.0)
-    run.noted[SELF_PRETRAINING] = recorded
-    if not options.is_asked_for:
-        earlier = record["pretraining"]
-        options = replace(options, **{name: earlier[name] for name in ("pretrain_minutes", "pretrain_epochs")})
-    check_unchanged(run.folder, {"pretraining": options}, ())
+    if recorded := record.get(SELF_PRETRAINING):
+        run.noted[SELF_PRETRAINING] = recorded
+        if not options.is_asked_for:
+            earlier = record["pretraining"]
+            options = replace(options, **{name: earlier[name] for name in ("pretrain_minutes", "pretrain_epochs")})
+        check_unchanged(run.folder, {"pretraining": options}, ())
+    elif options.is_asked_for or options.unlabelled_file:
+        raise DataError(
+            f"--pretrain_minutes, --unlabelled_file: the run in {run.folder} was started without it; leave it out"
+        )
     return options
+
+
+def corpus_of(run: Run, data: Any) -> Corpus | None:
+    """Return the texts to pretrain on; None if the run has no pretraining."""
+    if not run.wanted.is_asked_for:
+        return None
+    if not run.continues and (run.folder / PRETRAINING).exists() and not has_pretraining(run.folder):
+        raise DataError(f"--output_dir {run.folder}: {PRETRAINING} in it is not of a run; choose another folder")
+    run.groups["pretraining"] = run.wanted
+    return load_corpus(data, run.groups["data"], run.wanted.unlabelled_file or ())
 
 
 def pretrain(run: Run, corpus: Corpus, notes: Sequence[str]) -> Stage:
@@ -218,8 +214,7 @@ def _steps(run: Run, documents: Any, tokenizer: PreTrainedTokenizerBase) -> int:
 @contextmanager
 def discarded(arguments: TrainingArguments) -> Iterator[Any]:
     """Yield a copy of the arguments for a trainer that writes and reports nowhere."""
-    with TemporaryDirectory() as folder:
-        arguments = copy(arguments)
-        arguments.output_dir, arguments.report_to = folder, []
-        arguments.resume_from_checkpoint = None
+    arguments = copy(arguments)
+    with TemporaryDirectory() as arguments.output_dir:
+        arguments.report_to, arguments.resume_from_checkpoint = [], None
         yield arguments

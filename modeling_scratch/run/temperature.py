@@ -22,13 +22,10 @@ def calibrate(trainer: Trainer) -> Calibration:
     """
     model: Any = trainer.model
     rows: Any = trainer.eval_dataset
-    obstacles = {
-        "--calibrate False was given": not getattr(trainer.args, "calibrate", True),
-        "the model does not choose one of several labels": model.config.num_labels < 2
-        or model.config.problem_type not in (None, "single_label_classification"),
-    }
-    if found := [obstacle for obstacle, is_met in obstacles.items() if is_met]:
-        return Calibration(rows=len(rows), obstacle=found[0])
+    if not getattr(trainer.args, "calibrate", True):
+        return Calibration(rows=len(rows), obstacle="--calibrate False was given")
+    if model.config.num_labels < 2 or model.config.problem_type not in (None, "single_label_classification"):
+        return Calibration(rows=len(rows), obstacle="the model does not choose one of several labels")
     prediction = trainer.predict(rows)
     calibration = calibration_of(np.asarray(prediction.predictions), np.asarray(prediction.label_ids))
     if calibration.temperature == 1:

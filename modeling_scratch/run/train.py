@@ -81,7 +81,7 @@ def carry_out(
     share(trainer)
     if run.is_main:
         commands = next_commands(run, data.texts("train")[0]) if task.answering else []
-        print(f"\n{summary(trainer, run.checkpoint)}", *commands, sep="\n")
+        print(f"\n{summary(trainer, run.resumed_at)}", *commands, sep="\n")
 
 
 def read(task: Task, run: Run) -> Any:

@@ -36,9 +36,9 @@ from .checkpoints import (
     check_checkpoint,
     checkpoint_at,
     checkpoints_in,
-    delete_left_over,
+    delete_unsealed,
     forget_folder,
-    is_regular,
+    is_sealed,
     move_all,
     saving,
     seal,
@@ -49,6 +49,8 @@ from .optimizers import set_rates_by_depth
 from .resuming import BestCheckpoint, LengthGroups, StopSignals, rows_a_step
 
 WHAT_TO_TRY = "restart with a lower --learning_rate, more --warmup_steps, --max_grad_norm 1, or no --fp16 and --bf16"
+# Of a sealed checkpoint, these are tied weights, which it has once; and `BestCheckpoint` finds that of a moved folder.
+MISLEADING = "missing keys in the checkpoint model loaded", "recorded in the resumed state does not exist"
 DATA_SHARE = "train_data_share"  # of the time of a training, in which it waited for batches
 Change = Callable[[optim.Optimizer, nn.Module], None]  # of a fresh optimizer
 
@@ -85,11 +87,10 @@ class RunTrainer(CapturedTrainer):
         if smooths_in_model:
             self.label_smoother = None  # that of Trainer takes the labels from the model
         self.target_tokenizer, self.keeps_checkpoints = target_tokenizer, keeps_checkpoints
-        self.stop_signals, self.is_extra = StopSignals(), False
         decay, patience = (getattr(self.args, name, None) for name in ("ema_decay", "early_stopping_patience"))
-        self.averages = [WeightAverage(decay)] if decay else []
-        stops = [EarlyStopping(patience)] if patience else []
-        for callback in (*self.averages, *stops, self.stop_signals, BestCheckpoint()):
+        self.average, self.stop_signals = WeightAverage(decay) if decay else None, StopSignals()
+        stops = EarlyStopping(patience) if patience else None
+        for callback in filter(None, (self.average, stops, self.stop_signals, BestCheckpoint())):
             self.add_callback(callback)
         print_lines(self)
 
@@ -101,16 +102,10 @@ class RunTrainer(CapturedTrainer):
         stops = self.args.world_size == 1 and self.keeps_checkpoints
         handlers = self.stop_signals.installed() if stops else nullcontext()
         self.seconds_for_data = 0.0
-        with handlers, hidden_messages("transformers.trainer", self._tied_weights_are_missing()):
+        with handlers, hidden_messages("transformers.trainer", *MISLEADING):
             result = super().train(resume_from_checkpoint, *args, **kwargs)
         result.metrics[DATA_SHARE] = self.seconds_for_data / result.metrics["train_runtime"]
         return result
-
-    def _tied_weights_are_missing(self) -> str:
-        """Return what Trainer says of tied weights, which a checkpoint has once."""
-        model: Any = self.model
-        tied = getattr(model, "all_tied_weights_keys", None) or {}
-        return f"missing keys in the checkpoint model loaded: {[name for name in model.state_dict() if name in tied]}."
 
     def compute_loss(
         self,
@@ -193,20 +188,6 @@ class RunTrainer(CapturedTrainer):
 
     # Checkpoints
 
-    def finish_checkpoint(self, checkpoint: Path) -> None:
-        """Seal a checkpoint, then delete older ones."""
-        arguments = self.args
-        self.accelerator.wait_for_everyone()  # each process writes its own random state
-        if arguments.should_save:
-            with saving(checkpoint):
-                seal(checkpoint, self.is_extra)
-        self.accelerator.wait_for_everyone()  # none takes it for a damaged one before it is sealed
-        if arguments.should_save and not self.is_extra:
-            delete_left_over(checkpoint.parent)
-            best = self.state.best_model_checkpoint
-            limit = arguments.save_total_limit
-            rotate_checkpoints(str(checkpoint.parent), limit, best, use_mtime=False)  # copies have other times
-
     def rehearse_saving(self) -> None:
         """Save all but the weights elsewhere: what fails would fail at the first checkpoint, with the steps before it.
 
@@ -246,8 +227,7 @@ class RunTrainer(CapturedTrainer):
     def _leave(self, received: Signals, trial: Any) -> None:
         """Save a checkpoint, then exit with the signal's exit code."""
         checkpoint = checkpoint_at(self.args, self.state.global_step)
-        if not is_regular(checkpoint):
-            self.is_extra = True
+        if not is_sealed(checkpoint):
             self._save_checkpoint(self.model_wrapped, trial)
         print(
             f"stopped by {received.name} after step {self.state.global_step}, saved in {checkpoint}; to resume, repeat "
@@ -296,19 +276,26 @@ class RunTrainer(CapturedTrainer):
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
         """Save into an empty folder. Trainer would push and delete older checkpoints before it is sealed."""
         checkpoint, arguments = checkpoint_at(self.args, self.state.global_step), self.args
-        if arguments.should_save:
+        is_main, limit, pushes = arguments.should_save, arguments.save_total_limit, arguments.push_to_hub
+        if is_main:
             set_aside(checkpoint)
             remove(checkpoint)  # never sealed
-        limit, pushes = arguments.save_total_limit, arguments.push_to_hub
         arguments.save_total_limit, arguments.push_to_hub = None, False
         try:
             with saving(checkpoint):
                 super()._save_checkpoint(model, trial)
-                for average in self.averages if arguments.should_save else ():
-                    average.save(checkpoint)
+                if self.average is not None and is_main:
+                    self.average.save(checkpoint)
+                self.accelerator.wait_for_everyone()  # each process writes its own random state
+                if is_main:
+                    seal(checkpoint)
         finally:
             arguments.save_total_limit, arguments.push_to_hub = limit, pushes
-        self.finish_checkpoint(checkpoint)
+        self.accelerator.wait_for_everyone()  # none takes it for a damaged one before it is sealed
+        if is_main:
+            delete_unsealed(checkpoint.parent)
+            best = self.state.best_model_checkpoint
+            rotate_checkpoints(str(checkpoint.parent), limit, best, use_mtime=False)  # copies have other times
 
     def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
         """All that is saved passes here: finite weights, all tokenizers, and no pickled arguments."""

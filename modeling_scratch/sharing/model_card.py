@@ -30,7 +30,7 @@ SIZES = {  # of config.json
 SETTINGS = (
     "objective", "max_length", "block_size", "separate_vocabularies", "learning_rate", "lr_scheduler_type",
     "warmup_steps", "per_device_train_batch_size", "gradient_accumulation_steps", "optim", "adam_beta1", "adam_beta2",
-    "weight_decay", "max_grad_norm", "label_smoothing_factor", "class_weights", "ema_decay", "average_checkpoints",
+    "weight_decay", "max_grad_norm", "label_smoothing_factor", "class_weights", "ema_decay",
     "num_beams", "bf16", "fp16", "seed",
 )  # fmt: skip
 TEXT, PAIR = "This is an example.", ("What is this?", "This is an example.")

@@ -2,7 +2,6 @@
 """Give texts, or pairs of texts, one of several labels, any number of them, or a number."""
 
 from collections.abc import Callable, Sequence
-from itertools import chain
 from typing import Any
 
 from torch import Tensor
@@ -12,11 +11,11 @@ from ..bridges.model_sources import token_limit
 from ..data.encoded_texts import encode_texts
 from ..data.labelled_texts import ReviewData, load_splits
 from ..data.splits import DataArguments
-from ..data.text_pairs import text_lists, texts_of
+from ..data.text_pairs import texts_of
 from ..run.classifier import baselines_of, complete_by_texts, load_demo, open_classifier, report_classifier
-from ..run.classifier_arguments import ClassifierModelArguments, ClassifierTrainingArguments
-from ..run.encoder_models import ModelArguments, build_model, build_tokenizer
-from ..run.problem_types import METRICS, best_score, start_head, trainer_options, weights_of
+from ..run.defaults import ClassifierModelArguments, ClassifierTrainingArguments
+from ..run.encoder_models import ModelArguments, build_model, tokenizer_of_head
+from ..run.losses import METRICS, best_score, start_head, trainer_options, weights_of
 from ..run.self_pretraining import SelfPretrainingArguments, check_combination
 from ..run.temperature import calibrate
 from ..utils.errors import DataError, counted, one_line
@@ -40,16 +39,10 @@ class Classifying(Task):
     open, train_baselines = open_classifier, baselines_of  # which take the task first
     check = staticmethod(check_combination)
     complete = staticmethod(complete_by_texts)
-    best = staticmethod(best_score)
+    best, build_tokenizer = staticmethod(best_score), staticmethod(tokenizer_of_head)
 
     def read(self, arguments: DataArguments) -> ReviewData:
         return load_demo(arguments) if arguments.uses_demo else load_splits(arguments)
-
-    def build_tokenizer(self, options: ModelArguments, data: ReviewData, checkpoint: str | None) -> Any:
-        """Load or train a tokenizer. A new one learns from both texts of a pair, and tells them apart."""
-        texts = list(chain.from_iterable(text_lists(data.texts("train"))))
-        types = {"token_type_ids": True} if data.has_pairs else {}
-        return build_tokenizer(options, texts, checkpoint, **types)
 
     def build_model(self, options: ModelArguments, data: ReviewData, tokenizer: Any) -> Any:
         about: Any = {"problem_type": data.problem_type, "has_pairs": data.has_pairs}

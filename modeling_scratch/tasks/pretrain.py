@@ -58,7 +58,6 @@ class PretrainingArguments(RunArguments, TrainingArguments):
     save_steps: float = option(0.2, "The interval in steps; below 1, a fraction of all steps.")
     save_total_limit: int | None = option(1, "The number of checkpoints to keep.")
     logging_steps: float = option(0.02, "Steps between log entries; below 1, a fraction of all steps.")
-    ema_decay: float = option(0.0, "Decay of the moving average of weights used at the end; 0: no averaging.")
 
     def __post_init__(self) -> None:
         super().__post_init__()

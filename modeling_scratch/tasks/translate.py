@@ -10,6 +10,7 @@ from transformers import DataCollatorForSeq2Seq, EvalPrediction
 from .. import presets
 from ..data.translation_pairs import TranslationData, TranslationDataArguments, load_pairs
 from ..inference.text_generators import Translator
+from ..run.callbacks import deciding_metric
 from ..run.layout import TRANSLATIONS
 from ..utils.files import write_text
 from ..utils.markdown import excerpt
@@ -32,30 +33,13 @@ FEW = (
 OF_TRANSLATIONS = {"bleu": "BLEU", "chrf": "chrF"}  # metrics that depend on the search
 
 
-def choose_weights(trainer: Any, translator: Translator) -> str:
-    """Load the better of best checkpoint and average of the last ones on validation; return its description.
-
-    Better by the metric that chose the checkpoint; translations are those of the search of the run.
-    """
-    from ..run.checkpoints import average_weights, last_checkpoints, load_weights
-
-    arguments, model, best = trainer.args, translator.model, trainer.state.best_model_checkpoint
-    metric = str(arguments.metric_for_best_model or "bleu").removeprefix("eval_")
+def weights_of(trainer: Any) -> str:
+    """Return what the report calls the saved weights: the best checkpoint, an average, or the last."""
+    if trainer.average is not None:
+        return "average of the weights"
+    best, metric = trainer.state.best_model_checkpoint, deciding_metric(trainer.args).removeprefix("eval_")
     score, greedy = OF_TRANSLATIONS.get(metric, metric), " of greedy search" * (metric in OF_TRANSLATIONS)
-    name = f"{Path(best).name}, the best by validation {score}{greedy}" if best else "last weights"
-    candidates = {name: {key: weight.detach().clone() for key, weight in model.state_dict().items()}}
-    checkpoints = last_checkpoints(Path(arguments.output_dir or ""), getattr(arguments, "average_checkpoints", 1))
-    if len(checkpoints) > 1:
-        candidates[f"average of the last {len(checkpoints)} checkpoints"] = average_weights(checkpoints)
-    scores = {}
-    for candidate, weights in candidates.items() if len(candidates) > 1 else ():
-        load_weights(model, weights)
-        scores[candidate] = trainer.predict(trainer.eval_dataset, metric_key_prefix="eval").metrics[f"eval_{metric}"]
-        print(f"validation {score} {scores[candidate]:.4g}, beam {translator.generation['num_beams']}: {candidate}")
-    best_of = min if arguments.greater_is_better is False else max
-    chosen = best_of(scores, key=scores.__getitem__, default=name)
-    load_weights(model, candidates[chosen])
-    return chosen
+    return f"{Path(best).name}, the best by validation {score}{greedy}" if best else "last weights"
 
 
 def _examples(data: TranslationData, split: str, translations: Sequence[str]) -> list[dict[str, str]]:
@@ -93,7 +77,7 @@ class Translating(Task):
     curve = Curve(
         "loss (nats per token; training: with smoothed labels)", "eval_bleu", "BLEU, validation, greedy", "{:.2f}"
     )
-    lab = Comparison(presets.SEQ2SEQS, "loss", ("bleu",), "--average_checkpoints 1 --num_beams 1")
+    lab = Comparison(presets.SEQ2SEQS, "loss", ("bleu",), "--num_beams 1")
     read, build_tokenizer = staticmethod(load_pairs), staticmethod(build_tokenizers)
 
     def build_model(self, options: TranslationModelArguments, data: Any, tokenizer: Any) -> Any:
@@ -146,10 +130,10 @@ class Translating(Task):
         }
 
     def settle(self, training: Training, trainer: Any) -> None:
-        """Choose between the best checkpoint and the mean of the last, and record the search of the translations."""
+        """Say which weights these are, and record the search of the translations."""
         translator = training.answerer
         translator.generation |= training.arguments.beam_search
-        training.weights = choose_weights(trainer, translator)
+        training.weights = weights_of(trainer)
         translator.model.generation_config.update(**translator.generation)
 
     def report(self, training: Training, trainer: Any, split: str, predicted: Any) -> Report:

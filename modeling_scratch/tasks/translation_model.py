@@ -91,10 +91,8 @@ class TranslationTrainingArguments(RunArguments, Seq2SeqTrainingArguments):
     train_sampling_strategy: str = option("group_by_length", "How training batches are sampled.")
     eval_strategy: str = option("epoch", "When to evaluate.")
     save_strategy: str = option("epoch", "When to save a checkpoint.")
+    save_total_limit: int | None = option(1, "The number of checkpoints to keep.")
     logging_steps: float = option(100, "Steps between log entries.")
-    average_checkpoints: int = option(
-        10, "Average the last checkpoints, if validation (BLEU by default) is better for it; 1: no averaging."
-    )
     num_beams: int = option(5, "The beam size of the final translations.")
     length_penalty: float = option(
         1.0, "The exponent on the length in beam search; larger values favour longer translations."
@@ -102,10 +100,7 @@ class TranslationTrainingArguments(RunArguments, Seq2SeqTrainingArguments):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.average_checkpoints < 1 or self.num_beams < 1:
-            raise DataError("--average_checkpoints and --num_beams must be at least 1")
         SearchArguments(num_beams=self.num_beams)  # applies the same checks
-        self.save_total_limit = self.save_total_limit or self.average_checkpoints + 1  # the best may be an older one
 
     def paper_rate(self, hidden_size: int, pairs: int) -> float:
         """hidden_size^-0.5 * warmup^-0.5, the peak of Vaswani et al. 2017, equation 3."""

@@ -9,13 +9,13 @@ from transformers.utils import logging
 
 
 @contextmanager
-def hidden_messages(logger_name: str, part: str) -> Iterator[list[str]]:
-    """Hide the messages of a logger that contain a part, and yield the list of them."""
+def hidden_messages(logger_name: str, *parts: str) -> Iterator[list[str]]:
+    """Hide the messages of a logger that contain one of the parts, and yield the list of them."""
     logger, hidden = logging.get_logger(logger_name), []
 
     def shows(record: Any) -> bool:
         message = record.getMessage()
-        if is_hidden := part in message:
+        if is_hidden := any(part in message for part in parts):
             hidden.append(message)
         return not is_hidden
 

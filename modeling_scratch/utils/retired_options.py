@@ -30,6 +30,7 @@ RETIRED = {
     "--denoising span_corruption": INFILLING,
     "--objective context": "use --objective mlm",
     "--embedding_learning_rate": "use --learning_rate, or --layer_decay when a checkpoint is fine-tuned",
+    "--average_checkpoints": "use --ema_decay 0.999, which averages the weights of all steps",
     "--evaluate_train": "leave it out; the learning curve has the loss of the training texts beside that of validation",
     "--moses_tokens": "tokenise the files before: sacremoses -l en tokenize < train.en > train.tok.en",
     "--flat_batches": "leave it out: batches are without padding on CUDA, and CPUs pack internally",

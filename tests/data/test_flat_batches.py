@@ -11,8 +11,8 @@ from transformers import BertConfig, BertForSequenceClassification, DataCollator
 
 from modeling_scratch import ScratchEncoderConfig, ScratchEncoderForSequenceClassification
 from modeling_scratch.data.collators import FlatBatches
-from modeling_scratch.run.classifier_arguments import ClassifierTrainingArguments
-from modeling_scratch.run.problem_types import are_flat
+from modeling_scratch.run.defaults import ClassifierTrainingArguments
+from modeling_scratch.run.losses import are_flat
 from modeling_scratch.run.trainer import RunTrainer
 from tokenization import train_wordlevel_tokenizer
 

@@ -39,7 +39,7 @@ FEWER = {
     "train-classifier": f"{SMALL} {SHORT}",
     "train-answers": f"{SMALL} {SHORT}",
     "train-tokens": f"{SMALL} {SHORT}",
-    "train-translation": f"{SMALL} {SHORT} --average_checkpoints 1 --num_beams 1 --max_length 16",
+    "train-translation": f"{SMALL} {SHORT} --num_beams 1 --max_length 16",
 }
 # The same for a call from Python.
 CALL, SHORT_CALL = 'output_dir="runs/from-python")', 'output_dir="runs/from-python", num_train_epochs=1)'

@@ -54,6 +54,7 @@ def train(
 ) -> Trainer:
     captured = {"captured": True} if make is CapturedTrainer else {}
     callbacks: Sequence[Any] = changes.pop("callbacks", ())
+    rows, collator = changes.pop("train_dataset", list), changes.pop("data_collator", DataCollatorWithPadding)
     arguments = TrainingArguments(
         **{
             "output_dir": str(folder), "use_cpu": device == "cpu", "per_device_train_batch_size": TEXTS,
@@ -62,8 +63,8 @@ def train(
         }
     )  # fmt: skip
     trainer = make(
-        model=model, args=arguments, train_dataset=rows_of(), eval_dataset=rows_of(1),
-        data_collator=DataCollatorWithPadding(tokenizer_of()), callbacks=[*callbacks], **captured,
+        model=model, args=arguments, train_dataset=rows(rows_of()), eval_dataset=rows_of(1),
+        data_collator=collator(tokenizer_of()), callbacks=[*callbacks], **captured,
     )  # fmt: skip
     trainer.add_callback(Witness(trainer))
     trainer.train(resume_from_checkpoint=resume)
@@ -151,36 +152,6 @@ def test_weights_that_are_frozen_at_first_learn_later(device: str, tmp_path: Pat
     assert not model.state_dict()[weight].equal(before.to(device).state_dict()[weight])
 
 
-@pytest.mark.parametrize("labels", ["stars", "no length", "own collator"])
-def test_what_is_not_packed_trains_as_ever(labels: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Whole numbers as labels of a regression, rows that come one by one, and batches that someone else makes."""
-    rows: Any = rows_of()
-    model, collator = model_of(), DataCollatorWithPadding(tokenizer_of())
-    if labels == "stars":
-        model.config.num_labels, model.num_labels, model.config.problem_type = 3, 3, "regression"
-        rows = [{**row, "labels": [float(row["labels"])] * 3} for row in rows]
-    elif labels == "no length":
-        rows = Streamed(rows)
-    else:
-        collator = type("Own", (DataCollatorWithPadding,), {})(tokenizer_of())
-    arguments = TrainingArguments(
-        str(tmp_path), use_cpu=True, max_steps=2, report_to="none", save_strategy="no", disable_tqdm=True
-    )
-    trainer = CapturedTrainer(model, arguments, collator, train_dataset=rows, captured=True)
-    trainer.add_callback(Witness(trainer))
-    trainer.train()
-    assert not was_captured(trainer)
-    assert "Steps are not captured as CUDA graphs: " in caplog.text
-
-
-class Streamed(IterableDataset):
-    def __init__(self, rows: Any) -> None:
-        self.rows = rows
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.rows)
-
-
 @every_device
 def test_a_resumed_run_ends_as_an_uninterrupted_one(device: str, tmp_path: Path) -> None:
     """Bit for bit on a CPU, dropout included. On CUDA, a resumed run meets each size first without a graph.
@@ -216,25 +187,45 @@ def test_a_trainer_trains_twice(tmp_path: Path) -> None:
     assert np.isfinite(logged(trainer)).all()
 
 
-@pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
-        ({"optim": "adamw_torch"}, "only fused optimizers (optim=adamw_torch_fused) have all on the device"),
-        ({"gradient_checkpointing": True}, "gradient checkpointing copies the state of random numbers"),
-        ({"torch_empty_cache_steps": 5}, "torch_empty_cache_steps is set"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else next(iter(value)),
-)
+class Streamed(IterableDataset):
+    def __init__(self, rows: Any) -> None:
+        self.rows = rows
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.rows)
+
+
+class Own(DataCollatorWithPadding):
+    """Batches that someone else makes."""
+
+
+OBSTACLES: dict[str, dict[str, Any]] = {
+    "only fused optimizers (optim=adamw_torch_fused) have all on the device": {"optim": "adamw_torch"},
+    "gradient checkpointing copies the state of random numbers": {"gradient_checkpointing": True},
+    "torch_empty_cache_steps is set": {"torch_empty_cache_steps": 5},
+    "the training data has no length": {"train_dataset": Streamed},
+    "rows with these labels and this collator are not packed": {"data_collator": Own},
+}
+
+
+@pytest.mark.parametrize("reason", OBSTACLES)
 def test_what_prevents_captures_is_logged_and_trains_as_ever(
-    changes: dict[str, Any], reason: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    reason: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     model = model_of()
     plain = copy.deepcopy(model)
-    found = train(tmp_path / "captured", model, "cpu", max_steps=3, **changes)
-    train(tmp_path / "plain", plain, "cpu", Trainer, max_steps=3, **changes)
+    found = train(tmp_path / "captured", model, "cpu", max_steps=3, **OBSTACLES[reason])
+    train(tmp_path / "plain", plain, "cpu", Trainer, max_steps=3, **OBSTACLES[reason])
     assert not was_captured(found)
     assert f"Steps are not captured as CUDA graphs: {reason}." in caplog.text
     torch.testing.assert_close(model.state_dict(), plain.state_dict())
+
+
+def test_whole_numbers_as_labels_of_a_regression_are_not_packed(tmp_path: Path) -> None:
+    model = model_of()
+    model.config.num_labels, model.num_labels, model.config.problem_type = 3, 3, "regression"
+    rows = [{**row, "labels": [float(row["labels"])] * 3} for row in rows_of()]
+    assert not was_captured(train(tmp_path, model, "cpu", max_steps=2, train_dataset=lambda _: rows))
 
 
 def test_by_default_a_cpu_trains_as_ever(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

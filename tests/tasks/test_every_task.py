@@ -24,7 +24,7 @@ from transformers import AutoTokenizer
 from uploads import uploaded_texts
 
 from modeling_scratch import tasks
-from modeling_scratch.run.checkpoints import last_checkpoints
+from modeling_scratch.run.checkpoints import checkpoints_in
 from tokenization import special_token_ids
 
 QUIET = "--report_to none --use_cpu --disable_tqdm True"
@@ -57,7 +57,7 @@ CASES = {
     ),
     "translate": Case(
         train_translation.main,
-        "--source_column en --target_column de --average_checkpoints 2 --num_beams 1 --max_length 12",
+        "--source_column en --target_column de --num_beams 1 --max_length 12",
         ("--max_length 11", "--max_length was 12 and is 11"),
         {
             "--metric_for_best_model f1": "the choices are loss, bleu, chrf, perplexity",
@@ -65,7 +65,7 @@ CASES = {
             "--r_drop 1": "--r_drop is retired",
             "--max_length 4 --tokenizer_kind byte_bpe --vocab_size 259": "exceed 4 tokens",
             "--preset bert": "argument --preset: invalid choice: 'bert'",
-            "--num_beams 0": "--average_checkpoints and --num_beams",
+            "--num_beams 0": "--num_beams",
             "--config_overrides position_type=learned,max_position_embeddings=8": "positions for only 8 tokens",
             "--model_name_or_path runs/x --separate_vocabularies": "--separate_vocabularies: for new models",
         },
@@ -130,7 +130,7 @@ def test_a_stopped_run_is_resumed_to_the_same_weights(
     """Other arguments than those that it was started with are refused."""
     whole, (changed, told) = made(name), CASES[name].changed
     output = shutil.copytree(whole, tmp_path / "run")
-    shutil.rmtree(last_checkpoints(output, 1)[0])
+    shutil.rmtree(checkpoints_in(output)[-1])
     assert told in refusal(capsys, train, name, data, output, f"--resume_from_checkpoint last {changed}")
     train(name, data, output, "--resume_from_checkpoint last")
     assert f"next: modeling-scratch predict --model {output} --input" in capsys.readouterr().out

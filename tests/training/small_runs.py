@@ -34,7 +34,7 @@ RUNS: dict[str, tuple[Callable[[list[str]], None], str]] = {
         train_translation.main,
         f"{SMALL} --data_dir {{data}}/pairs --source_column en --target_column de --tokenizer_kind wordlevel "
         "--vocab_size 60 --warmup_steps 4 --num_train_epochs 4 --per_device_train_batch_size 10 "
-        "--average_checkpoints 3 --num_beams 1 --max_length 8",
+        "--num_beams 1 --max_length 8",
     ),
 }
 SAVED = "--max_steps 6 --save_total_limit 3"

@@ -13,11 +13,12 @@ from processes import refusal
 from test_train_classifier import write_reviews
 
 from modeling_scratch.data.labelled_texts import ReviewData
-from modeling_scratch.run.classifier_arguments import ClassifierModelArguments, ClassifierTrainingArguments
 from modeling_scratch.run.defaults import (
     LEAST_STEPS,
     MOST_EPOCHS,
     TABLE,
+    ClassifierModelArguments,
+    ClassifierTrainingArguments,
     choose,
     row_for,
     values_of,

@@ -13,19 +13,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from processes import Ended, at_call, send
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from small_runs import SAVED, Made, content, data, finish, made, run, saved
 from transformers import Trainer, TrainingArguments
 from transformers.trainer_callback import CallbackHandler, DefaultFlowCallback
 
 from modeling_scratch.run.checkpoints import (
-    average_weights,
     check_checkpoint,
     checkpoint_to_resume,
     checkpoints_in,
-    last_checkpoints,
     seal,
     set_aside,
     step_of,
@@ -121,6 +118,7 @@ def test_the_last_weights_are_kept_when_the_best_are_lost_meanwhile(data: Path, 
     lost = at_call(CallbackHandler, "on_train_begin", 1, lambda *_: shutil.rmtree(best), after=True)
     ended = finish("best", data, output, lost, extra=f"{CHOSEN} --resume_from_checkpoint last")
     assert f"WARNING: the best checkpoint, {best}, cannot be loaded: folder not found; keeping the last" in ended.text
+    assert "recorded in the resumed state" not in ended.text  # of the folder that was copied
     assert (output / "model.safetensors").read_bytes() == (last / "model.safetensors").read_bytes()
     assert said_of_weights(output).endswith("the best, were lost.")
 
@@ -151,8 +149,28 @@ def poison_weights(trainer: Trainer, *_: Any) -> None:
     next(trainer.model.parameters()).data.fill_(float("nan"))
 
 
-def check_stopped(ended: Ended, output: Path, *told: str) -> None:
+def poison_gradients(trainer: Trainer, *_: Any) -> None:
+    next(trainer.model.parameters()).grad.fill_(float("inf"))
+
+
+@pytest.mark.parametrize(
+    ("function", "call", "poison", "extra", "told"),
+    [
+        ("_clip_grad_norm", 4, poison_gradients, "", ["not finite after step 4", "checkpoint-2"]),
+        # In step 7, of two batches as all are; it is found where it is logged.
+        (
+            "training_step", 13, poison_weights, "--logging_steps 4 --save_strategy no",
+            ["not finite by step 8; training stopped", "there is no checkpoint yet"],
+        ),
+    ],
+    ids=["weights", "loss"],
+)  # fmt: skip
+def test_what_is_no_number_stops_the_run_and_is_not_saved(
+    function: str, call: int, poison: Callable, extra: str, told: list[str], data: Path, tmp_path: Path
+) -> None:
     """With one line; the checkpoints before are sound, and there is nothing else."""
+    output = tmp_path / "run"
+    ended = run("steps", data, output, at_call(Trainer, function, call, poison), extra=extra)
     assert ended.status == 2, ended.text
     error = ended.text.strip().splitlines()[-1]
     assert [piece for piece in (*told, "--learning_rate") if piece not in error] == []
@@ -162,24 +180,9 @@ def check_stopped(ended: Ended, output: Path, *told: str) -> None:
     assert not (output / "model.safetensors").exists()
 
 
-def test_weights_that_are_no_numbers_are_not_saved(data: Path, tmp_path: Path) -> None:
-    def poison(trainer: Trainer, *_: Any) -> None:
-        next(trainer.model.parameters()).grad.fill_(float("inf"))
-
-    ended = run("steps", data, tmp_path / "run", at_call(Trainer, "_clip_grad_norm", 4, poison))
-    check_stopped(ended, tmp_path / "run", "not finite after step 4", "checkpoint-2")
-
-
-def test_a_loss_that_is_no_number_stops_the_run(data: Path, tmp_path: Path) -> None:
-    """In step 7, of two batches as all are; it is found where it is logged."""
-    poison = at_call(Trainer, "training_step", 13, poison_weights)
-    ended = run("steps", data, tmp_path / "run", poison, extra="--logging_steps 4 --save_strategy no")
-    check_stopped(ended, tmp_path / "run", "not finite by step 8; training stopped", "there is no checkpoint yet")
-
-
 def test_a_signal_says_how_to_go_on_and_a_second_one_ends_it_at_once(data: Path, tmp_path: Path, made: Made) -> None:
     """Before anything was evaluated."""
-    extra = "--early_stopping_patience 9"
+    extra = f"{CHOSEN} --early_stopping_patience 9"
 
     def stopped(folder: str, owner: Any, function: str, *calls: int) -> Ended:
         stops = [at_call(owner, function, call, send(signal.SIGINT)) for call in calls]
@@ -192,9 +195,9 @@ def test_a_signal_says_how_to_go_on_and_a_second_one_ends_it_at_once(data: Path,
     assert f"stopped by SIGINT after step 2, saved in {checkpoint}" in told
     assert told.endswith("--resume_from_checkpoint last")
     assert check_checkpoint(checkpoint) is None
-    assert last_checkpoints(tmp_path / "once", 1) == [], "none of those that are averaged"
     finish("best", data, tmp_path / "once", extra=f"{extra} --resume_from_checkpoint last")
-    assert (tmp_path / "once" / "model.safetensors").read_bytes() == (made("best") / "model.safetensors").read_bytes()
+    expected = made("best", CHOSEN) / "model.safetensors"
+    assert (tmp_path / "once" / "model.safetensors").read_bytes() == expected.read_bytes()
 
     ended = stopped("twice", Trainer, "training_step", 3, 3)
     assert ended.status == -signal.SIGINT
@@ -227,26 +230,20 @@ def limit_files(size: int) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
 
-def check_full(ended: Ended, output: Path, before: int) -> None:
-    """A clear error; of the checkpoint that could not be saved nothing is left, and those before it are whole."""
-    assert ended.status == 2, ended.text
-    told = ended.text.strip().splitlines()[-1]
-    assert "could not be saved" in told or "could not be written" in told
-    assert "--resume_from_checkpoint last" in told
-    assert "Traceback" not in ended.text
-    assert len(checkpoints_in(output)) == before
-    for checkpoint in checkpoints_in(output):
-        assert check_checkpoint(checkpoint) is None
-
-
 def test_a_full_disk(data: Path, small_disk: Path | None, tmp_path: Path, saved: Path) -> None:
+    """A clear error; of the checkpoint that could not be saved nothing is left, and those before it are whole."""
     output = (small_disk or tmp_path) / "run"
 
     def run_out(*_: Any, **__: Any) -> None:
         fill(small_disk) if small_disk else limit_files(1 << 14)
 
     ended = run("steps", data, output, at_call(Trainer, "training_step", 9, run_out), extra=SAVED)
-    check_full(ended, output, before=2)
+    assert ended.status == 2, ended.text
+    told = ended.text.strip().splitlines()[-1]
+    assert "could not be saved" in told or "could not be written" in told
+    assert "--resume_from_checkpoint last" in told
+    assert "Traceback" not in ended.text
+    assert [check_checkpoint(checkpoint) for checkpoint in checkpoints_in(output)] == [None, None]
     if small_disk:
         (small_disk / "filler").unlink()
     finish("steps", data, output, extra=f"{SAVED} --resume_from_checkpoint last")
@@ -254,12 +251,10 @@ def test_a_full_disk(data: Path, small_disk: Path | None, tmp_path: Path, saved:
 
 
 def test_checkpoints_are_in_the_order_of_their_steps_and_those_behind_one_are_set_aside(tmp_path: Path) -> None:
-    """One that a stop has left is not among the last, whose weights are averaged."""
     for step in (900, 1000, 20, 1100):
         (tmp_path / f"checkpoint-{step}").mkdir()
-        seal(tmp_path / f"checkpoint-{step}", is_extra=step == 1100)
+        seal(tmp_path / f"checkpoint-{step}")
     assert list(map(step_of, checkpoints_in(tmp_path))) == [20, 900, 1000, 1100]
-    assert list(map(step_of, last_checkpoints(tmp_path, 2))) == [900, 1000]
     set_aside(tmp_path / "checkpoint-1000")
     kept = {"checkpoint-20", "checkpoint-900", "_checkpoint-1000", "_checkpoint-1100"}
     assert {path.name for path in tmp_path.iterdir()} == kept
@@ -271,11 +266,3 @@ def test_a_seal_is_set_when_all_has_reached_the_disk(tmp_path: Path, monkeypatch
     monkeypatch.setattr(os, "fsync", lambda descriptor: reached.append(os.fstat(descriptor).st_ino))
     seal(tmp_path)
     assert reached == [path.stat().st_ino for path in (tmp_path / "weights", tmp_path / MANIFEST, tmp_path)]
-
-
-def test_weights_of_16_bits_are_averaged_in_32(tmp_path: Path) -> None:
-    values = 1.0, 2.0**-9
-    for number, value in enumerate(values):
-        (tmp_path / str(number)).mkdir()
-        save_file({"weight": torch.tensor(value, dtype=torch.bfloat16)}, tmp_path / str(number) / "model.safetensors")
-    assert average_weights([tmp_path / "0", tmp_path / "1"])["weight"].item() == sum(values) / 2

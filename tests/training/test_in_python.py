@@ -39,7 +39,12 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, pd.DataFrame]:
 
 
 def test_tables_in_memory_give_a_report_and_a_folder(tables: dict[str, pd.DataFrame], tmp_path: Path, capfd) -> None:
-    report = train_classifier(tables, tmp_path / "run", class_names=["bad", "good"], **OPTIONS)
+    """Of each kind, and the same model."""
+    rows = map(tuple, tables["train"][["text", "label"]].to_numpy())
+    kinds = {"train": rows, "validation": tables["validation"], "test": datasets.Dataset.from_pandas(tables["test"])}
+    report = train_classifier(kinds, tmp_path / "run", class_names=["bad", "good"], **OPTIONS)
+    plain = train_classifier(tables, tmp_path / "plain", class_names=["bad", "good"], **OPTIONS)
+    assert len({(each.folder / "model.safetensors").read_bytes() for each in (report, plain)}) == 1
     assert (report.scores["split"], report.scores["texts"], report.scores["labels"]) == ("test", 20, ["bad", "good"])
     assert "| Transformer |" in str(report)
     task: Any = "text-classification"
@@ -91,16 +96,6 @@ def test_reports_of_other_kinds_and_of_pairs_predict(tmp_path: Path) -> None:
     assert answer["label"] == [name for name, score in answer["probabilities"].items() if score >= 0.5]
     with pytest.raises(DataError, match="'plot' is not a pair of texts"):
         report.predict(["plot"])
-
-
-def test_each_kind_of_data_gives_the_same_model(tables: dict[str, pd.DataFrame], tmp_path: Path) -> None:
-    rows = datasets.DatasetDict({split: datasets.Dataset.from_pandas(each) for split, each in tables.items()})
-    held: dict[str, Any] = {**tables, "train": map(tuple, tables["train"][["text", "label"]].to_numpy())}
-    weights = set()
-    for number, data in enumerate((tables, rows, held)):
-        train_classifier(data, tmp_path / str(number), **OPTIONS)
-        weights.add((tmp_path / str(number) / "model.safetensors").read_bytes())
-    assert len(weights) == 1
 
 
 def test_errors_are_exceptions_of_one_line(tables: dict[str, pd.DataFrame], tmp_path: Path) -> None:

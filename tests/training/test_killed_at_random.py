@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from processes import Ended, in_child
-from small_runs import RUNS, SIZES, data
+from small_runs import RUNS, SIZES, data, finish, run
 
 SEED = int(os.environ.get("SCRATCH_SEED", "20261122"))
 MOMENTS = 40
@@ -28,11 +27,6 @@ CASES = [
     pytest.param(name, replaces, part, id=f"{number}-{name}{'-overwrite' * replaces}")
     for number, (name, replaces, part) in enumerate(PROGRAMS)
 ]
-
-
-def start(name: str, data: Path, output: Path, extra: str, *before: Callable[[], Any]) -> Ended:
-    main, options = RUNS[name]
-    return in_child(*before, lambda: main(f"--output_dir {output} {options.format(data=data)} {extra}".split()))
 
 
 def die_at(number: int, output: Path, counted: Path) -> Callable[[], None]:
@@ -71,7 +65,7 @@ def undisturbed(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Callabl
             if replaces:
                 first(name, data, folder)
             extra = "--overwrite" if replaces else ""
-            ended = start(name, data, folder, extra, die_at(0, folder, counted))
+            ended = run(name, data, folder, die_at(0, folder, counted), extra=extra)
             assert ended.status == 0, ended.text
         return folder, counted.stat().st_size
 
@@ -79,8 +73,7 @@ def undisturbed(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Callabl
 
 
 def first(name: str, data: Path, folder: Path) -> None:
-    ended = start(name, data, folder, f"--config_overrides {OTHER}")
-    assert ended.status == 0, ended.text
+    finish(name, data, folder, extra=f"--config_overrides {OTHER}")
 
 
 @pytest.mark.slow
@@ -95,14 +88,14 @@ def test_a_run_that_is_killed_ends_with_the_weights_of_one_that_is_not(
         first(name, data, folder)
         before = result(folder)
     extra = "--overwrite" if replaces else ""
-    ended = start(name, data, folder, extra, die_at(moment, folder, tmp_path / "count"))
+    ended = run(name, data, folder, die_at(moment, folder, tmp_path / "count"), extra=extra)
     assert ended.status == -signal.SIGKILL, ended.text
     if replaces:
         kept = [path for path in (folder, folder / "_replaced-1") if (path / "model.safetensors").is_file()]
         assert kept, "neither the earlier result nor the new one is there"
         assert any(result(path) in (before, result(expected)) for path in kept)
     for extra in ("--resume_from_checkpoint last", "", "--overwrite"):
-        ended = start(name, data, folder, extra)
+        ended = run(name, data, folder, extra=extra)
         if ended.status == 0:
             break
         assert ended.status == 2, ended.text

@@ -39,7 +39,7 @@ def write_stars(path: Path, rows: int, drawn: random.Random) -> None:
 
 
 def train(folder: Path, name: str, extra: str = "") -> Path:
-    file, column, epochs = {"sets": ("topics.jsonl", "topics", 15), "numbers": ("stars.csv", "stars", 4)}[name]
+    file, column, epochs = {"sets": ("topics.jsonl", "topics", 9), "numbers": ("stars.csv", "stars", 4)}[name]
     options = f"--train_file {folder / file} --label_column {column} --num_train_epochs {epochs} --ema_decay 0"
     train_classifier.main(f"{options} --output_dir {folder / name} {SMALL} {extra}".split())
     return folder / name

@@ -219,6 +219,7 @@ def test_a_native_checkpoint_that_cannot_keep_documents_apart_is_refused(tmp_pat
         (f"{MASKED} --preset gpt2", ["gpt2", "reviews", "bert"]),
         (f"{CHARACTERS} --streaming", ["--streaming is retired"]),
         (f"{CHARACTERS} --whole_word", ["--whole_word"]),
+        (f"{CHARACTERS} --block_size 100000000", ["--block_size 100000000", "at most 131,072"]),
         (f"{CHARACTERS} --label_smoothing_factor 0.1", ["--label_smoothing_factor"]),
         (f"{CHARACTERS} --mask_fraction 0.3", ["--mask_fraction", "clm"]),
         (f"{DENOISING} --denoising span_corruption", ["--denoising is retired"]),

@@ -20,6 +20,7 @@ from modeling_scratch.data.labelled_texts import load_splits
 from modeling_scratch.data.splits import DataArguments
 from modeling_scratch.data.unlabelled import load_corpus
 from modeling_scratch.run import self_pretraining, trainer
+from modeling_scratch.run.run_folder import claim
 from modeling_scratch.sharing.push import files_to_upload
 
 TINY = "--config_overrides hidden_size=8,intermediate_size=8,num_hidden_layers=1,num_attention_heads=2"
@@ -181,8 +182,7 @@ def test_overwrite_replaces_both_stages(data: Path, finished: Path, tmp_path: Pa
     assert not (folder / "pretraining").exists()
     (folder / "pretraining").mkdir()  # of somebody else: this run has no pretraining
     (folder / "pretraining" / "notes.txt").touch()
-    ended = in_child(lambda: train_classifier.main([*plain, "--overwrite"]))
-    assert ended.status == 0, ended.text
+    claim(folder)
     assert (folder / "pretraining" / "notes.txt").is_file()
 
 

@@ -19,7 +19,7 @@ from modeling_scratch.bridges.model_sources import load_model
 from modeling_scratch.data.labelled_texts import ReviewData
 from modeling_scratch.run.arguments import choose_epoch
 from modeling_scratch.run.checkpoints import checkpoints_in, step_of
-from modeling_scratch.run.classifier_arguments import ClassifierTrainingArguments
+from modeling_scratch.run.defaults import ClassifierTrainingArguments
 from modeling_scratch.tasks.classify import TASK
 from modeling_scratch.utils.command_line import parsed
 from modeling_scratch.utils.errors import DataError

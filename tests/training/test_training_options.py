@@ -2,7 +2,6 @@
 """Options of the training scripts: each does what it says, also in a run that is stopped and resumed."""
 
 import json
-import random
 import re
 import shlex
 import shutil
@@ -15,9 +14,8 @@ import pytest
 import torch
 import train_classifier
 from processes import refusal
-from safetensors.torch import load_file
 from shared import redraw
-from text_samples import write
+from test_temperature import write_noisy
 from transformers import (
     DefaultDataCollator,
     DistilBertConfig,
@@ -27,11 +25,12 @@ from transformers import (
     PreTrainedModel,
 )
 from transformers.trainer_pt_utils import LengthGroupedSampler
+from transformers.trainer_utils import TrainOutput
 
 from modeling_scratch import ScratchDecoderForSequenceClassification, ScratchEncoderForSequenceClassification, presets
 from modeling_scratch.run.arguments import EncoderTrainingArguments
 from modeling_scratch.run.checkpoints import checkpoints_in
-from modeling_scratch.run.classifier_arguments import ClassifierTrainingArguments
+from modeling_scratch.run.defaults import ClassifierTrainingArguments
 from modeling_scratch.run.optimizers import depths
 from modeling_scratch.run.resuming import LengthGroups
 from modeling_scratch.run.search import search
@@ -45,14 +44,8 @@ SIZES: dict[str, Any] = {"vocab_size": 16, "hidden_size": 8, "intermediate_size"
 
 @pytest.fixture(scope="module")
 def reviews(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One text in four has the wrong label, so that accuracies differ and do not only rise."""
-    folder, generator = tmp_path_factory.mktemp("reviews"), random.Random(0)
-    words = (("poor", "dull", "cold"), ("great", "lovely", "warm"))
-    for split, rows in (("train", 160), ("validation", 60), ("test", 60)):
-        labels = [row % 2 if generator.random() < 0.75 else 1 - row % 2 for row in range(rows)]
-        texts = [f"a {generator.choice(words[row % 2])} film {split} {row}" for row in range(rows)]
-        write(folder / f"{split}.csv", {"text": texts, "label": labels})
-    return folder
+    """Accuracies differ, and do not only rise."""
+    return write_noisy(tmp_path_factory.mktemp("data") / "reviews", train=160, validation=60, test=60)
 
 
 def train(folder: Path, output: Path, extra: str = "") -> None:
@@ -72,6 +65,7 @@ REFUSED = {
     "--resume_from_checkpoint last": "no complete checkpoint",
     "--load_best_model_at_end True --ema_decay 0.9": "--ema_decay 0",
     "--num_epochs 2": "(did you mean --num_train_epochs?)",
+    "--report_to neptune": "--report_to neptune: its library is not installed",
     "--save_steps 0": "--save_steps 0: must be above 0",
     "--metric_for_best_model nothing": "--metric_for_best_model nothing: the choices are loss, accuracy",
     "--layer_decay 1.5": "--layer_decay",
@@ -282,31 +276,40 @@ def test_the_lowest_loss_of_equals_comes_first_and_a_trial_that_diverges_ends_no
 # Lower precision
 
 
-def test_bfloat16_learns_as_float32_does_and_keeps_its_weights(reviews: Path, tmp_path: Path) -> None:
-    losses = {}
-    for name, option in {"float32": "", "bfloat16": "--bf16 True"}.items():
-        train(reviews, output := tmp_path / name, f"{option} --max_steps 12 --seed 1")
-        losses[name] = json.loads((output / "train_results.json").read_text())["train_loss"]
-        assert {weight.dtype for weight in load_file(output / "model.safetensors").values()} == {torch.float32}
-    assert losses["bfloat16"] == pytest.approx(losses["float32"], rel=0.01)
-    assert losses["bfloat16"] != losses["float32"]
+def trained(folder: Path, model: PreTrainedModel, rows: Any, *callbacks: Any, **options: Any) -> TrainOutput:
+    given = {"warmup_steps": 0, "max_grad_norm": 0, "save_strategy": "no", "eval_strategy": "no", "ema_decay": 0.0}
+    given |= {"num_train_epochs": 1, "use_cpu": True, "disable_tqdm": True, "report_to": "none", **options}
+    resumed = given.pop("resume_from_checkpoint", None)
+    arguments = ClassifierTrainingArguments(str(folder), **given)
+    collator = DefaultDataCollator()
+    trainer = RunTrainer(model, arguments, train_dataset=rows, data_collator=collator, callbacks=[*callbacks])
+    return trainer.train(resume_from_checkpoint=resumed)
+
+
+def rows_of(count: int) -> list[dict[str, Any]]:
+    return [{"input_ids": [5 + n % 8, 6, 7], "attention_mask": [1, 1, 1], "label": n % 2} for n in range(count)]
+
+
+def test_bfloat16_learns_as_float32_does_and_keeps_its_weights(tmp_path: Path) -> None:
+    losses = []
+    for bf16 in (False, True):
+        torch.manual_seed(0)
+        options = {"bf16": bf16, "learning_rate": 1e-2, "per_device_train_batch_size": 4, "max_steps": 12}
+        losses.append(trained(tmp_path, model := encoder(), rows_of(48), **options).training_loss)
+        assert {weight.dtype for weight in model.parameters()} == {torch.float32}
+    assert losses[0] == pytest.approx(losses[1], rel=0.01)
+    assert losses[0] != losses[1]
 
 
 def test_accumulated_batches_of_a_native_class_are_one_batch(tmp_path: Path) -> None:
     """It takes num_items_in_batch among its keyword arguments, and ignores it."""
     sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
     without = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
-    rows = [{"input_ids": [5 + n, 6, 7], "attention_mask": [1, 1, 1], "label": n % 2} for n in range(8)]
     weights = []
     for batches in (1, 4):
         torch.manual_seed(0)
         model = redraw(MPNetForSequenceClassification(MPNetConfig(vocab_size=20, **sizes, **without)))
-        arguments = ClassifierTrainingArguments(
-            str(tmp_path), per_device_train_batch_size=8 // batches, gradient_accumulation_steps=batches, max_steps=1,
-            num_train_epochs=1,
-            optim="sgd", learning_rate=0.1, warmup_steps=0, max_grad_norm=0, save_strategy="no", eval_strategy="no",
-            use_cpu=True, disable_tqdm=True, report_to="none",
-        )  # fmt: skip
-        RunTrainer(model, arguments, train_dataset=rows, data_collator=DefaultDataCollator()).train()
+        size = {"per_device_train_batch_size": 8 // batches, "gradient_accumulation_steps": batches, "max_steps": 1}
+        trained(tmp_path, model, rows_of(8), **size, optim="sgd", learning_rate=0.1)
         weights.append(model.state_dict())
     torch.testing.assert_close(*weights, atol=1e-6, rtol=1e-4)

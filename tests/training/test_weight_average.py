@@ -2,20 +2,18 @@
 """The moving average of the weights: what it is after each step, and where it is saved."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from shared import redraw
+from test_training_options import encoder, rows_of, trained
 from transformers import TrainerCallback
 
-from modeling_scratch import ScratchEncoderForSequenceClassification, presets
+from modeling_scratch import ScratchEncoderForSequenceClassification
 from modeling_scratch.run.callbacks import WeightAverage
-from modeling_scratch.run.classifier_arguments import ClassifierTrainingArguments
 from modeling_scratch.run.layout import AVERAGE
-from modeling_scratch.run.trainer import RunTrainer
 from modeling_scratch.utils.errors import DataError
-
-ROWS = [{"input_ids": torch.tensor([i % 7 + 5, i % 5 + 5, 3]), "labels": i % 2} for i in range(24)]
 
 
 class Trace(TrainerCallback):
@@ -32,20 +30,15 @@ def flat(model: torch.nn.Module) -> torch.Tensor:
     return torch.cat([weight.detach().flatten().clone() for weight in model.parameters()])
 
 
-def train(folder: Path, decay: float, resume: bool = False, max_steps: int = 12) -> tuple[torch.nn.Module, Trace]:
-    config = presets.tutorial(
-        vocab_size=16, hidden_size=8, intermediate_size=8, num_hidden_layers=1, hidden_dropout=0.1
-    )
-    model, trace = redraw(ScratchEncoderForSequenceClassification(config)), Trace()
-    arguments = ClassifierTrainingArguments(
-        output_dir=str(folder), eval_strategy="no", save_strategy="steps", save_steps=5, max_steps=max_steps,
-        per_device_train_batch_size=4, learning_rate=1e-2, save_total_limit=9,
-        report_to="none", disable_tqdm=True, use_cpu=True, lr_scheduler_type="constant", warmup_steps=0,
-        num_train_epochs=1, ema_decay=decay, weight_decay=0.0,
-    )  # fmt: skip
-    RunTrainer(model, arguments, train_dataset=ROWS, callbacks=[trace]).train(
-        resume_from_checkpoint=str(folder / "checkpoint-5") if resume else None
-    )
+SETTINGS = {
+    "save_strategy": "steps", "save_steps": 5, "save_total_limit": 9, "per_device_train_batch_size": 4,
+    "learning_rate": 1e-2, "lr_scheduler_type": "constant", "weight_decay": 0.0,
+}  # fmt: skip
+
+
+def train(folder: Path, decay: float, max_steps: int = 12, **options: Any) -> tuple[torch.nn.Module, Trace]:
+    model, trace = redraw(encoder(num_hidden_layers=1)), Trace()
+    trained(folder, model, rows_of(24), trace, ema_decay=decay, max_steps=max_steps, **SETTINGS, **options)
     return model, trace
 
 
@@ -66,7 +59,7 @@ def test_a_checkpoint_has_the_weights_that_training_goes_on_with_and_their_avera
     assert torch.equal(flat(checkpoint), trace.steps[4])
     (tmp_path / "checkpoint-5" / AVERAGE).unlink()
     with pytest.raises(DataError, match="--ema_decay 0"):
-        train(tmp_path, 0.9, resume=True)
+        train(tmp_path, 0.9, resume_from_checkpoint=str(tmp_path / "checkpoint-5"))
 
 
 @pytest.mark.parametrize("decay", [1.0, -0.1])
