@@ -6,7 +6,6 @@ The test split is never opened, so that pretraining cannot contaminate a later e
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from itertools import groupby
 from pathlib import Path
 from typing import Literal
@@ -15,7 +14,7 @@ from ..utils.errors import DataError, counted
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, rows_digest
 from ..utils.options import option
 from .columns import Rows, find_text_columns, is_missing, parse_text
-from .held_out import overlap_notes
+from .held_out import draw, overlap_notes
 from .splits import DatasetSource, Source, check_sources, named_files, open_splits
 from .tables import FOUND, READERS, TableArguments, TableForm, open_table
 from .text_files import MAX_FIELD_CHARACTERS, format_of
@@ -54,8 +53,6 @@ class DocumentArguments(TableArguments, TextSource):
             raise DataError("--validation_file requires --train_file")
         if not 0 < self.validation_fraction < 1:
             raise DataError(f"--validation_fraction {self.validation_fraction}: must be between 0 and 1")
-        if not 0 <= self.split_seed < 2**64:
-            raise DataError(f"--split_seed {self.split_seed}: must be at least 0 and below 2^64")
         if self.max_validation_documents is not None and self.max_validation_documents < 1:
             raise DataError(f"--max_validation_documents {self.max_validation_documents}: must be at least 1")
         check_sources(self.data_dir, self.max_file_size, self.train_file, self.validation_file)
@@ -170,15 +167,9 @@ def read_column(source: Rows, column: str | None) -> Iterator[str]:
         yield parse_text(row.values[column], column, row.where)
 
 
-def _draw(text: str, seed: int) -> float:
-    """Hash the text and the seed to a number in [0, 1), so that equal texts fall into the same split."""
-    digest = blake2b(text.encode(), digest_size=8, salt=seed.to_bytes(8, "big")).digest()
-    return int.from_bytes(digest, "big") / 2**64
-
-
 def hold_out(documents: list[str], fraction: float, seed: int) -> tuple[list[str], list[str], str]:
     """Hold out a fraction of the distinct documents, or the end of each if there are too few. Last, what was done."""
-    order = sorted(set(documents), key=lambda text: _draw(text, seed))
+    order = sorted(set(documents), key=lambda text: draw(text, seed))
     held_out = set(order[: round(fraction * len(order))])
     if held_out:
         kept = [text for text in documents if text not in held_out]

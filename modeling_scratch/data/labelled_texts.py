@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import datasets
@@ -177,7 +178,7 @@ def load_splits(arguments: DataArguments) -> ReviewData:
     splits = complete_splits(splits, missing, lambda row: normalised(row.text), arguments, "rows", notes, reader.strata)
     check_learned(splits, counts)
     held_out = [row.text for split, rows in splits.items() if split != "train" for row in rows]
-    splits = sampled(splits, arguments, "rows", notes, reader.strata)
+    splits = sampled(splits, attrgetter("text"), arguments, "rows", notes, reader.strata)
     check_different(_labels(splits["train"]))
     label_names = list(names.values()) or arguments.class_names or [columns[-1]]  # a number has the name of its column
     ids = {label: number for number, label in enumerate(names)}

@@ -7,6 +7,7 @@ from ast import literal_eval
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -223,7 +224,7 @@ def load_questions(arguments: QuestionDataArguments) -> QuestionData:
     sources, notes = open_splits(arguments)
     splits = {split: _read(split, source.rows(), arguments, notes) for split, source in sources.items()}
     splits = complete_splits(splits, missing_splits(splits), _context_of, arguments, "questions", notes)
-    splits = sampled(splits, arguments, "questions", notes)
+    splits = sampled(splits, attrgetter("question"), arguments, "questions", notes)
     data = QuestionData(splits, notes)
     unanswered = {split: sum(not one.answers for one in rows) for split, rows in splits.items()}
     if unanswered["train"] == len(splits["train"]):

@@ -321,7 +321,7 @@ def load_tagged(arguments: TaggedDataArguments) -> TaggedData:
         splits = {split: _bio(split, rows, notes) for split, rows in splits.items()}
     text_of = attrgetter("text")
     splits = complete_splits(splits, missing_splits(splits), text_of, arguments, "sentences", notes)
-    splits = sampled(splits, arguments, "sentences", notes)
+    splits = sampled(splits, text_of, arguments, "sentences", notes)
     used = {label for sentence in splits["train"] for label in sentence.labels}
     labels = sorted(used | set(map(inside, used)) if is_bio else used)
     names = sorted(labels, key=lambda label: (label != OUTSIDE, label[2:])) if is_bio else labels  # by their types

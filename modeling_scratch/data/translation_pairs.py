@@ -132,7 +132,7 @@ def load_pairs(arguments: TranslationDataArguments) -> TranslationData:
     splits = {split: _read_pairs(split, source, columns, notes) for split, source in sources.items()}
     missing = [] if "validation" in splits else ["validation"]
     splits = complete_splits(splits, missing, itemgetter(0), arguments, "pairs", notes)
-    splits = sampled(splits, arguments, "pairs", notes)
+    splits = sampled(splits, itemgetter(0), arguments, "pairs", notes)
     data = TranslationData(splits, columns, notes)
     notes += overlap_notes({split: data.sources(split) for split in splits}, "sources")
     return data
