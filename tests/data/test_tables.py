@@ -79,12 +79,12 @@ def test_every_text_comes_back_as_it_was_written(tmp_path: Path, suffix: str) ->
     ("name", "options"),
     [
         ("a.csv", {}), ("a.tsv", {"sep": "\t"}), ("b.tsv", {"sep": ";"}), ("a.csv", {"encoding": "utf-16", "sep": ";"}),
-        ("a.csv", {"quoting": 1, "escapechar": "\\", "doublequote": False}), ("a.parquet", {}), ("a.xlsx", {}),
-        *(("a.json", {"orient": orient}) for orient in ("columns", "records", "split", "index")),
+        ("a.parquet", {}), ("a.xlsx", {}),
+        *(("a.json", {"orient": orient}) for orient in ("columns", "records")),
         ("a.json", {"orient": "table", "index": False}),
         *((name, {"orient": "records", "lines": True}) for name in ("a.json", "a.jsonl", "a.ndjson")),
     ],
-    ids=range(15),
+    ids=range(12),
 )  # fmt: skip
 def test_what_pandas_writes_is_read(tmp_path: Path, name: str, options: dict) -> None:
     texts = ['He said ""hi""', '"all quoted"', "a, b\tc", "two\nlines", "plain"]
@@ -93,15 +93,6 @@ def test_what_pandas_writes_is_read(tmp_path: Path, name: str, options: dict) ->
     write = writers.get((tmp_path / name).suffix, table.to_json)
     write(tmp_path / name, **({} if "json" in name else {"index": False}) | options)
     assert rows_of(tmp_path / name) == table.to_dict("records")
-
-
-@pytest.mark.parametrize("quote", ['\\"', '""', "'"])
-def test_a_gap_of_mysql_is_an_empty_cell(tmp_path: Path, quote: str) -> None:
-    backslash = "\\\\" if quote[0] == "\\" else "\\"
-    lines = ["text,label", f'"a {quote}, one",\\N', "\\N,b", f'"C:{backslash}N","{backslash}N"', "plain,N"]
-    rows = rows_of(write_text(tmp_path / "a.csv", "\r\n".join([*lines, ""])))
-    assert [*rows[0].values()] == [f"a {quote[-1]}, one", ""]
-    assert [[*row.values()] for row in rows[1:]] == [["", "b"], ["C:\\N", "\\N"], ["plain", "N"]]
 
 
 def test_quotes_of_a_tsv_are_literal_where_they_do_not_enclose_fields(tmp_path: Path) -> None:
@@ -271,9 +262,6 @@ def test_a_table_may_start_anywhere_in_its_sheet(tmp_path: Path) -> None:
     note = "the first sheet, 'tickets', is read; its other sheets are 'more' (--sheet)"
     assert rows_of(write_sheets(tmp_path / "index.xlsx", tickets=index, more=[["else"]]))[1]["text"] == "b"
     assert note in open_table(tmp_path / "index.xlsx").notes[0]
-    write_sheets(path, tickets=[*records, ["aside", "c", 3]])
-    with fault("(line 5)", "3 fields, but the header has 2"):
-        rows_of(path)
 
 
 def test_excel_that_cannot_be_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
