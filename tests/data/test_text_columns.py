@@ -31,6 +31,8 @@ CLASSES = ["bad", "good", "fair"] * 4
         ({"title": TEXTS[::-1], "Review": TEXTS, "Sentiment": CLASSES}, ("Review", "Sentiment")),
         ({"words": CLASSES, "label": [0, 1, 2] * 4}, ("words", "label")),
         ({"phrase": TEXTS, "stars": [1.5, 2.5, 3.0] * 4}, ("phrase", "stars")),
+        ({"phrase": TEXTS, "score": [f"{row},5" for row in range(12)]}, ("phrase", "score")),
+        ({"date": ["2024-05-01"] * 12, "phrase": TEXTS, "tone": CLASSES}, ("phrase", "tone")),
         (
             {
                 "day": [f"2024-01-{row + 10}" for row in range(12)],
@@ -63,7 +65,7 @@ PLAIN = {"text": TEXTS, "label": CLASSES}
         ({"one": TEXTS, "two": TEXTS, "label": CLASSES}, {}, ["'one' or 'two'", "--text_column"]),
         ({"text": TEXTS, "sentence": TEXTS, "label": CLASSES}, {}, ["'text' or 'sentence'", "--text_column"]),
         (
-            {"text": TEXTS, "a": [0, 1] * 6, "b": [1, 1] * 6},
+            {"text": TEXTS, "a": [0, 1] * 6, "b": [1, 2] * 6, "day": ["Monday"] * 12},
             {},
             ["'a' or 'b'", "--label_column", "one column of lists"],
         ),
