@@ -109,7 +109,7 @@ def load_documents(arguments: DocumentArguments) -> Documents:
         raise DataError(f"{sources['train']}: too little text to hold out validation; add text or --validation_file")
     validation = validation[: arguments.max_validation_documents]
     if "validation" in sources:
-        notes += overlap_notes({"train": train, "validation": validation}, "documents")
+        notes += overlap_notes({"train": train, "validation": validation}, "document")
     notes += ["test: never opened; pretraining reads only train and validation", f"validation: {what}"]
     return Documents(train, validation, notes)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from hashlib import blake2b
 from typing import TypeVar
 
-from ..utils.errors import DataError
+from ..utils.errors import DataError, counted
 from .columns import normalised
 from .splits import SplitArguments
 
@@ -57,7 +57,7 @@ def complete_splits(
     """Return train, validation and test, those that are missing held out of train, and add notes on them.
 
     Each has a fraction of the distinct keys, which are texts. Items with equal keys share a split, to avoid leakage.
-    what: the name of the items. Raises `DataError` if there are too few for every split.
+    what: the name of an item. Raises `DataError` if there are too few for every split.
     """
     if not missing:
         return dict(splits)
@@ -67,8 +67,8 @@ def complete_splits(
     distinct = list(dict.fromkeys(keys))
     size = max(1, round(fraction * len(distinct)))
     if size * len(missing) >= len(distinct):
-        few = f"{len(distinct)} different {what} are too few to hold out {' and '.join(missing)}"
-        raise DataError(f"{few}; add {what}, or a validation file")
+        few = f"{counted(len(distinct), f'different {what}')} are too few to hold out {' and '.join(missing)}"
+        raise DataError(f"{few}; add {what}s, or a validation file")
     split_of: dict[str, str] = {}
     for split in missing:
         rest = [each for each in distinct if each not in split_of]
@@ -80,10 +80,10 @@ def complete_splits(
     for split in missing:
         number = len(held_out[split])
         how = f"held out of train (--validation_fraction {fraction}, --split_seed {arguments.split_seed})"
-        notes.append(f"{split}: not in the data; {number:,} {what} {how}")
+        notes.append(f"{split}: not in the data; {counted(number, what)} {how}")
         if 2 * number < fraction * len(items):
             why = "as equal ones share a split and the frequent ones are in train; name a file of your own"
-            notes.append(f"WARNING: {split}: only {number:,} of {len(items):,} {what} are held out, {why}")
+            notes.append(f"WARNING: {split}: only {number:,} of {counted(len(items), what)} are held out, {why}")
     complete = {**splits, **held_out}
     return {split: complete[split] for split in ("train", "validation", "test") if split in complete}
 
@@ -102,19 +102,19 @@ def sampled(
         limit = arguments.max_train_samples if split == "train" else arguments.max_eval_samples
         if limit is not None and limit < len(items):
             how = "drawn at random (--split_seed)" if strata is _one_stratum else "stratified by label"
-            notes.append(f"{split}: {limit:,} of {len(items):,} {what} used, {how}")
+            notes.append(f"{split}: {limit:,} of {counted(len(items), what)} used, {how}")
             drawn = stratified_order(list(map(key, items)), strata(items), arguments.split_seed, split)[:limit]
             chosen[split] = [items[row] for row in sorted(drawn)]
     return chosen
 
 
 def overlaps(splits: Mapping[str, Sequence[str]], what: str) -> list[str]:
-    """Return a warning for each split with texts that train has, too. what: the name of the texts."""
+    """Return a warning for each split with texts that train has, too. what: the name of a text."""
     others = {split: texts for split, texts in splits.items() if split != "train"}
     train, warnings = set(map(normalised, splits["train"] if others else ())), []
     for split, texts in others.items():
         if count := sum(normalised(text) in train for text in texts):
-            found = f"{count:,} of its {len(texts):,} {what} also occur in train, inflating scores"
+            found = f"{count:,} of its {counted(len(texts), what)} also occur in train, inflating scores"
             warnings.append(f"{split}: {found} (apart from case, white space and compatibility characters); all kept")
     return warnings
 

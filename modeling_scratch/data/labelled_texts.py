@@ -175,10 +175,10 @@ def load_splits(arguments: DataArguments) -> ReviewData:
     warnings = [SEPARATED.format(cell, separator) for separator, cell in joined.items()] + type_warnings(cells)
     warnings += label_warnings(counts, proposed, is_one_class) if counts else []
     missing = missing_splits(splits)
-    splits = complete_splits(splits, missing, lambda row: normalised(row.text), arguments, "rows", notes, reader.strata)
+    splits = complete_splits(splits, missing, lambda row: normalised(row.text), arguments, "row", notes, reader.strata)
     check_learned(splits, counts)
     held_out = [row.text for split, rows in splits.items() if split != "train" for row in rows]
-    splits = sampled(splits, attrgetter("text"), arguments, "rows", notes, reader.strata)
+    splits = sampled(splits, attrgetter("text"), arguments, "row", notes, reader.strata)
     check_different(_labels(splits["train"]))
     label_names = list(names.values()) or arguments.class_names or [columns[-1]]  # a number has the name of its column
     ids = {label: number for number, label in enumerate(names)}
@@ -188,7 +188,7 @@ def load_splits(arguments: DataArguments) -> ReviewData:
     data = replace(data, places=places, text_columns=columns[:-1], sources=sources, held_out=held_out)
     data = replace(data, proposed=proposed, separators=[*joined])
     warnings += conflict_warnings(data.conflicts())
-    warnings += overlaps({split: data.texts(split) for split in splits if split not in missing}, "texts")
+    warnings += overlaps({split: data.texts(split) for split in splits if split not in missing}, "text")
     return data
 
 

@@ -223,8 +223,8 @@ def load_questions(arguments: QuestionDataArguments) -> QuestionData:
     """
     sources, notes = open_splits(arguments)
     splits = {split: _read(split, source.rows(), arguments, notes) for split, source in sources.items()}
-    splits = complete_splits(splits, missing_splits(splits), _context_of, arguments, "questions", notes)
-    splits = sampled(splits, attrgetter("question"), arguments, "questions", notes)
+    splits = complete_splits(splits, missing_splits(splits), _context_of, arguments, "question", notes)
+    splits = sampled(splits, attrgetter("question"), arguments, "question", notes)
     data = QuestionData(splits, notes)
     unanswered = {split: sum(not one.answers for one in rows) for split, rows in splits.items()}
     if unanswered["train"] == len(splits["train"]):
@@ -235,7 +235,7 @@ def load_questions(arguments: QuestionDataArguments) -> QuestionData:
         if number and not data.has_unanswerable
     ]
     contexts = {split: list(dict.fromkeys(map(_context_of, rows))) for split, rows in splits.items()}
-    notes += overlap_notes(contexts, "contexts")
+    notes += overlap_notes(contexts, "context")
     return data
 
 

@@ -2,7 +2,7 @@
 """Find the train, validation and test splits in a folder's files or in a data set on the Hub."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -25,9 +25,9 @@ from .tables import (
     TableArguments,
     TableForm,
     is_review_folder,
-    missing_column,
     open_table,
     refuse_links_out,
+    select,
 )
 from .text_files import CONLL, format_of, intact, unknown_format
 from .text_pairs import TEXT_COLUMN_HELP, TextColumns, as_recorded, column_names
@@ -72,35 +72,33 @@ def find_splits(folder: Path, suffixes: Collection[str] = tuple(READERS)) -> dic
     suffixes: of the formats. Other names are ignored. Raises `DataError` if a split has two candidates or lacks a
     shard, or if train is missing.
     """
-    if folder.is_file():
-        raise DataError(f"{folder}: a file; name a folder, or give the file as --train_file")
     if not folder.is_dir():
-        raise DataError(f"{folder}: folder not found")
-    candidates: dict[str, dict[tuple[str | None, ...], list[Path]]] = {}  # of each split, files of one name
+        what = "a file; name a folder, or give the file as --train_file" if folder.is_file() else "folder not found"
+        raise DataError(f"{folder}: {what}")
+    found: dict[str, list[Path]] = {}
+    kinds: dict[str, tuple[str | None, ...]] = {}  # the number of shards and the suffix of a split's first file
     for path in sorted(folder.iterdir()):
         match = _SPLIT_FILE.fullmatch(path.name.lower())
-        if match and (is_review_folder(path) if path.is_dir() else format_of(path) in suffixes):
-            found = candidates.setdefault(SPLIT_NAMES[match["split"]], {})
-            found.setdefault(match.group("split", "shards", "suffix"), []).append(path)
-    if not candidates and is_review_folder(folder) and ".csv" in suffixes:
+        if not match or not (is_review_folder(path) if path.is_dir() else format_of(path) in suffixes):
+            continue
+        split, kind = SPLIT_NAMES[match["split"]], match.group("split", "shards", "suffix")
+        first = found.setdefault(split, [])
+        if kinds.setdefault(split, kind) != kind:
+            both = f"{first[0]} and {path} are both candidates for the {split} split"
+            raise DataError(f"{both}; keep one or name it with --{split}_file")
+        first.append(path)
+    if not found and is_review_folder(folder) and ".csv" in suffixes:
         return {"train": [folder]}
-    if "train" not in candidates:
+    if "train" not in found:
         names = ", ".join(sorted(path.name for path in folder.iterdir())[:10]) or "nothing"
         wanted = f"{', '.join('train' + s for s in suffixes)}, or shards such as train-00000-of-00002.parquet"
         raise DataError(f"{folder}: no train file ({wanted}); it contains {names}")
-    chosen = {split: _only_candidate(split, found) for split, found in candidates.items()}
-    refuse_links_out(folder, chain.from_iterable(chosen.values()))
-    return chosen
-
-
-def _only_candidate(split: str, candidates: Mapping[tuple[str | None, ...], list[Path]]) -> list[Path]:
-    ((_, shards, _), files), *others = candidates.items()
-    if others:
-        both = f"{files[0]} and {others[0][1][0]} are both candidates for the {split} split"
-        raise DataError(f"{both}; keep one or name it with --{split}_file")
-    if shards and len(files) != int(shards):
-        raise DataError(f"{files[0]}: only {len(files)} of {int(shards)} shards are present; download the rest")
-    return files
+    for split, files in found.items():
+        _, shards, _ = kinds[split]
+        if shards and len(files) != int(shards):
+            raise DataError(f"{files[0]}: only {len(files)} of {int(shards)} shards are present; download the rest")
+    refuse_links_out(folder, chain.from_iterable(found.values()))
+    return found
 
 
 def check_sources(folder: str | None, gigabytes: float, *names: str | list[str] | None) -> None:
@@ -252,12 +250,10 @@ class FileSource:
             return None
         from datasets import Features
 
-        schema = pq.read_schema(self.paths[0])
-        only_column = pa.schema([schema.field(column)], metadata=schema.metadata)
-        try:
+        with intact(self.paths[0], f"class names of column {column!r} in its metadata"):  # which can be any JSON
+            schema = pq.read_schema(self.paths[0])
+            only_column = pa.schema([schema.field(column)], metadata=schema.metadata)
             return _class_names(Features.from_arrow_schema(only_column)[column])
-        except Exception as error:  # the metadata can hold any JSON, or none
-            raise DataError(f"{self}, column {column!r}: invalid class names in its metadata: {error}") from error
 
 
 @dataclass(frozen=True)
@@ -272,11 +268,9 @@ class DatasetSource:
 
     def rows(self, columns: Sequence[str] | None = None) -> Iterator[Row]:
         """Stream the rows. Raises `DataError` for a missing column."""
-        available = self.dataset.column_names
-        for column in columns or ():
-            if column not in available:
-                raise missing_column(column, available, self.name)
-        batches = self.dataset.select_columns(list(columns or available)).iter(batch_size=1_000)
+        names = list(columns or self.dataset.column_names)
+        select(dict.fromkeys(self.dataset.column_names), names, self.name)
+        batches = self.dataset.select_columns(names).iter(batch_size=1_000)
         rows = (dict(zip(batch, values)) for batch in batches for values in zip(*batch.values()))
         return (Row(number, values, f"{self.name}, row {number}") for number, values in enumerate(rows, 1))
 
@@ -325,15 +319,15 @@ def _files_in_folder(folder: Path, suffixes: Collection[str]) -> tuple[dict[str,
     """Return the files that `find_splits` finds, and notes on other files of data."""
     found, unlabelled = find_splits(folder, suffixes), unlabelled_files(folder)
     used = {*unlabelled, *chain.from_iterable(found.values())}
-    notes = _ignored(sorted(path.name for path in {*folder.iterdir()} - used if format_of(path) in suffixes))
+    notes = _ignored(path.name for path in {*folder.iterdir()} - used if format_of(path) in suffixes)
     if unlabelled:
         names = ", ".join(path.name for path in unlabelled)
         notes.append(f"without labels, read only in pretraining (--pretrain_minutes): {names}")
     return found, notes
 
 
-def _ignored(names: Sequence[str]) -> list[str]:
-    return [f"ignored, as not named after a split: {', '.join(names)}"] if names else []
+def _ignored(names: Iterable[str]) -> list[str]:
+    return [f"ignored, as not named after a split: {', '.join(sorted(names))}"] if (names := list(names)) else []
 
 
 def open_hub(name: str, config_name: str | None = None) -> tuple[dict[str, Source], list[str]]:
@@ -371,7 +365,7 @@ def _splits_of(dataset: Mapping[str, Any], title: str) -> tuple[dict[str, Source
             splits[split] = DatasetSource(f"{title} {name}", rows)
     if "train" not in splits:
         raise DataError(f"data set {title!r} has no train split; its splits: {', '.join(map(str, dataset))}")
-    return splits, _ignored(sorted(set(dataset) - set(SPLIT_NAMES)))
+    return splits, _ignored(set(dataset) - set(SPLIT_NAMES))
 
 
 def open_splits(
@@ -381,14 +375,13 @@ def open_splits(
 
     suffixes: of the formats. opened: the splits to return; files of others are not opened.
     """
+    folder = arguments.data_dir
     if arguments.dataset_name:
         return open_hub(arguments.dataset_name, arguments.dataset_config_name)
-    files, notes = arguments.files, list[str]()
-    if arguments.data_dir and any(Path(arguments.data_dir, name).is_file() for name in SAVED):
-        return _open_saved(arguments.data_dir)
-    if arguments.data_dir:
-        files, notes = _files_in_folder(Path(arguments.data_dir), suffixes)
-    elif not files:
+    if folder and any(Path(folder, name).is_file() for name in SAVED):
+        return _open_saved(folder)
+    files, notes = _files_in_folder(Path(folder), suffixes) if folder else (arguments.files, [])
+    if not files:
         raise DataError("no data source; give --data_dir, --train_file or --dataset_name")
     for path in chain.from_iterable(arguments.files.values()):
         if path.exists() and format_of(path) not in suffixes:
