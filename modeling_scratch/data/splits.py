@@ -282,31 +282,6 @@ class DatasetSource:
 Source = FileSource | DatasetSource
 
 
-@dataclass(frozen=True)
-class PartSource:
-    """The rows of a table that belong to a split. column: that which has the name of a split in each row."""
-
-    whole: Source
-    column: str
-    split: str
-
-    def __str__(self) -> str:
-        return str(self.whole)
-
-    def rows(self, columns: Sequence[str] | None = None) -> Iterator[Row]:
-        for row in self.whole.rows(None if columns is None else [*columns, self.column]):
-            if split_named(row.values[self.column]) == self.split:
-                yield row
-
-    def class_names(self, column: str) -> list[str] | None:
-        return self.whole.class_names(column)
-
-
-def split_named(value: object) -> str | None:
-    """Return the split of a name such as "dev"."""
-    return SPLIT_NAMES.get(str(value).strip().lower())
-
-
 def _class_names(feature: Any) -> list[str] | None:
     """Return the names of a `datasets.ClassLabel`, or of a list of them."""
     from datasets import ClassLabel
