@@ -23,7 +23,6 @@ from .text_pairs import TextPair
 
 FIELDS = "question", "context", "answers"
 PARTS = "text", "answer_start"  # of an answer
-TRUTH = {"true": True, "1": True, "false": False, "0": False}
 SHOWN = 60  # characters of a text in a message
 
 
@@ -107,12 +106,11 @@ def asked(row: Row, may_be_missing: bool = False) -> Question:
     """Return the question of a row without its answers. Raises `DataError` that names the field."""
     texts = select(row.values, FIELDS[:2], row.where)
     for name, text in texts.items():
-        if may_be_missing and is_missing(text):
-            texts[name] = ""
-        else:
+        if not (may_be_missing and is_missing(text)):
             _check_text(text, f"{row.where}, {name}")
+    question, context = ("" if is_missing(text) else text for text in texts.values())
     known = None if is_missing(row.values.get("id")) else str(row.values["id"])
-    return Question(texts["question"], texts["context"], id=known, where=row.where)
+    return Question(question, context, id=known, where=row.where)
 
 
 def answered(row: Row, fixed: list[str] | None = None) -> Question:
@@ -124,9 +122,6 @@ def answered(row: Row, fixed: list[str] | None = None) -> Question:
     where = f"{row.where} (id {question.id[:SHOWN]})" if question.id else row.where
     (given,) = select(row.values, FIELDS[2:], where).values()
     pairs = _answer_fields(given, f"{where}, answers")
-    impossible = TRUTH.get(str(row.values.get("is_impossible")).strip().lower())  # a table has it as text
-    if impossible is not None and impossible == bool(pairs):
-        raise DataError(f"{where}: {counted(len(pairs), 'answer')}, and is_impossible is {impossible}; correct one")
     places = (f"{where}, answers[{number}]" for number in range(len(pairs)))
     answers = tuple(_located(text, at, question.context, place, fixed) for (text, at), place in zip(pairs, places))
     return question._replace(answers=answers, where=where)
