@@ -219,7 +219,7 @@ def _are_sets(values: Sequence[object]) -> bool:
 
 def read_lines(handle: IO[bytes], where: str, form: TableForm = FOUND) -> Iterator[NumberedText]:
     """Stream `(line, text)` from text with one text per line."""
-    lines = text_lines(handle, where, form.codec, longest=MAX_FIELD_CHARACTERS)
+    lines = text_lines(handle, where, form.encoding, longest=MAX_FIELD_CHARACTERS)
     return ((row, line.rstrip("\r\n")) for row, line in enumerate(lines, 1))
 
 

@@ -127,12 +127,8 @@ def _is_plain_text(path: Path) -> bool:
 
 def read_documents(source: Source, arguments: DocumentArguments) -> Iterator[str]:
     """Stream the non-blank documents of a split. Raises `DataError` for unreadable input."""
-    if isinstance(source, DatasetSource):
-        texts = read_column(source, arguments.text_column)
-    else:
-        texts = (text for path in source.paths for text in _read_file(path, arguments, source.form))
     has_documents = False
-    for text in texts:
+    for text in _texts_in(source, arguments):
         if not is_missing(text):
             has_documents = True
             yield text
@@ -140,10 +136,15 @@ def read_documents(source: Source, arguments: DocumentArguments) -> Iterator[str
         raise DataError(f"{source}: contains only empty text")
 
 
-def _read_file(path: Path, arguments: DocumentArguments, form: TableForm) -> Iterator[str]:
-    if _is_plain_text(path):
-        return read_plain_text(path, arguments.document, form)
-    return read_column(open_table(path, form), arguments.text_column)
+def _texts_in(source: Source, arguments: DocumentArguments) -> Iterator[str]:
+    if isinstance(source, DatasetSource):
+        yield from read_column(source, arguments.text_column)
+        return
+    for path in source.paths:
+        if _is_plain_text(path):
+            yield from read_plain_text(path, arguments.document, source.form)
+        else:
+            yield from read_column(open_table(path, source.form), arguments.text_column)
 
 
 def read_plain_text(path: Path, document: DocumentKind, form: TableForm = FOUND) -> Iterator[str]:

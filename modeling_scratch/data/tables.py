@@ -4,7 +4,6 @@
 A value of a CSV file, of a TSV file or of a sheet is a string; JSON and Parquet keep their types.
 """
 
-import codecs
 import csv
 import difflib
 import json
@@ -108,15 +107,9 @@ class TableForm(TableArguments):
         """Whether the header, or that there is none, is given, and not found."""
         return self.no_header or self.header_row is not None
 
-    @property
-    def codec(self) -> str | None:
-        """The encoding; None for UTF-8, which is read with or without a byte order mark."""
-        is_utf8 = self.encoding is None or codecs.lookup(self.encoding).name == "utf-8"
-        return None if is_utf8 else self.encoding
-
     def lines(self, path: Path, newline: str | None = "\n", **options: int) -> Generator[str, None, None]:
         """Stream the decoded lines of a file with their ends. Raises `DataError` for what cannot be read."""
-        return decoded_lines(path, self.codec, newline, **options)
+        return decoded_lines(path, self.encoding, newline, **options)
 
     def text(self, path: Path) -> str:
         """Return the whole text of a file, whose lines end in "\\n"."""
