@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import islice
+from itertools import islice, tee
 from typing import Any
 
 from .text_files import MAX_FIELD_CHARACTERS
@@ -45,20 +45,20 @@ def quotes_are_literal(lines: Iterable[str]) -> bool:
     return len(enclosing) > 1 or (len(literal) == 1 and literal.total() > enclosing.total())
 
 
-def find_delimiter(lines: Sequence[str], delimiters: Sequence[str], **style: Any) -> str:
+def find_delimiter(lines: Iterable[str], delimiters: Sequence[str], **style: Any) -> str:
     """Return the delimiter that divides most of the first records as the header is divided; the first of several."""
-    fitting = [_fitting(lines, delimiter, style) for delimiter in delimiters]
+    copies = zip(tee(lines, len(delimiters)), delimiters)
+    fitting = [_fitting(parsed(copy, delimiter, **style)) for copy, delimiter in copies]
     best = [delimiter for delimiter, number in zip(delimiters, fitting) if number == max(fitting)]
     return best[0] if len(best) == 1 else delimiters[0]
 
 
-def _fitting(lines: Sequence[str], delimiter: str, style: dict[str, Any]) -> int:
+def _fitting(records: Iterable[list[str]]) -> int:
     """Return how many of the first records have as many fields as the header, at least two."""
-    records = filter(None, parsed(lines, delimiter, **style))
-    number = 0
+    filled, number = filter(None, records), 0
     with suppress(csv.Error):
-        header: list[str] = next(records, [])
-        for record in islice(records, SAMPLE_RECORDS):
+        header = next(filled, [])
+        for record in islice(filled, SAMPLE_RECORDS):
             number += len(record) == len(header) > 1
     return number
 

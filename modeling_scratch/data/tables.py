@@ -228,17 +228,17 @@ def _delimited(table: Table) -> Table:
     """Return a CSV or TSV file with its delimiter, its quoting and the line of its header."""
     path, form = table.path, table.form
     with closing(_lines(table)) as lines:
-        sample = list(islice(lines, 4 * SAMPLE_RECORDS))  # a record can have several lines
+        sample = list(islice(lines, SAMPLE_RECORDS))
         first = sample[0] if sample else ""
         declared = None if form.header_row else SEPARATOR_LINE.fullmatch(first)
         given = "\t" if form.delimiter == "tab" else form.delimiter or (declared and declared[1])
         if format_of(path) == ".tsv" and not given and ("\t" in first or not {*first} & {*DELIMITERS}):
             quoting = csv.QUOTE_NONE if quotes_are_literal(chain(sample, lines)) else csv.QUOTE_MINIMAL
             return replace(table, delimiter="\t", style={"quoting": quoting})
-    if declared:
-        table, sample = replace(table, header_line=2), sample[1:]
-    style = {"skipinitialspace": any(map(BLANK_BEFORE_QUOTE.search, sample))}
-    found = find_delimiter(sample, [given] if given else DELIMITERS, **style)
+        if declared:
+            table, sample = replace(table, header_line=2), sample[1:]
+        style = {"skipinitialspace": any(map(BLANK_BEFORE_QUOTE.search, sample))}
+        found = find_delimiter(chain(sample, lines), [given] if given else DELIMITERS, **style)
     note = f"{path.name}: the delimiter {found!r} was found from the first records; set --delimiter to change this"
     return replace(table, delimiter=found, style=style, notes=() if found in (given, ",") else (note,))
 

@@ -151,6 +151,7 @@ def test_the_delimiter_is_found_and_said_and_can_be_set(tmp_path: Path, delimite
         ('a, "b"\n1, "2"\n', ["a", "b"]),  # blanks before the quotes
         ("a,,\n1,,\n", ["a", "column_2", "column_3"]),
         ("\ufeff\ufeffa,b\n1,2\n", ["a", "b"]),
+        ('a;b\n"' + "one, of many lines\n" * 999 + '";2\n', ["a", "b"]),
     ],
 )
 def test_only_an_unambiguous_delimiter_is_found(tmp_path: Path, content: str, columns: list[str]) -> None:
