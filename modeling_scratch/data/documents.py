@@ -15,7 +15,7 @@ from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, rows_digest
 from ..utils.options import option
 from .columns import Rows, find_text_columns, is_missing, parse_text
 from .held_out import draw, overlap_notes
-from .splits import DatasetSource, Source, check_sources, named_files, open_splits
+from .splits import DatasetSource, Source, check_sources, open_splits
 from .tables import FOUND, READERS, TableArguments, TableForm, open_table
 from .text_files import MAX_FIELD_CHARACTERS, format_of
 
@@ -55,12 +55,7 @@ class DocumentArguments(TableArguments, TextSource):
             raise DataError(f"--validation_fraction {self.validation_fraction}: must be between 0 and 1")
         if self.max_validation_documents is not None and self.max_validation_documents < 1:
             raise DataError(f"--max_validation_documents {self.max_validation_documents}: must be at least 1")
-        check_sources(self.data_dir, self.max_file_size, self.train_file, self.validation_file)
-
-    @property
-    def files(self) -> dict[str, list[Path]]:
-        """The files that the options name, by split."""
-        return named_files(train=self.train_file, validation=self.validation_file)
+        check_sources(self)
 
 
 @dataclass(frozen=True)

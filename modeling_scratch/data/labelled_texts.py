@@ -169,10 +169,7 @@ def load_splits(arguments: DataArguments) -> ReviewData:
     splits = sampled(splits, attrgetter("text"), arguments, "row", notes, reader.strata)
     check_different(_labels(splits["train"]))
     ids = {label: number for number, label in enumerate(names)}
-    is_one_class, proposed = isinstance(label_type, OneClass), proposed_label_map(counts)
-    joined = joined_labels(cells) if is_one_class and not arguments.problem_type else {}
-    warnings = [SEPARATED.format(cell, separator) for separator, cell in joined.items()] + type_warnings(cells)
-    warnings += label_warnings(counts, proposed, is_one_class) if counts else []
+    proposed, separators, warnings = _doubts(cells, counts, label_type, arguments)
     data = ReviewData.from_pairs(
         {split: [(row.text, label_type.stored(row.label, ids)) for row in rows] for split, rows in splits.items()},
         list(names.values()) or arguments.class_names or [columns[-1]],  # a number has the name of its column
@@ -181,7 +178,7 @@ def load_splits(arguments: DataArguments) -> ReviewData:
         label_type,
         places={split: [row.where for row in rows] for split, rows in splits.items()},
         proposed=proposed,
-        separators=[*joined],
+        separators=separators,
         text_columns=columns[:-1],
         sources=sources,
         held_out=held_out,
@@ -370,6 +367,16 @@ def _labels(examples: Iterable[Example]) -> list[Any]:
 def _counts(examples: Iterable[Example]) -> dict[Label, int]:
     """Return the number of texts of each class, the most frequent first; none for numbers."""
     return dict(Counter(_labels(one for one in examples if isinstance(one.label, tuple))).most_common())
+
+
+def _doubts(
+    cells: Sequence[object], counts: Mapping[Label, int], label_type: LabelType, arguments: DataArguments
+) -> tuple[dict[Label, Label], list[str], list[str]]:
+    """Return labels and those that they probably stand for, what probably separates labels, and warnings on both."""
+    is_one_class, proposed = isinstance(label_type, OneClass), proposed_label_map(counts)
+    joined = joined_labels(cells) if is_one_class and not arguments.problem_type else {}
+    warnings = [SEPARATED.format(cell, separator) for separator, cell in joined.items()] + type_warnings(cells)
+    return proposed, [*joined], [*warnings, *label_warnings(counts, proposed, is_one_class)]
 
 
 def conflict_warnings(conflicts: Sequence[Mapping[Any, str]]) -> list[str]:

@@ -157,7 +157,7 @@ def label_warnings(counts: Mapping[Label, int], proposed: Mapping[Label, Label],
     small = [f"{quoted(label)} ({count})" for label, count in sorted(joined.items(), key=str) if count < LEAST_ROWS]
     if small:
         yield f"classes with fewer than {LEAST_ROWS} rows can hardly be learned: {some(small, MOST_SHOWN)}"
-    if is_one_class and is_imbalanced(joined.elements()):
+    if is_one_class and joined and is_imbalanced(joined.elements()):
         (frequent, most), *_, (rare, fewest) = Counter(_learnable(joined)).most_common()
         what = f"{quoted(frequent)} has {most / fewest:,.0f} times as many rows as {quoted(rare)}"
         yield (

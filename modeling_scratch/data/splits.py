@@ -101,18 +101,18 @@ def find_splits(folder: Path, suffixes: Collection[str] = tuple(READERS)) -> dic
     return found
 
 
-def check_sources(folder: str | None, gigabytes: float, *names: str | list[str] | None) -> None:
+def files_of(arguments: Any) -> dict[str, list[Path]]:
+    """Return the files that options such as --train_file name, by split."""
+    given = {split: getattr(arguments, f"{split}_file", None) for split in SPLITS}
+    lists = {split: [names] if isinstance(names, str) else names for split, names in given.items() if names}
+    return {split: list(map(Path, names)) for split, names in lists.items()}
+
+
+def check_sources(arguments: Any) -> None:
     """Apply `check_inputs` to the files that a data set's options name, and to those of splits in a folder."""
-    named = [name for each in names for name in (each if isinstance(each, list) else [each])]
-    present = Path(folder).glob("*.*") if folder else ()
+    present = Path(arguments.data_dir).glob("*.*") if arguments.data_dir else ()
     found = [path for path in present if path.name.lower().partition(".")[0].split("-")[0] in SPLIT_NAMES]
-    check_inputs([*named, *found], gigabytes)
-
-
-def named_files(**names: str | list[str] | None) -> dict[str, list[Path]]:
-    """Return the files of each split that has any."""
-    lists = {split: [name] if isinstance(name, str) else name or [] for split, name in names.items()}
-    return {split: list(map(Path, files)) for split, files in lists.items() if files}
+    check_inputs([*chain.from_iterable(files_of(arguments).values()), *found], arguments.max_file_size)
 
 
 HUB_ALIASES = {"sst2": ("nyu-mll/glue", "sst2"), "imdb": ("stanfordnlp/imdb", None)}
@@ -155,17 +155,12 @@ class SplitArguments:
         for name in ("max_train_samples", "max_eval_samples"):
             if (limit := getattr(self, name)) is not None and limit < 1:
                 raise DataError(f"--{name} {limit}: must be at least 1")
-        check_sources(self.data_dir, self.max_file_size, self.train_file, self.validation_file, self.test_file)
-
-    @property
-    def files(self) -> dict[str, list[Path]]:
-        """The files that the options name, by split; none for a folder and for a data set on the Hub."""
-        return named_files(train=self.train_file, validation=self.validation_file, test=self.test_file)
+        check_sources(self)
 
     @property
     def input_suffix(self) -> str:
         """The suffix of new texts like those of the files: that of their tables, else .txt, with a text a line."""
-        files = self.files.get("train") or (sorted(Path(self.data_dir).glob("train*")) if self.data_dir else [])
+        files = files_of(self).get("train") or (sorted(Path(self.data_dir).glob("train*")) if self.data_dir else [])
         return next((suffix for suffix in map(format_of, files) if suffix in READERS), ".txt" if files else ".csv")
 
 
@@ -355,10 +350,11 @@ def open_splits(
         return open_hub(arguments.dataset_name, arguments.dataset_config_name)
     if folder and any(Path(folder, name).is_file() for name in SAVED):
         return _open_saved(folder)
-    files, notes = _files_in_folder(Path(folder), suffixes) if folder else (arguments.files, [])
+    named = files_of(arguments)
+    files, notes = _files_in_folder(Path(folder), suffixes) if folder else (named, [])
     if not files:
         raise DataError("no data source; give --data_dir, --train_file or --dataset_name")
-    for path in chain.from_iterable(arguments.files.values()):
+    for path in chain.from_iterable(named.values()):
         if path.exists() and format_of(path) not in suffixes:
             raise unknown_format(path, suffixes)
     sources = {split: FileSource(paths, arguments.form) for split, paths in files.items() if split in opened}

@@ -13,7 +13,7 @@ from ..utils.files import rows_digest
 from ..utils.options import option
 from .columns import parse_text
 from .held_out import complete_splits, overlap_notes, sampled
-from .splits import SPLIT_NAMES, FileSource, Source, SplitArguments, open_splits
+from .splits import SPLIT_NAMES, FileSource, Source, SplitArguments, files_of, open_splits
 from .tables import FOUND, HEADED, READERS, Row, TableArguments, TableForm, Values, select
 from .text_files import format_of
 
@@ -141,7 +141,7 @@ def _open(arguments: TranslationDataArguments) -> tuple[Mapping[str, Source | Li
         return lines, []
     if arguments.data_dir or arguments.dataset_name:
         return open_splits(arguments)
-    sources = {split: _open_files(split, paths, form) for split, paths in arguments.files.items()}
+    sources = {split: _open_files(split, paths, form) for split, paths in files_of(arguments).items()}
     tables = (source for source in sources.values() if isinstance(source, FileSource))
     return sources, list(chain.from_iterable(table.notes() for table in tables))
 

@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 from text_samples import fault, load, read, reviews, write
 
+from modeling_scratch.data.labelled_texts import load_splits
+from modeling_scratch.data.splits import DataArguments
+
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
 def test_gaps_are_left_out_and_counted(tmp_path: Path, suffix: str) -> None:
@@ -48,10 +51,10 @@ def test_each_text_says_the_file_and_the_row_that_it_was_read_from(tmp_path: Pat
 
 
 def test_a_split_of_gaps_only_is_refused(tmp_path: Path) -> None:
-    write(tmp_path / "train.csv", reviews(20))
-    write(tmp_path / "validation.csv", {"text": ["", " "], "label": [0, 1]})
+    train = write(tmp_path / "train.csv", reviews(20))
+    validation = write(tmp_path / "validation.csv", {"text": ["", " "], "label": [0, 1]})
     with fault("validation split", "no row"):
-        load(tmp_path)
+        load_splits(DataArguments(train_file=str(train), validation_file=str(validation)))
 
 
 def test_texts_that_differ_by_case_and_blanks_are_counted_and_held_out_together(tmp_path: Path) -> None:
@@ -108,12 +111,3 @@ def test_too_little_to_hold_out_is_said(tmp_path: Path) -> None:
     write(tmp_path / "train.csv", {"text": [f"text {row}" for row in range(11)], "label": ["rare", *"aaaaabbbbb"]})
     with fault("leaves train without a text of 'rare'", "--drop_labels"):
         load(tmp_path, validation_fraction=0.4)
-
-
-def test_samples_keep_the_proportions(tmp_path: Path) -> None:
-    write(tmp_path / "train.csv", {"text": [f"t{row}" for row in range(300)], "label": [0] * 200 + [1] * 100})
-    write(tmp_path / "validation.csv", reviews(50))
-    data = load(tmp_path, max_train_samples=30, max_eval_samples=500)
-    assert Counter(data.splits["train"]["label"]) == {0: 20, 1: 10}
-    assert data.splits["validation"].num_rows == 50
-    assert "train: 30 of 300 rows used, stratified by label" in data.notes
