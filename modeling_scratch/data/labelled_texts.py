@@ -146,7 +146,7 @@ class Example(NamedTuple):
     where: str
 
 
-Splits = Mapping[str, Sequence[Example]]
+Splits = Mapping[str, list[Example]]
 
 
 def load_splits(arguments: DataArguments) -> ReviewData:
@@ -163,10 +163,7 @@ def load_splits(arguments: DataArguments) -> ReviewData:
     splits, names = reader.read(sources, train)
     del train  # for the memory
     counts, missing = _counts(splits["train"]), missing_splits(splits)
-    splits = complete_splits(splits, missing, lambda row: normalised(row.text), arguments, "row", notes, reader.strata)
-    check_learned(splits, counts)
-    held_out = [row.text for split, rows in splits.items() if split != "train" for row in rows]
-    splits = sampled(splits, attrgetter("text"), arguments, "row", notes, reader.strata)
+    splits, held_out = reader.divided(splits, missing)
     check_different(_labels(splits["train"]))
     ids = {label: number for number, label in enumerate(names)}
     proposed, separators, warnings = _doubts(cells, counts, label_type, arguments)
@@ -326,6 +323,14 @@ class _Reader:
             return {0: "0", 1: "1"}
         self.notes.append(f"labels 0 and 1 are named {' and '.join(SENTIMENT_NAMES)}; set --class_names to change this")
         return names
+
+    def divided(self, splits: Splits, missing: Sequence[str]) -> tuple[dict[str, list[Example]], list[str]]:
+        """Return the splits with those held out that are missing, as samples, and all texts of validation and test."""
+        how = self.arguments, "row", self.notes, self.strata
+        complete = complete_splits({**splits}, missing, lambda row: normalised(row.text), *how)
+        check_learned(complete, _counts(splits["train"]))
+        held_out = [row.text for split, rows in complete.items() if split != "train" for row in rows]
+        return sampled(complete, attrgetter("text"), *how), held_out
 
     def strata(self, examples: Sequence[Example]) -> list:
         return self.label_type.strata([example.label for example in examples])
