@@ -182,6 +182,11 @@ def _only(candidates: Sequence[str], kind: str, columns: Mapping[str, Sequence[o
     what = f"candidate {kind} columns: {names}" if candidates else f"none of the columns {names} looks like the {kind}"
     nested = [name for name, values in columns.items() if any(isinstance(value, Mapping | list) for value in values)]
     hint = "two names are a pair of texts" if kind == "text" else "several labels of a text are one column of lists"
+    if kind == "label" and candidates and all(is_multi_hot(columns[name]) for name in candidates):
+        lists = f"table['labels'] = table[{[*candidates]}].values.tolist()"
+        hint = (
+            f"if a text has several, make one column of lists: {lists}, and give --class_names {' '.join(candidates)}"
+        )
     if nested and (kind == "text" or not candidates):
         hint = f"{nested[0]!r} has objects or lists: export a table such as CSV, or use pandas.json_normalize"
     raise DataError(f"{where}: {what}; choose one with --{kind}_column ({hint})")

@@ -41,16 +41,6 @@ def test_a_text_file_is_one_document_or_its_paragraphs_or_its_lines(tmp_path: Pa
     assert "never opened" in documents.describe()
 
 
-def test_the_overlap_with_train_is_that_of_the_documents_that_are_evaluated(tmp_path: Path) -> None:
-    write(tmp_path / "train.csv", many(10))
-    write(tmp_path / "validation.csv", many(8, start=8))  # the first two are in train
-    for most, texts in ((None, 8), (4, 4)):
-        options = {"text_column": "text", "max_validation_documents": most}
-        documents = load_documents(DocumentArguments(data_dir=str(tmp_path), **options))
-        assert len(documents.validation) == texts
-        assert f"2 of its {texts} documents also occur in train" in documents.describe()
-
-
 def test_of_one_long_text_the_end_is_held_out(tmp_path: Path) -> None:
     (tmp_path / "long.txt").write_text("0123456789" * 10)
     documents = load(tmp_path / "long.txt", validation_fraction=0.25)

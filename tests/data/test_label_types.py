@@ -167,13 +167,6 @@ def test_labels_of_another_type_are_refused(tmp_path: Path, labels: list, argume
         load(tmp_path, label_column="label", **arguments)
 
 
-def test_a_class_that_train_does_not_have_is_named(tmp_path: Path) -> None:
-    file_of(tmp_path, ".jsonl", SETS)
-    write(tmp_path / "test.jsonl", {"text": ["new", "newer"], "label": [["a"], ["a", "z"]]})
-    with fault("test.jsonl, row 2", "'z'", "does not occur in train"):
-        load(tmp_path)
-
-
 def test_what_is_held_out_resembles_the_rest(tmp_path: Path) -> None:
     """Each class has its share of the held-out rows, also where no two rows have the same set; so have numbers."""
     drawn = random.Random(0)

@@ -149,11 +149,3 @@ def test_an_answer_moves_to_its_nearest_occurrence(tmp_path: Path) -> None:
     questions = [question for split in data.splits.values() for question in split]
     assert {one.id: [answer.start for answer in one.answers] for one in questions} == expected
     assert any("answers moved to their nearest occurrence" in note for note in data.notes)
-
-
-def test_a_table_of_questions_may_have_a_title_and_an_encoding(tmp_path: Path) -> None:
-    path = write(tmp_path / "train.csv")
-    expected = load(path)
-    path.write_bytes(f"Our questions\n{path.read_text()}".encode("utf-16"))
-    data = load(path, header_row=2, encoding="utf-16")
-    assert data.digests() == expected.digests()

@@ -65,9 +65,9 @@ PLAIN = {"text": TEXTS, "label": CLASSES}
         ({"one": TEXTS, "two": TEXTS, "label": CLASSES}, {}, ["'one' or 'two'", "--text_column"]),
         ({"text": TEXTS, "sentence": TEXTS, "label": CLASSES}, {}, ["'text' or 'sentence'", "--text_column"]),
         (
-            {"text": TEXTS, "a": [0, 1] * 6, "b": [1, 2] * 6, "day": ["Monday"] * 12},
+            {"text": TEXTS, "a": [0, 1] * 6, "b": [1, 1, 0] * 4, "day": ["Monday"] * 12},
             {},
-            ["'a' or 'b'", "--label_column", "one column of lists"],
+            ["'a' or 'b'", "--label_column", "one column of lists", "table[['a', 'b']]", "--class_names a b"],
         ),
         ({"a": TEXTS, "b": TEXTS, "data": [{"text": "good"}] * 12}, {}, ["'data' has objects", "--text_column"]),
         ({**PLAIN, "answer": ["accept", "reject"] * 6}, {}, ["'answer' rejects labels", "leave these rows out"]),
@@ -219,9 +219,3 @@ def test_a_table_has_the_column_that_the_model_was_trained_on(tmp_path: Path) ->
         find_text_columns(open_table(path), trained=("text",))
     alone = write(tmp_path / "alone.csv", {"body": ["a good film", "a bad film"]})
     assert find_text_columns(open_table(alone), trained=("text",)) == ("body",)
-
-
-def test_the_only_column_of_fractions_is_the_label(tmp_path: Path) -> None:
-    path = write(tmp_path / "train.csv", {"body": TEXTS, "stars": [f"{row}.5" for row in range(12)]})
-    data = load_splits(DataArguments(train_file=str(path)))
-    assert (data.problem_type, data.label_names) == ("regression", ["stars"])

@@ -89,14 +89,6 @@ def test_a_column_of_splits_is_refused(tmp_path: Path, column: str, cells: list[
         assert sum(load_splits(DataArguments(train_file=str(path))).splits.num_rows.values()) == len(cells)
 
 
-def test_files_can_be_named_one_by_one(tmp_path: Path) -> None:
-    starts = {"train": 0, "validation": 100, "test": 200}
-    files = {f"{split}_file": str(write(tmp_path / f"{row}.csv", reviews(20, row))) for split, row in starts.items()}
-    data = load_splits(DataArguments(**files))
-    for split, start in starts.items():
-        assert data.splits[split].to_dict() == reviews(20, start)
-
-
 def test_a_dataset_of_the_hub_is_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder laid out as a repository on the Hub goes through the same `load_dataset`, without a network."""
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
