@@ -13,7 +13,7 @@ from typing import IO, Any, Protocol
 
 from ..utils.errors import DataError, first_few
 from .dialects import NUMBER
-from .tables import FOUND, Row, TableForm, Values, missing_column, open_table
+from .tables import FOUND, Row, TableForm, Values, open_table, select
 from .text_files import MAX_FIELD_CHARACTERS, text_lines
 from .text_pairs import TextColumns, column_names, of_parts
 
@@ -91,18 +91,15 @@ def spells_list(cell: object) -> bool:
 
 
 def listed(cell: Any) -> Any:
-    """Return the classes of a list, which a text may spell as JSON, Python or NumPy write it; any other value as it is.
+    """Return the classes of a list, which a text may spell as JSON, Python or NumPy write it; other values as they are.
 
-    Those of an object are in its only list, as Label Studio writes it, or have 1 in it, as spaCy writes cats.
+    Classes may also be those that have 1 in an object, as spaCy writes them.
     """
-    if isinstance(cell, str):
+    if isinstance(cell, str) and cell.startswith(("[", "{")):
         with suppress(ValueError):
-            cell = json.loads(cell) if cell.startswith(("[", "{")) else cell
-    if isinstance(cell, Mapping):
-        values = list(cell.values())
-        if len(values) == 1 and isinstance(values[0], list):
-            return values[0]
-        return [name for name, has in cell.items() if has in ON] if is_multi_hot(values) else cell
+            cell = json.loads(cell)
+    if isinstance(cell, Mapping) and is_multi_hot([*cell.values()]):
+        return [name for name, has in cell.items() if has in ON]
     return ["".join(item) for item in ITEM.findall(cell.strip()[1:-1])] if spells_list(cell) else cell
 
 
@@ -122,16 +119,15 @@ def choose_columns(
     Raises `DataError`, listing the columns, if a named one is missing or if there is not exactly one candidate.
     """
     columns, text_columns = _present_values(sample), list(column_names(text_column))
-    for name in (*text_columns, *([label_column] if label_column else [])):
-        if name not in columns:
-            raise missing_column(name, columns, where)
+    select(columns, [*text_columns, *filter(None, [label_column])], where)
     label_column = label_column or _label_by_name(columns, text_columns, where)
     text_columns = text_columns or [_text_by_look(columns, label_column, where)]
     if label_column is None:
         others = {name: values for name, values in columns.items() if name not in text_columns}
-        candidates = [name for name, values in others.items() if _repeats(values) or _are_sets(values)]
-        candidates = candidates or [name for name, values in others.items() if _are_fractions(values)]
-        label_column = _only(candidates, "label", columns, where)
+        found = [name for name, values in others.items() if _repeats(values) or _are_sets(values)]
+        found = found or [name for name, values in others.items() if _are_fractions(values)]
+        varying = [name for name in found if len({*map(str, others[name])}) > 1]
+        label_column = _only(varying or found, "label", columns, where)
     if label_column in text_columns:
         raise DataError(f"{where}: column {label_column!r} cannot be both the text and the label")
     if label_column != ANSWER and any(value in ("reject", "ignore") for value in columns.get(ANSWER, ())):
@@ -155,10 +151,8 @@ def find_text_columns(source: Rows, trained: tuple[str, ...] = ()) -> tuple[str,
         return (_text_by_look(columns, _label_by_name(columns, (), str(source)), str(source)),)
     if len(trained) == 1 == len(columns):
         return tuple(columns)
-    for name in trained:
-        if name not in columns:
-            what = f"the model was trained on {' and '.join(map(repr, trained))}; name another with --text_column"
-            raise missing_column(name, columns, f"{source}: {what}")
+    what = f"the model was trained on {' and '.join(map(repr, trained))}; name another with --text_column"
+    select(columns, trained, f"{source}: {what}")
     return trained
 
 
@@ -185,37 +179,44 @@ def _only(candidates: Sequence[str], kind: str, columns: Mapping[str, Sequence[o
     if len(candidates) == 1:
         return candidates[0]
     names = first_few([repr(name) for name in (candidates or columns)], MOST_NAMES, " or " if candidates else ", ")
+    what = f"candidate {kind} columns: {names}" if candidates else f"none of the columns {names} looks like the {kind}"
     nested = [name for name, values in columns.items() if any(isinstance(value, Mapping | list) for value in values)]
+    hint = "two names are a pair of texts" if kind == "text" else "several labels of a text are one column of lists"
+    if kind == "label" and candidates and all(is_multi_hot(columns[name]) for name in candidates):
+        lists = f"table['labels'] = table[{[*candidates]}].values.tolist()"
+        hint = (
+            f"if a text has several, make one column of lists: {lists}, and give --class_names {' '.join(candidates)}"
+        )
     if nested and (kind == "text" or not candidates):
         hint = f"{nested[0]!r} has objects or lists: export a table such as CSV, or use pandas.json_normalize"
-    else:
-        hint = "two names are a pair of texts" if kind == "text" else "several labels of a text are one column of lists"
-    what = f"candidate {kind} columns: {names}" if candidates else f"none of the columns {names} looks like the {kind}"
     raise DataError(f"{where}: {what}; choose one with --{kind}_column ({hint})")
 
 
 def _are_texts(values: Sequence[object]) -> bool:
-    strings = [value for value in values if isinstance(value, str)]
-    return len(strings) == len(values) > 0 and not all(NUMBER.fullmatch(value.strip()) for value in strings)
+    return _are(values, str) and not all(NUMBER.fullmatch(str(value).strip()) for value in values)
+
+
+def _are(values: Sequence[object], types: Any) -> bool:
+    return len(values) > 0 and all(isinstance(value, types) for value in values)
 
 
 def _repeats(values: Sequence[object]) -> bool:
     """Return whether the values repeat like labels do, unlike texts and row numbers."""
-    could_be_labels = all(isinstance(value, int | str | float) for value in values)
-    return could_be_labels and 0 < 2 * len(set(values)) <= len(values)
+    return _are(values, int | str | float) and 2 * len(set(values)) <= len(values)
 
 
 def _are_fractions(values: Sequence[object]) -> bool:
-    numbers = [str(value) for value in values if isinstance(value, str | float)]
-    return len(numbers) == len(values) > 0 and all(map(NUMBER.fullmatch, numbers)) and any("." in n for n in numbers)
+    """Return whether the values are numbers, some of them with a decimal point or comma."""
+    numbers = [str(value).replace(",", ".", 1) for value in values]
+    is_number = all(map(NUMBER.fullmatch, numbers)) and any("." in number for number in numbers)
+    return _are(values, str | float) and is_number
 
 
 def _are_sets(values: Sequence[object]) -> bool:
     """Return whether the values are lists of labels, or objects that `listed` reads as such lists."""
     sets = [listed(value) for value in values if not isinstance(value, str)]
-    return len(sets) == len(values) > 0 and all(
-        isinstance(items, list) and not (items and isinstance(items[0], Mapping)) for items in sets
-    )
+    are_lists = len(sets) == len(values) and _are(sets, list)
+    return are_lists and not any(items and isinstance(items[0], Mapping) for items in sets)
 
 
 # Texts
@@ -223,7 +224,7 @@ def _are_sets(values: Sequence[object]) -> bool:
 
 def read_lines(handle: IO[bytes], where: str, form: TableForm = FOUND) -> Iterator[NumberedText]:
     """Stream `(line, text)` from text with one text per line."""
-    lines = text_lines(handle, where, form.codec, longest=MAX_FIELD_CHARACTERS)
+    lines = text_lines(handle, where, form.encoding, longest=MAX_FIELD_CHARACTERS)
     return ((row, line.rstrip("\r\n")) for row, line in enumerate(lines, 1))
 
 

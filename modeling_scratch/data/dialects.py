@@ -4,33 +4,28 @@
 import csv
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import islice, product, tee
-from typing import Any, Literal
+from itertools import islice, tee
+from typing import Any
 
 from .text_files import MAX_FIELD_CHARACTERS
 
-Quoting = Literal[0, 3]  # csv.QUOTE_MINIMAL, csv.QUOTE_NONE
-Style = Mapping[str, Any]  # of quotes: options of csv.reader
-
 DELIMITERS = (",", ";", "\t", "|")
-STYLES: Sequence[Style] = ({}, {"skipinitialspace": True}, {"escapechar": "\\"})  # the last: MySQL, Spark
 SAMPLE_RECORDS = 100
 NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
 SEPARATOR_LINE = re.compile(r"\ufeff?\"?sep=(.)\"?\s*")  # of Excel, above the header
+BLANK_BEFORE_QUOTE = re.compile(r'[,;\t|] +"')  # as in `a, "b"`
 
 
-def parsed(lines: Iterable[str], delimiter: str, style: Style = STYLES[0]) -> Any:
-    no_end = rf"[^{re.escape(delimiter)}\r\n]"
-    gap = re.compile(rf"(?<!{no_end})\\N(?!{no_end})")  # as MySQL and PostgreSQL write it
-    lines = (gap.sub("", line) if r"\N" in line else line for line in lines)  # few have one, and the search is slow
+def parsed(lines: Iterable[str], delimiter: str, **style: Any) -> Any:
+    """Return a `csv.reader`. style: of quotes, its other options."""
     csv.field_size_limit(MAX_FIELD_CHARACTERS)
     return csv.reader(lines, delimiter=delimiter, strict=True, **style)
 
 
-def quoting_of_tsv(lines: Iterable[str]) -> Quoting:
-    """Return whether quotes enclose fields, as pandas writes them, or are literal, as in GLUE's unbalanced ones.
+def quotes_are_literal(lines: Iterable[str]) -> bool:
+    """Return whether the quotes of a TSV file belong to the texts, as in GLUE, and do not enclose them, as of pandas.
 
     They enclose fields if that divides the whole file into equally many fields, unless it takes in lines that have
     as many fields by themselves.
@@ -46,35 +41,25 @@ def quoting_of_tsv(lines: Iterable[str]) -> Quoting:
     try:
         enclosing.update(len(record) for record in parsed(counted_lines(), "\t") if record)
     except csv.Error:
-        return csv.QUOTE_NONE
-    takes_in_rows = len(literal) == 1 and literal.total() > enclosing.total()
-    return csv.QUOTE_NONE if takes_in_rows or len(enclosing) > 1 else csv.QUOTE_MINIMAL
+        return True
+    return len(enclosing) > 1 or (len(literal) == 1 and literal.total() > enclosing.total())
 
 
-def find_dialect(lines: Iterable[str], delimiters: Sequence[str] = DELIMITERS) -> tuple[str, Style]:
-    """Return the delimiter and the style of quotes that divide most of the first records as the header is divided.
-
-    Of several such delimiters, it is the first of all: the comma.
-    """
-    ways = list(product(STYLES, delimiters))
-    fitting = [_fitting(copy, delimiter, style) for copy, (style, delimiter) in zip(tee(lines, len(ways)), ways)]
-    style = ways[fitting.index(max(fitting))][0]
-    best = [way[1] for way, number in zip(ways, fitting) if way[0] is style and number == max(fitting)]
-    return best[0] if len(best) == 1 else delimiters[0], style
+def find_delimiter(lines: Iterable[str], delimiters: Sequence[str], **style: Any) -> str:
+    """Return the delimiter that divides most of the first records as the header is divided; the first of several."""
+    copies = zip(tee(lines, len(delimiters)), delimiters)
+    fitting = [_fitting(parsed(copy, delimiter, **style)) for copy, delimiter in copies]
+    best = [delimiter for delimiter, number in zip(delimiters, fitting) if number == max(fitting)]
+    return best[0] if len(best) == 1 else delimiters[0]
 
 
-def _fitting(lines: Iterable[str], delimiter: str, style: Style) -> int:
-    """Return how many of the first records have as many fields as the header, at least two.
-
-    A record with a field that keeps its quotes does not count.
-    """
-    records = filter(None, parsed(lines, delimiter, style))
-    number = 0
+def _fitting(records: Iterable[list[str]]) -> int:
+    """Return how many of the first records have as many fields as the header, at least two."""
+    filled, number = filter(None, records), 0
     with suppress(csv.Error):
-        header: list[str] = next(records, [])
-        for record in islice(records, SAMPLE_RECORDS):
-            has_quoted = any(field[:1] == " " and field.lstrip()[:1] == '"' for field in record)
-            number += len(record) == len(header) > 1 and not has_quoted
+        header = next(filled, [])
+        for record in islice(filled, SAMPLE_RECORDS):
+            number += len(record) == len(header) > 1
     return number
 
 

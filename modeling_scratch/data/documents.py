@@ -6,7 +6,6 @@ The test split is never opened, so that pretraining cannot contaminate a later e
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from itertools import groupby
 from pathlib import Path
 from typing import Literal
@@ -15,8 +14,8 @@ from ..utils.errors import DataError, counted
 from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, rows_digest
 from ..utils.options import option
 from .columns import Rows, find_text_columns, is_missing, parse_text
-from .held_out import overlap_notes
-from .splits import DatasetSource, Source, check_sources, named_files, open_splits
+from .held_out import draw, overlap_notes
+from .splits import DatasetSource, Source, check_sources, open_splits
 from .tables import FOUND, READERS, TableArguments, TableForm, open_table
 from .text_files import MAX_FIELD_CHARACTERS, format_of
 
@@ -54,16 +53,9 @@ class DocumentArguments(TableArguments, TextSource):
             raise DataError("--validation_file requires --train_file")
         if not 0 < self.validation_fraction < 1:
             raise DataError(f"--validation_fraction {self.validation_fraction}: must be between 0 and 1")
-        if not 0 <= self.split_seed < 2**64:
-            raise DataError(f"--split_seed {self.split_seed}: must be at least 0 and below 2^64")
         if self.max_validation_documents is not None and self.max_validation_documents < 1:
             raise DataError(f"--max_validation_documents {self.max_validation_documents}: must be at least 1")
-        check_sources(self.data_dir, self.max_file_size, self.train_file, self.validation_file)
-
-    @property
-    def files(self) -> dict[str, list[Path]]:
-        """The files that the options name, by split."""
-        return named_files(train=self.train_file, validation=self.validation_file)
+        check_sources(self)
 
 
 @dataclass(frozen=True)
@@ -112,7 +104,7 @@ def load_documents(arguments: DocumentArguments) -> Documents:
         raise DataError(f"{sources['train']}: too little text to hold out validation; add text or --validation_file")
     validation = validation[: arguments.max_validation_documents]
     if "validation" in sources:
-        notes += overlap_notes({"train": train, "validation": validation}, "documents")
+        notes += overlap_notes({"train": train, "validation": validation}, "document")
     notes += ["test: never opened; pretraining reads only train and validation", f"validation: {what}"]
     return Documents(train, validation, notes)
 
@@ -130,12 +122,8 @@ def _is_plain_text(path: Path) -> bool:
 
 def read_documents(source: Source, arguments: DocumentArguments) -> Iterator[str]:
     """Stream the non-blank documents of a split. Raises `DataError` for unreadable input."""
-    if isinstance(source, DatasetSource):
-        texts = read_column(source, arguments.text_column)
-    else:
-        texts = (text for path in source.paths for text in _read_file(path, arguments, source.form))
     has_documents = False
-    for text in texts:
+    for text in _texts_in(source, arguments):
         if not is_missing(text):
             has_documents = True
             yield text
@@ -143,10 +131,15 @@ def read_documents(source: Source, arguments: DocumentArguments) -> Iterator[str
         raise DataError(f"{source}: contains only empty text")
 
 
-def _read_file(path: Path, arguments: DocumentArguments, form: TableForm) -> Iterator[str]:
-    if _is_plain_text(path):
-        return read_plain_text(path, arguments.document, form)
-    return read_column(open_table(path, form), arguments.text_column)
+def _texts_in(source: Source, arguments: DocumentArguments) -> Iterator[str]:
+    if isinstance(source, DatasetSource):
+        yield from read_column(source, arguments.text_column)
+        return
+    for path in source.paths:
+        if _is_plain_text(path):
+            yield from read_plain_text(path, arguments.document, source.form)
+        else:
+            yield from read_column(open_table(path, source.form), arguments.text_column)
 
 
 def read_plain_text(path: Path, document: DocumentKind, form: TableForm = FOUND) -> Iterator[str]:
@@ -170,15 +163,9 @@ def read_column(source: Rows, column: str | None) -> Iterator[str]:
         yield parse_text(row.values[column], column, row.where)
 
 
-def _draw(text: str, seed: int) -> float:
-    """Hash the text and the seed to a number in [0, 1), so that equal texts fall into the same split."""
-    digest = blake2b(text.encode(), digest_size=8, salt=seed.to_bytes(8, "big")).digest()
-    return int.from_bytes(digest, "big") / 2**64
-
-
 def hold_out(documents: list[str], fraction: float, seed: int) -> tuple[list[str], list[str], str]:
     """Hold out a fraction of the distinct documents, or the end of each if there are too few. Last, what was done."""
-    order = sorted(set(documents), key=lambda text: _draw(text, seed))
+    order = sorted(set(documents), key=lambda text: draw(text, seed))
     held_out = set(order[: round(fraction * len(order))])
     if held_out:
         kept = [text for text in documents if text not in held_out]

@@ -1,12 +1,12 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Hold out the splits that a data set lacks, draw samples of large ones, and count what occurs in two of them."""
 
-import random
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from hashlib import blake2b
 from typing import TypeVar
 
-from ..utils.errors import DataError
+from ..utils.errors import DataError, counted
 from .columns import normalised
 from .splits import SplitArguments
 
@@ -18,19 +18,26 @@ def _one_stratum(items: Sequence[Item]) -> Sequence[Hashable]:
     return [None] * len(items)
 
 
-def stratified_order(strata: Sequence[Hashable], seed: int) -> list[int]:
+def draw(text: str, seed: int, purpose: str = "") -> float:
+    """Return a number in [0, 1) that depends on the arguments alone: not on other texts, nor on the machine."""
+    salt, content = (seed % 2**64).to_bytes(8, "big"), text.encode(errors="surrogatepass")
+    digest = blake2b(content, digest_size=8, salt=salt, person=purpose.encode()).digest()
+    return int.from_bytes(digest, "big") / 2**64
+
+
+def stratified_order(texts: Sequence[str], strata: Sequence[Hashable], seed: int, purpose: str) -> list[int]:
     """Return the rows in a random order in which every section has the overall proportions of the strata.
 
-    Row k of the n shuffled rows of its stratum has the relative position (k + 1/2) / n.
+    The draws of their texts order the n rows of a stratum: row k has the relative position (k + 1/2) / n. So a text
+    keeps about its position when other rows are added or dropped.
     """
-    rows = list(range(len(strata)))
-    random.Random(seed).shuffle(rows)
+    draws = [draw(text, seed, purpose) for text in texts]
     sizes, counts = Counter(strata), Counter[Hashable]()
     position = {}
-    for row in rows:
+    for row in sorted(range(len(texts)), key=draws.__getitem__):
         position[row] = (counts[strata[row]] + 0.5) / sizes[strata[row]]
         counts[strata[row]] += 1
-    return sorted(rows, key=position.__getitem__)
+    return sorted(position, key=position.__getitem__)
 
 
 def missing_splits(splits: Mapping[str, object]) -> list[str]:
@@ -41,7 +48,7 @@ def missing_splits(splits: Mapping[str, object]) -> list[str]:
 def complete_splits(
     splits: Mapping[str, list[Item]],
     missing: Sequence[str],
-    key: Callable[[Item], Hashable],
+    key: Callable[[Item], str],
     arguments: SplitArguments,
     what: str,
     notes: list[str],
@@ -49,8 +56,8 @@ def complete_splits(
 ) -> dict[str, list[Item]]:
     """Return train, validation and test, those that are missing held out of train, and add notes on them.
 
-    Each has a fraction of the distinct keys. Items with equal keys share a split, to avoid leakage. what: the name of
-    the items. Raises `DataError` if there are too few for every split.
+    Each has a fraction of the distinct keys, which are texts. Items with equal keys share a split, to avoid leakage.
+    what: the name of an item. Raises `DataError` if there are too few for every split.
     """
     if not missing:
         return dict(splits)
@@ -60,26 +67,30 @@ def complete_splits(
     distinct = list(dict.fromkeys(keys))
     size = max(1, round(fraction * len(distinct)))
     if size * len(missing) >= len(distinct):
-        few = f"{len(distinct)} different {what} are too few to hold out {' and '.join(missing)}"
-        raise DataError(f"{few}; add {what}, or a validation file")
-    order = stratified_order(strata([first[each] for each in distinct]), arguments.split_seed)
-    split_of = {distinct[row]: split for n, split in enumerate(missing) for row in order[n * size : (n + 1) * size]}
+        few = f"{counted(len(distinct), f'different {what}')} are too few to hold out {' and '.join(missing)}"
+        raise DataError(f"{few}; add {what}s, or a validation file")
+    split_of: dict[str, str] = {}
+    for split in missing:
+        rest = [each for each in distinct if each not in split_of]
+        order = stratified_order(rest, strata([first[each] for each in rest]), arguments.split_seed, split)
+        split_of.update((rest[row], split) for row in order[:size])
     held_out: dict[str, list[Item]] = {split: [] for split in ("train", *missing)}
     for item, each in zip(items, keys):
         held_out[split_of.get(each, "train")].append(item)
     for split in missing:
         number = len(held_out[split])
         how = f"held out of train (--validation_fraction {fraction}, --split_seed {arguments.split_seed})"
-        notes.append(f"{split}: not in the data; {number:,} {what} {how}")
+        notes.append(f"{split}: not in the data; {counted(number, what)} {how}")
         if 2 * number < fraction * len(items):
             why = "as equal ones share a split and the frequent ones are in train; name a file of your own"
-            notes.append(f"WARNING: {split}: only {number:,} of {len(items):,} {what} are held out, {why}")
+            notes.append(f"WARNING: {split}: only {number:,} of {counted(len(items), what)} are held out, {why}")
     complete = {**splits, **held_out}
     return {split: complete[split] for split in ("train", "validation", "test") if split in complete}
 
 
 def sampled(
     splits: Mapping[str, list[Item]],
+    key: Callable[[Item], str],
     arguments: SplitArguments,
     what: str,
     notes: list[str],
@@ -91,19 +102,19 @@ def sampled(
         limit = arguments.max_train_samples if split == "train" else arguments.max_eval_samples
         if limit is not None and limit < len(items):
             how = "drawn at random (--split_seed)" if strata is _one_stratum else "stratified by label"
-            notes.append(f"{split}: {limit:,} of {len(items):,} {what} used, {how}")
-            drawn = stratified_order(strata(items), arguments.split_seed)[:limit]
+            notes.append(f"{split}: {limit:,} of {counted(len(items), what)} used, {how}")
+            drawn = stratified_order(list(map(key, items)), strata(items), arguments.split_seed, split)[:limit]
             chosen[split] = [items[row] for row in sorted(drawn)]
     return chosen
 
 
 def overlaps(splits: Mapping[str, Sequence[str]], what: str) -> list[str]:
-    """Return a warning for each split with texts that train has, too. what: the name of the texts."""
+    """Return a warning for each split with texts that train has, too. what: the name of a text."""
     others = {split: texts for split, texts in splits.items() if split != "train"}
     train, warnings = set(map(normalised, splits["train"] if others else ())), []
     for split, texts in others.items():
         if count := sum(normalised(text) in train for text in texts):
-            found = f"{count:,} of its {len(texts):,} {what} also occur in train, inflating scores"
+            found = f"{count:,} of its {counted(len(texts), what)} also occur in train, inflating scores"
             warnings.append(f"{split}: {found} (apart from case, white space and compatibility characters); all kept")
     return warnings
 

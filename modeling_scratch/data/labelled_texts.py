@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import datasets
@@ -38,7 +39,7 @@ from .labels import (
     proposed_label_map,
     type_warnings,
 )
-from .splits import SPLITS, DataArguments, FileSource, PartSource, Source, open_splits, split_named
+from .splits import SPLIT_NAMES, SPLITS, DataArguments, FileSource, Source, open_splits
 from .tables import did_you_mean
 from .text_pairs import TEXT_FIELDS, column_names, parts_of, text_lists, texts_of
 
@@ -69,24 +70,22 @@ class ReviewData:
     proposed: Mapping[Label, Label] = field(default_factory=dict)
     separators: Sequence[str] = ()
     text_columns: Sequence[str] = ()
-    sources: Mapping[str, Source | PartSource] = field(default_factory=dict)
+    sources: Mapping[str, Source] = field(default_factory=dict)
     held_out: Sequence[str] = ()
 
     @classmethod
     def from_pairs(
-        cls,
-        splits: Mapping[str, Sequence[tuple[str, Any]]],
-        label_names: list[str],
-        notes: list[str],
-        warnings: list[str],
-        label_type: LabelType = ONE_CLASS,
+        cls, splits: Mapping[str, Sequence[tuple[str, Any]]], label_names: list[str], *others: Any, **fields: Any
     ) -> "ReviewData":
-        """Build the splits from pairs of a text and its stored label, such as an index into label_names."""
+        """Build the splits from pairs of a text and its stored label, such as an index into label_names.
+
+        others, fields: the other fields: notes, warnings and so on.
+        """
         tables = {}
         for split, pairs in splits.items():
             columns = dict(zip(TEXT_FIELDS, text_lists([text for text, _ in pairs])))
             tables[split] = datasets.Dataset.from_dict({**columns, "label": [label for _, label in pairs]})
-        return cls(datasets.DatasetDict(tables), label_names, notes, warnings, label_type)
+        return cls(datasets.DatasetDict(tables), label_names, *others, **fields)
 
     def places_of(self, split: str) -> Sequence[str]:
         """Return where each text of a split was read: "reviews.csv, row 3", or its row in the split."""
@@ -146,13 +145,8 @@ class Example(NamedTuple):
     label: Any
     where: str
 
-    def with_classes(self, read_as: Mapping[Label, Label]) -> "Example":
-        """Return the example with other classes in place of its own, without those that are not given."""
-        label = tuple(dict.fromkeys(read_as[each] for each in self.label if each in read_as))
-        return Example(self.text, label, self.where)
 
-
-Splits = Mapping[str, Sequence[Example]]
+Splits = Mapping[str, list[Example]]
 
 
 def load_splits(arguments: DataArguments) -> ReviewData:
@@ -168,41 +162,40 @@ def load_splits(arguments: DataArguments) -> ReviewData:
     reader = _Reader(arguments, columns, label_type, _label_map(arguments, label_type), notes)
     splits, names = reader.read(sources, train)
     del train  # for the memory
-    counts, is_one_class = _counts(splits["train"]), isinstance(label_type, OneClass)
-    proposed = proposed_label_map(counts)
-    joined = joined_labels(cells) if is_one_class and not arguments.problem_type else {}
-    warnings = [SEPARATED.format(cell, separator) for separator, cell in joined.items()] + type_warnings(cells)
-    warnings += label_warnings(counts, proposed, is_one_class) if counts else []
-    missing = missing_splits(splits)
-    splits = complete_splits(splits, missing, lambda row: normalised(row.text), arguments, "rows", notes, reader.strata)
-    check_learned(splits, counts)
-    held_out = [row.text for split, rows in splits.items() if split != "train" for row in rows]
-    splits = sampled(splits, arguments, "rows", notes, reader.strata)
+    counts, missing = _counts(splits["train"]), missing_splits(splits)
+    splits, held_out = reader.divided(splits, missing)
     check_different(_labels(splits["train"]))
-    label_names = list(names.values()) or arguments.class_names or [columns[-1]]  # a number has the name of its column
     ids = {label: number for number, label in enumerate(names)}
-    pairs = {split: [(row.text, label_type.stored(row.label, ids)) for row in rows] for split, rows in splits.items()}
-    places = {split: [row.where for row in rows] for split, rows in splits.items()}
-    data = ReviewData.from_pairs(pairs, label_names, notes, warnings, label_type)
-    data = replace(data, places=places, text_columns=columns[:-1], sources=sources, held_out=held_out)
-    data = replace(data, proposed=proposed, separators=[*joined])
+    proposed, separators, warnings = _doubts(cells, counts, label_type, arguments)
+    data = ReviewData.from_pairs(
+        {split: [(row.text, label_type.stored(row.label, ids)) for row in rows] for split, rows in splits.items()},
+        list(names.values()) or arguments.class_names or [columns[-1]],  # a number has the name of its column
+        notes,
+        warnings,
+        label_type,
+        places={split: [row.where for row in rows] for split, rows in splits.items()},
+        proposed=proposed,
+        separators=separators,
+        text_columns=columns[:-1],
+        sources=sources,
+        held_out=held_out,
+    )
     warnings += conflict_warnings(data.conflicts())
-    warnings += overlaps({split: data.texts(split) for split in splits if split not in missing}, "texts")
+    warnings += overlaps({split: data.texts(split) for split in splits if split not in missing}, "text")
     return data
 
 
-def examples_in(source: Source | PartSource, columns: Sequence[str]) -> Iterator[Example]:
+def examples_in(source: Source, columns: Sequence[str]) -> Iterator[Example]:
     """Stream the rows of a source. Raises `DataError` for what is no text, and for a missing column."""
     *text_columns, label_column = columns
     for row in source.rows(columns):
         yield Example(parse_texts(row.values, text_columns, row.where), row.values[label_column], row.where)
 
 
-def _opened(arguments: DataArguments) -> tuple[Mapping[str, Source | PartSource], tuple[str, ...], list[str]]:
+def _opened(arguments: DataArguments) -> tuple[Mapping[str, Source], tuple[str, ...], list[str]]:
     """Return the source of each split, the columns of texts and labels, and notes on both."""
     opened, notes = (arguments.tables, []) if arguments.tables else open_splits(arguments)
-    sources: dict[str, Source | PartSource] = {**opened}
-    train = opened["train"]
+    sources, train = opened, opened["train"]
     try:
         sample = [row.values for row in islice(train.rows(), SAMPLE_ROWS)]
         columns = choose_columns(sample, str(train), arguments.text_column, arguments.label_column)
@@ -213,34 +206,24 @@ def _opened(arguments: DataArguments) -> tuple[Mapping[str, Source | PartSource]
         notes += train.first.header_notes(name for name in columns if name not in given)
         if not train.first.has_header:  # and so in the other splits, where a few rows may not tell it
             form = replace(arguments.form, no_header=True)
-            files = [(split, source.paths) for split, source in opened.items() if isinstance(source, FileSource)]
-            sources = {split: FileSource(paths, form) for split, paths in files}
+            sources = {
+                split: replace(each, form=form) for split, each in opened.items() if isinstance(each, FileSource)
+            }
     if len(sources) == 1:
-        others = [name for name in sample[0] if name.lower() in SPLIT_COLUMNS and name not in columns]
-        sources.update(_parts(train, others, notes))
+        _refuse_splits(train, [name for name in sample[0] if name.lower() in SPLIT_COLUMNS and name not in columns])
     *texts, label = map(repr, columns)
     notes.append(f"text column{'s' * (len(texts) > 1)}: {' and '.join(texts)}; label column: {label}")
     return sources, columns, notes
 
 
-def _parts(table: Source, columns: Sequence[str], notes: list[str]) -> dict[str, PartSource]:
-    """Return the splits into which one of the columns divides a table: by all of its rows, train and another one.
-
-    Raises `DataError` for a row that names none of them: it would be trained on, or left out.
-    """
+def _refuse_splits(table: Source, columns: Sequence[str]) -> None:
+    """Raise `DataError` for a column that divides the rows into splits: those of all would be trained on."""
     for column in columns:
-        first: dict[str | None, str] = {}  # the place of a row of each split, and of one that names none
-        for row in table.rows():  # of JSON, some may lack the column
-            first.setdefault(split_named(row.values.get(column)), row.where)
-        splits = [split for split in SPLITS if split in first]
-        if "train" not in splits or len(splits) == 1:
-            continue
-        if None in first:
-            what = f"{first[None]}: column {column!r} has no name of a split"
-            raise DataError(f"{what}; correct it, or rename the column if it should not divide the rows")
-        notes.append(f"column {column!r} divides the rows into {', '.join(splits)}; rename it if it should not")
-        return {split: PartSource(table, column, split) for split in splits}
-    return {}
+        names = {str(row.values.get(column)).strip().lower() for row in table.rows()}  # of JSON, rows may lack it
+        if len({"train"} | {SPLIT_NAMES[name] for name in names if name in SPLIT_NAMES}) > 1:
+            files = f"for name, rows in table.groupby({column!r}): rows.to_csv(f'{{name}}.csv')"
+            what = f"column {column!r} names splits: write a file for each ({files}), and name their folder"
+            raise DataError(f"{table}: {what}, or leave the column out")
 
 
 # Rows
@@ -257,7 +240,7 @@ class _Reader:
     notes: list[str]
 
     def read(
-        self, sources: Mapping[str, Source | PartSource], train: Iterable[Example]
+        self, sources: Mapping[str, Source], train: Iterable[Example]
     ) -> tuple[dict[str, list[Example]], dict[Label, str]]:
         """Return the examples of each split that has labels, and the name of each class; none for numbers."""
         splits = {"train": self.examples("train", sources["train"], train)}
@@ -271,33 +254,35 @@ class _Reader:
         self.map.check_used()
         return splits, names
 
-    def examples(self, split: str, source: Source | PartSource, rows: Iterable[Example]) -> list[Example]:
+    def examples(self, split: str, source: Source, rows: Iterable[Example]) -> list[Example]:
         """Return the labelled texts of a split, with the labels that the map gives. Notes tell of the others."""
-        class_names = list(map(label_key, source.class_names(self.columns[-1]) or ()))
+        class_names = dict(enumerate(map(label_key, source.class_names(self.columns[-1]) or ())))
         examples: list[Example] = []
         left_out: dict[str, list[str]] = {"text": [], "label": []}
         for text, cell, where in rows:
             label = self.label_type.parse(cell, f"{where}, column {self.columns[-1]!r}")
             if not text or label is None or (class_names and label == HIDDEN_LABEL):
                 left_out["label" if text else "text"].append(where)
+            elif class_names:  # integers stand for them
+                examples.append(Example(text, tuple(class_names[each] for each in label if each in class_names), where))
             else:
                 examples.append(Example(text, label, where))
         for what, places in left_out.items():
             if places:
                 rows_left_out = f"{counted(len(places), 'row')} without a {what}"
                 self.notes.append(f"{split}: dropped {rows_left_out}, first {'; '.join(places[:3])}")
-        if class_names:  # integers stand for them
-            examples = [example.with_classes(dict(enumerate(class_names))) for example in examples]
         if repeated := len(examples) - len({example.text for example in examples}):
             self.notes.append(f"{split}: kept {counted(repeated, 'row')} with the text of an earlier row")
-        if not isinstance(self.label_type, Number):
-            read_as = self.map.read(split, _counts(examples), self.notes)
-            if any(label != target for label, target in read_as.items()) or self.map.dropped:
-                examples = [example.with_classes(read_as) for example in examples]
-            examples = [example for example in examples if example.label or not isinstance(self.label_type, OneClass)]
-        return examples
+        return examples if isinstance(self.label_type, Number) else self.mapped(split, examples)
 
-    def evaluation(self, split: str, source: Source | PartSource, names: Mapping[Label, str]) -> list[Example]:
+    def mapped(self, split: str, examples: list[Example]) -> list[Example]:
+        """Return the examples with the classes that theirs are read as, without those that are left out."""
+        read_as = self.map.read(split, _counts(examples), self.notes)
+        for number, (text, label, where) in enumerate(examples):
+            examples[number] = Example(text, tuple(dict.fromkeys(read_as[c] for c in label if c in read_as)), where)
+        return [each for each in examples if each.label or not isinstance(self.label_type, OneClass)]
+
+    def evaluation(self, split: str, source: Source, names: Mapping[Label, str]) -> list[Example]:
         """Return the checked examples of a split, or none if its labels are withheld and the file was not named."""
         named = bool(self.arguments.train_file) and isinstance(source, FileSource)
         unlabelled = split == "test" and not named and self.columns[-1] not in next(iter(source.rows())).values
@@ -339,6 +324,14 @@ class _Reader:
         self.notes.append(f"labels 0 and 1 are named {' and '.join(SENTIMENT_NAMES)}; set --class_names to change this")
         return names
 
+    def divided(self, splits: Splits, missing: Sequence[str]) -> tuple[dict[str, list[Example]], list[str]]:
+        """Return the splits with those held out that are missing, as samples, and all texts of validation and test."""
+        how = self.arguments, "row", self.notes, self.strata
+        complete = complete_splits({**splits}, missing, lambda row: normalised(row.text), *how)
+        check_learned(complete, _counts(splits["train"]))
+        held_out = [row.text for split, rows in complete.items() if split != "train" for row in rows]
+        return sampled(complete, attrgetter("text"), *how), held_out
+
     def strata(self, examples: Sequence[Example]) -> list:
         return self.label_type.strata([example.label for example in examples])
 
@@ -379,6 +372,16 @@ def _labels(examples: Iterable[Example]) -> list[Any]:
 def _counts(examples: Iterable[Example]) -> dict[Label, int]:
     """Return the number of texts of each class, the most frequent first; none for numbers."""
     return dict(Counter(_labels(one for one in examples if isinstance(one.label, tuple))).most_common())
+
+
+def _doubts(
+    cells: Sequence[object], counts: Mapping[Label, int], label_type: LabelType, arguments: DataArguments
+) -> tuple[dict[Label, Label], list[str], list[str]]:
+    """Return labels and those that they probably stand for, what probably separates labels, and warnings on both."""
+    is_one_class, proposed = isinstance(label_type, OneClass), proposed_label_map(counts)
+    joined = joined_labels(cells) if is_one_class and not arguments.problem_type else {}
+    warnings = [SEPARATED.format(cell, separator) for separator, cell in joined.items()] + type_warnings(cells)
+    return proposed, [*joined], [*warnings, *label_warnings(counts, proposed, is_one_class)]
 
 
 def conflict_warnings(conflicts: Sequence[Mapping[Any, str]]) -> list[str]:

@@ -1,19 +1,19 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Labels that are probably one class: warn of them, propose a mapping, and apply the one that is given."""
 
-import difflib
 import json
 import re
 import shlex
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from ..utils.errors import DataError, counted, quoted, some
 from .columns import Label, is_missing, normalised
-from .label_types import MAX_CLASSES, is_placeholder, parse_class
+from .label_types import is_placeholder, parse_class
 from .tables import did_you_mean, read_rows
 
 LABEL_MAP_HELP = (
@@ -24,10 +24,10 @@ DROP_LABELS_HELP = "Placeholder labels such as N/A, whose rows are left out."
 LABEL_MAP_COLUMNS = "source", "target"
 RARE_RATIO = 10  # a typo is at least so many times rarer than the label that was meant
 MOST_TYPOS = 20  # rows with the same one; a label of more rows is meant
+LONGEST_TYPO = 40  # in characters; longer labels are texts
 TYPO_SIMILARITY = 0.8  # of difflib's ratio
 LEAST_ROWS = 5  # of a class that can be learned
 IMBALANCE = 9  # a greater ratio of class sizes is high (Fernández et al. 2018, Learning from Imbalanced Data Sets)
-LONGEST_LABEL = 40  # longer ones are texts, and compared by case alone
 MOST_SHOWN = 10  # labels in a warning
 SEPARATORS = "|;,"  # of labels in a cell, as tables have them
 _BETWEEN_LETTERS = re.compile(r"(?<=[^\W\d_])[\s_-]+(?=[^\W\d_])")
@@ -37,13 +37,19 @@ _BETWEEN_LETTERS = re.compile(r"(?<=[^\W\d_])[\s_-]+(?=[^\W\d_])")
 
 
 def parse_label_map(pairs: Sequence[str]) -> dict[Label, Label]:
-    """Return {source label: target label} of `source=target` pairs, or of files with such pairs.
+    """Return {source label: target label} of `source=target` pairs, or of csv files with such pairs.
 
     Raises `DataError` for a pair without two sides, and for a source with two targets.
     """
+    sides: list[tuple[str, Sequence[object]]] = []  # the place of each pair, and its sides
+    for pair in pairs:
+        if "=" in pair or not pair.lower().endswith(".csv"):
+            sides.append((repr(pair), pair.split("=")))
+        else:
+            sides += [(row.where, [*row.values.values()]) for row in read_rows(Path(pair), LABEL_MAP_COLUMNS)]
     parsed: dict[Label, Label] = {}
-    for where, sides in _sides(pairs):
-        labels = [parse_class(side, f"--label_map {where}", keeps_text=True) for side in sides]
+    for where, both in sides:
+        labels = [parse_class(side, f"--label_map {where}", keeps_text=True) for side in both]
         if len(labels) != 2 or None in labels:
             what = "must be source=target, with a label on each side of one '='; or a csv file without '=' in its name"
             raise DataError(f"--label_map {where}: {what}")
@@ -51,15 +57,6 @@ def parse_label_map(pairs: Sequence[str]) -> dict[Label, Label]:
         if parsed.setdefault(source, target) != target:
             raise DataError(f"--label_map {where}: {source!r} is already read as {parsed[source]!r}")
     return parsed
-
-
-def _sides(pairs: Sequence[str]) -> Iterator[tuple[str, Sequence[object]]]:
-    """Yield each pair with its place."""
-    for pair in pairs:
-        if "=" in pair or not pair.lower().endswith(".csv"):
-            yield repr(pair), pair.split("=")
-        else:
-            yield from ((row.where, [*row.values.values()]) for row in read_rows(Path(pair), LABEL_MAP_COLUMNS))
 
 
 @dataclass
@@ -75,10 +72,10 @@ class LabelMap:
         self.seen.update(dict.fromkeys(counts))
         read_as = {label: self.targets.get(label, label) for label in counts if not self.is_dropped(label)}
         changed = [f"{_counted(label, counts)} as {quoted(name)}" for label, name in read_as.items() if label != name]
-        if changed:
-            notes.append(f"{split}: labels that are read as others: {', '.join(changed)}")
-        if left_out := [_counted(label, counts) for label in counts if label not in read_as]:
-            notes.append(f"{split}: labels that are left out (--drop_labels): {', '.join(left_out)}")
+        left_out = [_counted(label, counts) for label in counts if label not in read_as]
+        for what, labels in (("read as others", changed), ("left out (--drop_labels)", left_out)):
+            if labels:
+                notes.append(f"{split}: labels that are {what}: {', '.join(labels)}")
         return read_as
 
     def is_dropped(self, label: Label) -> bool:
@@ -113,24 +110,19 @@ def proposed_label_map(counts: Mapping[Label, int]) -> dict[Label, Label]:
     groups: dict[str, list[str]] = {}
     for label in sorted(strings, key=lambda label: (-counts[label], label)):
         groups.setdefault(_BETWEEN_LETTERS.sub("", normalised(label)), []).append(label)
-    totals = {folded: sum(counts[label] for label in group) for folded, group in groups.items()}
+    totals = Counter({folded: sum(counts[label] for label in group) for folded, group in groups.items()})
     kept: list[str] = []
     proposed: dict[Label, Label] = {}
-    for folded in sorted(groups, key=lambda folded: -totals[folded]):
-        meant = _meant_by(folded, totals, kept) if len(groups) <= MAX_CLASSES else None
-        target = groups[meant or folded][0]
-        kept += [] if meant else [folded]
+    for folded, total in totals.most_common():
+        target = groups[folded][0]
+        if total <= MOST_TYPOS and len(folded) <= LONGEST_TYPO and not any(map(str.isdigit, folded)):
+            alike = [each for each in kept if each[0] == folded[0] and abs(len(each) - len(folded)) < 2]
+            frequent = [each for each in alike if totals[each] >= RARE_RATIO * total]
+            target = next((groups[each][0] for each in get_close_matches(folded, frequent, 1, TYPO_SIMILARITY)), target)
+        if target == groups[folded][0]:
+            kept.append(folded)
         proposed.update((label, target) for label in groups[folded] if label != target)
     return proposed
-
-
-def _meant_by(rare: str, totals: Mapping[str, int], kept: Sequence[str]) -> str | None:
-    """Return the label that a rare one is probably a typo of, and no negation (irrelevant) or other word of it."""
-    if totals[rare] > MOST_TYPOS or len(rare) > LONGEST_LABEL or any(map(str.isdigit, rare)):
-        return None
-    frequent = [other for other in kept if totals[other] >= RARE_RATIO * totals[rare] and other[0] == rare[0]]
-    frequent = [other for other in frequent if abs(len(other) - len(rare)) < 2]
-    return next(iter(difflib.get_close_matches(rare, frequent, 1, TYPO_SIMILARITY)), None)
 
 
 def as_pairs(mapping: Mapping[Label, Label]) -> list[str]:
@@ -161,13 +153,12 @@ def label_warnings(counts: Mapping[Label, int], proposed: Mapping[Label, Label],
         yield f"labels that are probably variants of one class: {listed}; if they are, add {option}"
     joined = Counter[Label]()
     for label, count in counts.items():
-        joined[proposed.get(label, label)] += count  # so that typos are not told again as rare classes
+        joined[proposed.get(label, label)] += count
     small = [f"{quoted(label)} ({count})" for label, count in sorted(joined.items(), key=str) if count < LEAST_ROWS]
     if small:
         yield f"classes with fewer than {LEAST_ROWS} rows can hardly be learned: {some(small, MOST_SHOWN)}"
-    sizes = Counter(_learnable(joined)).most_common()
-    (frequent, most), (rare, fewest) = sizes[0], sizes[-1]
-    if is_one_class and most > IMBALANCE * fewest:
+    if is_one_class and joined and is_imbalanced(joined.elements()):
+        (frequent, most), *_, (rare, fewest) = Counter(_learnable(joined)).most_common()
         what = f"{quoted(frequent)} has {most / fewest:,.0f} times as many rows as {quoted(rare)}"
         yield (
             f"imbalanced classes: {what}; if the training split is imbalanced, macro F1 decides, and --class_weights "

@@ -7,6 +7,7 @@ from ast import literal_eval
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,7 +23,6 @@ from .text_pairs import TextPair
 
 FIELDS = "question", "context", "answers"
 PARTS = "text", "answer_start"  # of an answer
-TRUTH = {"true": True, "1": True, "false": False, "0": False}
 SHOWN = 60  # characters of a text in a message
 
 
@@ -106,12 +106,11 @@ def asked(row: Row, may_be_missing: bool = False) -> Question:
     """Return the question of a row without its answers. Raises `DataError` that names the field."""
     texts = select(row.values, FIELDS[:2], row.where)
     for name, text in texts.items():
-        if may_be_missing and is_missing(text):
-            texts[name] = ""
-        else:
+        if not (may_be_missing and is_missing(text)):
             _check_text(text, f"{row.where}, {name}")
+    question, context = ("" if is_missing(text) else text for text in texts.values())
     known = None if is_missing(row.values.get("id")) else str(row.values["id"])
-    return Question(texts["question"], texts["context"], id=known, where=row.where)
+    return Question(question, context, id=known, where=row.where)
 
 
 def answered(row: Row, fixed: list[str] | None = None) -> Question:
@@ -123,9 +122,6 @@ def answered(row: Row, fixed: list[str] | None = None) -> Question:
     where = f"{row.where} (id {question.id[:SHOWN]})" if question.id else row.where
     (given,) = select(row.values, FIELDS[2:], where).values()
     pairs = _answer_fields(given, f"{where}, answers")
-    impossible = TRUTH.get(str(row.values.get("is_impossible")).strip().lower())  # a table has it as text
-    if impossible is not None and impossible == bool(pairs):
-        raise DataError(f"{where}: {counted(len(pairs), 'answer')}, and is_impossible is {impossible}; correct one")
     places = (f"{where}, answers[{number}]" for number in range(len(pairs)))
     answers = tuple(_located(text, at, question.context, place, fixed) for (text, at), place in zip(pairs, places))
     return question._replace(answers=answers, where=where)
@@ -222,8 +218,8 @@ def load_questions(arguments: QuestionDataArguments) -> QuestionData:
     """
     sources, notes = open_splits(arguments)
     splits = {split: _read(split, source.rows(), arguments, notes) for split, source in sources.items()}
-    splits = complete_splits(splits, missing_splits(splits), _context_of, arguments, "questions", notes)
-    splits = sampled(splits, arguments, "questions", notes)
+    splits = complete_splits(splits, missing_splits(splits), _context_of, arguments, "question", notes)
+    splits = sampled(splits, attrgetter("question"), arguments, "question", notes)
     data = QuestionData(splits, notes)
     unanswered = {split: sum(not one.answers for one in rows) for split, rows in splits.items()}
     if unanswered["train"] == len(splits["train"]):
@@ -234,7 +230,7 @@ def load_questions(arguments: QuestionDataArguments) -> QuestionData:
         if number and not data.has_unanswerable
     ]
     contexts = {split: list(dict.fromkeys(map(_context_of, rows))) for split, rows in splits.items()}
-    notes += overlap_notes(contexts, "contexts")
+    notes += overlap_notes(contexts, "context")
     return data
 
 

@@ -2,7 +2,7 @@
 """Find the train, validation and test splits in a folder's files or in a data set on the Hub."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -25,9 +25,9 @@ from .tables import (
     TableArguments,
     TableForm,
     is_review_folder,
-    missing_column,
     open_table,
     refuse_links_out,
+    select,
 )
 from .text_files import CONLL, format_of, intact, unknown_format
 from .text_pairs import TEXT_COLUMN_HELP, TextColumns, as_recorded, column_names
@@ -72,49 +72,47 @@ def find_splits(folder: Path, suffixes: Collection[str] = tuple(READERS)) -> dic
     suffixes: of the formats. Other names are ignored. Raises `DataError` if a split has two candidates or lacks a
     shard, or if train is missing.
     """
-    if folder.is_file():
-        raise DataError(f"{folder}: a file; name a folder, or give the file as --train_file")
     if not folder.is_dir():
-        raise DataError(f"{folder}: folder not found")
-    candidates: dict[str, dict[tuple[str | None, ...], list[Path]]] = {}  # of each split, files of one name
+        what = "a file; name a folder, or give the file as --train_file" if folder.is_file() else "folder not found"
+        raise DataError(f"{folder}: {what}")
+    found: dict[str, list[Path]] = {}
+    kinds: dict[str, tuple[str | None, ...]] = {}  # the number of shards and the suffix of a split's first file
     for path in sorted(folder.iterdir()):
         match = _SPLIT_FILE.fullmatch(path.name.lower())
-        if match and (is_review_folder(path) if path.is_dir() else format_of(path) in suffixes):
-            found = candidates.setdefault(SPLIT_NAMES[match["split"]], {})
-            found.setdefault(match.group("split", "shards", "suffix"), []).append(path)
-    if not candidates and is_review_folder(folder) and ".csv" in suffixes:
+        if not match or not (is_review_folder(path) if path.is_dir() else format_of(path) in suffixes):
+            continue
+        split, kind = SPLIT_NAMES[match["split"]], match.group("split", "shards", "suffix")
+        first = found.setdefault(split, [])
+        if kinds.setdefault(split, kind) != kind:
+            both = f"{first[0]} and {path} are both candidates for the {split} split"
+            raise DataError(f"{both}; keep one or name it with --{split}_file")
+        first.append(path)
+    if not found and is_review_folder(folder) and ".csv" in suffixes:
         return {"train": [folder]}
-    if "train" not in candidates:
+    if "train" not in found:
         names = ", ".join(sorted(path.name for path in folder.iterdir())[:10]) or "nothing"
         wanted = f"{', '.join('train' + s for s in suffixes)}, or shards such as train-00000-of-00002.parquet"
         raise DataError(f"{folder}: no train file ({wanted}); it contains {names}")
-    chosen = {split: _only_candidate(split, found) for split, found in candidates.items()}
-    refuse_links_out(folder, chain.from_iterable(chosen.values()))
-    return chosen
+    for split, files in found.items():
+        _, shards, _ = kinds[split]
+        if shards and len(files) != int(shards):
+            raise DataError(f"{files[0]}: only {len(files)} of {int(shards)} shards are present; download the rest")
+    refuse_links_out(folder, chain.from_iterable(found.values()))
+    return found
 
 
-def _only_candidate(split: str, candidates: Mapping[tuple[str | None, ...], list[Path]]) -> list[Path]:
-    ((_, shards, _), files), *others = candidates.items()
-    if others:
-        both = f"{files[0]} and {others[0][1][0]} are both candidates for the {split} split"
-        raise DataError(f"{both}; keep one or name it with --{split}_file")
-    if shards and len(files) != int(shards):
-        raise DataError(f"{files[0]}: only {len(files)} of {int(shards)} shards are present; download the rest")
-    return files
+def files_of(arguments: Any) -> dict[str, list[Path]]:
+    """Return the files that options such as --train_file name, by split."""
+    given = {split: getattr(arguments, f"{split}_file", None) for split in SPLITS}
+    lists = {split: [names] if isinstance(names, str) else names for split, names in given.items() if names}
+    return {split: list(map(Path, names)) for split, names in lists.items()}
 
 
-def check_sources(folder: str | None, gigabytes: float, *names: str | list[str] | None) -> None:
+def check_sources(arguments: Any) -> None:
     """Apply `check_inputs` to the files that a data set's options name, and to those of splits in a folder."""
-    named = [name for each in names for name in (each if isinstance(each, list) else [each])]
-    present = Path(folder).glob("*.*") if folder else ()
+    present = Path(arguments.data_dir).glob("*.*") if arguments.data_dir else ()
     found = [path for path in present if path.name.lower().partition(".")[0].split("-")[0] in SPLIT_NAMES]
-    check_inputs([*named, *found], gigabytes)
-
-
-def named_files(**names: str | list[str] | None) -> dict[str, list[Path]]:
-    """Return the files of each split that has any."""
-    lists = {split: [name] if isinstance(name, str) else name or [] for split, name in names.items()}
-    return {split: list(map(Path, files)) for split, files in lists.items() if files}
+    check_inputs([*chain.from_iterable(files_of(arguments).values()), *found], arguments.max_file_size)
 
 
 HUB_ALIASES = {"sst2": ("nyu-mll/glue", "sst2"), "imdb": ("stanfordnlp/imdb", None)}
@@ -157,17 +155,12 @@ class SplitArguments:
         for name in ("max_train_samples", "max_eval_samples"):
             if (limit := getattr(self, name)) is not None and limit < 1:
                 raise DataError(f"--{name} {limit}: must be at least 1")
-        check_sources(self.data_dir, self.max_file_size, self.train_file, self.validation_file, self.test_file)
-
-    @property
-    def files(self) -> dict[str, list[Path]]:
-        """The files that the options name, by split; none for a folder and for a data set on the Hub."""
-        return named_files(train=self.train_file, validation=self.validation_file, test=self.test_file)
+        check_sources(self)
 
     @property
     def input_suffix(self) -> str:
         """The suffix of new texts like those of the files: that of their tables, else .txt, with a text a line."""
-        files = self.files.get("train") or (sorted(Path(self.data_dir).glob("train*")) if self.data_dir else [])
+        files = files_of(self).get("train") or (sorted(Path(self.data_dir).glob("train*")) if self.data_dir else [])
         return next((suffix for suffix in map(format_of, files) if suffix in READERS), ".txt" if files else ".csv")
 
 
@@ -252,12 +245,10 @@ class FileSource:
             return None
         from datasets import Features
 
-        schema = pq.read_schema(self.paths[0])
-        only_column = pa.schema([schema.field(column)], metadata=schema.metadata)
-        try:
+        with intact(self.paths[0], f"class names of column {column!r} in its metadata"):  # which can be any JSON
+            schema = pq.read_schema(self.paths[0])
+            only_column = pa.schema([schema.field(column)], metadata=schema.metadata)
             return _class_names(Features.from_arrow_schema(only_column)[column])
-        except Exception as error:  # the metadata can hold any JSON, or none
-            raise DataError(f"{self}, column {column!r}: invalid class names in its metadata: {error}") from error
 
 
 @dataclass(frozen=True)
@@ -272,11 +263,9 @@ class DatasetSource:
 
     def rows(self, columns: Sequence[str] | None = None) -> Iterator[Row]:
         """Stream the rows. Raises `DataError` for a missing column."""
-        available = self.dataset.column_names
-        for column in columns or ():
-            if column not in available:
-                raise missing_column(column, available, self.name)
-        batches = self.dataset.select_columns(list(columns or available)).iter(batch_size=1_000)
+        names = list(columns or self.dataset.column_names)
+        select(dict.fromkeys(self.dataset.column_names), names, self.name)
+        batches = self.dataset.select_columns(names).iter(batch_size=1_000)
         rows = (dict(zip(batch, values)) for batch in batches for values in zip(*batch.values()))
         return (Row(number, values, f"{self.name}, row {number}") for number, values in enumerate(rows, 1))
 
@@ -286,31 +275,6 @@ class DatasetSource:
 
 
 Source = FileSource | DatasetSource
-
-
-@dataclass(frozen=True)
-class PartSource:
-    """The rows of a table that belong to a split. column: that which has the name of a split in each row."""
-
-    whole: Source
-    column: str
-    split: str
-
-    def __str__(self) -> str:
-        return str(self.whole)
-
-    def rows(self, columns: Sequence[str] | None = None) -> Iterator[Row]:
-        for row in self.whole.rows(None if columns is None else [*columns, self.column]):
-            if split_named(row.values[self.column]) == self.split:
-                yield row
-
-    def class_names(self, column: str) -> list[str] | None:
-        return self.whole.class_names(column)
-
-
-def split_named(value: object) -> str | None:
-    """Return the split of a name such as "dev"."""
-    return SPLIT_NAMES.get(str(value).strip().lower())
 
 
 def _class_names(feature: Any) -> list[str] | None:
@@ -325,15 +289,15 @@ def _files_in_folder(folder: Path, suffixes: Collection[str]) -> tuple[dict[str,
     """Return the files that `find_splits` finds, and notes on other files of data."""
     found, unlabelled = find_splits(folder, suffixes), unlabelled_files(folder)
     used = {*unlabelled, *chain.from_iterable(found.values())}
-    notes = _ignored(sorted(path.name for path in {*folder.iterdir()} - used if format_of(path) in suffixes))
+    notes = _ignored(path.name for path in {*folder.iterdir()} - used if format_of(path) in suffixes)
     if unlabelled:
         names = ", ".join(path.name for path in unlabelled)
         notes.append(f"without labels, read only in pretraining (--pretrain_minutes): {names}")
     return found, notes
 
 
-def _ignored(names: Sequence[str]) -> list[str]:
-    return [f"ignored, as not named after a split: {', '.join(names)}"] if names else []
+def _ignored(names: Iterable[str]) -> list[str]:
+    return [f"ignored, as not named after a split: {', '.join(sorted(names))}"] if (names := list(names)) else []
 
 
 def open_hub(name: str, config_name: str | None = None) -> tuple[dict[str, Source], list[str]]:
@@ -371,7 +335,7 @@ def _splits_of(dataset: Mapping[str, Any], title: str) -> tuple[dict[str, Source
             splits[split] = DatasetSource(f"{title} {name}", rows)
     if "train" not in splits:
         raise DataError(f"data set {title!r} has no train split; its splits: {', '.join(map(str, dataset))}")
-    return splits, _ignored(sorted(set(dataset) - set(SPLIT_NAMES)))
+    return splits, _ignored(set(dataset) - set(SPLIT_NAMES))
 
 
 def open_splits(
@@ -381,16 +345,16 @@ def open_splits(
 
     suffixes: of the formats. opened: the splits to return; files of others are not opened.
     """
+    folder = arguments.data_dir
     if arguments.dataset_name:
         return open_hub(arguments.dataset_name, arguments.dataset_config_name)
-    files, notes = arguments.files, list[str]()
-    if arguments.data_dir and any(Path(arguments.data_dir, name).is_file() for name in SAVED):
-        return _open_saved(arguments.data_dir)
-    if arguments.data_dir:
-        files, notes = _files_in_folder(Path(arguments.data_dir), suffixes)
-    elif not files:
+    if folder and any(Path(folder, name).is_file() for name in SAVED):
+        return _open_saved(folder)
+    named = files_of(arguments)
+    files, notes = _files_in_folder(Path(folder), suffixes) if folder else (named, [])
+    if not files:
         raise DataError("no data source; give --data_dir, --train_file or --dataset_name")
-    for path in chain.from_iterable(arguments.files.values()):
+    for path in chain.from_iterable(named.values()):
         if path.exists() and format_of(path) not in suffixes:
             raise unknown_format(path, suffixes)
     sources = {split: FileSource(paths, arguments.form) for split, paths in files.items() if split in opened}

@@ -4,7 +4,6 @@
 A value of a CSV file, of a TSV file or of a sheet is a string; JSON and Parquet keep their types.
 """
 
-import codecs
 import csv
 import difflib
 import json
@@ -25,7 +24,16 @@ import pyarrow.parquet as pq
 from ..utils.errors import DataError, counted
 from ..utils.files import refuse_loop
 from ..utils.options import option
-from .dialects import DELIMITERS, SAMPLE_RECORDS, SEPARATOR_LINE, Style, find_dialect, is_a_row, parsed, quoting_of_tsv
+from .dialects import (
+    BLANK_BEFORE_QUOTE,
+    DELIMITERS,
+    SAMPLE_RECORDS,
+    SEPARATOR_LINE,
+    find_delimiter,
+    is_a_row,
+    parsed,
+    quotes_are_literal,
+)
 from .text_files import (
     allowed_bytes,
     check_readable,
@@ -99,15 +107,9 @@ class TableForm(TableArguments):
         """Whether the header, or that there is none, is given, and not found."""
         return self.no_header or self.header_row is not None
 
-    @property
-    def codec(self) -> str | None:
-        """The encoding; None for UTF-8, which is read with or without a byte order mark."""
-        is_utf8 = self.encoding is None or codecs.lookup(self.encoding).name == "utf-8"
-        return None if is_utf8 else self.encoding
-
     def lines(self, path: Path, newline: str | None = "\n", **options: int) -> Generator[str, None, None]:
         """Stream the decoded lines of a file with their ends. Raises `DataError` for what cannot be read."""
-        return decoded_lines(path, self.codec, newline, **options)
+        return decoded_lines(path, self.encoding, newline, **options)
 
     def text(self, path: Path) -> str:
         """Return the whole text of a file, whose lines end in "\\n"."""
@@ -128,7 +130,7 @@ class Table:
     path: Path
     form: TableForm = FOUND
     delimiter: str = ","
-    style: Style = field(default_factory=dict)
+    style: Mapping[str, Any] = field(default_factory=dict)
     header_line: int = 1
     has_header: bool = True
     notes: tuple[str, ...] = ()
@@ -226,15 +228,19 @@ def _delimited(table: Table) -> Table:
     """Return a CSV or TSV file with its delimiter, its quoting and the line of its header."""
     path, form = table.path, table.form
     with closing(_lines(table)) as lines:
-        first = next(lines, "")
+        sample = list(islice(lines, SAMPLE_RECORDS))
+        first = sample[0] if sample else ""
         declared = None if form.header_row else SEPARATOR_LINE.fullmatch(first)
         given = "\t" if form.delimiter == "tab" else form.delimiter or (declared and declared[1])
         if format_of(path) == ".tsv" and not given and ("\t" in first or not {*first} & {*DELIMITERS}):
-            return replace(table, delimiter="\t", style={"quoting": quoting_of_tsv(chain([first], lines))})
-        found, style = find_dialect(lines if declared else chain([first], lines), [given] if given else DELIMITERS)
+            quoting = csv.QUOTE_NONE if quotes_are_literal(chain(sample, lines)) else csv.QUOTE_MINIMAL
+            return replace(table, delimiter="\t", style={"quoting": quoting})
+        if declared:
+            table, sample = replace(table, header_line=2), sample[1:]
+        style = {"skipinitialspace": any(map(BLANK_BEFORE_QUOTE.search, sample))}
+        found = find_delimiter(chain(sample, lines), [given] if given else DELIMITERS, **style)
     note = f"{path.name}: the delimiter {found!r} was found from the first records; set --delimiter to change this"
-    notes = () if found in (given, ",") else (note,)
-    return replace(table, delimiter=found, style=style, header_line=2 if declared else table.header_line, notes=notes)
+    return replace(table, delimiter=found, style=style, notes=() if found in (given, ",") else (note,))
 
 
 def _lines(table: Table) -> Generator[str, None, None]:
@@ -248,7 +254,7 @@ def _text_records(table: Table) -> Records:
 
     Errors have both row and line: they differ after a quoted field with a line break.
     """
-    reader, row, line = parsed(_lines(table), table.delimiter, table.style), 0, table.header_line
+    reader, row, line = parsed(_lines(table), table.delimiter, **table.style), 0, table.header_line
     try:
         for fields in reader:
             if any("\0" in field for field in fields):
@@ -291,23 +297,21 @@ def _read_records(table: Table, columns: Sequence[str] | None) -> Numbered:
 
 
 def _sheet_records(table: Table, most: int | None) -> Records:
-    """Yield the header and every row below it, blank ones too, from the first column of the header or the first row.
+    """Yield the first row with a cell, the header, and every row below it, blank ones too, without blank columns.
 
     Numbers and dates become strings, as in a CSV file; formulas their results.
     """
     with _workbook(table) as book:
         how: Any = {"header": None, "dtype": object, "na_filter": False, "skiprows": table.header_line - 1}
         cells = book.parse(table.form.sheet or 0, nrows=most, **how)
-    rows = enumerate(([_as_text(cell) for cell in row] for row in cells.itertuples(index=False)), table.header_line)
-    filled = dropwhile(lambda row: not any(row[1]), rows)
-    first = list(islice(filled, 2))
-    start = next((place for place, column in enumerate(zip(*(fields for _, fields in first))) if any(column)), 0)
-    columns = 0
-    for line, fields in chain(first, filled):
-        while len(fields) > columns and not fields[-1]:
+    rows = cells.loc[:, (cells != "").any()].itertuples(index=False)
+    records = enumerate(([_as_text(cell) for cell in row] for row in rows), table.header_line)
+    width = 0
+    for line, fields in dropwhile(lambda record: not any(record[1]), records):
+        while len(fields) > width and not fields[-1]:
             fields.pop()
-        columns = columns or len(fields)
-        yield line, fields if any(fields[:start]) else fields[start:]
+        width = width or len(fields)
+        yield line, fields
 
 
 @contextmanager
@@ -355,18 +359,16 @@ def _as_text(cell: object) -> str:
 
 
 def _read_json(table: Table, columns: Sequence[str] | None) -> Numbered:
-    """Read one document: a list of objects, {"data": such a list}, or a table as pandas writes it.
+    """Read one document: a list of objects, {"data": such a list}, an object, or the columns that pandas writes.
 
-    A file of several documents, or of one object, has an object a line.
+    A file of several documents has an object a line.
     """
     path, text = table.path, table.form.text(table.path)
     try:
         document = parse_json(text)
-    except json.JSONDecodeError as error:
-        if error.msg == "Extra data" or not text.strip():
-            return _read_json_lines(table, columns)
-        raise DataError(f"{path}: invalid JSON: {error}") from error
     except (ValueError, RecursionError) as error:
+        if getattr(error, "msg", "") == "Extra data" or not text.strip():
+            return _read_json_lines(table, columns)
         raise DataError(f"{path}: invalid JSON: {error}") from error
     if isinstance(document, dict):
         document = _rows_of_document(document)
@@ -374,21 +376,14 @@ def _read_json(table: Table, columns: Sequence[str] | None) -> Numbered:
 
 
 def _rows_of_document(document: dict[str, Any]) -> Any:
-    """Return the rows of {"data": rows}, and of what pandas writes of columns, of an index, and of both apart.
-
-    Any other object is itself a row.
-    """
-    names, rows = document.get("columns"), document.get("data")
-    if isinstance(rows, list):
-        is_apart = isinstance(names, list) and all(isinstance(row, list) for row in rows)
-        return [dict(zip(names, row)) for row in rows] if is_apart else rows
-    inner = list(document.values())
-    keys = inner[0].keys() if inner and isinstance(inner[0], dict) else ()
-    if not keys or any(not isinstance(each, dict) or each.keys() != keys for each in inner):
+    if isinstance(document.get("data"), list):
+        return document["data"]
+    columns = list(document.values())
+    indices = columns[0].keys() if columns and isinstance(columns[0], dict) else ()
+    are_columns = all(isinstance(column, dict) and column.keys() == indices for column in columns)
+    if not indices or not are_columns or not all(map(str.isdecimal, indices)):
         return [document]
-    if all(map(str.isdecimal, keys)):
-        return [{name: column[index] for name, column in document.items()} for index in keys]
-    return inner if all(map(str.isdecimal, document)) else [document]
+    return [{name: column[index] for name, column in document.items()} for index in indices]
 
 
 def objects(values: Any, where: str) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -320,8 +320,8 @@ def load_tagged(arguments: TaggedDataArguments) -> TaggedData:
     if is_bio := _mark_entities(splits["train"]):
         splits = {split: _bio(split, rows, notes) for split, rows in splits.items()}
     text_of = attrgetter("text")
-    splits = complete_splits(splits, missing_splits(splits), text_of, arguments, "sentences", notes)
-    splits = sampled(splits, arguments, "sentences", notes)
+    splits = complete_splits(splits, missing_splits(splits), text_of, arguments, "sentence", notes)
+    splits = sampled(splits, text_of, arguments, "sentence", notes)
     used = {label for sentence in splits["train"] for label in sentence.labels}
     labels = sorted(used | set(map(inside, used)) if is_bio else used)
     names = sorted(labels, key=lambda label: (label != OUTSIDE, label[2:])) if is_bio else labels  # by their types
@@ -330,7 +330,7 @@ def load_tagged(arguments: TaggedDataArguments) -> TaggedData:
         unseen = Counter(label for one in splits[split] for label in one.labels if label not in used)
         if found := ", ".join(f"{label} {number:,}" for label, number in unseen.most_common(3)):
             notes.append(f"{split}: labels that do not occur in train count as errors: {found}")
-    notes += overlap_notes({split: data.texts(split) for split in splits}, "sentences")
+    notes += overlap_notes({split: data.texts(split) for split in splits}, "sentence")
     return data
 
 

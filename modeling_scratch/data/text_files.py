@@ -105,7 +105,7 @@ def expands(path: Path, allowed: float) -> DataError:
     return DataError(f"{path}: expands to more than {allowed / 1e6:,.0f} MB, implausible for its size on disk")
 
 
-def decoded_lines(path: Path, codec: str | None, newline: str | None, **options: int) -> Generator[str, None, None]:
+def decoded_lines(path: Path, encoding: str | None, newline: str | None, **options: int) -> Generator[str, None, None]:
     """Yield the lines of a file as `text_lines` does. Raises `DataError` for bytes of another format, or too many."""
     size = 0
     with open_bytes(path) as handle:
@@ -114,7 +114,7 @@ def decoded_lines(path: Path, codec: str | None, newline: str | None, **options:
             what = f"the bytes are those of {found}, and not of a text"
             raise DataError(f"{path}: {what}; rename it, or name the text file")
         allowed = allowed_bytes(path)
-        for line in text_lines(handle, str(path), codec, newline, **options):
+        for line in text_lines(handle, str(path), encoding, newline, **options):
             size += len(line)
             if size > allowed:
                 raise expands(path, allowed)
@@ -133,10 +133,11 @@ def text_lines(
     newline: as in `open`; "" ends lines at a lone carriage return, too. longest: in characters, without the end. Raises
     `DataError` that names the line, and the character in it, that cannot be decoded.
     """
-    is_utf16 = hasattr(handle, "peek") and handle.peek(2).startswith(UTF16)
-    codec = encoding or ("utf-16" if is_utf16 else "utf-8-sig")
-    text = io.TextIOWrapper(handle, codec, "surrogateescape", newline)
-    number = 0
+    if encoding is None or codecs.lookup(encoding).name == "utf-8":
+        is_utf16 = hasattr(handle, "peek") and handle.peek(2).startswith(UTF16)
+        encoding = "utf-16" if is_utf16 else "utf-8-sig"  # which has a byte order mark or not
+    text = io.TextIOWrapper(handle, encoding, "surrogateescape", newline)
+    place, number = where, 0
     try:
         for number, line in enumerate(iter(partial(text.readline, longest + len("\r\n")), ""), 1):
             if len(line) > longest and len(line.rstrip("\r\n")) > longest:
@@ -144,15 +145,12 @@ def text_lines(
             if not line.isascii():
                 line.encode()  # not possible for bytes that could not be decoded, which became surrogates
             yield line
-    except UnicodeEncodeError as error:
-        raise _undecodable(f"{where}, line {number}, character {error.start}", encoding) from None
-    except UnicodeError:  # of encodings that have no surrogates for some bytes
-        raise _undecodable(where, codec) from None
+    except UnicodeError as error:  # others are of encodings that have no surrogates for some bytes
+        if isinstance(error, UnicodeEncodeError):
+            place = f"{where}, line {number}, character {error.start}"
+        convert = "if the encoding is cp1252, convert it: iconv -f cp1252 -t utf-8, or add --encoding cp1252"
+        is_utf8, given = encoding == "utf-8-sig", "give another --encoding, or none for UTF-8"
+        advice = f"UTF-8; {convert} where the command has this option" if is_utf8 else f"{encoding}; {given}"
+        raise DataError(f"{place}: not valid {advice}") from None
     finally:
         text.detach()  # whose handle others close
-
-
-def _undecodable(place: str, encoding: str | None) -> DataError:
-    convert = "convert it: iconv -f cp1252 -t utf-8, or add --encoding cp1252 where the command has this option"
-    advice = "give another --encoding, or none for UTF-8" if encoding else f"if the encoding is cp1252, {convert}"
-    return DataError(f"{place}: not valid {encoding or 'UTF-8'}; {advice}")

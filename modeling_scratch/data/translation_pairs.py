@@ -13,7 +13,7 @@ from ..utils.files import rows_digest
 from ..utils.options import option
 from .columns import parse_text
 from .held_out import complete_splits, overlap_notes, sampled
-from .splits import SPLIT_NAMES, FileSource, Source, SplitArguments, open_splits
+from .splits import SPLIT_NAMES, FileSource, Source, SplitArguments, files_of, open_splits
 from .tables import FOUND, HEADED, READERS, Row, TableArguments, TableForm, Values, select
 from .text_files import format_of
 
@@ -75,13 +75,10 @@ def find_line_pairs(folder: Path, source: str | None, target: str | None, form: 
     Raises `DataError` if a split has two candidates, or if the suffixes are not given.
     """
     splits: dict[str, LinePairs] = {}
-    for name, split in SPLIT_NAMES.items() if source and target else ():
+    for name, split in SPLIT_NAMES.items():
         pair = LinePairs([folder / f"{name}.{ending}" for ending in (source, target)], form)
-        if not any(path.is_file() for path in pair.paths):
-            continue
-        if split in splits:
+        if any(path.is_file() for path in pair.paths) and splits.setdefault(split, pair) != pair:
             raise DataError(f"{splits[split]}, {pair}: both are candidates for the {split} split; keep one")
-        splits[split] = pair
     files = sorted(path for path in folder.glob("train*") if path.is_file())
     if not splits and len(files) > 1 and not any(format_of(path) in READERS for path in files):
         what = f"ambiguous files {', '.join(path.name for path in files)}"
@@ -131,10 +128,10 @@ def load_pairs(arguments: TranslationDataArguments) -> TranslationData:
     columns = _choose_columns(sources["train"], arguments, notes)
     splits = {split: _read_pairs(split, source, columns, notes) for split, source in sources.items()}
     missing = [] if "validation" in splits else ["validation"]
-    splits = complete_splits(splits, missing, itemgetter(0), arguments, "pairs", notes)
-    splits = sampled(splits, arguments, "pairs", notes)
+    splits = complete_splits(splits, missing, itemgetter(0), arguments, "pair", notes)
+    splits = sampled(splits, itemgetter(0), arguments, "pair", notes)
     data = TranslationData(splits, columns, notes)
-    notes += overlap_notes({split: data.sources(split) for split in splits}, "sources")
+    notes += overlap_notes({split: data.sources(split) for split in splits}, "source")
     return data
 
 
@@ -144,7 +141,7 @@ def _open(arguments: TranslationDataArguments) -> tuple[Mapping[str, Source | Li
         return lines, []
     if arguments.data_dir or arguments.dataset_name:
         return open_splits(arguments)
-    sources = {split: _open_files(split, paths, form) for split, paths in arguments.files.items()}
+    sources = {split: _open_files(split, paths, form) for split, paths in files_of(arguments).items()}
     tables = (source for source in sources.values() if isinstance(source, FileSource))
     return sources, list(chain.from_iterable(table.notes() for table in tables))
 

@@ -289,8 +289,8 @@ def _wrong_answers(path: Path) -> dict[str, dict[str, str]]:
 # The report
 
 OTHER_TEXTS = (
-    "The runs were evaluated on different texts. Where rows are added, dropped or moved, other texts are held out: "
-    "keep some in a file, and name it in every run (--test_file)."
+    "The runs were evaluated on different texts. The same ones are held out of the same file, also after some of its "
+    "rows are added or dropped, by the same --split_seed and --validation_fraction."
 )
 
 

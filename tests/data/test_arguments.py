@@ -60,7 +60,6 @@ OWN: list[tuple[type, dict[str, Any], str]] = [
     (DocumentArguments, {"data_dir": "b", "validation_file": ["c"]}, "--validation_file requires --train_file"),
     (DocumentArguments, {"data_dir": "b", "validation_fraction": 0.0}, "--validation_fraction 0.0"),
     (DocumentArguments, {"data_dir": "b", "max_validation_documents": 0}, "--max_validation_documents 0"),
-    (DocumentArguments, {"data_dir": "b", "split_seed": -1}, "--split_seed -1"),
 ]
 
 

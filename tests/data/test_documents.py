@@ -41,18 +41,6 @@ def test_a_text_file_is_one_document_or_its_paragraphs_or_its_lines(tmp_path: Pa
     assert "never opened" in documents.describe()
 
 
-def test_the_overlap_with_train_is_that_of_the_documents_that_are_evaluated(tmp_path: Path) -> None:
-    write(tmp_path / "train.csv", many(10))
-    write(tmp_path / "validation.csv", many(8, start=8))  # the first two are in train
-    limited = [
-        load_documents(DocumentArguments(data_dir=str(tmp_path), text_column="text", max_validation_documents=most))
-        for most in (None, 4)
-    ]
-    for documents, texts in zip(limited, (8, 4)):
-        assert len(documents.validation) == texts
-        assert f"2 of its {texts} documents also occur in train" in documents.describe()
-
-
 def test_of_one_long_text_the_end_is_held_out(tmp_path: Path) -> None:
     (tmp_path / "long.txt").write_text("0123456789" * 10)
     documents = load(tmp_path / "long.txt", validation_fraction=0.25)
@@ -77,11 +65,9 @@ def test_of_many_documents_whole_ones_are_held_out_and_equal_ones_stay_together(
 
 def test_several_files_are_one_text_and_blank_documents_are_left_out(tmp_path: Path) -> None:
     first, second = write(tmp_path / "a.csv", many(2)), write(tmp_path / "b.jsonl", {"text": ["x", " ", None]})
-    validation = write(tmp_path / "c.csv", many(3, 10))
-    documents = load(first, second, validation_file=[str(validation)])
+    documents = load(first, second, validation_file=[str(write(tmp_path / "c.csv", many(3, 10)))])
     assert documents.train == ["document number 0", "document number 1", "x"]
-    assert len(documents.validation) == 3
-    assert len(load(first, second, validation_file=[str(validation)], max_validation_documents=2).validation) == 2
+    assert documents.validation == many(3, 10)["text"]
 
 
 def test_the_text_column_of_a_data_set_is_found_as_that_of_a_table(tmp_path: Path) -> None:
@@ -114,13 +100,16 @@ def test_what_is_wrong_is_said_with_its_place(
 
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv"])
 def test_a_first_line_that_could_be_a_text_is_said_and_is_one_with_no_header(tmp_path: Path, name: str) -> None:
+    def loaded(lines: list[str], **options: Any) -> Documents:
+        (tmp_path / name).write_text("\n".join(lines))
+        return load(tmp_path / name, **options)
+
     texts = many(20)["text"]
-    (tmp_path / name).write_text("\n".join(texts))
-    documents = load(tmp_path / name)
-    assert sorted([*documents.train, *documents.validation]) == sorted(texts[1:])
+    documents = loaded(texts)
     assert f"{texts[0]!r} is read as the name of a column; if it is a row, set --no_header" in documents.notes
-    whole = load(tmp_path / name, no_header=True)
-    assert sorted([*whole.train, *whole.validation]) == sorted(texts)
-    (tmp_path / name).write_text("\n".join(["Documents of 2024", "text", *texts]))
-    below = load(tmp_path / name, header_row=2)
-    assert sorted([*below.train, *below.validation]) == sorted(texts)
+    for found, expected in (
+        (documents, texts[1:]),
+        (loaded(texts, no_header=True), texts),
+        (loaded(["Documents of 2024", "text", *texts], header_row=2), texts),
+    ):
+        assert sorted([*found.train, *found.validation]) == sorted(expected)

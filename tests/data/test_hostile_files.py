@@ -64,8 +64,8 @@ def test_a_checkpoint_runs_no_code(
 
 
 def write_bomb(path: Path) -> None:
-    """300 MB of text in some kB. No group of rows alone is too large."""
-    table = pa.table({"text": ["a" * MEGABYTE] * 300})
+    """250 MB of text in some kB. No group of rows alone is too large."""
+    table = pa.table({"text": ["a" * MEGABYTE] * 250})
     pq.write_table(table, path, compression="zstd", use_dictionary=False, row_group_size=100)
 
 

@@ -39,9 +39,9 @@ def test_labels_that_differ_by_case_or_compatibility_are_warned_of(tmp_path: Pat
     data = load(tmp_path)
     assert set(data.label_names) == {label, "neg", other}
     (warning,) = data.warnings
-    assert f"{max(label, other)!r} (10 rows) of {min(label, other)!r} (10 rows)" in warning
-    assert f"add --label_map {shlex.quote(f'{max(label, other)}={min(label, other)}')}" in warning
-    assert f"WARNING: {warning}" in data.describe().splitlines()
+    first, last = sorted((label, other))
+    assert f"{last!r} (10 rows) of {first!r} (10 rows)" in warning
+    assert f"add --label_map {shlex.quote(f'{last}={first}')}" in warning
 
 
 COUNTS = {
@@ -131,20 +131,18 @@ def test_labels_that_mean_none_are_told_and_left_out(tmp_path: Path) -> None:
 
 
 def test_a_label_that_means_none_is_left_out_of_sets_and_of_declared_classes(tmp_path: Path) -> None:
-    rows = {"text": reviews(30)["text"], "label": [["a", "?"], ["b"], ["?"]] * 10}
-    write(tmp_path / "train.jsonl", rows)
+    write(tmp_path / "train.jsonl", {"text": reviews(30)["text"], "label": [["a", "?"], ["b"], ["?"]] * 10})
     data = load(tmp_path, drop_labels=["?"], validation_fraction=0.2)
     assert data.label_names == ["a", "b"]
-    assert sum(split.num_rows for split in data.splits.values()) == 30, "no class is a set of classes, too"
-    features = datasets.Features(
-        {"text": datasets.Value("string"), "label": datasets.ClassLabel(names=["a", "none", "b"])}
-    )
-    declared = {"text": reviews(30)["text"], "label": [0, 1, 2] * 10}
-    folder = tmp_path / "declared"
-    folder.mkdir()
-    datasets.Dataset.from_dict(declared, features=features).to_parquet(folder / "train.parquet")
-    data = load(folder, drop_labels=["none"], validation_fraction=0.2)
-    assert data.label_names == ["a", "b"]
-    assert sum(split.num_rows for split in data.splits.values()) == 20
-    data = load(folder, label_map=["a=0", "b=1", "none=1"], validation_fraction=0.2)
-    assert data.label_names == ["NEGATIVE", "POSITIVE"]
+    assert sum(data.splits.num_rows.values()) == 30, "no class is a set of classes, too"
+    label = datasets.ClassLabel(names=["a", "none", "b"])
+    features = datasets.Features({"text": datasets.Value("string"), "label": label})
+    declared = datasets.Dataset.from_dict({"text": reviews(30)["text"], "label": [0, 1, 2] * 10}, features=features)
+    (folder := tmp_path / "declared").mkdir()
+    declared.to_parquet(folder / "train.parquet")
+    for options, names, rows in (
+        ({"drop_labels": ["none"]}, ["a", "b"], 20),
+        ({"label_map": ["a=0", "b=1", "none=1"]}, ["NEGATIVE", "POSITIVE"], 30),
+    ):
+        data = load(folder, validation_fraction=0.2, **options)
+        assert (data.label_names, sum(data.splits.num_rows.values())) == (names, rows)

@@ -120,8 +120,6 @@ FAULTS = [
     (nested(answers="["), "answers: invalid JSON"),
     (nested(answers=3), "int, but expected a list of objects"),
     (nested(question=" "), f"{PLACE}, question: ' ' is empty or not text"),
-    (nested(is_impossible=True), "1 answer, and is_impossible is True"),
-    (nested(answers=[], is_impossible=False), "0 answers, and is_impossible is False"),
     ({"data": [{"paragraphs": [{"qas": [ENTRY]}]}]}, f"{PARAGRAPH}: no column 'context'"),
     ({"data": [{"paragraphs": 3}]}, "squad.json, row 1, paragraphs: int, but expected a list"),
     ({"data": []}, "squad.json: the file has no rows"),
@@ -134,20 +132,6 @@ def test_a_fault_is_told_with_its_place(tmp_path: Path, content: Any, message: s
     path = tmp_path / "squad.json"
     path.write_text(json.dumps(content), encoding="utf-8")
     with fault(message):
-        load(path)
-
-
-def test_a_table_has_truth_as_text(tmp_path: Path) -> None:
-    """A table without a value, or with one that agrees with the answers, is read; any other is a fault."""
-    path, answers = tmp_path / "train.csv", json.dumps(ENTRY["answers"])
-    for told in ("False", "0", ""):
-        table = [["question", "context", "answers", "is_impossible"]]
-        table += [[f"who {number}?", f"{CONTEXT} {number}", answers, told] for number in range(9)]
-        with path.open("w", newline="", encoding="utf-8") as file:
-            csv.writer(file).writerows(table)
-        assert not load(path).has_unanswerable
-    path.write_text(path.read_text(encoding="utf-8").replace(",\n", ",TRUE\n"), encoding="utf-8")
-    with fault("train.csv, row 1: 1 answer, and is_impossible is True"):
         load(path)
 
 
@@ -165,11 +149,3 @@ def test_an_answer_moves_to_its_nearest_occurrence(tmp_path: Path) -> None:
     questions = [question for split in data.splits.values() for question in split]
     assert {one.id: [answer.start for answer in one.answers] for one in questions} == expected
     assert any("answers moved to their nearest occurrence" in note for note in data.notes)
-
-
-def test_a_table_of_questions_may_have_a_title_and_an_encoding(tmp_path: Path) -> None:
-    path = write(tmp_path / "train.csv")
-    expected = load(path)
-    path.write_bytes(f"Our questions\n{path.read_text()}".encode("utf-16"))
-    data = load(path, header_row=2, encoding="utf-16")
-    assert data.digests() == expected.digests()

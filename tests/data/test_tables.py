@@ -53,13 +53,6 @@ def write_text(path: Path, content: str | bytes) -> Path:
     return path
 
 
-def write_table(path: Path, delimiter: str, texts: list[str] = TEXTS) -> Path:
-    with path.open("w", encoding="utf-8", newline="") as handle:
-        rows = [["id", "text", "label"], *([str(row), text, "ab"[row % 2]] for row, text in enumerate(texts))]
-        csv.writer(handle, delimiter=delimiter).writerows(rows)
-    return path
-
-
 # What was written comes back
 
 
@@ -79,12 +72,12 @@ def test_every_text_comes_back_as_it_was_written(tmp_path: Path, suffix: str) ->
     ("name", "options"),
     [
         ("a.csv", {}), ("a.tsv", {"sep": "\t"}), ("b.tsv", {"sep": ";"}), ("a.csv", {"encoding": "utf-16", "sep": ";"}),
-        ("a.csv", {"quoting": 1, "escapechar": "\\", "doublequote": False}), ("a.parquet", {}), ("a.xlsx", {}),
-        *(("a.json", {"orient": orient}) for orient in ("columns", "records", "split", "index")),
+        ("a.parquet", {}), ("a.xlsx", {}),
+        *(("a.json", {"orient": orient}) for orient in ("columns", "records")),
         ("a.json", {"orient": "table", "index": False}),
         *((name, {"orient": "records", "lines": True}) for name in ("a.json", "a.jsonl", "a.ndjson")),
     ],
-    ids=range(15),
+    ids=range(12),
 )  # fmt: skip
 def test_what_pandas_writes_is_read(tmp_path: Path, name: str, options: dict) -> None:
     texts = ['He said ""hi""', '"all quoted"', "a, b\tc", "two\nlines", "plain"]
@@ -95,15 +88,6 @@ def test_what_pandas_writes_is_read(tmp_path: Path, name: str, options: dict) ->
     assert rows_of(tmp_path / name) == table.to_dict("records")
 
 
-@pytest.mark.parametrize("quote", ['\\"', '""', "'"])
-def test_a_gap_of_mysql_is_an_empty_cell(tmp_path: Path, quote: str) -> None:
-    backslash = "\\\\" if quote[0] == "\\" else "\\"
-    lines = ["text,label", f'"a {quote}, one",\\N', "\\N,b", f'"C:{backslash}N","{backslash}N"', "plain,N"]
-    rows = rows_of(write_text(tmp_path / "a.csv", "\r\n".join([*lines, ""])))
-    assert [*rows[0].values()] == [f"a {quote[-1]}, one", ""]
-    assert [[*row.values()] for row in rows[1:]] == [["", "b"], ["C:\\N", "\\N"], ["plain", "N"]]
-
-
 def test_quotes_of_a_tsv_are_literal_where_they_do_not_enclose_fields(tmp_path: Path) -> None:
     """GLUE's files have unbalanced quotes, with whole rows between two of them."""
     lines = ['"He said\ta', "she said\ta", 'they said"\ta', '"all"\tb']
@@ -111,18 +95,16 @@ def test_quotes_of_a_tsv_are_literal_where_they_do_not_enclose_fields(tmp_path: 
     assert texts_of(path) == [line.split("\t")[0] for line in lines]
 
 
-def test_parquet_is_read_across_batches_and_row_groups(tmp_path: Path) -> None:
-    path = tmp_path / "data.parquet"
-    pq.write_table(pa.table({"text": [str(row) for row in range(2501)]}), path, row_group_size=700)
-    assert texts_of(path) == [str(row) for row in range(2501)]
-
-
-@pytest.mark.parametrize("encoding", ["cp1252", "utf-16", "gbk"])
-@pytest.mark.parametrize("name", ["data.csv", "data.tsv", "data.jsonl"])
+@pytest.mark.parametrize(
+    ("name", "encoding"), [("a.csv", "cp1252"), ("a.tsv", "utf-16"), ("a.jsonl", "gbk"), ("a.jsonl", "utf-16")]
+)
 def test_another_encoding_is_read_where_it_is_given(tmp_path: Path, name: str, encoding: str) -> None:
     texts = [f"{'naïve “€”' if encoding == 'cp1252' else '好的'} text {row}" for row in range(30)]
-    path = write(tmp_path / name, {"text": texts, "label": ["a", "b"] * 15})
-    if name.endswith(".jsonl"):
+    path = tmp_path / name
+    pd.DataFrame({"text": texts, "label": ["a", "b"] * 15}).to_csv(
+        path, sep="\t" if name == "a.tsv" else ",", index=False
+    )
+    if name == "a.jsonl":
         path.write_text("".join(f'{{"text": "{text}", "label": "a"}}\n' for text in texts), encoding="utf-8")
     path.write_bytes(path.read_text(encoding="utf-8").encode(encoding))
     assert texts_of(path, TableForm(encoding=encoding)) == texts
@@ -141,10 +123,17 @@ def test_another_encoding_is_read_where_it_is_given(tmp_path: Path, name: str, e
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
-def test_the_delimiter_is_found_and_can_be_set(tmp_path: Path, delimiter: str) -> None:
-    path = write_table(tmp_path / "data.csv", delimiter)
-    assert texts_of(path) == TEXTS
-    assert texts_of(path, TableForm("tab" if delimiter == "\t" else delimiter)) == TEXTS
+def test_the_delimiter_is_found_and_said_and_can_be_set(tmp_path: Path, delimiter: str) -> None:
+    path = tmp_path / "train.csv"
+    with path.open("w", encoding="utf-8", newline="") as handle:
+        rows = [[str(row), text, "ab"[row % 2]] for row, text in enumerate(TEXTS * 5)]
+        csv.writer(handle, delimiter=delimiter).writerows([["id", "text", "label"], *rows])
+    assert texts_of(path) == TEXTS * 5
+    option = "tab" if delimiter == "\t" else delimiter
+    assert texts_of(path, TableForm(option)) == TEXTS * 5
+    note = f"train.csv: the delimiter {delimiter!r} was found from the first records; set --delimiter to change this"
+    assert (note in load(tmp_path).notes) == (delimiter != ",")
+    assert note not in load(tmp_path, delimiter=option).notes
 
 
 @pytest.mark.parametrize(
@@ -162,17 +151,11 @@ def test_the_delimiter_is_found_and_can_be_set(tmp_path: Path, delimiter: str) -
         ('a, "b"\n1, "2"\n', ["a", "b"]),  # blanks before the quotes
         ("a,,\n1,,\n", ["a", "column_2", "column_3"]),
         ("\ufeff\ufeffa,b\n1,2\n", ["a", "b"]),
+        ('a;b\n"' + "one, of many lines\n" * 999 + '";2\n', ["a", "b"]),
     ],
 )
 def test_only_an_unambiguous_delimiter_is_found(tmp_path: Path, content: str, columns: list[str]) -> None:
     assert list(next(read_rows(write_text(tmp_path / "data.csv", content))).values) == columns
-
-
-def test_a_found_delimiter_is_said(tmp_path: Path) -> None:
-    write_table(tmp_path / "train.csv", ";", [f"text {row}" for row in range(40)])
-    note = "train.csv: the delimiter ';' was found from the first records; set --delimiter to change this"
-    assert note in load(tmp_path).notes
-    assert note not in load(tmp_path, delimiter=";").notes
 
 
 # Compressed files
@@ -185,8 +168,7 @@ def packed(path: Path, suffix: str = ".gz") -> Path:
     return write_text(path.rename(f"{path}{suffix}"), PACKERS[suffix](Path(f"{path}{suffix}").read_bytes()))
 
 
-@pytest.mark.parametrize("suffix", TEXT_WRITERS)
-@pytest.mark.parametrize("packer", PACKERS)
+@pytest.mark.parametrize(("suffix", "packer"), [*zip(TEXT_WRITERS, PACKERS)])
 def test_compressed_files_are_read_as_plain_ones(tmp_path: Path, suffix: str, packer: str) -> None:
     path = write(tmp_path / f"train{suffix}", reviews(50))
     plain = rows_of(path)
@@ -265,15 +247,9 @@ def test_excel_is_read_as_the_csv_of_its_sheet_with_the_rows_of_pandas(tmp_path:
 
 def test_a_table_may_start_anywhere_in_its_sheet(tmp_path: Path) -> None:
     records = [[], [None, "text", "label"], [None, "a"], [None, "b", 2]]
-    path = write_sheets(tmp_path / "data.xlsx", tickets=records)
+    path = write_sheets(tmp_path / "data.xlsx", tickets=records, more=[["else"]])
     assert rows_of(path) == [{"text": "a", "label": ""}, {"text": "b", "label": "2"}]
-    index = [["", "text", "label"], [0, "a", "x"], [1, "b", "y"]]  # as pandas writes it by default
-    note = "the first sheet, 'tickets', is read; its other sheets are 'more' (--sheet)"
-    assert rows_of(write_sheets(tmp_path / "index.xlsx", tickets=index, more=[["else"]]))[1]["text"] == "b"
-    assert note in open_table(tmp_path / "index.xlsx").notes[0]
-    write_sheets(path, tickets=[*records, ["aside", "c", 3]])
-    with fault("(line 5)", "3 fields, but the header has 2"):
-        rows_of(path)
+    assert "the first sheet, 'tickets', is read; its other sheets are 'more' (--sheet)" in open_table(path).notes[0]
 
 
 def test_excel_that_cannot_be_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

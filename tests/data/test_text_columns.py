@@ -31,6 +31,8 @@ CLASSES = ["bad", "good", "fair"] * 4
         ({"title": TEXTS[::-1], "Review": TEXTS, "Sentiment": CLASSES}, ("Review", "Sentiment")),
         ({"words": CLASSES, "label": [0, 1, 2] * 4}, ("words", "label")),
         ({"phrase": TEXTS, "stars": [1.5, 2.5, 3.0] * 4}, ("phrase", "stars")),
+        ({"phrase": TEXTS, "score": [f"{row},5" for row in range(12)]}, ("phrase", "score")),
+        ({"date": ["2024-05-01"] * 12, "phrase": TEXTS, "tone": CLASSES}, ("phrase", "tone")),
         (
             {
                 "day": [f"2024-01-{row + 10}" for row in range(12)],
@@ -63,9 +65,9 @@ PLAIN = {"text": TEXTS, "label": CLASSES}
         ({"one": TEXTS, "two": TEXTS, "label": CLASSES}, {}, ["'one' or 'two'", "--text_column"]),
         ({"text": TEXTS, "sentence": TEXTS, "label": CLASSES}, {}, ["'text' or 'sentence'", "--text_column"]),
         (
-            {"text": TEXTS, "a": [0, 1] * 6, "b": [1, 1] * 6},
+            {"text": TEXTS, "a": [0, 1] * 6, "b": [1, 1, 0] * 4, "day": ["Monday"] * 12},
             {},
-            ["'a' or 'b'", "--label_column", "one column of lists"],
+            ["'a' or 'b'", "--label_column", "one column of lists", "table[['a', 'b']]", "--class_names a b"],
         ),
         ({"a": TEXTS, "b": TEXTS, "data": [{"text": "good"}] * 12}, {}, ["'data' has objects", "--text_column"]),
         ({**PLAIN, "answer": ["accept", "reject"] * 6}, {}, ["'answer' rejects labels", "leave these rows out"]),
@@ -141,7 +143,7 @@ def test_labels_become_ids_and_names(
 def test_metadata_of_a_parquet_file_without_valid_class_names_are_refused(tmp_path: Path, metadata: bytes) -> None:
     table = pa.table({"text": TEXTS, "label": [0, 1] * 6}).replace_schema_metadata({"huggingface": metadata})
     pq.write_table(table, tmp_path / "train.parquet")
-    with fault("train.parquet, column 'label': invalid class names in its metadata"):
+    with fault("train.parquet: damaged or not class names of column 'label' in its metadata"):
         load(tmp_path)
 
 
@@ -217,9 +219,3 @@ def test_a_table_has_the_column_that_the_model_was_trained_on(tmp_path: Path) ->
         find_text_columns(open_table(path), trained=("text",))
     alone = write(tmp_path / "alone.csv", {"body": ["a good film", "a bad film"]})
     assert find_text_columns(open_table(alone), trained=("text",)) == ("body",)
-
-
-def test_the_only_column_of_fractions_is_the_label(tmp_path: Path) -> None:
-    path = write(tmp_path / "train.csv", {"body": TEXTS, "stars": [f"{row}.5" for row in range(12)]})
-    data = load_splits(DataArguments(train_file=str(path)))
-    assert (data.problem_type, data.label_names) == ("regression", ["stars"])
