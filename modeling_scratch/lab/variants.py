@@ -62,6 +62,12 @@ class Variant:
         sized = [f"{SIZE}={self.size}"] if self.size is not None else []
         return [*(f"{name}={value}" for name, value in self.values.items()), *sized]
 
+    def size_note(self, base: "Variant") -> str:
+        """Return what was adjusted, and the remaining difference in parameters."""
+        more = self.parameters - base.parameters
+        difference = f"{abs(more):,} parameters {'more' if more > 0 else 'fewer'} than the base"
+        return "; ".join(filter(None, [self.note, difference if more else "as many parameters as the base"]))
+
 
 def plan_variants(factors: Factors) -> list[Variant]:
     """Return the base, and one variant for each other value of each factor."""

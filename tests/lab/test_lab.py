@@ -179,6 +179,8 @@ REFUSED = {
     "--vary vocab_size=10,20": "determined by the tokenizer",
     "--vary num_attention_heads=4,5": "num_attention_heads=5: set head_dim",
     "--vary norm_position=pre,post --seeds 0": "--seeds 0",
+    "--vary norm_position=pre,post --seeds 0 1": "unrecognized arguments: 1 (the option before",
+    "--vary norm_position=pre,post --overwrite": "--overwrite is retired",
     "--vary norm_position=pre,post --budget 5m": "--budget is retired",
     "--vary norm_position=pre,post --grid": "--grid is retired",
     "--vary norm_position=pre,post --options=--seed=3": "the lab itself sets --seed",
