@@ -27,7 +27,7 @@ RETIRED = {
     "weights_are_read": "round_trip", "padding_token": "special_tokens", "positions": "default_ids",
     "token_types": "default_ids", "one_token": "shortest_and_longest", "longest_text": "shortest_and_longest",
     "padding_as_label": "loss", "answers_outside": "loss", "right_gradients": "every_gradient",
-    "frozen_parts": "every_gradient", "recorded_answers": "recorded_files",
+    "frozen_parts": "every_gradient", "meta_device": "round_trip", "recorded_answers": "recorded_files",
 }  # fmt: skip
 CHECKS = tuple(each for module in MODULES for each in vars(module).values() if isinstance(each, Check))
 

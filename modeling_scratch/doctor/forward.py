@@ -172,12 +172,12 @@ def mask_dtypes(subject: Subject) -> None:
     plain = subject.batch()
     subject.same("Without attention_mask", without(plain, "attention_mask"), plain)
     only_if(not subject.permutes, "Its mask of permutations is of another kind.")
-    for batch in subject.batches:
-        mask, ids = batch["attention_mask"], batch["input_ids"]
-        cases = {f"With a mask of {dtype}": {"attention_mask": mask.to(dtype)} for dtype in OTHER_DTYPES}
-        cases["With inputs that are not contiguous"] = {name: value.T.contiguous().T for name, value in batch.items()}
-        for when, change in {**cases, "With ids of int32": {"input_ids": ids.int()}}.items():
-            subject.same(when, {**batch, **change}, batch)
+    batch = subject.padded_batch()
+    mask, ids = batch["attention_mask"], batch["input_ids"]
+    cases = {f"With a mask of {dtype}": {"attention_mask": mask.to(dtype)} for dtype in OTHER_DTYPES}
+    cases["With inputs that are not contiguous"] = {name: value.T.contiguous().T for name, value in batch.items()}
+    for when, change in {**cases, "With ids of int32": {"input_ids": ids.int()}}.items():
+        subject.same(when, {**batch, **change}, batch)
 
 
 @check(f"{MASKS} Hand each to the attention over its text, and hide no token by its id.", MASKED, link="2210")

@@ -42,8 +42,9 @@ def ways(subject: Subject) -> dict[str, Batch]:
 @check("Return the scores of the last layer: the loss takes their softmax itself.", LOSS)
 def logits_are_scores(subject: Subject) -> None:
     """Logits are scores, and no probabilities."""
+    only_if(subject.head != ANSWER, "The model points into a text.")
     logits = subject.answers(subject.batch([subject.ids(seed=seed) for seed in range(24)]))
-    only_if(logits.shape[-1] > 1 and subject.head != ANSWER, "There is one logit.")
+    only_if(logits.shape[-1] > 1, "There is one logit.")
     function = "softmax" if (logits.sum(-1) - 1).abs().max() < 1e-4 else "sigmoid"
     what = f"All logits are between 0 and 1: a {function} comes before the loss, which takes another."
     require(not ((logits >= 0) & (logits <= 1)).all(), what)

@@ -3,14 +3,14 @@
 
 from collections.abc import Collection, Mapping
 
-LOADED = "round_trip fresh_process missing_keys auto_classes ties meta_device resized_head pipelines"
+LOADED = "round_trip fresh_process missing_keys auto_classes ties resized_head pipelines"
 STEPS = "cache_is_all cache generation generation_is_forward"
 LABELLED = "loss problem_types accumulation label_smoothing"
 TRAINED = "training_mode gradient_checkpointing accumulation every_gradient half_precision"
 PADDED = f"padding_right padding_left mask_gap mask_dtypes cache generation generation_is_forward {TRAINED}"
 ANSWERS = (
     f"batch_equals_single {PADDED} {STEPS} one_graph attention_backends embeddings_as_inputs default_ids last_logits "
-    "tuples recording_changes_nothing labels_change_nothing stateless leaves_inputs meta_device causality "
+    "tuples recording_changes_nothing labels_change_nothing stateless leaves_inputs causality round_trip "
     "hidden_states encoder_outputs"
 )
 # A check: those that can follow from it. Of several that explain one, the first counts; none explains an earlier one.
@@ -21,13 +21,13 @@ ROOTS = {
     "registered": f"{LOADED} device {TRAINED}",
     "own_weights": f"{LOADED} {STEPS} {TRAINED} base_weights attention_weights hidden_states",
     "base_weights": "ties resized_embeddings embeddings_as_inputs every_gradient generation leaves_inputs loss",
-    "device": "half_precision one_graph meta_device",
+    "device": "half_precision one_graph round_trip",
     "ties": f"{LOADED} resized_embeddings",
+    "stateless": f"{ANSWERS} {TRAINED} loss problem_types",
     "round_trip": f"{LOADED} half_precision",
-    "missing_keys": "meta_device resized_head",
+    "missing_keys": "resized_head",
     "shortest_and_longest": "batch_equals_single padding_right padding_left tuples accumulation problem_types "
     "half_precision",
-    "stateless": f"{ANSWERS} {TRAINED} loss problem_types",
     "logits_are_scores": "loss problem_types accumulation labels_change_nothing",
     "causality": f"padding_right padding_left {STEPS} mask_gap labels_alone",
     "mask_dtypes": "one_graph cache_is_all",

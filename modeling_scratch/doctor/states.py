@@ -125,13 +125,14 @@ def gradient_checkpointing(subject: Subject) -> None:
 def _check_training(subject: Subject, model: PreTrainedModel, when: str) -> None:
     """Check that training without dropout has the gradients of evaluation, whether a cache is kept or not."""
     evaluated = copy.deepcopy(subject.redrawn)
-    states = {when: {"use_cache": False}, f"{when} and with a cache": {"use_cache": True}}
-    for batch in (subject.labelled(subject.batch()), subject.labelled()):
+    plain, padded = subject.labelled(subject.batch()), subject.labelled()
+    cases = [(when, padded, {"use_cache": False}), (f"{when} and with a cache", padded, {"use_cache": True})]
+    for state, batch, options in [(f"{when} and without padding", plain, {}), *cases]:
         wanted = gradients(evaluated, loss_of(evaluated, batch))
-        for state, options in states.items() if subject.reads("use_cache") else [(when, {})]:
-            with tried(state), ExpectedDraws():
-                found = gradients(without_dropout(model), loss_of(model, batch, **options))
-            _require_same_gradients(found, wanted, state)
+        with tried(state), ExpectedDraws():
+            given = options if subject.reads("use_cache") else {}
+            found = gradients(without_dropout(model), loss_of(model, batch, **given))
+        _require_same_gradients(found, wanted, state)
 
 
 def _require_same_gradients(found: dict[str, Tensor], wanted: dict[str, Tensor], when: str) -> None:

@@ -32,7 +32,7 @@ FRESH = Path(__file__).with_name("fresh_process.py")
 INITIALISED = (
     "Register every weight as a parameter or a buffer, initialise it in `_init_weights` by functions of torch.nn.init "
     "alone, which keep what was loaded, and end `__init__` with `post_init()`. Save the model itself, and not what "
-    "torch.compile or DistributedDataParallel made of it."
+    "torch.compile or DistributedDataParallel made of it, and compute nothing from weights in `__init__`."
 )
 REGISTERED = "Register the config and each class with its Auto class, or name all of them in config.auto_map."
 
@@ -51,7 +51,7 @@ def config_fields(subject: Subject) -> None:
         after = _fields(type(config).from_pretrained(folder))
     _check_fields(before, after, "After loading, fields of config.json differ")
     model: Any = subject.model
-    with contextlib.suppress(Exception), torch.device("meta"):  # if it cannot be made, `meta_device` tells
+    with contextlib.suppress(Exception), torch.device("meta"):  # if it cannot be made, `round_trip` tells
         model = type(subject.model)(config)
     _check_fields(before, _fields(config), "Making the model changes its config, at each loading anew")
     made, held = ({(name, each.shape) for name, each in tensors(one).items()} for one in (model, subject.model))
@@ -178,14 +178,18 @@ def _shared_names(model: nn.Module) -> list[set[str]]:
 @check(INITIALISED, link="46620")
 def round_trip(subject: Subject) -> None:
     """A saved model loads as it was, bit for bit; a folder's file has every weight, and no other."""
-    before = digests(subject.redrawn)
-    with saved(subject.redrawn) as folder:
-        loaded, report = load(subject, folder)
+    before, attention = digests(subject.redrawn), subject.redrawn.config._attn_implementation
+    with saved(subject.redrawn) as folder:  # no file says with which attention to compute
+        loaded, report = load(subject, folder, attn_implementation=attention)
     for each in [report] + ([load(subject, subject.folder)[1]] if subject.folder else []):
         for what, names in each.items():
             require(not names, f"The file loads with {len(names)} {what}: {listed(names)}.")
     _check_equal(digests(subject.redrawn), before, "After saving")
     _check_equal(digests(loaded), before, "After loading")
+    batch = subject.batch()
+    subject.same("In a loaded model", values(run(loaded, batch)), subject.answers(batch), tolerance=1e-6)
+    with tried("Made without memory, as large models are, `__init__`"), torch.device("meta"):
+        type(subject.model)(copy.deepcopy(subject.config))
 
 
 @check("Set base_model_prefix to the name of the attribute that holds the base model.")
@@ -267,19 +271,6 @@ def auto_classes(subject: Subject) -> None:
         for name in sorted({"AutoConfig", "AutoModel"} | named):
             with tried(f"{name}.from_pretrained"):
                 getattr(transformers, name).from_pretrained(folder, trust_remote_code=subject.trusts_code)
-
-
-@check("Create buffers in `_init_weights`, too, and compute nothing from weights in `__init__`.")
-def meta_device(subject: Subject) -> None:
-    """A model that was made without memory, as large ones are, computes as the saved one."""
-    with torch.device("meta"):
-        type(subject.model)(copy.deepcopy(subject.config))
-    with saved(subject.redrawn) as folder:  # no file says with which attention to compute
-        loaded, _ = load(subject, folder, attn_implementation=subject.redrawn.config._attn_implementation)
-    on_meta = [name for name, tensor in tensors(loaded).items() if tensor.is_meta]
-    require(not on_meta, f"After loading, tensors are still on the meta device: {listed(on_meta)}.")
-    batch = subject.batch()
-    subject.same("In a loaded model", values(run(loaded, batch)), subject.answers(batch), tolerance=1e-6)
 
 
 @check("Define `get_input_embeddings` and `get_output_embeddings`, and read config.vocab_size.")

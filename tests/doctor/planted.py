@@ -255,12 +255,6 @@ def pads_do_not_count(self: Any, kwargs: dict[str, Any]) -> None:
         kwargs["labels"] = kwargs["labels"].masked_fill(kwargs["labels"] == self.config.pad_token_id, -100)
 
 
-def labels_are_written(self: Any, kwargs: dict[str, Any]) -> None:
-    """The caller's own labels are changed."""
-    if kwargs.get("labels") is not None:
-        kwargs["labels"][:, 2] = -100
-
-
 def ignored_become_padding(self: Any, kwargs: dict[str, Any]) -> None:
     """The caller's own labels become what the decoder reads."""
     if (labels := kwargs.get("labels")) is not None and kwargs.get("decoder_input_ids") is None:
@@ -422,12 +416,6 @@ def squeezed(self: Any, outputs: Any, kwargs: dict[str, Any]) -> Any:
 def unmasked_when_recorded(self: Any, kwargs: dict[str, Any]) -> None:
     if kwargs.get("output_attentions"):
         kwargs["attention_mask"] = None
-
-
-def reversed_states(self: Any, outputs: Any, kwargs: dict[str, Any]) -> Any:
-    if outputs.get("hidden_states") is not None:
-        outputs.hidden_states = outputs.hidden_states[::-1]
-    return outputs
 
 
 def without_weights(self: Any, outputs: Any, kwargs: dict[str, Any]) -> Any:
@@ -729,7 +717,6 @@ PLANTED = (
     Toy(subclass("PreparesUnshifted", T5, **UNSHIFTED), "labels_alone"),
     Toy(changed("CheckpointsWithoutMask", ModernBert, masks(no_mask, is_checkpointed)), "gradient_checkpointing"),
     Toy(changed("ForgetsToEnd", Llama, pads_do_not_count), "loss"),
-    Toy(changed("WritesItsLabels", TAGGER, labels_are_written), "leaves_inputs"),
     Toy(changed("Probabilities", BERT, after=probabilities), "logits_are_scores"),
     Toy(changed("SoftmaxInTheLoss", BERT, after=with_loss("of softmax")), "loss"),
     Toy(changed("CountsIgnored", TAGGER, after=with_loss("class 0 for ignored")), "loss"),
@@ -752,7 +739,6 @@ PLANTED = (
     Toy(changed("NeverATuple", ModernBert, always(return_dict=True)), "tuples"),
     Toy(changed("KeepsTheFirst", Llama, after=keeps_first), "last_logits"),
     Toy(changed("Squeezes", BERT, after=squeezed), "shortest_and_longest"),
-    Toy(changed("ReversesStates", ModernBert, after=reversed_states), "hidden_states"),
     Toy(changed("UnmaskedWhenRecorded", ModernBert, unmasked_when_recorded), "recording_changes_nothing"),
     Toy(changed("AlwaysCaches", Llama, always(use_cache=True)), "cache"),
     Toy(changed("NeedsAMask", ModernBert, needs_mask), "mask_dtypes"),
