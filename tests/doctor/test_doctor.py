@@ -165,6 +165,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "model"
 
 
+JOB = {"is_trusted": False, "tokenizer": None}
 STATIC = ["safe_weights", "code_is_there", "flat_code", "public_names", "known_version"]
 
 
@@ -178,7 +179,7 @@ def test_files_are_read_and_not_run(folder: Path) -> None:
     config |= {"architectures": ["Model"], "transformers_version": "5.999.0"}
     config["auto_map"] |= {"AutoModel": "lost.Model", "AutoModelForSequenceClassification": "extra.Model"}
     (folder / "config.json").write_text(json.dumps(config))
-    job = {"folder": str(folder), "is_trusted": False, "tokenizer": None, "checks": [*STATIC, "repeats"]}
+    job = {**JOB, "folder": str(folder), "checks": [*STATIC, "repeats"]}
     found = {each.check: each for each in examine_folder(job)}  # which the doctor runs in a process of its own
     assert {name for name, each in found.items() if each.verdict is Verdict.FALLS_SHORT} == set(STATIC)
     assert "lost.Model" in found["code_is_there"].what
@@ -246,13 +247,18 @@ def test_a_model_that_cannot_be_loaded_is_tried_once(folder: Path, first: str, t
     assert {each.check for each in diagnosis.findings if not each.what.startswith(told)} == {*STATIC, "recorded_files"}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["config.json", "tokenizer_config.json"])
+@pytest.mark.parametrize("name", ["config.json", "tokenizer_config.json", "model.safetensors", "rows"])
 def test_damaged_files_are_a_finding(folder: Path, name: str) -> None:
-    (folder / name).write_text("{")
-    found = doctor.check_folder(folder, only=["repeats"])["repeats"]
+    """Also of a folder that brings code, which mends no weights."""
+    path = folder / ("model.safetensors" if name == "rows" else name)
+    if name == "rows":
+        save_file({name: tensor[:1] for name, tensor in load_file(path).items()}, path, {"format": "pt"})
+    else:
+        path.write_text("{")
+    *_, found = examine_folder({**JOB, "folder": str(folder), "checks": ["repeats"]})
     assert found.verdict is Verdict.FALLS_SHORT
     assert found.what.startswith("It cannot be loaded: ")
+    assert ("by config.json" in found.what) == (name == "rows")
 
 
 def test_forms_of_the_answer() -> None:
