@@ -171,7 +171,7 @@ def is_checkpointed(self: Any, kwargs: dict[str, Any]) -> bool:
 
 def first_places(mask: Tensor) -> Tensor:
     """A mask is taken for a length: its first places are seen, whichever they are."""
-    return (torch.arange(mask.shape[1]) < mask.sum(1, keepdim=True)).long()
+    return (torch.arange(mask.shape[1], device=mask.device) < mask.sum(1, keepdim=True)).long()
 
 
 def triangular(mask: Tensor, dtype: torch.dtype, fill: float) -> Tensor:
