@@ -257,7 +257,7 @@ def test_two_labs_are_equal_and_say_where_there_is_no_difference(reviews: Path, 
     assert results(tmp_path / "one") == results(tmp_path / "two")
     assert "no effect here" in texts[0]
     assert record(tmp_path / "one")["comparisons"][0]["mean"] == 0
-    assert "of 2 comparisons" in texts[0]
+    assert "for 2 comparisons" in texts[0]
 
 
 def test_a_base_that_fails_ends_the_lab_before_others_are_trained(reviews: Path, tmp_path: Path) -> None:
