@@ -10,7 +10,7 @@ from modeling_scratch.verify import CHECKS
 
 def findings(folder: Path) -> dict[str, Finding]:
     """The comparison with the record, loading, and a check of what was loaded, in this process."""
-    checks = [*CHECKS, "finite_weights"]
+    checks = [*CHECKS, "own_weights"]
     job = {"folder": str(folder), "is_trusted": False, "tokenizer": None, "checks": checks}
     return {found.check: found for found in examine_folder(job)}
 

@@ -69,12 +69,9 @@ def require_close(found: Tensor, wanted: Tensor, what: str, tolerance: float = T
 
 
 @torch.no_grad()
-def redraw(model: PreTrainedModel, seed: int = 0) -> PreTrainedModel:
-    """Draw all parameters that are saved anew, in place, and return the model.
-
-    Matrices are drawn by their width, vectors around their values.
-    """
-    generator = torch.Generator().manual_seed(seed)
+def redraw(model: PreTrainedModel) -> PreTrainedModel:
+    """Draw all parameters that are saved anew, in place: matrices by their width, vectors around their values."""
+    generator = torch.Generator().manual_seed(0)
     computed = getattr(model, "_keys_to_ignore_on_save", None) or ()  # such as sinusoidal positions
     for parameter in (parameter for name, parameter in model.named_parameters() if name not in computed):
         noise = torch.randn(parameter.shape, generator=generator).to(parameter)

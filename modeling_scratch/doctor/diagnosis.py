@@ -61,6 +61,8 @@ def folder_of(name: str, revision: str | None) -> Path:
         if revision is not None:
             raise DataError(f"--revision {revision}: a folder has none; leave it out, or name a repository")
         return Path(name)
+    if "." in name and all(part.isidentifier() for part in name.split(".")):
+        raise DataError(f"{name}: no such folder; a class is examined from Python, by doctor.check({name}, config)")
     try:
         # A revision is downloaded by its name once, which the cache then knows offline; then by its commit.
         path = Path(snapshot_download(name, revision=revision, allow_patterns="config.json"))
@@ -72,6 +74,5 @@ def folder_of(name: str, revision: str | None) -> Path:
         wanted = [glob.escape(file) for file in names if file == VERIFICATION or reads(file)]
         return Path(snapshot_download(name, revision=path.name, allow_patterns=wanted))
     except Exception as error:  # names, network, server: many types
-        raise DataError(
-            f"{name}: neither a folder nor a repository that can be read: {one_line(error)[:200]}"
-        ) from error
+        reason = one_line(error)[:200]
+        raise DataError(f"{name}: neither a folder nor a repository that can be read: {reason}") from error

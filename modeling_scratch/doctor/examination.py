@@ -19,9 +19,15 @@ from .findings import Check, Diagnosis, DoesNotApply
 from .subject import Subject
 
 MODULES = files, stored_weights, tokens_and_labels, forward, losses, states, use  # in this order
-MERGED = {
-    "cache_of_several": "cache", "cache_padded": "cache", "no_mask": "mask_dtypes", "decoder_mask": "mask_gap",
-    "beam_search": "generation", "bfloat16": "half_precision", "float16": "half_precision", "export": "one_graph",
+RETIRED = {
+    "cache_of_several": "cache", "cache_padded": "cache", "no_cache": "cache", "no_mask": "mask_dtypes",
+    "decoder_mask": "mask_gap", "padding_as_text": "mask_gap", "beam_search": "generation",
+    "generation_padded": "generation", "bfloat16": "half_precision", "float16": "half_precision",
+    "autocast": "half_precision", "export": "one_graph", "finite_weights": "own_weights",
+    "weights_are_read": "round_trip", "padding_token": "special_tokens", "positions": "default_ids",
+    "token_types": "default_ids", "one_token": "shortest_and_longest", "longest_text": "shortest_and_longest",
+    "padding_as_label": "loss", "answers_outside": "loss", "right_gradients": "every_gradient",
+    "frozen_parts": "every_gradient", "meta_device": "round_trip", "recorded_answers": "recorded_files",
 }  # fmt: skip
 CHECKS = tuple(each for module in MODULES for each in vars(module).values() if isinstance(each, Check))
 
@@ -55,11 +61,9 @@ def subject_of(model: PreTrainedModel | type[PreTrainedModel], config: Any = Non
 
 def chosen(only: Collection[str] = ()) -> list[Check]:
     """Return the checks of these names; by default, all."""
-    if "recorded_answers" in only:
-        raise DataError("recorded_answers is retired: recorded_files compares every file that decides the answers")
     names = {each.name for each in CHECKS}
-    if gone := sorted(MERGED.keys() & set(only)):
-        raise DataError(f"{gone[0]} is retired: {MERGED[gone[0]]} checks it")
+    if gone := sorted(RETIRED.keys() & set(only)):
+        raise DataError(f"{gone[0]} is retired: {RETIRED[gone[0]]} checks it")
     if unknown := set(only) - names:
         raise DataError(f"{', '.join(sorted(unknown))}: no such check; there are {', '.join(sorted(names))}")
     return [each for each in CHECKS if not only or each.name in only]

@@ -16,12 +16,10 @@ from ..sharing.verification import differing_files, read_record
 from .findings import FallsShort, Need, check, listed, only_if, require
 
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
-LIBRARIES = "torch", "transformers"
 
-
-FOLDER = Need(lambda subject: subject.folder is not None, "A model in memory has no folder.")
-CODE = Need(lambda subject: _code(subject.folder), "The folder brings no code.")
-RECORD = Need(lambda subject: read_record(subject.folder), "The folder has no verify.json.")
+FOLDER: Need = (lambda subject: subject.folder is not None, "A model in memory has no folder.")
+CODE: Need = (lambda subject: [*subject.folder.glob("*.py")], "The folder brings no code.")
+RECORD: Need = (lambda subject: read_record(subject.folder), "The folder has no verify.json.")
 NOT_AS_RECORDED = "Get the model and its verify.json from its author, or write a new one by `write_verification`."
 
 
@@ -73,10 +71,6 @@ def public_names(subject: Any) -> None:
     _check_code(subject.folder, _private_name, "Private names of the libraries")
 
 
-def _code(folder: Path) -> list[Path]:
-    return sorted(folder.glob("*.py"))
-
-
 def _tree(path: Path) -> ast.Module:
     try:
         return ast.parse(path.read_text(encoding="utf-8"), path.name)
@@ -88,7 +82,7 @@ def _check_code(folder: Path, fault_of: Callable[[Path, ast.AST], str | None], w
     """Check that no part of a folder's code has this fault, which is named with its line."""
     faults = [
         f"{path.name}, line {node.lineno}: {fault}"
-        for path in _code(folder)
+        for path in sorted(folder.glob("*.py"))
         for node in ast.walk(_tree(path))
         if isinstance(node, ast.ImportFrom | ast.Attribute | ast.Name) and (fault := fault_of(path, node))
     ]
@@ -108,13 +102,14 @@ def _private_name(path: Path, node: ast.AST) -> str | None:
     if isinstance(node, ast.ImportFrom) and not node.level:
         parts = [*(node.module or "").split("."), *(alias.name for alias in node.names)]
     is_private = any(part.startswith("_") and not part.startswith("__") for part in parts)
-    return ".".join(parts) if is_private and parts[0] in LIBRARIES else None
+    return ".".join(parts) if is_private and parts[0] in ("torch", "transformers") else None
 
 
 @check("Load it with the version that config.json names, and compare the answers.", FOLDER, link="46620")
 def known_version(subject: Any) -> None:
     """This version of transformers is not older than the folder, and has its major version."""
     settings = json.loads((subject.folder / "config.json").read_text(encoding="utf-8"))
+    require(isinstance(settings, dict), "config.json is no JSON object.")
     require(made := settings.get("transformers_version"), "config.json does not say which transformers saved it.")
     made_by, here = (Version(version).release[:2] for version in (made, transformers.__version__))
     what = f"It was saved with transformers {made}; this is {transformers.__version__}"

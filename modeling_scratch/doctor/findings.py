@@ -9,14 +9,13 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from textwrap import wrap
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
 from ..utils.errors import counted, first_few, one_line
-from .roots import root_of
+from .roots import roots_of
 
-SEVERAL = 3  # checks may fall short for the same reason, and still follow from another
 LONGEST = 300  # characters of an error that are told
 WIDTH = 120  # of the lines of a diagnosis
 
@@ -68,11 +67,8 @@ def listed(names: Collection[str]) -> str:
     return first_few(sorted(names), 3)
 
 
-class Need(NamedTuple):
-    """A condition on the subject of a check, and the reason why the check does not apply without it."""
-
-    holds: Callable[[Any], object]
-    reason: str
+# A condition on the subject of a check, and the reason why the check does not apply without it.
+Need = tuple[Callable[[Any], object], str]
 
 
 @dataclass(frozen=True)
@@ -100,12 +96,12 @@ class Check:
     def examine(self, subject: Any) -> "Finding":
         """Run the check. An error that it raises is a finding, too."""
         try:
-            for need in self.needs:
-                only_if(need.holds(subject), need.reason)
+            for holds, reason in self.needs:
+                only_if(holds(subject), reason)
             with torch.random.fork_rng(devices=[]):
                 self.run(subject)
-        except DoesNotApply as reason:
-            return self.finding(Verdict.DOES_NOT_APPLY, str(reason))
+        except DoesNotApply as reason_:
+            return self.finding(Verdict.DOES_NOT_APPLY, str(reason_))
         except FallsShort as fault:
             return self.finding(Verdict.FALLS_SHORT, str(fault))
         except Exception as error:  # of the model that is examined: any
@@ -149,13 +145,11 @@ class Diagnosis:
     findings: list[Finding] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        reasons = Counter(each.what for each in self.of(Verdict.FALLS_SHORT))
-        most = max(SEVERAL, (len(self.findings) - 1) // 2)  # a reason of most checks is the root itself
-        fallen = [each for each in self.of(Verdict.FALLS_SHORT) if reasons[each.what] <= most]
-        first: dict[str, str] = {}  # check of an error
-        alike = {each.check: first.setdefault(each.error or each.check, each.check) for each in fallen}
-        roots = {name: root_of(one, set(alike.values())) for name, one in alike.items()}
-        follows = {name: "" if root == name else root for name, root in roots.items()}
+        fallen = self.of(Verdict.FALLS_SHORT)
+        reasons, most = Counter(each.what for each in fallen), max(3, (len(self.findings) - 1) // 2)
+        # A reason of most checks is the root itself.
+        roots = roots_of({each.check: each.error or each.check for each in fallen if reasons[each.what] <= most})
+        follows = {name: root for name, root in roots.items() if root != name}
         places = {each.check: place for place, each in enumerate(self.findings)}
         found = [replace(each, follows=follows.get(each.check, "")) for each in self.findings]
         self.findings = sorted(found, key=lambda each: (places[each.follows or each.check], bool(each.follows)))

@@ -70,29 +70,26 @@ def check_folder(
             progress(each)
         loaded = found.pop(loading.name, None)
         if loaded and loaded.verdict is not Verdict.HOLDS:
-            rest = {each.name: each.finding(loaded.verdict, loaded.what) for each in left}
-            found = rest | found
+            found = {each.name: each.finding(loaded.verdict, loaded.what) for each in left} | found
     return Diagnosis(path.name, [found[each.name] for each in checks])
 
 
 def _from_child(job: dict[str, Any], checks: Sequence[Check], seconds: float) -> Iterator[Finding]:
     """Yield findings until the child ends; that of the step at which it died or was stopped is the last."""
+    command = [sys.executable, "-m", __name__, json.dumps({**job, "checks": [each.name for each in checks]})]
     with tempfile.TemporaryDirectory() as scratch:  # for what a child that is stopped leaves behind
         child = subprocess.Popen(
-            [sys.executable, "-m", __name__, json.dumps({**job, "checks": [each.name for each in checks]})],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
             env={**os.environ, "TMPDIR": scratch}, start_new_session=True,
         )  # fmt: skip
         try:
             assert child.stdout
             with Connection(os.dup(child.stdout.fileno()), writable=False) as answers:
-                limit = 2 * seconds  # the first step waits for imports
-                for each in steps_of(checks):
-                    found = _next_finding(answers, limit)
-                    yield found or each.finding(Verdict.FALLS_SHORT, _ended(child, each, seconds))
-                    if found is None or (found.check == loading.name and found.verdict is not Verdict.HOLDS):
+                for number, step in enumerate(steps_of(checks)):
+                    found = _next_finding(answers, seconds if number else 2 * seconds)  # the first waits for imports
+                    yield found or step.finding(Verdict.FALLS_SHORT, _ended(child, step, seconds))
+                    if found is None or (step is loading and found.verdict is not Verdict.HOLDS):
                         return
-                    limit = seconds
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(child.pid, signal.SIGKILL)  # also what the child has started
@@ -101,9 +98,8 @@ def _from_child(job: dict[str, Any], checks: Sequence[Check], seconds: float) ->
 
 def steps_of(checks: Sequence[Check]) -> list[Check]:
     """Return the checks of files, then loading and the others if there are any."""
-    alone = [each for each in checks if each.name in FILES_ALONE]
     others = [each for each in checks if each.name not in FILES_ALONE]
-    return [*alone, loading, *others] if others else alone
+    return [each for each in checks if each.name in FILES_ALONE] + ([loading, *others] if others else [])
 
 
 def _next_finding(answers: Connection, seconds: float) -> Finding | None:
@@ -131,16 +127,15 @@ def _ended(child: "subprocess.Popen[bytes]", step: Check, seconds: float) -> str
 
 def examine_folder(job: dict[str, Any]) -> Iterator[Finding]:
     """Yield the findings of a folder, in this process; the last is that of loading if it fails."""
-    folder = Path(job["folder"])
-    subject: Any = type("Folder", (), {"folder": folder})()
+    subject: Any = type("Folder", (), {"folder": Path(job["folder"])})()
     for each in steps_of(chosen(job["checks"])):
         if each is not loading:
             yield each.examine(subject)
             continue
         try:
-            subject = _load(folder, job["is_trusted"], job["tokenizer"])
+            subject = _load(subject.folder, job["is_trusted"], job["tokenizer"])
         except Exception as error:  # of files, and of code that the folder brings: any
-            yield _not_loaded(folder, job["is_trusted"], error)
+            yield _not_loaded(subject.folder, job["is_trusted"], error)
             return
         yield loading.finding(Verdict.HOLDS)
 
@@ -151,8 +146,7 @@ def _load(folder: Path, is_trusted: bool, tokenizer: str | None) -> Subject:
         # Auto classes prefer what this package has registered to the code of the folder, which its checks are about.
         AutoConfig.register(model.config.model_type, type(model.config), exist_ok=True)
     has_one = tokenizer or any((folder / name).is_file() for name in ("tokenizer.json", "tokenizer_config.json"))
-    source = tokenizer or folder
-    found = pretrained(AutoTokenizer, source, is_trusted) if has_one else None
+    found = pretrained(AutoTokenizer, tokenizer or folder, is_trusted) if has_one else None
     return Subject(model.float(), found, folder, is_trusted)
 
 
@@ -160,9 +154,11 @@ def _not_loaded(folder: Path, is_trusted: bool, error: Exception) -> Finding:
     if isinstance(error, DoesNotApply):
         return loading.finding(Verdict.DOES_NOT_APPLY, str(error))
     reason = f"It cannot be loaded: {one_line(error)[:LONGEST]}"
-    with suppress(ValueError):  # of files that are not JSON, for which loading fails, too
-        if not is_trusted and named_code(folder, all_files(folder)):
-            return loading.finding(Verdict.DOES_NOT_APPLY, f"{NOT_TRUSTED} {reason}")
+    # An unknown config or class may be that of the folder's code. With damaged weights, no code helps.
+    if isinstance(error, ValueError) and not isinstance(error, DataError) and not is_trusted:
+        with suppress(ValueError):  # of files that are not JSON, for which loading fails, too
+            if named_code(folder, all_files(folder)):
+                return loading.finding(Verdict.DOES_NOT_APPLY, f"{NOT_TRUSTED} {reason}")
     return loading.finding(Verdict.FALLS_SHORT, reason)
 
 

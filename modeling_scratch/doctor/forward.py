@@ -8,11 +8,11 @@ from torch import Tensor
 
 from .comparing import TOLERANCE, distance, require_close, rows, run, without
 from .findings import check, listed, only_if, require
-from .needs import CAUSAL, DECODER, MASKED, OF_TOKENS, SEQ2SEQ, reads
-from .subject import Subject
+from .subject import CAUSAL, MASKED, OF_TOKENS, SEQ2SEQ, Subject, reads
 
 POSITIONS = "Count positions from attention_mask: `(attention_mask.cumsum(-1) - 1).clamp(min=0)`."
-MASK = "Make masks by `transformers.masking_utils`, which take each dtype and shape."
+MASKS = "Make masks by `transformers.masking_utils`, which take each dtype and shape."
+OTHER_DTYPES = torch.int32, torch.float32, torch.bool
 
 
 @check("Draw random numbers in training mode only (`if self.training`), and let None be the default of an object.")
@@ -85,7 +85,7 @@ def causality(subject: Subject) -> None:
 @check("Make the mask by `transformers.masking_utils.create_bidirectional_mask`.", OF_TOKENS)
 def sees_both_sides(subject: Subject) -> None:
     """A token sees those after it."""
-    only_if(not subject.is_causal or subject.is_seq2seq, "The model reads from left to right.")
+    only_if(not subject.is_decoder, "The model reads from left to right.")
     batch = subject.batch()
     before, after = (
         subject.encoded(each)["encoder_outputs"][0] if subject.is_seq2seq else subject.answers(each)
@@ -97,13 +97,13 @@ def sees_both_sides(subject: Subject) -> None:
 @check("Hand scale, mask and biases to each backend, and set `_supports_sdpa` only if they agree.")
 def attention_backends(subject: Subject) -> None:
     """Eager and fused attention agree."""
-    names = subject.backends
-    only_if(len(names) > 1, "The model says that it has eager attention only (_supports_sdpa is False).")
-    batch, answers = subject.padded_batch(), []
-    for name in names:
-        with subject.attending(name):
-            answers.append(subject.answers(batch))
-    subject.same("With sdpa in place of eager attention", answers[1], answers[0], at=subject.real(batch))
+    only_if(len(subject.backends) > 1, "The model says that it has eager attention only (_supports_sdpa is False).")
+    for batch in subject.batches:
+        answers = []
+        for name in subject.backends:
+            with subject.attending(name):
+                answers.append(subject.answers(batch))
+        subject.same("With sdpa in place of eager attention", answers[1], answers[0], at=subject.real(batch))
 
 
 @check("Return (output, weights) from attention, and declare `_can_record_outputs`.")
@@ -136,6 +136,7 @@ def hidden_states(subject: Subject) -> None:
     layers = layers or config.num_hidden_layers
     require(len(states) == layers + 1, f"{name} has {len(states)} entries; {layers} layers and the embeddings are due.")
     shapes = {tuple(state.shape[:2]) for state in states}
+    require(len(shapes) == 1, f"{name} has tensors of different batches or lengths: {sorted(shapes)}.")
     what = f"{name}[0] is not that of the embeddings: at the first token, other tokens change it by {{}}."
     require_close(others[0][:, 0], states[0][:, 0], what)
     side, model = ("encoder_", subject.redrawn) if subject.is_seq2seq else ("", cast(Any, subject.redrawn.base_model))
@@ -143,7 +144,6 @@ def hidden_states(subject: Subject) -> None:
     base = _states(model, subject.batch(), name)
     if (last := base.get(f"{side}last_hidden_state")) is not None:
         require_close(base[name][-1], last, f"{name}[-1] is {{}} away from {side}last_hidden_state.")
-    require(len(shapes) == 1, f"{name} has tensors of different batches or lengths: {sorted(shapes)}.")
 
 
 def _states(model: Any, batch: dict[str, Tensor], name: str) -> Any:
@@ -155,15 +155,15 @@ def _states(model: Any, batch: dict[str, Tensor], name: str) -> Any:
 @check("Record what is computed, and compute nothing else for it.")
 def recording_changes_nothing(subject: Subject) -> None:
     """Asking for hidden states or attention weights changes no answer."""
-    batch = subject.padded_batch()
     for backend in subject.backends:
         with subject.attending(backend):
-            for name in ("output_hidden_states", "output_attentions"):
-                when = f"With {backend} attention and {name}=True"
-                subject.same(when, {**batch, name: True}, batch, tolerance=10 * TOLERANCE)
+            for batch in subject.batches:
+                for name in ("output_hidden_states", "output_attentions"):
+                    when = f"With {backend} attention and {name}=True"
+                    subject.same(when, {**batch, name: True}, batch, tolerance=10 * TOLERANCE)
 
 
-@check(MASK, MASKED)
+@check(MASKS, MASKED)
 def mask_dtypes(subject: Subject) -> None:
     """A mask may be missing or of any dtype, ids of int32, and inputs views.
 
@@ -173,47 +173,30 @@ def mask_dtypes(subject: Subject) -> None:
     subject.same("Without attention_mask", without(plain, "attention_mask"), plain)
     only_if(not subject.permutes, "Its mask of permutations is of another kind.")
     batch = subject.padded_batch()
-    mask = batch["attention_mask"]
+    mask, ids = batch["attention_mask"], batch["input_ids"]
     cases = {f"With a mask of {dtype}": {"attention_mask": mask.to(dtype)} for dtype in OTHER_DTYPES}
     cases["With inputs that are not contiguous"] = {name: value.T.contiguous().T for name, value in batch.items()}
-    cases["With ids of int32"] = {"input_ids": batch["input_ids"].int()}
-    for when, change in cases.items():
+    for when, change in {**cases, "With ids of int32": {"input_ids": ids.int()}}.items():
         subject.same(when, {**batch, **change}, batch)
 
 
-OTHER_DTYPES = torch.int32, torch.float32, torch.bool
-
-
-@check("Make masks by `transformers.masking_utils`, and hand each to the attention over its text.", MASKED)
+@check(f"{MASKS} Hand each to the attention over its text, and hide no token by its id.", MASKED, link="2210")
 def mask_gap(subject: Subject) -> None:
-    """What a mask hides inside of a text changes nothing."""
+    """What a mask hides inside of a text changes nothing, and a decoder sees all that it shows.
+
+    Where pad_token is eos_token, as it is of many decoders, texts have its id inside.
+    """
+    plain, at = subject.batch(), (slice(None), slice(2, None))
     for side in ("", "decoder_"):
         if subject.reads(f"{side}attention_mask") and subject.reads(f"{side}input_ids"):
-            batch = _with_gap(subject, side)
-            at = (slice(None), slice(2, None)) if side else None
+            mask = torch.ones_like(plain[f"{side}input_ids"]).index_fill(1, torch.tensor(1), 0)
+            batch = {**plain, f"{side}attention_mask": mask}
             when = f"With another token in a gap of {side}attention_mask"
-            subject.same(when, subject.changed(batch, 1, f"{side}input_ids"), batch, at)
-
-
-def _with_gap(subject: Subject, side: str = "") -> dict[str, Tensor]:
-    """Return a batch whose mask hides the second token of each text."""
-    batch = subject.batch()
-    mask = torch.ones_like(batch[f"{side}input_ids"])
-    mask[:, 1] = 0
-    return {**batch, f"{side}attention_mask": mask}
-
-
-@check("Hide tokens by attention_mask, and never by their id.", MASKED, DECODER, OF_TOKENS, link="2210")
-def padding_as_text(subject: Subject) -> None:
-    """A token is padding by the mask, and not by its id.
-
-    Where pad_token is eos_token, as it is of many decoders, texts have it inside.
-    """
-    batch = _with_gap(subject)
-    batch["input_ids"][:, 1] = subject.pad_token_id
-    shown = batch | {"attention_mask": torch.ones_like(batch["attention_mask"])}
-    apart = distance(subject.answers(batch), subject.answers(shown))
-    require(apart > 1e-6, "A token with the id of padding is hidden, though attention_mask shows it.")
+            subject.same(when, subject.changed(batch, 1, f"{side}input_ids"), batch, at if side else None)
+    if subject.is_decoder and subject.head != "classify":
+        shown = {**plain, "input_ids": plain["input_ids"].index_fill(1, torch.tensor(1), subject.pad_token_id)}
+        apart = distance(subject.answers({**shown, "attention_mask": mask}), subject.answers(shown))
+        require(apart > 1e-6, "A token with the id of padding is hidden, though attention_mask shows it.")
 
 
 @check("Compute everything from the embeddings, after `get_input_embeddings`.", reads("inputs_embeds"))
@@ -230,38 +213,31 @@ def embeddings_as_inputs(subject: Subject) -> None:
 @check("Hand attention_mask to cross-attention, whether the encoder runs or not.", SEQ2SEQ, reads("encoder_outputs"))
 def encoder_outputs(subject: Subject) -> None:
     """encoder_outputs answers as its text, which generation encodes once."""
-    batch = subject.padded_batch()
-    given = subject.encoded(batch)
-    subject.same("With encoder_outputs in place of their text", given, batch)
-    given["encoder_outputs"] = given["encoder_outputs"].to_tuple()
-    subject.same("With encoder_outputs as a tuple", given, batch)
+    for batch in subject.batches:
+        given = subject.encoded(batch)
+        subject.same("With encoder_outputs in place of their text", given, batch)
+        given["encoder_outputs"] = given["encoder_outputs"].to_tuple()
+        subject.same("With encoder_outputs as a tuple", given, batch)
 
 
-@check("Hand position_ids to what reads them.", reads("position_ids"), DECODER)
-def positions(subject: Subject) -> None:
-    """position_ids are those that it counts itself, and others count."""
-    counted = torch.arange(subject.length)[None].expand(2, -1)
+@check("Hand position_ids to what reads them, and add the embeddings of token_type_ids, of zeros by default.")
+def default_ids(subject: Subject) -> None:
+    """position_ids and token_type_ids are by default what they should be, and others count."""
+    counted, kinds = torch.arange(subject.length), getattr(subject.config, "type_vocab_size", 0)
     adds_none = getattr(subject.config, "position_type", "") in ("alibi", "relative", "none")
-    _check_counted(subject, "position_ids", counted, None if adds_none else counted // 2)
-
-
-@check("Add the embeddings of token_type_ids, of zeros by default.", reads("token_type_ids"))
-def token_types(subject: Subject) -> None:
-    """token_type_ids are zeros by default, and ones count."""
-    kinds = getattr(subject.config, "type_vocab_size", 0)
-    only_if(kinds, "The config has no type_vocab_size.")
-    zeros = torch.zeros(2, subject.length, dtype=torch.long)
-    ones = (torch.arange(subject.length) > 1).long().expand(2, -1)
-    _check_counted(subject, "token_type_ids", zeros, ones if kinds > 1 else None)
-
-
-def _check_counted(subject: Subject, name: str, default: Tensor, other: Tensor | None) -> None:
-    """Check that an argument has this default, and that another value changes the answers."""
+    cases = {
+        "position_ids": (subject.is_decoder, counted, None if adds_none else counted // 2),
+        "token_type_ids": (kinds, counted * 0, (counted > 1).long() if kinds > 1 else None),
+    }
+    cases = {name: case for name, case in cases.items() if case[0] and subject.reads(name)}
+    only_if(cases, "`forward` has no token_type_ids, and is no decoder with position_ids.")
     batch = subject.batch()
-    subject.same(f"With {name} of {default[0, :3].tolist()} and so on", {**batch, name: default}, batch)
-    if other is not None:
-        apart = distance(subject.answers({**batch, name: other}), subject.answers(batch))
-        require(apart > 1e-6, f"Other {name} change nothing: `forward` does not use them.")
+    for name, (_, default, other) in cases.items():
+        when = f"With {name} of {default[:3].tolist()} and so on"
+        subject.same(when, {**batch, name: default.expand(2, -1)}, batch)
+        if other is not None:
+            apart = distance(subject.answers({**batch, name: other.expand(2, -1)}), subject.answers(batch))
+            require(apart > 1e-6, f"Other {name} change nothing: `forward` does not use them.")
 
 
 @check("Return `outputs.to_tuple()` if return_dict is False, by `can_return_tuple`.")
@@ -286,9 +262,9 @@ def last_logits(subject: Subject) -> None:
     subject.same("With logits_to_keep=2, of the last two tokens", {**batch, "logits_to_keep": 2}, wanted)
 
 
-@check("Remove dimensions by number (`squeeze(-1)`), and never all of size 1.")
-def one_token(subject: Subject) -> None:
-    """One text of one token has an answer."""
+@check("Remove dimensions by number (`squeeze(-1)`), never all of size 1; make as many positions as the config says.")
+def shortest_and_longest(subject: Subject) -> None:
+    """A text of one token has an answer, and one of as many as there are positions."""
     many, single = subject.answers(subject.batch()), subject.batch([subject.ids(1)])
     if subject.is_seq2seq:
         single["decoder_input_ids"] = single["decoder_input_ids"][:, :1]
@@ -296,11 +272,6 @@ def one_token(subject: Subject) -> None:
     shape = tuple(found.shape)
     require(shape == wanted, f"One text of one token has answers of shape {shape}, not {wanted}.")
     require(found.isfinite().all(), "The answer to one text of one token is not finite.")
-
-
-@check("Make as many positions as the config says.")
-def longest_text(subject: Subject) -> None:
-    """It reads as many tokens as it has positions."""
-    only_if(subject.limit, "The config names no positions, or too many to try.")
-    found = subject.answers(subject.longest_batch())
-    require(found.isfinite().all(), f"Answers to a text of {subject.limit} tokens are not finite.")
+    if subject.limit:
+        found = subject.answers(subject.longest_batch())
+        require(found.isfinite().all(), f"Answers to a text of {subject.limit} tokens are not finite.")

@@ -13,18 +13,17 @@ from transformers import PreTrainedModel
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 from transformers.trainer_pt_utils import LabelSmoother
 
-from ..tasks import ANSWER, WRITE
+from ..tasks import ANSWER, FILL, TRANSLATE, WRITE
 from .comparing import Batch, require_close, rows, run, without
 from .findings import DoesNotApply, check, only_if, require, tried
-from .needs import ANSWERS, CLASSIFIES_TEXTS, HAS_LOGITS, LOSS, SEQ2SEQ, WRITES
 from .references import fault_of_loss, loss_of, other_labels, shifted_loss
-from .subject import BASE, Subject, takes_any
+from .subject import BASE, CLASSIFIES_TEXTS, LOSS, SEQ2SEQ, Subject, takes_any
 
 TARGETS = "labels", "start_positions", "end_positions"
 SHIFTED = "Shift labels to the right behind decoder_start_token_id, and replace -100 by pad_token_id."
 LOSSES = (
     "Causal models shift labels by one, others do not; numbers take squared error, several labels binary "
-    "cross-entropy; -100 is ignored."
+    "cross-entropy; -100 alone is ignored, and answers outside of the text."
 )
 ITEMS = "Divide the summed loss by num_items_in_batch, or set `accepts_loss_kwargs = False`."
 
@@ -32,7 +31,7 @@ ITEMS = "Divide the summed loss by num_items_in_batch, or set `accepts_loss_kwar
 def ways(subject: Subject) -> dict[str, Batch]:
     """Return the labelled batch in each way in which callers give it."""
     batch = subject.labelled()
-    found = {"": batch}
+    found = {"": batch, "Without padding: ": subject.labelled(subject.batch())}
     if subject.reads("inputs_embeds"):
         found["With inputs_embeds: "] = subject.embedded(batch)
     if subject.is_seq2seq and "labels" in batch:
@@ -40,9 +39,10 @@ def ways(subject: Subject) -> dict[str, Batch]:
     return found
 
 
-@check("Return the scores of the last layer: the loss takes their softmax itself.", HAS_LOGITS)
+@check("Return the scores of the last layer: the loss takes their softmax itself.", LOSS)
 def logits_are_scores(subject: Subject) -> None:
     """Logits are scores, and no probabilities."""
+    only_if(subject.head != ANSWER, "The model points into a text.")
     logits = subject.answers(subject.batch([subject.ids(seed=seed) for seed in range(24)]))
     only_if(logits.shape[-1] > 1, "There is one logit.")
     function = "softmax" if (logits.sum(-1) - 1).abs().max() < 1e-4 else "sigmoid"
@@ -53,26 +53,12 @@ def logits_are_scores(subject: Subject) -> None:
 @check("Let `labels` reach the loss alone, and return the logits beside it.", LOSS)
 def labels_change_nothing(subject: Subject) -> None:
     """The answers are the same with labels and without."""
-    batch = subject.labelled()
-    try:
-        found = subject.answers(batch)
-    except (IndexError, RuntimeError, TypeError, ValueError) as error:
-        raise DoesNotApply("With labels, `forward` fails: `loss` tells.") from error
-    subject.same("With labels", found, without(batch, *TARGETS))
-
-
-@check("Ignore -100 alone, which data collators write where nothing is to be learned.", LOSS, WRITES, link="2210")
-def padding_as_label(subject: Subject) -> None:
-    """A label with the id of padding counts.
-
-    Where pad_token is eos_token, a model that ignores it never learns to end.
-    """
-    batch = subject.labelled(subject.batch())
-    batch["labels"][:, 2] = subject.pad_token_id
-    without_it = batch["labels"].masked_fill(batch["labels"] == subject.pad_token_id, -100)
-    is_ignored = not fault_of_loss(subject, batch, {**batch, "labels": without_it})
-    what = "A label with the id of padding is ignored. If pad_token is eos_token, the model never learns to end."
-    require(not is_ignored or not fault_of_loss(subject, batch), what)
+    for batch in (subject.labelled(), subject.labelled(subject.batch())):
+        try:
+            found = subject.answers(batch)
+        except (IndexError, RuntimeError, TypeError, ValueError) as error:
+            raise DoesNotApply("With labels, `forward` fails: `loss` tells.") from error
+        subject.same("With labels", found, without(batch, *TARGETS))
 
 
 @check(SHIFTED, LOSS, SEQ2SEQ)
@@ -100,25 +86,31 @@ def labels_alone(subject: Subject) -> None:
         subject.same(f"With labels behind decoder_start_token_id ({first})", {**batch, **begun}, batch)
 
 
-@check("Clamp positions to the length, and ignore those that are outside.", ANSWERS)
-def answers_outside(subject: Subject) -> None:
-    """An answer outside of the text is ignored."""
-    batch = subject.batch()
-    places = torch.tensor([1, batch["input_ids"].shape[1] + 3])
-    batch |= {"start_positions": places, "end_positions": places}
-    loss, wanted = (run(subject.redrawn, each)["loss"] for each in (batch, rows(batch, slice(1))))
-    require(loss.isfinite(), "An answer outside of the text makes the loss infinite.")
-    require_close(loss, wanted, "An answer outside of the text changes the loss by {}.")
-
-
 @check(LOSSES, LOSS, link="17960")
 def loss(subject: Subject) -> None:
-    """The loss is that of its logits and labels."""
+    """The loss is that of its logits and labels.
+
+    A label with the id of padding counts: where pad_token is eos_token, a model that ignores it never learns to end.
+    """
     for way, batch in ways(subject).items():
         dtypes = " and ".join({str(batch[name].dtype).removeprefix("torch.") for name in batch if name in TARGETS})
         with tried(f"{way}`forward` with labels of {dtypes} and num_labels={subject.config.num_labels}"):
             fault = fault_of_loss(subject, batch)
         require(not fault, f"{way}{fault}")
+    batch = subject.batch()
+    if subject.head == ANSWER:
+        places = torch.tensor([1, batch["input_ids"].shape[1] + 3])
+        batch |= {"start_positions": places, "end_positions": places}
+        with tried("With an answer outside of the text, `forward`"):
+            found, wanted = (run(subject.redrawn, each)["loss"] for each in (batch, rows(batch, slice(1))))
+        require_close(found, wanted, "An answer outside of the text changes the loss by {}.")
+    if subject.head in (FILL, WRITE, TRANSLATE):
+        batch = subject.labelled(batch)
+        batch["labels"][:, 2] = subject.pad_token_id
+        without_it = batch["labels"].masked_fill(batch["labels"] == subject.pad_token_id, -100)
+        is_ignored = not fault_of_loss(subject, batch, {**batch, "labels": without_it})
+        what = "A label with the id of padding is ignored. If pad_token is eos_token, the model never learns to end."
+        require(not is_ignored or not fault_of_loss(subject, batch), what)
 
 
 @check(LOSSES, CLASSIFIES_TEXTS)
@@ -153,26 +145,20 @@ def accumulation(subject: Subject) -> None:
     counts = getattr(subject.model, "accepts_loss_kwargs", takes_any(subject.signature))
     only_if(counts, "Trainer sees that the loss takes no count.")
     only_if(subject.head != ANSWER, "Trainer counts the items of `labels` only.")
-    model, labels = subject.redrawn, batch["labels"]
+    labels = batch["labels"]
     items = ((labels[:, 1:] if subject.head == WRITE else labels) != -100).sum()  # as Trainer counts them
     others = {**batch, "labels": other_labels(subject, labels)}
-    halves = slice(0, 2), slice(2, 4)
-    apart = largest_difference(
-        _difference(model, [rows(batch, half) for half in halves], [rows(others, half) for half in halves], items),
-        _difference(model, [batch], [others], items),
-    )
+
+    def difference(*parts: slice) -> dict[str, Tensor]:
+        """The gradient of some labels less that of others: a term that none changes, as a router's, is not counted."""
+        given = [(sign, rows(each, part)) for sign, each in ((1, batch), (-1, others)) for part in parts]
+        losses = [sign * loss_of(subject.redrawn, each, num_items_in_batch=items) for sign, each in given]
+        return gradients(subject.redrawn, *losses)
+
+    apart = largest_difference(difference(slice(0, 2), slice(2, 4)), difference(slice(4)))
     what = f"Gradients of 2 batches of 2 texts are {apart:.2g} away from those of 1 batch of 4"
     reason = "`forward` takes **kwargs, so Trainer relies on num_items_in_batch, which the loss ignores"
     require(apart < 1e-3, f"{what}: {reason}.")
-
-
-def _difference(model: PreTrainedModel, some: list[Batch], others: list[Batch], items: Tensor) -> dict[str, Tensor]:
-    """Return the gradient of the loss of some labels less that of others.
-
-    A term that no label changes, such as a router's, is none of Trainer's count.
-    """
-    losses = (loss_of(model, each, num_items_in_batch=items) for each in some)
-    return gradients(model, *losses, *(-loss_of(model, each, num_items_in_batch=items) for each in others))
 
 
 def gradients(model: PreTrainedModel, *losses: Tensor) -> dict[str, Tensor]:
@@ -220,10 +206,7 @@ def evaluation_outputs(subject: Subject) -> None:
 
 @check("Name every input; set tokenizer.model_input_names to what the model takes.", link="29458")
 def named_arguments(subject: Subject) -> None:
-    """`forward` names its inputs.
-
-    Trainer drops the columns that `forward` does not name.
-    """
+    """`forward` names its inputs: Trainer drops the columns of others."""
     targets = {BASE: [], ANSWER: ["start_positions", "end_positions"]}.get(subject.head, ["labels"])
     of_tokenizer = [] if subject.tokenizer is None else subject.tokenizer.model_input_names
     needed = dict.fromkeys(["input_ids", "attention_mask", *targets, *of_tokenizer])

@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """What a loss has to be: that of logits and labels, up to weights of classes and terms that labels do not change."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -14,16 +14,18 @@ from .comparing import TOLERANCE, Batch, distance, values
 from .findings import require
 from .subject import Subject
 
+Mistakes = Mapping[str, Callable[[Tensor, Tensor], Tensor]]
 
-def with_loss(outputs: Any) -> Any:
-    """Return the outputs as they are. Raises `FallsShort` if there is no loss."""
+
+def outputs_of(model: PreTrainedModel, batch: Batch, **options: Any) -> Any:
+    """Return the outputs, with a graph for gradients. Raises `FallsShort` if there is no loss."""
+    outputs = model(**batch, return_dict=True, **options)
     require(outputs.get("loss") is not None, "With labels, `forward` returns no loss.")
     return outputs
 
 
 def loss_of(model: PreTrainedModel, batch: Batch, **options: Any) -> Tensor:
-    """Return the loss, with a graph for its gradients."""
-    return with_loss(model(**batch, return_dict=True, **options))["loss"]
+    return outputs_of(model, batch, **options)["loss"]
 
 
 def fault_of_loss(subject: Subject, batch: Batch, targets: Batch | None = None) -> str:
@@ -32,7 +34,7 @@ def fault_of_loss(subject: Subject, batch: Batch, targets: Batch | None = None) 
     targets: a batch of other labels, whose loss it has to be.
     """
     targets = targets or batch
-    outputs = with_loss(subject.redrawn(**batch, return_dict=True))
+    outputs = outputs_of(subject.redrawn, batch)
     found, wanted = outputs["loss"].detach(), reference(subject, outputs, targets).detach()
     if distance(found, wanted) < TOLERANCE:
         return ""
@@ -48,7 +50,7 @@ def fault_of_loss(subject: Subject, batch: Batch, targets: Batch | None = None) 
 def _has_a_term_more(subject: Subject, batch: Batch, term: Tensor) -> bool:
     """Return whether other labels have the same difference to the loss due, such as a router's loss."""
     others = {**batch, "labels": other_labels(subject, batch["labels"])}
-    outputs = subject.redrawn(**others, return_dict=True)
+    outputs = outputs_of(subject.redrawn, others)
     return distance(outputs["loss"] - reference(subject, outputs, others), term) < 1e-3
 
 
@@ -101,26 +103,24 @@ def _mean_of_means(logits: Tensor, labels: Tensor) -> Tensor:
     return torch.stack(rows).mean()
 
 
-Mistakes = tuple[tuple[str, Callable[[Tensor, Tensor], Tensor]], ...]
 # What is wrong with a loss, and the loss that is wrong so: of labels that a causal model has to shift, of those of
 # other tokens, of classes, and of numbers.
-OF_SHIFTED: Mistakes = (
-    ("The labels are not shifted: each token learns to predict itself.", token_loss),
-    (
-        "The labels are rolled: the last token learns to predict the first.",
-        lambda logits, labels: token_loss(logits, labels.roll(-1, 1)),
+OF_SHIFTED: Mistakes = {
+    "The labels are not shifted: each token learns to predict itself.": token_loss,
+    "The labels are rolled: the last token learns to predict the first.": lambda logits, labels: token_loss(
+        logits, labels.roll(-1, 1)
     ),
-)
-OF_TOKENS: Mistakes = (("The labels are shifted by one, which is for causal models (self.loss_type).", shifted_loss),)
-OF_CLASSES: Mistakes = (
-    ("Labels of 0 are ignored.", lambda logits, labels: token_loss(logits, labels.masked_fill(labels == 0, -100))),
-    ("Labels of -100 count as class 0.", lambda logits, labels: token_loss(logits, labels.clamp(min=0))),
-    ("A softmax comes before the loss.", lambda logits, labels: token_loss(logits.softmax(-1), labels)),
-    ("It is the mean of the means of texts: tokens of short ones weigh more.", _mean_of_means),
-)
-OF_NUMBERS: Mistakes = (
-    ("Numbers (B, 1) less labels (B,) are (B, B).", lambda logits, labels: (logits - labels).square().mean()),
-)
+}
+OF_TOKENS: Mistakes = {"The labels are shifted by one, which is for causal models (self.loss_type).": shifted_loss}
+OF_CLASSES: Mistakes = {
+    "Labels of 0 are ignored.": lambda logits, labels: token_loss(logits, labels.masked_fill(labels == 0, -100)),
+    "Labels of -100 count as class 0.": lambda logits, labels: token_loss(logits, labels.clamp(min=0)),
+    "A softmax comes before the loss.": lambda logits, labels: token_loss(logits.softmax(-1), labels),
+    "It is the mean of the means of texts: tokens of short ones weigh more.": _mean_of_means,
+}
+OF_NUMBERS: Mistakes = {
+    "Numbers (B, 1) less labels (B,) are (B, B).": lambda logits, labels: (logits - labels).square().mean()
+}
 
 
 def mistake(subject: Subject, outputs: Any, batch: Batch) -> str:
@@ -128,12 +128,14 @@ def mistake(subject: Subject, outputs: Any, batch: Batch) -> str:
     if subject.head == ANSWER:
         return ""
     logits, labels = values(outputs), batch["labels"]
-    places = OF_SHIFTED if subject.head == WRITE else () if subject.head == CLASSIFY else OF_TOKENS
+    places = OF_SHIFTED if subject.head == WRITE else {} if subject.head == CLASSIFY else OF_TOKENS
     of_values = OF_NUMBERS if labels.is_floating_point() else OF_CLASSES
     shifted = (logits[:, :-1], labels[:, 1:]) if subject.head == WRITE else (logits, labels)
-    tried = [(known, (logits, labels)) for known in places] + [(known, shifted) for known in of_values]
-    wrong = (f" {what}" for (what, loss), given in tried if distance(outputs["loss"], loss(*given)) < TOLERANCE)
-    return next(wrong, "")
+    for mistakes, given in ((places, (logits, labels)), (of_values, shifted)):
+        for what, loss in mistakes.items():
+            if distance(outputs["loss"], loss(*given)) < TOLERANCE:
+                return f" {what}"
+    return ""
 
 
 def reference(subject: Subject, outputs: Any, batch: Batch) -> Tensor:

@@ -1,53 +1,46 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Which checks fall short because another one does: one fault has one finding, and what follows from it is below it."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
-LOADED = "round_trip fresh_process missing_keys auto_classes ties meta_device resized_head pipelines"
-STEPS = "cache_is_all cache generation generation_padded generation_is_forward"
-HALF = "half_precision autocast"
-LABELLED = "loss problem_types accumulation label_smoothing padding_as_label"
-TRAINED = f"training_mode gradient_checkpointing accumulation frozen_parts right_gradients {HALF}"
-PADDED = (
-    f"padding_right padding_left mask_gap padding_as_text mask_dtypes cache generation_padded generation_is_forward "
-    f"{TRAINED}"
-)
+LOADED = "round_trip fresh_process missing_keys auto_classes ties resized_head pipelines"
+STEPS = "cache_is_all cache generation generation_is_forward"
+LABELLED = "loss problem_types accumulation label_smoothing"
+TRAINED = "training_mode gradient_checkpointing accumulation every_gradient half_precision"
+PADDED = f"padding_right padding_left mask_gap mask_dtypes cache generation generation_is_forward {TRAINED}"
 ANSWERS = (
-    f"batch_equals_single {PADDED} {STEPS} one_graph attention_backends embeddings_as_inputs positions "
-    "last_logits token_types tuples recording_changes_nothing labels_change_nothing stateless "
-    "leaves_inputs meta_device causality hidden_states encoder_outputs"
+    f"batch_equals_single {PADDED} {STEPS} one_graph attention_backends embeddings_as_inputs default_ids last_logits "
+    "tuples recording_changes_nothing labels_change_nothing stateless leaves_inputs causality round_trip "
+    "hidden_states encoder_outputs"
 )
 # A check: those that can follow from it. Of several that explain one, the first counts; none explains an earlier one.
 ROOTS = {
-    "repeats": f"{ANSWERS} device one_token longest_text attention_weights no_cache logits_are_scores every_gradient "
+    "repeats": f"{ANSWERS} device shortest_and_longest attention_weights logits_are_scores every_gradient "
     f"evaluation_outputs {LABELLED} resized_embeddings",
     "config_fields": f"{LOADED} {ANSWERS} base_weights device every_gradient resized_embeddings attention_weights",
-    "registered": f"{LOADED} device every_gradient {TRAINED}",
-    "own_weights": f"{LOADED} {STEPS} {TRAINED} base_weights attention_weights hidden_states every_gradient",
-    "base_weights": "ties resized_embeddings embeddings_as_inputs frozen_parts generation leaves_inputs loss",
-    "finite_weights": LOADED,
-    "device": f"{HALF} one_graph meta_device",
+    "registered": f"{LOADED} device {TRAINED}",
+    "own_weights": f"{LOADED} {STEPS} {TRAINED} base_weights attention_weights hidden_states",
+    "base_weights": "ties resized_embeddings embeddings_as_inputs every_gradient generation leaves_inputs loss",
+    "device": "half_precision one_graph round_trip",
     "ties": f"{LOADED} resized_embeddings",
-    "round_trip": f"{LOADED} {HALF}",
-    "missing_keys": "meta_device resized_head",
-    "one_token": "batch_equals_single padding_right padding_left tuples accumulation problem_types",
     "stateless": f"{ANSWERS} {TRAINED} loss problem_types",
-    "longest_text": f"one_token {HALF}",
+    "round_trip": f"{LOADED} half_precision",
+    "missing_keys": "resized_head",
+    "shortest_and_longest": "batch_equals_single padding_right padding_left tuples accumulation problem_types "
+    "half_precision",
     "logits_are_scores": "loss problem_types accumulation labels_change_nothing",
     "causality": f"padding_right padding_left {STEPS} mask_gap labels_alone",
     "mask_dtypes": "one_graph cache_is_all",
     "batch_equals_single": f"{PADDED} accumulation",
     "padding_right": f"{PADDED} attention_backends",
     "padding_left": PADDED,
-    "attention_backends": HALF,
-    "mask_gap": "padding_as_text",
+    "attention_backends": "half_precision",
     "hidden_states": "tuples recording_changes_nothing",
     "last_logits": STEPS,
-    "no_cache": "generation generation_is_forward evaluation_outputs one_graph",
     "encoder_outputs": STEPS,
     "cache_is_all": STEPS,
-    "cache": STEPS,
-    "generation_is_forward": "generation_padded generation",
+    "cache": f"{STEPS} evaluation_outputs one_graph",
+    "generation_is_forward": "generation",
     "labels_change_nothing": f"{LABELLED} tuples resized_embeddings",
     "resized_embeddings": "embeddings_as_inputs generation leaves_inputs loss",
     "embeddings_as_inputs": "generation leaves_inputs loss",
@@ -56,18 +49,24 @@ ROOTS = {
     "loss": LABELLED,
     "problem_types": "accumulation",
     "resized_head": "accumulation problem_types",
-    "training_mode": "gradient_checkpointing right_gradients",
-    "every_gradient": "right_gradients frozen_parts",
-    "half_precision": "autocast",
+    "training_mode": "gradient_checkpointing every_gradient",
 }
 FOLLOWING = {root: set(names.split()) - {root} for root, names in ROOTS.items()}
 
 
-def root_of(name: str, fallen: Collection[str]) -> str:
+def roots_of(errors: Mapping[str, str]) -> dict[str, str]:
+    """Return the root of each check that falls short. Of those with the same error, the first explains the others."""
+    ones: dict[str, str] = {}
+    for name, error in errors.items():
+        ones.setdefault(error, name)
+    return {name: _root_of(ones[error], ones.values()) for name, error in errors.items()}
+
+
+def _root_of(name: str, fallen: Collection[str]) -> str:
     """Return the check that explains why this one falls short too, of those that do; itself if none does."""
     for root, following in FOLLOWING.items():
         if root == name:  # what is later follows from it
             break
         if name in following and root in fallen:
-            return root_of(root, fallen)
+            return _root_of(root, fallen)
     return name

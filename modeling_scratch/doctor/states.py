@@ -13,12 +13,14 @@ from transformers import PreTrainedModel
 from .comparing import Batch, redraw, require_close, rows, run, tensors_in, values, without
 from .findings import check, listed, only_if, require, tried
 from .losses import gradients, largest_difference, ways
-from .needs import LOSS
 from .references import loss_of
-from .subject import BASE, Subject
+from .subject import BASE, LOSS, Subject
 
 STEP = 2e-3  # of finite differences, in float32
-GRADIENTS = "Leave out the parts that a head does not use: distributed training waits for their gradients."
+GRADIENTS = (
+    "Leave out the parts that a head does not use: distributed training waits for their gradients. Detach nothing that "
+    "the loss depends on, and cut no gradient where parameters are frozen."
+)
 CHECKPOINTING = "Derive the blocks from GradientCheckpointingLayer, or set supports_gradient_checkpointing = False."
 DISTRIBUTED = "https://github.com/pytorch/pytorch/issues/43259"
 
@@ -101,12 +103,13 @@ def without_dropout(model: PreTrainedModel) -> PreTrainedModel:
 @check("Let `self.training` decide about dropout alone.")
 def training_mode(subject: Subject) -> None:
     """Without dropout, training computes what evaluation does."""
-    model, batch = copy.deepcopy(subject.redrawn), subject.padded_batch()
-    with ExpectedDraws():
-        found, wanted = values(run(without_dropout(model), batch)), subject.answers(batch)
-    subject.same("In training mode without dropout", found, wanted, at=subject.real(batch), tolerance=1e-3)
+    when, model = "In training mode without dropout", without_dropout(copy.deepcopy(subject.redrawn))
+    for batch in subject.batches:
+        with ExpectedDraws():
+            found = values(run(model, batch))
+        subject.same(when, found, subject.answers(batch), at=subject.real(batch), tolerance=1e-3)
     if subject.head != BASE:
-        _check_training(subject, model, "In training mode without dropout")
+        _check_training(subject, model, when)
 
 
 @check(CHECKPOINTING, LOSS)
@@ -121,12 +124,14 @@ def gradient_checkpointing(subject: Subject) -> None:
 
 def _check_training(subject: Subject, model: PreTrainedModel, when: str) -> None:
     """Check that training without dropout has the gradients of evaluation, whether a cache is kept or not."""
-    evaluated, batch = copy.deepcopy(subject.redrawn), subject.labelled()
-    wanted = gradients(evaluated, loss_of(evaluated, batch))
-    states = {when: {"use_cache": False}, f"{when} and with a cache": {"use_cache": True}}
-    for state, options in states.items() if subject.reads("use_cache") else [(when, {})]:
+    evaluated = copy.deepcopy(subject.redrawn)
+    plain, padded = subject.labelled(subject.batch()), subject.labelled()
+    cases = [(when, padded, {"use_cache": False}), (f"{when} and with a cache", padded, {"use_cache": True})]
+    for state, batch, options in [(f"{when} and without padding", plain, {}), *cases]:
+        wanted = gradients(evaluated, loss_of(evaluated, batch))
         with tried(state), ExpectedDraws():
-            found = gradients(without_dropout(model), loss_of(model, batch, **options))
+            given = options if subject.reads("use_cache") else {}
+            found = gradients(without_dropout(model), loss_of(model, batch, **given))
         _require_same_gradients(found, wanted, state)
 
 
@@ -138,20 +143,15 @@ def _require_same_gradients(found: dict[str, Tensor], wanted: dict[str, Tensor],
     require(apart < 1e-3, f"{when}, gradients are {apart:.2g} away from those without.")
 
 
-# Inputs by which alone some parameters are reached: segments, and in XLNet the place of what is predicted.
-MORE_INPUTS = {
-    "token_type_ids": lambda config, ids: torch.arange(ids.shape[1]) % max(1, getattr(config, "type_vocab_size", 2)),
-    "target_mapping": lambda config, ids: torch.eye(ids.shape[1]),
-}
-
-
 @check(GRADIENTS, link=DISTRIBUTED)
 def every_gradient(subject: Subject) -> None:
-    """Every parameter gets a gradient."""
+    """Every parameter gets a gradient, that of the loss, also beside frozen embeddings."""
     model, batch = copy.deepcopy(subject.redrawn), subject.batch()
-    for name in filter(subject.reads, MORE_INPUTS):
-        value = MORE_INPUTS[name](subject.config, batch["input_ids"])
-        batch[name] = value.expand(len(batch["input_ids"]), *value.shape)
+    ids = batch["input_ids"]
+    # Inputs by which alone some parameters are reached: segments, and in XLNet the place of what is predicted.
+    types = torch.arange(ids.shape[1]) % max(1, getattr(subject.config, "type_vocab_size", 2))
+    more = {"token_type_ids": types.expand_as(ids), "target_mapping": torch.eye(ids.shape[1]).expand(len(ids), -1, -1)}
+    batch |= {name: value for name, value in more.items() if subject.reads(name)}
     if subject.head == BASE:
         outputs = model(**batch, return_dict=True)
         found = gradients(model, torch.stack([each.sum() for each in outputs.values() if torch.is_tensor(each)]).sum())
@@ -159,12 +159,13 @@ def every_gradient(subject: Subject) -> None:
         found = gradients(model, loss_of(model, subject.labelled(batch)))
     missing = [name for name, each in model.named_parameters() if each.requires_grad and name not in found]
     require(not missing, f"{len(missing)} parameters get no gradient from the loss: {listed(missing)}.")
+    if subject.head != BASE:
+        _check_slopes(model, subject.labelled())
+        _check_frozen(model, subject.labelled())
 
 
-@check("Detach nothing that the loss depends on, and compute gradients by autograd.", LOSS)
-def right_gradients(subject: Subject) -> None:
-    """Gradients are the slopes of the loss."""
-    model, batch = copy.deepcopy(subject.redrawn), subject.labelled()
+def _check_slopes(model: Any, batch: Batch) -> None:
+    """Compare gradients with finite differences along random directions."""
     found = gradients(model, loss_of(model, batch))
     errors, sizes = [], []
     for seed in range(3):
@@ -191,22 +192,25 @@ def _moved(model: Any, batch: Batch, ways: dict[str, Tensor], step: float) -> fl
     return loss
 
 
-@check("Cut no gradient where parameters are frozen: what comes before and after them still learns.", LOSS)
-def frozen_parts(subject: Subject) -> None:
-    """Frozen embeddings change no other gradient."""
-    model, batch = copy.deepcopy(subject.redrawn), subject.labelled()
+def _check_frozen(model: Any, batch: Batch) -> None:
     wanted = gradients(model, loss_of(model, batch))
-    table: Any = model.get_input_embeddings()
-    table.requires_grad_(False)
+    model.get_input_embeddings().requires_grad_(False)
     learning = {name for name, each in model.named_parameters() if each.requires_grad}
     others = {name: gradient for name, gradient in wanted.items() if name in learning}
     _require_same_gradients(gradients(model, loss_of(model, batch)), others, "With frozen embeddings")
 
 
-@check("Make constants in the dtype of what they meet; use torch.finfo(dtype).min for masks: float16 ends at 65504.")
+@check(
+    "Make constants in the dtype of what they meet, and cast to that of what is written to: under autocast, layers "
+    "return bfloat16. Use torch.finfo(dtype).min for masks: float16 ends at 65504."
+)
 def half_precision(subject: Subject) -> None:
-    """It computes in bfloat16 and float16."""
-    batches = {"": subject.padded_batch(), " to a long text": subject.longest_batch()}
+    """It computes in bfloat16 and float16, and trains under autocast, as with bf16=True of Trainer."""
+    batches = {
+        "": subject.padded_batch(),
+        " without padding": subject.batch(),
+        " to a long text": subject.longest_batch(),
+    }
     if subject.pads_left:
         batches[" to a text padded on the left"] = subject.padded_batch("left")
     for dtype in (torch.bfloat16, torch.float16):
@@ -222,18 +226,17 @@ def half_precision(subject: Subject) -> None:
             require(found[real].isfinite().all(), f"Answers{when} in {name} are not finite.")
             what = f"Answers{when} in {name} are {{}} of the largest one away from those in float32."
             require_close(found[real], subject.answers(batch)[real], what, 0.2)
+    if subject.head != BASE:
+        _check_autocast(copy.deepcopy(subject.redrawn), subject.labelled())
 
 
-@check("Cast to the dtype of what is written to: under autocast, layers return bfloat16.", LOSS)
-def autocast(subject: Subject) -> None:
-    """It trains under autocast, as with bf16=True of Trainer."""
-    model, batch = copy.deepcopy(subject.redrawn), subject.labelled()
-    with torch.autocast("cpu", torch.bfloat16):
+def _check_autocast(model: Any, batch: Batch) -> None:
+    with tried("Under autocast, `forward`"), torch.autocast("cpu", torch.bfloat16):
         loss = loss_of(model, batch)
     found = gradients(model, loss)
     is_finite = all(each.isfinite().all() for each in (loss, *found.values()))
-    require(is_finite, "Its loss or gradients are not finite.")
-    require_close(loss, loss_of(subject.redrawn, batch), "Under autocast, the loss is {} away.", 0.25)
+    require(is_finite, "Under autocast, its loss or gradients are not finite.")
+    require_close(loss, loss_of(model, batch), "Under autocast, the loss is {} away.", 0.25)
 
 
 @check("Register it as a buffer, or make it on the device of what it meets.")

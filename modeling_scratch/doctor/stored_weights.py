@@ -22,19 +22,17 @@ from transformers import PreTrainedModel
 
 from ..tasks import FILL, TRANSLATE, WRITE
 from .comparing import require_close, run, tensors_in, values
-from .files import FOLDER
 from .findings import FallsShort, check, listed, only_if, require, tried
 from .fresh_process import digests, tensors
-from .needs import CLASSIFIES
-from .subject import Subject
+from .subject import CLASSIFIES, Subject
 
 OF_LOADING = {"transformers_version", "_name_or_path", "architectures", "dtype", "torch_dtype"}
 MOST_KEYS = 40  # that are dropped in turn
 FRESH = Path(__file__).with_name("fresh_process.py")
-SECONDS = 120
 INITIALISED = (
     "Register every weight as a parameter or a buffer, initialise it in `_init_weights` by functions of torch.nn.init "
-    "alone, which keep what was loaded, and end `__init__` with `post_init()`."
+    "alone, which keep what was loaded, and end `__init__` with `post_init()`. Save the model itself, and not what "
+    "torch.compile or DistributedDataParallel made of it, and compute nothing from weights in `__init__`."
 )
 REGISTERED = "Register the config and each class with its Auto class, or name all of them in config.auto_map."
 
@@ -44,23 +42,22 @@ def config_fields(subject: Subject) -> None:
     """No field of the config changes when it is saved or a model is made."""
     config = copy.deepcopy(subject.config)
     before = _fields(config)
-    with tempfile.TemporaryDirectory() as folder:
-        config.save_pretrained(folder)
-        after = _fields(type(config).from_pretrained(folder))
     with contextlib.suppress(AttributeError, KeyError, TypeError, ValueError):  # of fields that are required
         new, other = (vars(type(config)()) for _ in range(2))
         shared = [name for name, each in new.items() if isinstance(each, list | dict) and each is other.get(name)]
         require(not shared, f"All new configs share one {listed(shared)}: a change of one changes the others.")
+    with tempfile.TemporaryDirectory() as folder:
+        config.save_pretrained(folder)
+        after = _fields(type(config).from_pretrained(folder))
     _check_fields(before, after, "After loading, fields of config.json differ")
-    model: Any = None
-    with contextlib.suppress(Exception), torch.device("meta"):  # if it cannot be made, `meta_device` tells
+    model: Any = subject.model
+    with contextlib.suppress(Exception), torch.device("meta"):  # if it cannot be made, `round_trip` tells
         model = type(subject.model)(config)
     _check_fields(before, _fields(config), "Making the model changes its config, at each loading anew")
-    if model is not None:
-        made, held = ({(name, each.shape) for name, each in tensors(one).items()} for one in (model, subject.model))
-        differing = listed({name for name, _ in made ^ held})
-        what = "Made anew of its config, it has other weights: making it has changed the config, or does not read it"
-        require(not differing, f"{what} ({differing}).")
+    made, held = ({(name, each.shape) for name, each in tensors(one).items()} for one in (model, subject.model))
+    differing = listed({name for name, _ in made ^ held})
+    what = "Made anew of its config, it has other weights: making it has changed the config, or does not read it"
+    require(not differing, f"{what} ({differing}).")
 
 
 def _check_fields(before: dict[str, Any], after: dict[str, Any], when: str) -> None:
@@ -99,35 +96,26 @@ def registered(subject: Subject) -> None:
         require(not found, f"{what}: it is not trained, saved or moved with the model.")
 
 
-@check("Make each layer anew: `nn.ModuleList(Layer(config) for _ in range(n))`.")
+@check(
+    "Make each layer anew: `nn.ModuleList(Layer(config) for _ in range(n))`. Weights that are not finite need a "
+    "smaller learning rate, or training without float16, and the file has to be made again."
+)
 def own_weights(subject: Subject) -> None:
-    """Each layer has weights of its own."""
+    """Each layer has weights of its own, and all are finite."""
+    named = dict(subject.model.named_parameters())
+    found = [name for name, each in named.items() if not each.isfinite().all()]
+    require(not found, f"{len(found)} weights are NaN or infinite: {listed(found)}.")
     for name, module in subject.model.named_modules():
         if isinstance(module, nn.ModuleList):
             count = len({id(each) for each in module})
             require(count == len(module), f"The {len(module)} entries of {name} are {count} module.")
     seen: dict[Any, str] = {}
-    trained = [] if subject.folder else [each for each in subject.model.named_parameters() if each[1].requires_grad]
-    for name, weight in trained:
+    for name, weight in named.items():
         tensor = weight.detach()
-        rows = tensor.flatten(0, -2) if tensor.ndim > 1 else tensor[:0]
-        if (rows != rows[:1]).any():  # else it is a constant, or a table such as Mamba's
+        rows = tensor.flatten(0, -2) if tensor.ndim > 1 and weight.requires_grad else tensor[:0]
+        if not subject.folder and (rows != rows[:1]).any():  # else it is a constant, or a table such as Mamba's
             twin = seen.setdefault((tensor.shape, *tensor.flatten()[:8].tolist(), float(tensor.sum())), name)
             require(twin == name, f"{name} and {twin} are two weights that begin with equal values.")
-
-
-@check("Train with a smaller learning rate or without float16; the file has to be made again.")
-def finite_weights(subject: Subject) -> None:
-    """All weights are finite."""
-    found = [name for name, each in subject.model.named_parameters() if not each.isfinite().all()]
-    require(not found, f"{len(found)} weights are NaN or infinite: {listed(found)}.")
-
-
-@check("Save the model itself, and not what torch.compile or DistributedDataParallel made of it.", FOLDER)
-def weights_are_read(subject: Subject) -> None:
-    """The folder's file has every weight of the model, and no other."""
-    assert subject.folder
-    _check_read(load(subject, subject.folder)[1])
 
 
 @contextlib.contextmanager
@@ -151,11 +139,6 @@ def load(subject: Subject, folder: Path, **options: Any) -> tuple[PreTrainedMode
     return model.eval(), {what: set(info[what.replace(" ", "_")]) for what in ("missing keys", "unexpected keys")}
 
 
-def _check_read(report: dict[str, set[str]]) -> None:
-    for what, names in report.items():
-        require(not names, f"The file loads with {len(names)} {what}: {listed(names)}.")
-
-
 def _differing(found: dict[str, str], wanted: dict[str, str]) -> set[str]:
     """Return the names of tensors whose digests are not equal."""
     return {name for name in wanted.keys() | found.keys() if wanted.get(name) != found.get(name)}
@@ -166,15 +149,47 @@ def _check_equal(found: dict[str, str], wanted: dict[str, str], where: str) -> N
     require(not differing, f"{where}, {len(differing)} tensors are not as they were: {listed(differing)}.")
 
 
+@check("Declare `_tied_weights_keys = {tied: source}`.", link="41038")
+def ties(subject: Subject) -> None:
+    """Tied weights stay tied."""
+    declared, model = getattr(subject.model, "_tied_weights_keys", None), copy.deepcopy(subject.redrawn)
+    pairs, embeddings = _shared_names(model), (model.get_input_embeddings(), model.get_output_embeddings())
+    table, output = (getattr(each, "weight", None) for each in embeddings)
+    if getattr(subject.text_config, "tie_word_embeddings", False) and None not in (table, output):
+        is_one = table is output or table.shape != output.shape
+        require(is_one, "config.tie_word_embeddings is true, but input and output embeddings are two weights.")
+    only_if(declared or pairs, "No weights are tied.")
+    is_table = declared is None or isinstance(declared, dict)
+    require(is_table, "_tied_weights_keys is a list; transformers 5 takes {tied: source}.")
+    with saved(model) as folder:
+        again = _shared_names(load(subject, folder)[0])
+    lost = [" and ".join(sorted(group)) for group in pairs if not any(group <= other for other in again)]
+    require(not lost, f"Tied weights are two after loading: {listed(lost)}.")
+
+
+def _shared_names(model: nn.Module) -> list[set[str]]:
+    """Return the groups of names that are one parameter."""
+    groups: dict[int, set[str]] = {}
+    for name, parameter in model.named_parameters(remove_duplicate=False):
+        groups.setdefault(id(parameter), set()).add(name)
+    return [group for group in groups.values() if len(group) > 1]
+
+
 @check(INITIALISED, link="46620")
 def round_trip(subject: Subject) -> None:
-    """A saved model loads as it was, bit for bit."""
-    before = digests(subject.redrawn)
-    with saved(subject.redrawn) as folder:
-        loaded, report = load(subject, folder)
-    _check_read(report)
+    """A saved model loads as it was, bit for bit; a folder's file has every weight, and no other."""
+    before, attention = digests(subject.redrawn), subject.redrawn.config._attn_implementation
+    with saved(subject.redrawn) as folder:  # no file says with which attention to compute
+        loaded, report = load(subject, folder, attn_implementation=attention)
+    for each in [report] + ([load(subject, subject.folder)[1]] if subject.folder else []):
+        for what, names in each.items():
+            require(not names, f"The file loads with {len(names)} {what}: {listed(names)}.")
     _check_equal(digests(subject.redrawn), before, "After saving")
     _check_equal(digests(loaded), before, "After loading")
+    batch = subject.batch()
+    subject.same("In a loaded model", values(run(loaded, batch)), subject.answers(batch), tolerance=1e-6)
+    with tried("Made without memory, as large models are, `__init__`"), torch.device("meta"):
+        type(subject.model)(copy.deepcopy(subject.config))
 
 
 @check("Set base_model_prefix to the name of the attribute that holds the base model.")
@@ -193,14 +208,11 @@ def base_weights(subject: Subject) -> None:
 
 @check("Register the class, and compute buffers that are not saved in `forward`.", link="24737")
 def fresh_process(subject: Subject) -> None:
-    """A fresh process loads the same tensors.
-
-    In a process that has imported nothing, as another machine would load it.
-    """
+    """A fresh process, which has imported nothing, loads the same tensors."""
     model_class = type(subject.model)
     module, name = model_class.__module__, model_class.__qualname__
     with saved(subject.redrawn) as folder:
-        by_code = subject.trusts_code and bool(subject.auto_map)  # which saving sets for a registered class
+        by_code = subject.trusts_code and bool(subject.auto_map)
         is_importable = "<locals>" not in name and module != "__main__"
         only_if(by_code or is_importable, "No other process can import the class.")
         file = Path(str(inspect.getsourcefile(model_class))).resolve()
@@ -208,7 +220,7 @@ def fresh_process(subject: Subject) -> None:
         path = os.pathsep.join(filter(None, ["" if by_code else str(root), os.environ.get("PYTHONPATH")]))
         job = json.dumps({"folder": str(folder), "class": None if by_code else [module, name]})
         done = subprocess.run(
-            [sys.executable, "-c", FRESH.read_text(encoding="utf-8"), job], timeout=SECONDS, cwd="/",
+            [sys.executable, "-c", FRESH.read_text(encoding="utf-8"), job], timeout=120, cwd="/",
             env=os.environ | {"PYTHONPATH": path}, capture_output=True, stdin=subprocess.DEVNULL, text=True,
         )  # fmt: skip
     if done.returncode:
@@ -229,22 +241,22 @@ def missing_keys(subject: Subject) -> None:
         kinds = {re.sub(r"\d+", "*", name): name for name in reversed(stored)}
         for name in list(kinds.values())[:MOST_KEYS]:
             save_file({key: tensor for key, tensor in stored.items() if key != name}, path, {"format": "pt"})
-            _check_without(subject, folder, name)
+            try:
+                loaded, report = load(subject, folder)
+            except Exception:  # an error reports it, too
+                continue
+            _check_without(name, loaded, subject.redrawn, report["missing keys"])
 
 
-def _check_without(subject: Subject, folder: Path, name: str) -> None:
+def _check_without(name: str, loaded: nn.Module, saved: nn.Module, missing: set[str]) -> None:
     """name: of the file, which can differ from that of the model, as some names are converted."""
-    try:
-        loaded, report = load(subject, folder)
-    except Exception:  # an error reports it, too
-        return
-    found, wanted, missing = tensors(loaded), tensors(subject.redrawn), report["missing keys"]
-    lost = wanted.keys() & _differing(digests(loaded), digests(subject.redrawn))
+    found, wanted = tensors(loaded), tensors(saved)
+    lost = wanted.keys() & _differing(digests(loaded), digests(saved))
     require(missing or not lost, f"Without {name} in the file, loading does not say that it is missing.")
     is_finite = all(found[key].isfinite().all() for key in missing & found.keys())
     require(is_finite, f"Without {name} in the file, it is not initialised.")
     shared = {wanted[key].data_ptr() for key in missing & wanted.keys()}
-    others = [key for key in lost if key not in missing and wanted[key].data_ptr() not in shared]
+    others = [key for key in lost - missing if wanted[key].data_ptr() not in shared]
     require(not others, f"Without {name} in the file, others are not as they were saved: {listed(others)}.")
 
 
@@ -259,50 +271,6 @@ def auto_classes(subject: Subject) -> None:
         for name in sorted({"AutoConfig", "AutoModel"} | named):
             with tried(f"{name}.from_pretrained"):
                 getattr(transformers, name).from_pretrained(folder, trust_remote_code=subject.trusts_code)
-
-
-@check("Declare `_tied_weights_keys = {tied: source}`.", link="41038")
-def ties(subject: Subject) -> None:
-    """Tied weights stay tied."""
-    declared, model = getattr(subject.model, "_tied_weights_keys", None), copy.deepcopy(subject.redrawn)
-    pairs, embeddings = _shared_names(model), (model.get_input_embeddings(), model.get_output_embeddings())
-    table, output = (getattr(each, "weight", None) for each in embeddings)
-    if getattr(subject.text_config, "tie_word_embeddings", False) and None not in (table, output):
-        is_one = table is output or table.shape != output.shape
-        require(is_one, "config.tie_word_embeddings is true, but input and output embeddings are two weights.")
-    only_if(declared or pairs, "No weights are tied.")
-    is_table = declared is None or isinstance(declared, dict)
-    require(is_table, "_tied_weights_keys is a list; transformers 5 takes {tied: source}.")
-    with saved(model) as first:
-        loaded, _ = load(subject, first)
-        again = _shared_names(loaded)
-        lost = [" and ".join(sorted(group)) for group in pairs if not any(group <= other for other in again)]
-        require(not lost, f"Tied weights are two after loading: {listed(lost)}.")
-        with saved(loaded) as second:
-            files = [(folder / "model.safetensors") for folder in (first, second)]
-            only_if(all(file.is_file() for file in files), "The weights are in several files.")
-            require(files[0].read_bytes() == files[1].read_bytes(), "Saved, loaded and saved again, the file differs.")
-
-
-def _shared_names(model: nn.Module) -> list[set[str]]:
-    """Return the groups of names that are one parameter."""
-    groups: dict[int, set[str]] = {}
-    for name, parameter in model.named_parameters(remove_duplicate=False):
-        groups.setdefault(id(parameter), set()).add(name)
-    return [group for group in groups.values() if len(group) > 1]
-
-
-@check("Create buffers in `_init_weights`, too, and compute nothing from weights in `__init__`.")
-def meta_device(subject: Subject) -> None:
-    """A model that was made without memory, as large ones are, computes as the saved one."""
-    with torch.device("meta"):
-        type(subject.model)(copy.deepcopy(subject.config))
-    with saved(subject.redrawn) as folder:  # no file says with which attention to compute
-        loaded, _ = load(subject, folder, attn_implementation=subject.redrawn.config._attn_implementation)
-    on_meta = [name for name, tensor in tensors(loaded).items() if tensor.is_meta]
-    require(not on_meta, f"After loading, tensors are still on the meta device: {listed(on_meta)}.")
-    batch = subject.batch()
-    subject.same("In a loaded model", values(run(loaded, batch)), subject.answers(batch), tolerance=1e-6)
 
 
 @check("Define `get_input_embeddings` and `get_output_embeddings`, and read config.vocab_size.")

@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""The model that is examined: its kind, and batches that it takes.
+"""The model that is examined: its kind, batches that it takes, and what checks need of it.
 
 Shapes: B batch, T length, C classes.
 """
@@ -21,12 +21,11 @@ from transformers import PreTrainedModel
 
 from ..tasks import ANSWER, CLASSIFY, FILL, TAG, TRANSLATE, WRITE, action_of_class
 from .comparing import TOLERANCE, Batch, redraw, require_close, rows, run, values, without
-from .findings import only_if, tried
+from .findings import Need, only_if, tried
 
 OTHER_HEADS = "ForMultipleChoice", "ForNextSentencePrediction", "ForPreTraining"  # with other inputs or outputs
 BASE = "base"  # without a loss
-LENGTH, SHORTER = 9, 5
-NEW_TOKENS = 4
+LENGTH, NEW_TOKENS = 9, 4
 SPECIAL = "pad", "bos", "eos", "sep", "cls", "mask", "unk", "decoder_start"
 
 
@@ -48,6 +47,13 @@ class Subject:
         self.name = type(self.model).__name__
         self.signature = inspect.signature(self.model.forward).parameters
         self.parameters = _with_inherited(type(self.model))
+        self.is_seq2seq = bool(self.config.is_encoder_decoder)
+        # Of the names of what a decoder reads and returns, which those of an encoder-decoder have.
+        self.prefix = "decoder_" if self.is_seq2seq else ""
+        self.read_name = f"{self.prefix}input_ids"
+        self.permutes = self.reads("perm_mask")  # which says what a token sees, as in XLNet: without one, all others
+        self.vocab_size: int = self.text_config.vocab_size
+        self.pad_token_id: int = getattr(self.config, "pad_token_id", None) or 0
         only_if(self.model.main_input_name == "input_ids", f"The model reads {self.model.main_input_name}, not text.")
         classifies = self.is_seq2seq and self.name.endswith(("ForSequenceClassification", "ForQuestionAnswering"))
         only_if(not classifies and not self.name.endswith(OTHER_HEADS), f"There are no checks of {self.name}.")
@@ -57,28 +63,14 @@ class Subject:
         return name in self.parameters
 
     @property
-    def trusts_code(self) -> bool:
-        """Whether code that config.json names may run: of a model in memory, only what is not downloaded for it."""
-        return self.is_trusted or (self.folder is None and "--" not in str(self.auto_map))
-
-    @property
     def auto_map(self) -> dict[str, Any]:
-        """Auto class: the code that config.json names for it."""
+        """Auto class: the code that config.json names for it. Saving sets it for a registered class."""
         return getattr(self.config, "auto_map", None) or {}
 
     @property
-    def is_seq2seq(self) -> bool:
-        return bool(self.config.is_encoder_decoder)
-
-    @property
-    def prefix(self) -> str:
-        """Of the names of what a decoder reads and returns, which those of an encoder-decoder have."""
-        return "decoder_" if self.is_seq2seq else ""
-
-    @property
-    def read_name(self) -> str:
-        """The argument with the ids that the decoder reads, or the encoder of a model without one."""
-        return f"{self.prefix}input_ids"
+    def trusts_code(self) -> bool:
+        """Whether code that config.json names may run: of a model in memory, only what is not downloaded for it."""
+        return self.is_trusted or (self.folder is None and "--" not in str(self.auto_map))
 
     @cached_property
     def head(self) -> str:
@@ -94,11 +86,6 @@ class Subject:
         shape = run(self.redrawn, self.batch())["logits"].shape
         return CLASSIFY if len(shape) == 2 else TAG if shape[-1] == self.config.num_labels else FILL
 
-    @property
-    def permutes(self) -> bool:
-        """Whether a mask of permutations says what a token sees, as in XLNet: without one, all others."""
-        return self.reads("perm_mask")
-
     @cached_property
     def is_causal(self) -> bool:
         """Whether the model reads from left to right (of an encoder-decoder: its decoder)."""
@@ -113,10 +100,14 @@ class Subject:
         return writes and not fills
 
     @property
+    def is_decoder(self) -> bool:
+        """Whether the model reads from left to right, without an encoder."""
+        return self.is_causal and not self.is_seq2seq
+
+    @property
     def pads_left(self) -> bool:
         """Whether texts are padded on the left: of decoders, to generate; of encoders, only if the tokenizer does."""
-        is_decoder = self.is_causal and not self.is_seq2seq
-        return is_decoder or getattr(self.tokenizer, "padding_side", "right") == "left"
+        return self.is_decoder or getattr(self.tokenizer, "padding_side", "right") == "left"
 
     @cached_property
     def redrawn(self) -> PreTrainedModel:
@@ -125,15 +116,6 @@ class Subject:
         if getattr(model.config, "pad_token_id", None) is None:
             model.config.pad_token_id = self.pad_token_id  # its absence is a finding of its own
         return model
-
-    @property
-    def vocab_size(self) -> int:
-        return self.text_config.vocab_size
-
-    @property
-    def pad_token_id(self) -> int:
-        pad = getattr(self.config, "pad_token_id", None)
-        return 0 if pad is None else pad
 
     @cached_property
     def limit(self) -> int:
@@ -150,32 +132,18 @@ class Subject:
 
     @property
     def shorter(self) -> int:
-        """The length of a text that is padded, and of what is read before a cache is used."""
-        return SHORTER if self.length == LENGTH else (self.length + 1) // 2
+        """The length of a text that is padded."""
+        return (self.length + 1) // 2
 
-    @property
-    def first_step(self) -> int:
-        return self.shorter - (self.length == LENGTH)
-
-    def longest_batch(self) -> Batch:
-        """One text of as many tokens as the model has positions."""
-        batch = self.batch([self.ids(self.limit or 4 * LENGTH)])
-        return batch | {name: batch["input_ids"] for name in batch if name == "decoder_input_ids"}
+    # Batches
 
     def ids(self, length: int | None = None, seed: int = 0) -> Tensor:
         """Token ids of one text (T,), none of them special."""
-        length = length or self.length
         special = [getattr(self.config, f"{name}_token_id", None) for name in SPECIAL]
         kept = {id for ids in special for id in (ids if isinstance(ids, list) else [ids])}
         allowed = torch.tensor([id for id in range(min(self.vocab_size, 1000)) if id not in kept])
-        return allowed[torch.randint(len(allowed), (length,), generator=torch.Generator().manual_seed(seed))]
-
-    def changed(self, batch: Batch, columns: Any, name: str = "input_ids") -> Batch:
-        """A batch with other tokens in these columns."""
-        one, other = self.ids(2, seed=11)
-        ids = batch[name].clone()
-        ids[:, columns] = torch.where(ids[:, columns] == one, other, one)
-        return {**batch, name: ids}
+        generator = torch.Generator().manual_seed(seed)
+        return allowed[torch.randint(len(allowed), (length or self.length,), generator=generator)]
 
     def batch(self, texts: Sequence[Tensor] | None = None, side: str = "right") -> Batch:
         """Texts as `forward` takes them, padded on this side; by default, two of equal length.
@@ -188,19 +156,43 @@ class Subject:
             "attention_mask": pad_sequence([torch.ones_like(text) for text in texts], True, 0, side),
         }
         if self.is_seq2seq:
-            batch["decoder_input_ids"] = torch.stack(
-                [self.ids(min(7, self.length), seed=100 + int(text[0])) for text in texts]
-            )
+            targets = [self.ids(min(7, self.length), seed=100 + int(text[0])) for text in texts]
+            batch["decoder_input_ids"] = torch.stack(targets)
         return {name: value for name, value in batch.items() if self.reads(name)}
 
     def padded_batch(self, side: str = "right") -> Batch:
         """A text, and a shorter one that is padded on this side."""
         return self.batch([self.ids(), self.ids(self.shorter, seed=1)], side)
 
+    def longest_batch(self) -> Batch:
+        """One text of as many tokens as the model has positions."""
+        batch = self.batch([self.ids(self.limit or 4 * LENGTH)])
+        return batch | {name: batch["input_ids"] for name in batch if name == "decoder_input_ids"}
+
+    @property
+    def batches(self) -> tuple[Batch, Batch]:
+        """Without padding, for which fused attention has a path of its own, and with padding."""
+        return self.batch(), self.padded_batch()
+
+    def changed(self, batch: Batch, columns: Any, name: str = "input_ids") -> Batch:
+        """A batch with other tokens in these columns."""
+        one, other = self.ids(2, seed=11)
+        ids = batch[name].clone()
+        ids[:, columns] = torch.where(ids[:, columns] == one, other, one)
+        return {**batch, name: ids}
+
+    def alone(self, batch: Batch, row: int) -> Batch:
+        """One row of a batch, without its padding."""
+        kept = batch["attention_mask"][row].bool() if "attention_mask" in batch else slice(None)
+        one = rows(batch, slice(row, row + 1))
+        return one | {name: one[name][:, kept] for name in ("input_ids", "attention_mask") if name in one}
+
     def labels(self, batch: Batch) -> Batch:
         """Labels that go with a batch, some of tokens ignored (-100); none for a model without a loss."""
         ids = batch["input_ids"]
         rows, columns = torch.arange(len(ids))[:, None], torch.arange(ids.shape[1])
+        if self.head == BASE:
+            return {}
         if self.head == CLASSIFY:
             return {"labels": self.text_labels(len(ids), self.config.problem_type)}
         if self.head == ANSWER:
@@ -209,26 +201,9 @@ class Subject:
         if self.head == TRANSLATE:
             ids = batch["decoder_input_ids"].flip(1)
             return {"labels": ids.masked_fill(torch.arange(ids.shape[1]) >= 5 - rows, -100)}
-        if self.head == BASE:
-            return {}
-        if self.head == TAG:
-            ids, counts = ids % self.config.num_labels, columns > rows
-        else:
-            counts = columns < 7 - 2 * rows
+        counts = columns > rows if self.head == TAG else columns < 7 - 2 * rows
+        ids = ids % self.config.num_labels if self.head == TAG else ids
         return {"labels": torch.where(counts & batch.get("attention_mask", counts).bool(), ids, -100)}
-
-    def labelled(self, batch: Batch | None = None) -> Batch:
-        """A batch with its labels; by default, of four texts, of which one is padded."""
-        if batch is None:
-            third = self.length if self.head == ANSWER else self.shorter  # where padding is no place of an answer
-            lengths = self.length, self.length, third, self.length
-            batch = self.batch([self.ids(length, seed=seed) for seed, length in enumerate(lengths)])
-        return {**batch, **self.labels(batch)}
-
-    def real(self, batch: Batch) -> Any:
-        """Return the index of the answers to a batch that are not those to padding."""
-        of_tokens = self.head != CLASSIFY and not self.is_seq2seq and "attention_mask" in batch
-        return batch["attention_mask"].bool() if of_tokens else slice(None)
 
     def text_labels(self, texts: int, kind: str | None) -> Tensor:
         """One label per text, of this problem_type; None: of the one that the number of labels stands for."""
@@ -240,9 +215,13 @@ class Subject:
             return values if classes == 1 else values[:, None].expand(texts, classes)
         return (torch.arange(texts) + 1) % classes
 
-    def answers(self, batch: Batch | Tensor) -> Tensor:
-        """What the redrawn model answers to a batch. Answers are returned as they are."""
-        return batch if isinstance(batch, Tensor) else values(run(self.redrawn, batch))
+    def labelled(self, batch: Batch | None = None) -> Batch:
+        """A batch with its labels; by default, of four texts, of which one is padded."""
+        if batch is None:
+            third = self.length if self.head == ANSWER else self.shorter  # where padding is no place of an answer
+            lengths = self.length, self.length, third, self.length
+            batch = self.batch([self.ids(length, seed=seed) for seed, length in enumerate(lengths)])
+        return {**batch, **self.labels(batch)}
 
     @torch.no_grad()
     def encoded(self, batch: Batch, model: Any = None) -> Batch:
@@ -257,6 +236,31 @@ class Subject:
         table: Any = self.redrawn.get_input_embeddings()
         name = f"{side}input_ids"
         return {**without(batch, name), f"{side}inputs_embeds": table(batch[name])}
+
+    # Answers
+
+    def answers(self, batch: Batch | Tensor) -> Tensor:
+        """What the redrawn model answers to a batch. Answers are returned as they are."""
+        return batch if isinstance(batch, Tensor) else values(run(self.redrawn, batch))
+
+    def real(self, batch: Batch) -> Any:
+        """Return the index of the answers to a batch that are not those to padding."""
+        of_tokens = self.head != CLASSIFY and not self.is_seq2seq and "attention_mask" in batch
+        return batch["attention_mask"].bool() if of_tokens else slice(None)
+
+    def same(
+        self, when: str, found: Batch | Tensor, wanted: Batch | Tensor, at: Any = None, tolerance: float = TOLERANCE
+    ) -> None:
+        """Raises `FallsShort` where answers differ by more than the tolerance, or there are none.
+
+        found, wanted: batches, or answers. when: what is other for `found`, as the first words of a sentence.
+        at: the index of what is compared; by default, real tokens.
+        """
+        if at is None:
+            at = slice(None) if isinstance(wanted, Tensor) else self.real(wanted)
+        with tried(f"{when}, `forward`"):
+            answers = self.answers(found)
+        require_close(answers[at], self.answers(wanted)[at], f"{when}, the answers differ by {{}}.", tolerance)
 
     @property
     def backends(self) -> list[str]:
@@ -279,26 +283,6 @@ class Subject:
         finally:
             self.redrawn = before
 
-    def same(
-        self, when: str, found: Batch | Tensor, wanted: Batch | Tensor, at: Any = None, tolerance: float = TOLERANCE
-    ) -> None:
-        """Raises `FallsShort` where answers differ by more than the tolerance, or there are none.
-
-        found, wanted: batches, or answers. when: what is other for `found`, as the first words of a sentence.
-        at: the index of what is compared; by default, real tokens.
-        """
-        if at is None:
-            at = slice(None) if isinstance(wanted, Tensor) else self.real(wanted)
-        with tried(f"{when}, `forward`"):
-            answers = self.answers(found)
-        require_close(answers[at], self.answers(wanted)[at], f"{when}, the answers differ by {{}}.", tolerance)
-
-    def alone(self, batch: Batch, row: int) -> Batch:
-        """One row of a batch, without its padding."""
-        kept = batch["attention_mask"][row].bool() if "attention_mask" in batch else slice(None)
-        one = rows(batch, slice(row, row + 1))
-        return one | {name: one[name][:, kept] for name in ("input_ids", "attention_mask") if name in one}
-
 
 def takes_any(parameters: Mapping[str, inspect.Parameter]) -> bool:
     """Return whether **kwargs is among the parameters."""
@@ -314,3 +298,22 @@ def _with_inherited(model_class: type) -> dict[str, inspect.Parameter]:
         if not takes_any(own):
             break
     return found
+
+
+def reads(name: str) -> Need:
+    """Return the need of an argument of `forward`."""
+    return lambda subject: subject.reads(name), f"`forward` has no argument {name}."
+
+
+# What checks need of a subject: a check whose needs it does not meet does not apply.
+MASKED = reads("attention_mask")
+SEQ2SEQ: Need = (lambda subject: subject.is_seq2seq, "The model has no encoder and decoder.")
+TOKENIZER: Need = (lambda subject: subject.tokenizer is not None, "No tokenizer was given.")
+GENERATES: Need = (lambda subject: subject.is_causal and subject.model.can_generate(), "The model does not generate.")
+LOSS: Need = (lambda subject: subject.head != BASE, "The model has no loss.")
+CLASSIFIES: Need = (lambda subject: subject.head in (CLASSIFY, TAG), "The model has no labels.")
+CLASSIFIES_TEXTS: Need = (lambda subject: subject.head == CLASSIFY, "The model does not classify texts.")
+TAGS: Need = (lambda subject: subject.head == TAG, "The model tags no words.")
+OF_TOKENS: Need = (lambda subject: subject.head != CLASSIFY, "The classifier has one answer for a text.")
+CAUSAL: Need = (lambda subject: subject.is_causal, "The model reads in both directions.")
+DECODER: Need = (lambda subject: subject.is_decoder, "The model is not a decoder alone.")

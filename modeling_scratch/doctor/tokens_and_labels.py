@@ -5,25 +5,19 @@ import re
 from typing import Any
 
 from .findings import check, only_if, require
-from .needs import CLASSIFIES, TAGS, TOKENIZER
-from .subject import Subject
+from .subject import CLASSIFIES, TAGS, TOKENIZER, Subject
 
 LONGEST = 10_000_000  # as the model_max_length of a tokenizer that has none is 1e30
 
 
-@check("Set tokenizer.pad_token and config.pad_token_id.", link="2210")
-def padding_token(subject: Subject) -> None:
-    """There is a padding token."""
-    has_one = subject.tokenizer is None or subject.tokenizer.pad_token is not None
-    require(has_one, "The tokenizer has no pad_token: batches of texts fail.")
+@check("Set tokenizer.pad_token, and the ids of the config from the tokenizer, in one place.", link="2210")
+def special_tokens(subject: Subject) -> None:
+    """There is a padding token, and config and tokenizer name the same special tokens."""
     needs_id = subject.head == "classify" and subject.is_causal
     has_id = getattr(subject.config, "pad_token_id", None) is not None
     require(has_id or not needs_id, "config.pad_token_id is None: the classifier cannot take several texts.")
-
-
-@check("Set the ids of the config from the tokenizer, in one place.", TOKENIZER, link="2210")
-def special_tokens(subject: Subject) -> None:
-    """Config and tokenizer name the same special tokens."""
+    only_if(subject.tokenizer is not None, "No tokenizer was given.")
+    require(subject.tokenizer.pad_token is not None, "The tokenizer has no pad_token: batches of texts fail.")
     for name in ("pad_token_id", "bos_token_id", "eos_token_id"):
         ids = getattr(subject.config, name, None), getattr(subject.tokenizer, name, None)
         expected = ids[0] if isinstance(ids[0], list) else [ids[0]]

@@ -15,14 +15,14 @@ from ..tasks import CLASSIFY, FILL, TAG, WRITE, named
 from .comparing import Batch, rows, run, values, without
 from .findings import DoesNotApply, check, only_if, require, tried
 from .forward import POSITIONS
-from .needs import CAUSAL, GENERATES, OF_TOKENS, TOKENIZER, reads
-from .subject import BASE, NEW_TOKENS, Subject, takes_any
+from .subject import BASE, CAUSAL, GENERATES, NEW_TOKENS, OF_TOKENS, TOKENIZER, Subject, takes_any
 
 OTHER_CACHES = "cache_params", "mems", "state", "past_buckets_states"
 PIPED = CLASSIFY, TAG, FILL, WRITE  # transformers has pipelines for these
 CACHES = (
-    "Use the caches of `cache_utils`, count positions from their length, and make the mask of the whole text by "
-    "`masking_utils.create_causal_mask`; hand cross-attention its own in each step."
+    "Use the caches of `cache_utils`, return them only if use_cache is true, count positions from their length, keep "
+    "nothing of a text on `self`, and make the mask of the whole text by `masking_utils.create_causal_mask`; hand "
+    "cross-attention its own in each step."
 )
 
 
@@ -38,31 +38,35 @@ def _check_has_cache(subject: Subject) -> None:
 
 @check(CACHES, CAUSAL, OF_TOKENS, link="43679")
 def cache(subject: Subject) -> None:
-    """With a cache, tokens have the same answers as without.
+    """With a cache, tokens have the same answers as without; use_cache=False keeps none.
 
     Read one by one, several in a step, and in a padded batch.
     """
     _check_has_cache(subject)
-    name, start, whole = subject.read_name, subject.first_step, subject.longest_batch()
-    length = whole[name].shape[1]
+    name, whole = subject.read_name, subject.longest_batch()
+    if subject.reads("use_cache"):
+        kept = run(subject.redrawn, subject.batch(), use_cache=False).get("past_key_values")
+        require(kept is None, "use_cache=False returns past_key_values, whose memory training does not need.")
+    length, start = whole[name].shape[1], max(1, subject.shorter - 1)
+    one_by_one = [*range(start, subject.batch()[name].shape[1] + 1)]
     cases: dict[str, tuple[Batch, list[int]]] = {
-        "Read one at a time with a cache": (subject.batch(), []),
+        "Read one at a time with a cache": (subject.batch(), one_by_one),
         f"Read in one step after {length // 2} cached tokens": (whole, [length // 2, length]),
     }
     if subject.reads("attention_mask"):
         padded = subject.padded_batch("right" if subject.is_seq2seq else "left")
-        cases["Read one at a time with a cache in a padded batch"] = (padded, [])
+        cases["Read one at a time with a cache in a padded batch"] = (padded, one_by_one)
     for when, (batch, ends) in cases.items():
-        ends = ends or [*range(start, batch[name].shape[1] + 1)]
         found = torch.cat([*_in_steps(subject.redrawn, batch, name, ends)], dim=1)
         subject.same(when, found, batch)
 
 
-@check("Use the caches of `cache_utils`, and keep nothing of a text on `self`.", CAUSAL, OF_TOKENS, link="43679")
+@check(CACHES, CAUSAL, OF_TOKENS, link="43679")
 def cache_is_all(subject: Subject) -> None:
     """What was read is in the cache alone, row by row."""
     _check_has_cache(subject)
-    name, model, ends = subject.read_name, subject.redrawn, [subject.first_step, subject.first_step + 1]
+    name, model, start = subject.read_name, subject.redrawn, max(1, subject.shorter - 1)
+    ends = [start, start + 1]
     first = without(subject.batch(), "attention_mask")
     second = without(subject.batch([subject.ids(seed=seed) for seed in (2, 3)]), "attention_mask")
     alone = torch.cat([*_in_steps(model, first, name, ends)], dim=1)
@@ -96,16 +100,9 @@ def _in_steps(
         start = end
 
 
-@check("Return past_key_values only if use_cache, or config.use_cache, is true.", CAUSAL, reads("use_cache"))
-def no_cache(subject: Subject) -> None:
-    """use_cache=False keeps no cache."""
-    found = run(subject.redrawn, subject.batch(), use_cache=False).get("past_key_values")
-    require(found is None, "use_cache=False returns past_key_values, whose memory training does not need.")
-
-
 @check("Use the caches of `cache_utils`, and the library's prepare_inputs_for_generation.", GENERATES, link="43280")
 def generation(subject: Subject) -> None:
-    """Greedy and beam search write the same with and without a cache.
+    """Greedy and beam search write the same with and without a cache, and beside a longer prompt.
 
     With a static cache, too, where the model says that it compiles, and from embeddings.
     """
@@ -122,22 +119,18 @@ def generation(subject: Subject) -> None:
             found = _generate(subject, **{"use_cache": True, **options})
         is_same = torch.equal(found[:, -NEW_TOKENS:], wanted[:, -NEW_TOKENS:])
         require(is_same, f"{way}, `generate` writes other tokens than without a cache.")
-
-
-@check(POSITIONS, GENERATES, link="29419")
-def generation_padded(subject: Subject) -> None:
-    """A prompt is continued in a batch as it is alone.
-
-    A prompt beside a longer one is padded: on the left, or on the right where an encoder reads it.
-    """
     short, long = subject.ids(subject.shorter, seed=1), subject.ids()
     for beams in (1, 2):
-        together = _generate(subject, [short, long], num_beams=beams)[0, -NEW_TOKENS:]
-        alone = _generate(subject, [short], num_beams=beams)[0, -NEW_TOKENS:]
-        require(torch.equal(together, alone), "Beside a longer prompt, a prompt is continued otherwise than alone.")
+        together, alone = (_generate(subject, texts, num_beams=beams) for texts in ([short, long], [short]))
+        is_same = torch.equal(together[0, -NEW_TOKENS:], alone[0, -NEW_TOKENS:])
+        require(is_same, "Beside a longer prompt, a prompt is continued otherwise than alone.")
 
 
-@check("Return every mask from `prepare_inputs_for_generation`, or use the library's.", GENERATES, link="29419")
+@check(
+    f"Return every mask from `prepare_inputs_for_generation`, or use the library's. {POSITIONS}",
+    GENERATES,
+    link="29419",
+)
 def generation_is_forward(subject: Subject) -> None:
     """Greedy search has the scores of `forward`.
 

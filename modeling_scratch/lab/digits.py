@@ -15,21 +15,19 @@ from torch import Tensor
 
 from ..modeling_decoder import ScratchDecoderForCausalLM
 from ..presets import gpt2
-from ..utils.errors import DataError
 from ..utils.markdown import percent, table
-from .breaks import BREAKS, broken
+from .breaks import broken
 
-EQUALS = 10
+EQUALS, DIGITS = 10, 5
 BATCH, RATE, TESTED = 64, 3e-3, 500
 
 
 @dataclass(frozen=True)
 class Demonstration:
-    """What one should expect of a break, and a model in which it shows: its settings, and the digits of a number."""
+    """What one should expect of a break, and the settings of a model in which it shows."""
 
     expected: str
     settings: Mapping[str, Any] = field(default_factory=dict)
-    digits: int = 5
     steps: int = 200
 
 
@@ -60,94 +58,79 @@ DEMONSTRATIONS = {
 }
 
 
-@dataclass(frozen=True)
-class Score:
-    """The share of right digits of an answer that the model writes, and of one that it reads meanwhile."""
-
-    writing: float
-    reading: float
-
-
-def numbers(count: int, digits: int, generator: torch.Generator) -> Tensor:
-    """(count, 2 * digits + 1): digits, the equals sign, the digits in reverse."""
-    drawn = torch.randint(10, (count, digits), generator=generator)
+def numbers(count: int, generator: torch.Generator) -> Tensor:
+    """(count, 2 * DIGITS + 1): digits, the equals sign, the digits in reverse."""
+    drawn = torch.randint(10, (count, DIGITS), generator=generator)
     return torch.cat((drawn, torch.full((count, 1), EQUALS), drawn.flip(1)), dim=1)
 
 
-def model_of(demonstration: Demonstration) -> ScratchDecoderForCausalLM:
+def model_of(settings: Mapping[str, Any]) -> ScratchDecoderForCausalLM:
     sizes = {
         "vocab_size": EQUALS + 1, "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
-        "intermediate_size": 128, "max_position_embeddings": 2 * demonstration.digits + 1,
+        "intermediate_size": 128, "max_position_embeddings": 2 * DIGITS + 1, "hidden_dropout": 0.0,
         "bos_token_id": None, "eos_token_id": None, "pad_token_id": None,
     }  # fmt: skip
-    return ScratchDecoderForCausalLM(gpt2(**{**sizes, "hidden_dropout": 0.0, **demonstration.settings}))
+    return ScratchDecoderForCausalLM(gpt2(**{**sizes, **settings}))
 
 
-def trained(model: ScratchDecoderForCausalLM, digits: int, steps: int, seed: int) -> ScratchDecoderForCausalLM:
+def train(model: ScratchDecoderForCausalLM, steps: int, seed: int) -> None:
     """Train a model on numbers drawn with this seed; the loss is that of the digits of the answer."""
     generator = torch.Generator().manual_seed(seed)
     optimizer = torch.optim.AdamW(model.parameters(), lr=RATE)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, total_steps=steps)
     for _ in range(steps):
-        rows = numbers(BATCH, digits, generator)
+        rows = numbers(BATCH, generator)
         labels = rows.clone()
-        labels[:, : digits + 1] = -100
+        labels[:, : DIGITS + 1] = -100
         optimizer.zero_grad()
         model(rows, labels=labels).loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         schedule.step()
-    return model.eval()
+    model.eval()
 
 
 @torch.no_grad()
-def score(model: ScratchDecoderForCausalLM, digits: int) -> Score:
-    """Score a model on numbers that no training has drawn the seed of."""
-    rows = numbers(TESTED, digits, torch.Generator().manual_seed(10**6))
-    prompts, answers = rows[:, : digits + 1], rows[:, digits + 1 :]
+def score(model: ScratchDecoderForCausalLM) -> tuple[float, float]:
+    """The share of right digits of an answer that the model writes, and of one that it reads meanwhile.
+
+    Of numbers that no training has drawn the seed of.
+    """
+    rows = numbers(TESTED, torch.Generator().manual_seed(10**6))
+    prompts, answers = rows[:, : DIGITS + 1], rows[:, DIGITS + 1 :]
     mask = torch.ones_like(prompts)
-    written = model.generate(prompts, attention_mask=mask, max_new_tokens=digits, do_sample=False, pad_token_id=0)
-    read = model(rows).logits[:, digits:-1].argmax(-1)
-    return Score(*((found == answers).double().mean().item() for found in (written[:, digits + 1 :], read)))
+    written = model.generate(prompts, attention_mask=mask, max_new_tokens=DIGITS, do_sample=False, pad_token_id=0)
+    read = model(rows).logits[:, DIGITS:-1].argmax(-1)
+    writing, reading = ((found == answers).double().mean().item() for found in (written[:, DIGITS + 1 :], read))
+    return writing, reading
 
 
-def compared(name: str, seed: int, steps: int | None = None) -> tuple[Score, Score]:
-    """Train a model whole and with the part of this name broken: the same first weights, the same numbers."""
-    case, scores = DEMONSTRATIONS[name], []
+def compared(name: str, seed: int, steps: int) -> list[float]:
+    """Train a model whole and with this part broken: the same first weights, the same numbers.
+
+    Return the shares of digits that the whole one writes, and that the broken one writes and reads.
+    """
+    scores: list[float] = []
     for is_broken in (False, True):
         torch.manual_seed(seed)
-        model = model_of(case)
+        model = model_of(DEMONSTRATIONS[name].settings)
         with broken(model, name) if is_broken else nullcontext():
-            scores.append(score(trained(model, case.digits, steps or case.steps, seed), case.digits))
-    return scores[0], scores[1]
-
-
-def chosen(given: str) -> list[str]:
-    """Return the parts of --broken. Raises `DataError` for an unknown one."""
-    names = [*BREAKS] if given == "all" else [name.strip() for name in given.split(",")]
-    if unknown := [name for name in names if name not in BREAKS]:
-        raise DataError(f"--broken {unknown[0]}: choose from {', '.join(BREAKS)}, or all")
-    return names
+            train(model, steps, seed)
+            scores += score(model)
+    whole, _, *damaged = scores
+    print(f"  seed {seed}: {percent(whole)} of the digits right, broken {percent(damaged[0])}", flush=True)
+    return [whole, *damaged]
 
 
 def run_breaks(names: Sequence[str], seeds: int, steps: int | None) -> None:
     """Print what one should expect of each break, the scores of each seed, and a table of their means."""
-    threads = torch.get_num_threads()
+    threads, rows = torch.get_num_threads(), []
     torch.set_num_threads(1)  # of models so small, several threads wait for each other
     try:
-        rows = [[name, *map(percent, means(name, seeds, steps))] for name in names]
+        for name in names:
+            print(f"{name}: {DEMONSTRATIONS[name].expected}", flush=True)
+            found = [compared(name, seed, steps or DEMONSTRATIONS[name].steps) for seed in range(seeds)]
+            rows.append([name, *(percent(fmean(each)) for each in zip(*found))])
     finally:
         torch.set_num_threads(threads)
     print("", table(["part", "whole", "broken", "broken, reading the answer"], rows), sep="\n")
-
-
-def means(name: str, seeds: int, steps: int | None) -> list[float]:
-    """The means over seeds: written by the whole model, written by the broken one, and read by it."""
-    print(f"{name}: {DEMONSTRATIONS[name].expected}", flush=True)
-    found = []
-    for seed in range(seeds):
-        whole, damaged = compared(name, seed, steps)
-        found.append((whole.writing, damaged.writing, damaged.reading))
-        of_whole, of_broken = percent(whole.writing), percent(damaged.writing)
-        print(f"  seed {seed}: {of_whole} of the digits right, broken {of_broken}", flush=True)
-    return [fmean(each) for each in zip(*found)]

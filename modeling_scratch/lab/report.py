@@ -1,7 +1,7 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The report of a lab: the differences of its variants, paired by their seeds, in a table for each factor."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import isfinite
 from pathlib import Path
@@ -11,7 +11,6 @@ from typing import Any
 from scipy.stats import ttest_1samp
 
 from ..report.metrics import LOWER_IS_BETTER
-from ..utils.errors import counted
 from ..utils.files import write_json, write_text
 from ..utils.markdown import bullets, percent, points, table
 from .variants import Factors, Variant
@@ -81,10 +80,15 @@ class Results:
         found = [paired_difference(self.scores(variant), self.scores(self.base)) for variant in compared.values()]
         self.differences = dict(zip(compared, adjusted(found)))
 
+    def runs_of(self, variant: Variant) -> list[Mapping[str, Any]]:
+        return [self.runs[variant.name, seed] for seed in self.seeds]
+
+    def scores(self, variant: Variant, score: str | None = None) -> Scores:
+        return {seed: self.runs[variant.name, seed]["scores"][score or self.score] for seed in self.seeds}
+
     def failure(self, variant: Variant) -> str | None:
         """Return why a variant has no score, or None."""
-        for seed in self.seeds:
-            run = self.runs[variant.name, seed]
+        for seed, run in zip(self.seeds, self.runs_of(variant)):
             if "failed" in run or not isfinite(run["scores"][self.score]):
                 return run.get("failed") or f"{self.score} is {run['scores'][self.score]} with seed {seed}"
         return None
@@ -97,11 +101,7 @@ class Results:
 
     def of_base(self, name: str, variant: Variant) -> bool:
         """Return whether a part of the results of a variant equals that of the base, for each seed."""
-        runs, seeds = self.runs, self.seeds
-        return all(runs[variant.name, seed].get(name) == runs[self.base.name, seed][name] for seed in seeds)
-
-    def scores(self, variant: Variant, score: str | None = None) -> Scores:
-        return {seed: self.runs[variant.name, seed]["scores"][score or self.score] for seed in self.seeds}
+        return all(run.get(name) == base[name] for run, base in zip(self.runs_of(variant), self.runs_of(self.base)))
 
     def verdict(self, name: str, value: str) -> str:
         found, variant = self.differences.get((name, value)), self.others[name, value]
@@ -119,22 +119,20 @@ class Results:
 
     def comparisons(self) -> list[dict[str, Any]]:
         """Return the differences for lab.json."""
-        return [
-            {
-                "field": name, "value": value, "first": self.factors[name][0], "score": self.score,
-                **asdict(found), "verdict": self.verdict(name, value),
-            }
-            for (name, value), found in self.differences.items()
-        ]  # fmt: skip
+        about = [
+            {"field": name, "value": value, "first": self.factors[name][0], "verdict": self.verdict(name, value)}
+            for name, value in self.differences
+        ]
+        return [{**each, "score": self.score, **asdict(of)} for each, of in zip(about, self.differences.values())]
 
     def tokens(self) -> str:
         """Return the tokens of training as measured, and whether all variants of a seed read equally many."""
         trained = [each for each in (self.base, *self.others.values()) if not self.failure(each)]
-        read = sorted({self.runs[each.name, seed]["tokens"] for each in trained for seed in self.seeds})
+        read = _range({run["tokens"] for each in trained for run in self.runs_of(each)})
         others = ", ".join(each.name for each in trained if not self.of_base("tokens", each))
         is_equal = f"NOT EQUAL to those of the base: {others}" if others else "equally many in all variants of a seed"
         epochs = max(run.get("epochs", 0) for run in self.runs.values())
-        return f"tokens of training, measured: {_range(read)}, {is_equal}; {epochs:.1f} epochs"
+        return f"tokens of training, measured: {read}, {is_equal}; {epochs:.1f} epochs"
 
 
 def shown(score: str, value: float, sign: str = "") -> str:
@@ -153,10 +151,8 @@ def with_spread(score: str, scores: Scores) -> str:
 
 def interval(score: str, found: Difference) -> str:
     """Format a difference with its interval."""
-    mean = shown(score, found.mean, "+")
-    if found.low is None or found.high is None:
-        return mean
-    return f"{mean} ({shown(score, found.low, '+')} to {shown(score, found.high, '+')})"
+    mean, *ends = (shown(score, each, "+") for each in (found.mean, found.low, found.high) if each is not None)
+    return f"{mean} ({' to '.join(ends)})" if ends else mean
 
 
 def factor_table(results: Results, name: str, others: Sequence[str]) -> str:
@@ -168,32 +164,23 @@ def factor_table(results: Results, name: str, others: Sequence[str]) -> str:
         variant, found = results.others[name, value], results.differences.get((name, value))
         p = "" if found is None or found.adjusted_p is None else f"{found.adjusted_p:.3f}"
         cells = [interval(results.score, found) if found else "", p, results.verdict(name, value)]
-        is_failed = results.failure(variant) is not None
-        row = ["", *cells, *[""] * (len(others) + 3)] if is_failed else measured(results, variant, cells, others)
-        rows.append([value, *row])
+        rows.append([value, *measured(results, variant, cells, others)])
     return table(head, rows)
 
 
 def measured(results: Results, variant: Variant, cells: Sequence[str], others: Sequence[str]) -> list[str]:
     """Return the scores of a variant around these cells, and the parameters, tokens and mean time of its runs."""
-    runs = [results.runs[variant.name, seed] for seed in results.seeds]
+    if results.failure(variant):
+        return ["", *cells, *[""] * (len(others) + 3)]
+    runs = results.runs_of(variant)
     first, *more = (with_spread(score, results.scores(variant, score)) for score in (results.score, *others))
-    parameters, tokens = (_range(sorted({run[name] for run in runs})) for name in ("parameters", "tokens"))
+    parameters, tokens = (_range({run[name] for run in runs}) for name in ("parameters", "tokens"))
     whole = [run["seconds"] for run in runs if not run["resumed_at"]]
-    time = f"{fmean(whole):.0f} s" if whole else "resumed"
-    return [first, *cells, *more, parameters, tokens, time]
+    return [first, *cells, *more, parameters, tokens, f"{fmean(whole):.0f} s" if whole else "resumed"]
 
 
-def _range(values: Sequence[int]) -> str:
-    return f"{values[0]:,}" if len(values) == 1 else f"{values[0]:,} to {values[-1]:,}"
-
-
-def size_note(variant: Variant, base: Variant) -> str:
-    """Return what was adjusted, and the remaining difference in parameters."""
-    difference = variant.parameters - base.parameters
-    parameter = "more parameter" if difference > 0 else "fewer parameter"
-    more = f"{counted(abs(difference), parameter)} than the base"
-    return "; ".join(filter(None, [variant.note, more if difference else "as many parameters as the base"]))
+def _range(values: Collection[int]) -> str:
+    return " to ".join(f"{value:,}" for value in sorted({min(values), max(values)}))
 
 
 def write_report(folder: Path, results: Results, others: Sequence[str], facts: Mapping[str, Any]) -> str:

@@ -4,6 +4,7 @@
 What a run has found is a file of JSON that is written last: a run with this file is finished.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
@@ -27,7 +28,7 @@ def read_part(path: Path) -> dict[str, Any]:
     with suppress(DataError):
         if isinstance(content := read_json(path), dict):
             return content
-    raise DataError(f"{path} is damaged: delete it, and the lab repeats this part, or give --overwrite")
+    raise DataError(f"{path} is damaged: delete it, and the lab repeats this part")
 
 
 def inputs_of(experiment: Experiment, run: Run) -> tuple[Any, Any]:
@@ -37,19 +38,26 @@ def inputs_of(experiment: Experiment, run: Run) -> tuple[Any, Any]:
 
 
 def plan(experiment: Experiment, options: Sequence[str], variants: Sequence[Variant], matches: bool) -> dict[str, Any]:
-    """Read the data, and return the variants with their parameters, the digests of the data, and the hardware."""
+    """Read the data, and return the variants with their parameters, the digests of the data, and the hardware.
+
+    Of texts with one label each, return also the share of the most frequent one in validation: the majority.
+    """
     run = Run(experiment.program, experiment.groups(options, [], 0, "unused"), None)
-    inputs = inputs_of(experiment, run)
+    data, tokenizer = inputs_of(experiment, run)
 
     def build(changes: Sequence[str]) -> Any:
-        return experiment.task.build_model(with_changes(run.groups["model"], changes), *inputs)
+        return experiment.task.build_model(with_changes(run.groups["model"], changes), data, tokenizer)
 
-    hardware = describe_hardware(run.groups["training"].device)
-    return {
+    found: dict[str, Any] = {
         "variants": [vars(variant) for variant in sized(variants, build, matches)],
         "data_digests": dict(run.digests),
-        "hardware": hardware,
+        "hardware": describe_hardware(run.groups["training"].device),
     }
+    rows = data.splits["validation"]
+    labels = [*rows["label"]] if "label" in getattr(rows, "column_names", ()) else []
+    if labels and all(isinstance(label, int) for label in labels):
+        found["majority"] = max(Counter(labels).values()) / len(labels)
+    return found
 
 
 def train(
@@ -65,7 +73,7 @@ def train(
         run = Run.open_stage(experiment.program, **experiment.groups(options, variant.overrides, seed, str(folder)))
         resumed_at, inputs = step_of(run.checkpoint), inputs_of(experiment, run)
         if dict(run.digests) != digests:
-            raise DataError("the data have changed since the lab was started: restore them, or give --overwrite")
+            raise DataError("the data have changed since the lab was started: restore them, or name another folder")
         try:
             result = result_of(fit(experiment.task, run, *inputs))
         except DivergedError as error:

@@ -101,10 +101,10 @@ def find_task(name: str, data: str | None) -> tuple[Experiment, list[str]]:
     return task, _data_options(task, name)
 
 
-def text_files(path: Path) -> list[str]:
+def text_files(path: Path) -> list[Path]:
     """Return the text file, or those of a folder without the one of a test split."""
     found = sorted(path.glob("*.txt")) if path.is_dir() else [path] if path.suffix.lower() == ".txt" else []
-    return [str(file) for file in found if not file.name.startswith(("test", "README"))]
+    return [file for file in found if not file.name.startswith(("test", "README"))]
 
 
 def _data_options(experiment: Experiment, data: str | None) -> list[str]:
@@ -112,9 +112,9 @@ def _data_options(experiment: Experiment, data: str | None) -> list[str]:
         return []
     if experiment.name != PRETRAIN:  # whose files are texts, and no tables
         return ["--data_dir" if Path(data).is_dir() else "--train_file", data]
-    files = text_files(Path(data))
-    held_out = [name for name in files if Path(name).name.startswith("val")]
-    train = [name for name in files if name not in held_out]
-    if not train:
+    options: dict[str, list[str]] = {"--train_file": [], "--validation_file": []}
+    for file in text_files(Path(data)):
+        options["--validation_file" if file.name.startswith("val") else "--train_file"].append(str(file))
+    if not options["--train_file"]:
         raise DataError(f"--data_dir {data}: no text file (.txt) to train on")
-    return ["--train_file", *train, *(["--validation_file", *held_out] if held_out else [])]
+    return [word for name, files in options.items() if files for word in (name, *files)]

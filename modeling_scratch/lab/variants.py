@@ -11,7 +11,7 @@ from transformers import PreTrainedModel
 
 from ..bridges.model_sources import PYTHON_NAMES, parse_value, preset_config
 from ..configuration_scratch import ScratchConfig
-from ..utils.errors import DataError, one_line
+from ..utils.errors import DataError, counted, one_line
 
 SIZE = "intermediate_size"  # what is adjusted
 BASE = "base"
@@ -62,6 +62,12 @@ class Variant:
         sized = [f"{SIZE}={self.size}"] if self.size is not None else []
         return [*(f"{name}={value}" for name, value in self.values.items()), *sized]
 
+    def size_note(self, base: "Variant") -> str:
+        """Return what was adjusted, and the remaining difference in parameters."""
+        more = self.parameters - base.parameters
+        difference = f"{counted(abs(more), 'parameter')} {'more' if more > 0 else 'fewer'} than the base"
+        return "; ".join(filter(None, [self.note, difference if more else "as many parameters as the base"]))
+
 
 def plan_variants(factors: Factors) -> list[Variant]:
     """Return the base, and one variant for each other value of each factor."""
@@ -98,7 +104,7 @@ def sized(
     """
 
     @cache
-    def counted(overrides: tuple[str, ...]) -> tuple[int, int]:
+    def measured(overrides: tuple[str, ...]) -> tuple[int, int]:
         """The parameters, and the intermediate_size."""
         with torch.device("meta"):
             model: Any = build(overrides)
@@ -107,15 +113,15 @@ def sized(
 
     def of_size(variant: Variant, size: int | None, note: str = "") -> Variant:
         chosen = replace(variant, size=size, note=note)
-        return replace(chosen, parameters=counted(tuple(chosen.overrides))[0])
+        return replace(chosen, parameters=measured(tuple(chosen.overrides))[0])
 
     def matched(variant: Variant) -> Variant:
-        plain, target = of_size(variant, None), counted(tuple(variants[0].overrides))[0]
+        plain, target = of_size(variant, None), measured(tuple(variants[0].overrides))[0]
         if not matches or plain.parameters == target:
             return plain
         if SIZE in variant.values:
             return of_size(variant, None, f"not adjusted, as {SIZE} is varied itself")
-        size = counted(tuple(plain.overrides))[1]
+        size = measured(tuple(plain.overrides))[1]
         step = of_size(variant, size + 1).parameters - plain.parameters
         fitting = size + round((target - plain.parameters) / step) if step else 0
         if fitting < 1:

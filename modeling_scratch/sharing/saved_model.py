@@ -12,6 +12,7 @@ import modeling_scratch
 
 from ..bridges.model_limits import check_model_files
 from ..bridges.model_sources import pretrained
+from ..utils.errors import DataError
 
 
 def load_model(folder: Path, trust_remote_code: bool = False) -> tuple[PreTrainedModel, dict[str, list[str]]]:
@@ -32,6 +33,11 @@ def load_model(folder: Path, trust_remote_code: bool = False) -> tuple[PreTraine
         known = get_class_from_dynamic_module(code, str(folder))
     if not (isinstance(known, type) and issubclass(known, PreTrainedModel)):
         raise ValueError(f"config.json names a model class that is not known here: {name!a}")
-    made: Any = known.from_pretrained(folder, config=config, use_safetensors=True, output_loading_info=True)
+    options = {"config": config, "use_safetensors": True, "ignore_mismatched_sizes": True}  # which are an error below
+    made: Any = known.from_pretrained(folder, output_loading_info=True, **options)
     model, loading = made
+    for key, stored, wanted in sorted(loading["mismatched_keys"]):
+        raise DataError(
+            f"{folder}: {key} has the shape {list(stored)}, and {list(wanted)} by config.json: save it again"
+        )
     return model.eval(), {kind: sorted(loading[kind]) for kind in ("missing_keys", "unexpected_keys")}

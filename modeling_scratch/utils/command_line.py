@@ -80,6 +80,8 @@ class OneLineParser(HfArgumentParser):
         unknown = re.match("unrecognized arguments: (--[^ =]+)", message)
         likely = get_close_matches(unknown[1], self._option_string_actions, 1) if unknown else []
         message += f" (did you mean {likely[0]}?)" if likely else ""
+        is_value = re.match("unrecognized arguments: [^-]", message)  # such as --seeds 0 1
+        message += " (the option before it takes no further value)" if is_value else ""
         answer = retired(f"{value[1]} {value[2]}", self.retired_options) if value else None
         line = answer or " ".join(message.split())
         if self.raises:

@@ -5,7 +5,6 @@ Each names the check that has to find it.
 """
 
 import copy
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial, wraps
@@ -172,7 +171,7 @@ def is_checkpointed(self: Any, kwargs: dict[str, Any]) -> bool:
 
 def first_places(mask: Tensor) -> Tensor:
     """A mask is taken for a length: its first places are seen, whichever they are."""
-    return (torch.arange(mask.shape[1]) < mask.sum(1, keepdim=True)).long()
+    return (torch.arange(mask.shape[1], device=mask.device) < mask.sum(1, keepdim=True)).long()
 
 
 def triangular(mask: Tensor, dtype: torch.dtype, fill: float) -> Tensor:
@@ -256,12 +255,6 @@ def pads_do_not_count(self: Any, kwargs: dict[str, Any]) -> None:
         kwargs["labels"] = kwargs["labels"].masked_fill(kwargs["labels"] == self.config.pad_token_id, -100)
 
 
-def labels_are_written(self: Any, kwargs: dict[str, Any]) -> None:
-    """The caller's own labels are changed."""
-    if kwargs.get("labels") is not None:
-        kwargs["labels"][:, 2] = -100
-
-
 def ignored_become_padding(self: Any, kwargs: dict[str, Any]) -> None:
     """The caller's own labels become what the decoder reads."""
     if (labels := kwargs.get("labels")) is not None and kwargs.get("decoder_input_ids") is None:
@@ -318,13 +311,6 @@ def scaled_by_length(self: Any, kwargs: dict[str, Any]) -> None:
         kwargs["position_ids"] = torch.arange(length)[None] * 20 / length
 
 
-def windowed(self: Any, kwargs: dict[str, Any]) -> None:
-    """A cached step sees the last tokens alone."""
-    if (cached := past(kwargs)) > 10:
-        kwargs["position_ids"] = torch.arange(cached, cached + kwargs["input_ids"].shape[1])[None]
-        kwargs["attention_mask"] = kwargs["attention_mask"].index_fill(1, torch.arange(cached - 10), 0)
-
-
 def unchecked_places(self: Any, kwargs: dict[str, Any]) -> None:
     start, embeds = kwargs.get("start_positions"), kwargs.get("inputs_embeds")
     read = kwargs.get("input_ids") if embeds is None else embeds
@@ -353,12 +339,6 @@ def weighted(logits: Tensor, labels: Tensor) -> Tensor:
     return F.cross_entropy(logits, labels, weight=torch.linspace(0.5, 2, logits.shape[-1]))
 
 
-def of_hard_labels(logits: Tensor, labels: Tensor) -> Tensor:
-    if labels.is_floating_point():
-        return F.binary_cross_entropy_with_logits(logits, labels.long().to(logits.dtype))
-    return F.cross_entropy(logits, labels)
-
-
 def of_tokens(logits: Tensor, labels: Tensor, **options: Any) -> Tensor:
     return F.cross_entropy(logits.flatten(0, 1), labels.flatten(), **options)
 
@@ -380,7 +360,6 @@ LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
         LOSSES["broadcast"](logits, labels) if logits.shape[-1] == 1 else weighted(logits, labels)
     ),
     "of classes": lambda logits, labels: F.cross_entropy(logits, labels.long()),
-    "of hard labels": of_hard_labels,
     "weighted": weighted,
 }
 
@@ -429,13 +408,6 @@ def keeps_first(self: Any, outputs: Any, kwargs: dict[str, Any]) -> Any:
     return outputs
 
 
-def mask_is_written(self: Any, outputs: Any, kwargs: dict[str, Any]) -> Any:
-    """The caller's own mask is changed, for the next call."""
-    if kwargs.get("attention_mask") is not None:
-        kwargs["attention_mask"][:, 0] = 0
-    return outputs
-
-
 def squeezed(self: Any, outputs: Any, kwargs: dict[str, Any]) -> Any:
     outputs.logits = outputs.logits.squeeze()
     return outputs
@@ -444,18 +416,6 @@ def squeezed(self: Any, outputs: Any, kwargs: dict[str, Any]) -> Any:
 def unmasked_when_recorded(self: Any, kwargs: dict[str, Any]) -> None:
     if kwargs.get("output_attentions"):
         kwargs["attention_mask"] = None
-
-
-def reversed_states(self: Any, outputs: Any, kwargs: dict[str, Any]) -> Any:
-    if outputs.get("hidden_states") is not None:
-        outputs.hidden_states = outputs.hidden_states[::-1]
-    return outputs
-
-
-def other_when_recorded(self: Any, outputs: Any, kwargs: dict[str, Any]) -> Any:
-    if kwargs.get("output_hidden_states"):
-        outputs.logits = outputs.logits * 1.5
-    return outputs
 
 
 def without_weights(self: Any, outputs: Any, kwargs: dict[str, Any]) -> Any:
@@ -477,14 +437,6 @@ def short_table(embeddings: Any, config: Any) -> None:
     embeddings.table = torch.nn.Embedding(config.max_position_embeddings - 1, 1)
 
 
-def loose_table(embeddings: Any, config: Any) -> None:
-    embeddings.table = torch.linspace(0.5, 1.5, config.hidden_size)
-
-
-def times_made(module: Any, output: Tensor) -> Tensor:
-    return output * torch.linspace(0.5, 1.5, output.shape[-1], dtype=output.dtype)
-
-
 def times_table(module: Any, output: Tensor) -> Tensor:
     return output * module.table.to(output.dtype)
 
@@ -497,11 +449,6 @@ def plus_parity(module: Any, output: Tensor) -> Tensor:
     """Positions are counted in the dtype of the weights, where bfloat16 has no odd numbers above 256."""
     positions = torch.arange(output.shape[1], device=output.device).to(output.dtype)
     return output + 2 * (positions % 2)[:, None]
-
-
-def longest_so_far(module: Any, output: Tensor) -> Tensor:
-    module.longest = max(getattr(module, "longest", 1), output.shape[1])
-    return output + module.longest**0.5
 
 
 def add_table(embeddings: Any, config: Any) -> None:
@@ -599,6 +546,16 @@ def alike(self: Any) -> None:
     self.model.layers = nn.ModuleList([copy.deepcopy(self.model.layers[0]) for _ in self.model.layers])
 
 
+def cooled(model: Any, module: Any, inputs: Any, output: Tensor) -> Tensor:
+    """Temperature 2 for one attention backend alone."""
+    return output * 2 if model.config._attn_implementation == "sdpa" else output
+
+
+def cool_fused(self: Any) -> None:
+    for layer in self.model.layers:
+        layer.attn.Wqkv.register_forward_hook(partial(cooled, self))
+
+
 def cast_parts(self: Any) -> None:
     """Rows are written into a tensor of another dtype, as they are under autocast."""
 
@@ -618,11 +575,6 @@ def loss_of_size(self: Any, outputs: Any, kwargs: dict[str, Any]) -> Any:
         logits, labels = outputs.logits[:, :-1], kwargs["labels"][:, 1:]
         outputs.loss = F.cross_entropy(logits.reshape(-1, self.size), labels.reshape(-1))
     return outputs
-
-
-def saves_half(self: Any, *args: Any, **kwargs: Any) -> None:
-    self.bfloat16().float()
-    Llama.save_pretrained(self, *args, **kwargs)
 
 
 def detach_blocks(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -681,62 +633,24 @@ def wide(self: Any) -> None:
     self.post_init()
 
 
-class AbsolutePositionsForCausalLM(LlamaForCausalLM):
-    """Positions are places in the row, padding included."""
-
-    def __init__(self, config: Any) -> None:
-        super().__init__(config)
-        self.places = nn.Embedding(config.max_position_embeddings, config.hidden_size)
-        self.model.embed_tokens.register_forward_hook(self.with_places)
-        self.past = 0
-        self.post_init()
-
-    def with_places(self, _: Any, inputs: Any, output: Tensor) -> Tensor:
-        return output + self.places.weight[self.past : self.past + output.shape[1]]
-
-    @wraps(LlamaForCausalLM.forward)
-    def forward(self, *args: Any, **kwargs: Any) -> Any:  # type: ignore[override]
-        self.past = past(kwargs)
-        return super().forward(*args, **kwargs)
-
-
-class FusedIsAnotherForMaskedLM(ModernBertForMaskedLM):
-    """Temperature 2 for one attention backend alone."""
-
-    def __init__(self, config: Any) -> None:
-        super().__init__(config)
-        for layer in self.model.layers:
-            layer.attn.Wqkv.register_forward_hook(self.cooled)
-
-    def cooled(self, _: Any, inputs: Any, output: Tensor) -> Tensor:
-        return output * 2 if self.config._attn_implementation == "sdpa" else output
-
-
 class NamesNothingForMaskedLM(ModernBertForMaskedLM):
     def forward(self, input_ids: Any = None, attention_mask: Any = None, **kwargs: Any) -> Any:  # type: ignore[override]
         return super().forward(input_ids, attention_mask=attention_mask, **kwargs)
 
 
+class SharesADefaultForMaskedLM(ModernBertForMaskedLM):
+    """All calls share the list that is the default of an argument."""
+
+    def forward(self, input_ids=None, attention_mask=None, labels=None, seen=[], **kwargs: Any) -> Any:  # type: ignore  # noqa
+        seen.append(1)
+        given = {"attention_mask": attention_mask, "labels": labels, **kwargs, "return_dict": True}
+        outputs = super().forward(input_ids, **given)
+        outputs.logits = outputs.logits + len(seen)
+        return outputs.to_tuple() if kwargs.get("return_dict") is False else outputs
+
+
 class NamedOtherwise(ModernBertForMaskedLM):
     """The library chooses the loss by the end of the class's name: for any other, that of a causal model."""
-
-
-def sharing(name: str, base: Any) -> Any:
-    """All calls share the list that is the default of an argument."""
-    seen: list[int] = []
-
-    def forward(self: Any, *args: Any, seen: list[int] = seen, **kwargs: Any) -> Any:
-        seen.append(1)
-        is_tuple = kwargs.pop("return_dict", None) is False
-        outputs = base.forward(self, *args, return_dict=True, **kwargs)
-        outputs.logits = outputs.logits + len(seen)
-        return outputs.to_tuple() if is_tuple else outputs
-
-    known = inspect.signature(base.forward)
-    *before, kwargs = known.parameters.values()
-    argument = inspect.Parameter("seen", inspect.Parameter.KEYWORD_ONLY, default=seen)
-    forward.__signature__ = known.replace(parameters=[*before, argument, kwargs])  # type: ignore[attr-defined]
-    return subclass(name, base, forward=forward)
 
 
 @dataclass(frozen=True)
@@ -768,7 +682,7 @@ PLANTED = (
     Toy(hooked("SeesTheFuture", Llama, lambda _, output: output + output.mean(1, keepdim=True)), "causality"),
     Toy(changed("IgnoresPadding", Llama, without("attention_mask")), "padding_left"),
     Toy(changed("EncoderIgnoresPadding", ModernBert, without("attention_mask")), "padding_right"),
-    Toy(AbsolutePositionsForCausalLM, "padding_left"),
+    Toy(hooked("PlacesInTheRow", Llama, plus_row, add_table), "padding_left"),
     Toy(hooked("LosesItsBuffer", ModernBert, times_table, drawn_table), "round_trip"),
     Toy(subclass("Silent", ModernBert, **SILENT), "missing_keys"),
     Toy(made("LosesItsTie", Llama, tie, _tied_weights_keys={}), "ties"),
@@ -783,13 +697,9 @@ PLANTED = (
     ),
     Toy(DeadPart, "every_gradient"),
     Toy(changed("ForgetsTheCache", Llama, begin_at_0), "cache"),
-    Toy(FusedIsAnotherForMaskedLM, "attention_backends"),
+    Toy(made("FusedIsAnother", ModernBert, cool_fused), "attention_backends"),
     Toy(changed("HidesItsWeights", ModernBert, after=without_weights), "attention_weights"),
     Toy(changed("HidesItsStates", ModernBert, without("output_hidden_states")), "hidden_states"),
-    Toy(  # a constant in float32 meets weights in bfloat16
-        hooked("OverflowsInHalf", ModernBert, lambda _, each: each * torch.full((1,), 1.1, device=each.device)),
-        "half_precision",
-    ),
     Toy(subclass("FixedVocabulary", Llama, get_output_embeddings=lambda self: None), "resized_embeddings"),
     Toy(made("FixedHead", ModernBertForTokenClassification, with_three_labels), "resized_head"),
     Toy(changed("ForgetsTheType", READER, after=with_loss("of one type")), "problem_types"),
@@ -806,67 +716,50 @@ PLANTED = (
     Toy(changed("ReadsItsLabels", T5, labels_are_read, **UNSHIFTED), "labels_alone"),
     Toy(subclass("PreparesUnshifted", T5, **UNSHIFTED), "labels_alone"),
     Toy(changed("CheckpointsWithoutMask", ModernBert, masks(no_mask, is_checkpointed)), "gradient_checkpointing"),
-    Toy(changed("ForgetsToEnd", Llama, pads_do_not_count), "padding_as_label"),
-    Toy(changed("ForgetsToEnd", T5, pads_do_not_count), "padding_as_label"),
-    Toy(changed("WritesItsLabels", TAGGER, labels_are_written), "leaves_inputs"),
+    Toy(changed("ForgetsToEnd", Llama, pads_do_not_count), "loss"),
     Toy(changed("Probabilities", BERT, after=probabilities), "logits_are_scores"),
     Toy(changed("SoftmaxInTheLoss", BERT, after=with_loss("of softmax")), "loss"),
     Toy(changed("CountsIgnored", TAGGER, after=with_loss("class 0 for ignored")), "loss"),
     Toy(changed("DividesByAll", TAGGER, after=with_loss("over all tokens")), "loss"),
     Toy(changed("Leaks", TAGGER, after=leaks), "labels_change_nothing"),
     Toy(changed("TrainsUnmasked", ModernBert, masks(no_mask, is_trained)), "training_mode"),
-    Toy(made("DetachesHalf", Llama, detach_half), "right_gradients"),
-    Toy(hooked("CutsTheGraph", ModernBert, cut_when_frozen), "frozen_parts"),
-    Toy(changed("OutOfBounds", ASKED, unchecked_places), "answers_outside", {"num_labels": 2}),
-    Toy(changed("IgnoresPlaces", Llama, always(position_ids=None)), "positions"),
-    Toy(changed("IgnoresTypes", BERT, always(token_type_ids=None)), "token_types"),
+    Toy(made("DetachesHalf", Llama, detach_half), "every_gradient"),
+    Toy(hooked("CutsTheGraph", ModernBert, cut_when_frozen), "every_gradient"),
+    Toy(changed("OutOfBounds", ASKED, unchecked_places), "loss", {"num_labels": 2}),
+    Toy(changed("IgnoresPlaces", Llama, always(position_ids=None)), "default_ids"),
+    Toy(changed("IgnoresTypes", BERT, always(token_type_ids=None)), "default_ids"),
     Toy(
         changed("InvertsTheMask", ModernBert, masks(lambda mask: 1 - (1 - mask) if mask.ndim == 2 else mask)),
         "mask_dtypes",
     ),
-    Toy(
-        changed(
-            "IntegersAlone", ModernBert, masks(lambda mask: torch.ones_like(mask) if mask.is_floating_point() else mask)
-        ),
-        "mask_dtypes",
-    ),
     Toy(changed("MasksByLength", ModernBert, masks(first_places)), "mask_gap"),
-    Toy(changed("MasksById", Llama, by_ids), "padding_as_text"),
+    Toy(changed("MasksById", Llama, by_ids), "mask_gap"),
     Toy(changed("ScalesIds", Llama, scaled_embeddings), "embeddings_as_inputs"),
     Toy(changed("NoDecoderMask", T5, always(decoder_attention_mask=None)), "mask_gap"),
     Toy(changed("NeverATuple", ModernBert, always(return_dict=True)), "tuples"),
     Toy(changed("KeepsTheFirst", Llama, after=keeps_first), "last_logits"),
-    Toy(changed("Squeezes", BERT, after=squeezed), "one_token"),
-    Toy(changed("ReversesStates", ModernBert, after=reversed_states), "hidden_states"),
-    Toy(changed("OtherWhenRecorded", ModernBert, after=other_when_recorded), "recording_changes_nothing"),
+    Toy(changed("Squeezes", BERT, after=squeezed), "shortest_and_longest"),
     Toy(changed("UnmaskedWhenRecorded", ModernBert, unmasked_when_recorded), "recording_changes_nothing"),
-    Toy(changed("AlwaysCaches", Llama, always(use_cache=True)), "no_cache"),
+    Toy(changed("AlwaysCaches", Llama, always(use_cache=True)), "cache"),
     Toy(changed("NeedsAMask", ModernBert, needs_mask), "mask_dtypes"),
     Toy(made("ListOfLayers", Llama, list_of_layers), "registered"),
     Toy(made("OneLayer", ModernBert, one_layer), "own_weights"),
     Toy(made("AlikeLayers", ModernBert, alike), "own_weights"),
-    Toy(hooked("LooseTensor", ModernBert, times_table, loose_table), "registered", says="Neither parameters"),
-    Toy(hooked("MadeOnTheCPU", ModernBert, times_made), "device"),
-    Toy(hooked("ShortTable", ModernBert, plus_row, short_table), "longest_text"),
-    Toy(hooked("Remembers", ModernBert, longest_so_far), "stateless"),
+    Toy(hooked("ShortTable", ModernBert, plus_row, short_table), "shortest_and_longest"),
     Toy(hooked("HalfConstant", ModernBert, lambda _, each: each.masked_fill(each != each, -1e9)), "half_precision"),
-    Toy(made("CastsParts", ModernBert, cast_parts), "autocast"),
+    Toy(made("CastsParts", ModernBert, cast_parts), "half_precision"),
     Toy(changed("StaleVocabulary", SIZED, after=loss_of_size), "resized_embeddings"),
-    Toy(subclass("SavesHalf", Llama, save_pretrained=saves_half), "round_trip"),
     Toy(subclass("GeneratesUnmasked", T5, **prompted_without(T5)), "generation_is_forward"),
-    Toy(subclass("PromptsUnmasked", Llama, **prompted_without(Llama)), "generation_padded"),
+    Toy(subclass("PromptsUnmasked", Llama, **prompted_without(Llama)), "generation"),
     Toy(changed("ChangesConfig", ModernBert, changes_config), "stateless"),
     Toy(made("Swallows", Llama, wide, config_class=Swallowing), "config_fields", {"extra_width": 12}),
     Toy(subclass("SaysThatItIsTied", Llama, _tied_weights_keys={}), "ties", {"tie_word_embeddings": True}),
     Toy(subclass("LogitsFirst", BERT, forward=logits_first), "tuples", says="With labels"),
     Toy(changed("LossAlone", BERT, after=loss_alone), "labels_change_nothing", says="no logits"),
-    Toy(changed("KeepsTheMask", ModernBert, kept("attention_mask")), "stateless", says="something is kept"),
     Toy(changed("KeepsTheText", T5, kept("encoder_outputs")), "stateless", says="is kept"),
     Toy(changed("Seeds", ModernBert, seeds), "stateless", says="random numbers"),
     Toy(changed("EncodedUnmasked", T5, masks(no_mask, is_encoded)), "encoder_outputs"),
-    Toy(changed("WritesItsMask", TAGGER, after=mask_is_written), "leaves_inputs"),
     Toy(changed("ScaledByLength", Llama, scaled_by_length), "causality", says="In a text of 32 tokens"),
-    Toy(changed("Windowed", Llama, windowed), "cache"),
     Toy(made("Grows", ModernBert, grow), "config_fields", says="Making the model changes its config"),
     Toy(made("UsesUpItsConfig", ModernBert, use_up), "config_fields", {"widths": [16, 16]}, "Made anew"),
     Toy(hooked("HoldsAWeight", ModernBert, plus_first_held, hold_table), "registered", says="of a loaded"),
@@ -888,11 +781,10 @@ PLANTED = (
     Toy(changed("WithoutClassZero", TAGGER, after=with_loss("without class 0")), "loss", says="of 0 are"),
     Toy(changed("MeanOfMeans", TAGGER, after=with_loss("mean of means")), "loss", says="mean of the"),
     Toy(changed("Rolls", COUNTLESS, after=with_loss("rolled")), "loss", says="rolled"),
-    Toy(changed("Broadcasts", BERT, after=with_loss("broadcast")), "loss", {"num_labels": 1}, "(B, B)"),
     Toy(changed("BroadcastsOne", BERT, after=with_loss("broadcast alone")), "problem_types", says="num_labels=1"),
     Toy(changed("Infinite", EAGER, infinite), "padding_left", says="of -inf alone"),
     Toy(changed("Overwrites", T5, ignored_become_padding), "leaves_inputs", says="With labels alone"),
-    Toy(sharing("SharesADefault", ModernBert), "repeats", says="the default of seen"),
+    Toy(SharesADefaultForMaskedLM, "repeats", says="the default of seen"),
     Toy(
         hooked("CountsInHalf", ModernBert, plus_parity),
         "half_precision",
@@ -901,7 +793,6 @@ PLANTED = (
     ),
     Toy(made("EncodesCausally", T5, encode_causally), "sees_both_sides"),
     Toy(changed("MixesStates", T5, after=states_of_the_decoder), "hidden_states", says="encoder_hidden_states[-1]"),
-    Toy(changed("HardLabels", BERT, after=with_loss("of hard labels")), "problem_types"),
     Toy(subclass("Shares", Llama, config_class=Sharing), "config_fields", says="share one widths"),
     Toy(subclass("NamesNoBase", ModernBert, base_model_prefix="encoder"), "base_weights"),
     Toy(changed("ChecksACache", Llama, counts_by_two), "gradient_checkpointing", says="and with a cache"),
@@ -924,26 +815,16 @@ def dropped_in_training(module: Any, output: Tensor) -> Tensor:
     return F.dropout(output, 0.3, module.training)
 
 
-class DropPath(torch.nn.Module):
+def path_dropped(module: Any, output: Tensor) -> Tensor:
     """Stochastic depth, as the library's models of images have it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.drop_prob = 0.1
-
-    def forward(self, output: Tensor) -> Tensor:
-        if not self.training or self.drop_prob == 0.0:
-            return output
-        kept = 1 - self.drop_prob
-        return output / kept * (kept + torch.rand(len(output), 1, 1)).floor()
+    kept = 1 - module.drop_prob
+    if not module.training or kept == 1:
+        return output
+    return output / kept * (kept + torch.rand(len(output), 1, 1)).floor()
 
 
 def start_drop_path(module: Any, config: Any) -> None:
-    module.drop_path = DropPath()
-
-
-def path_dropped(module: Any, output: Tensor) -> Tensor:
-    return module.drop_path(output)
+    module.drop_prob = 0.1
 
 
 def balanced(self: Any, outputs: Any, kwargs: dict[str, Any]) -> Any:
@@ -965,42 +846,32 @@ MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.update(
     {toy.name: toy.name for toy in (*PLANTED, *MEANT) if toy.model_class is not UnknownToTrainer}  # type: ignore[misc]
 )
 
-_HALF = {"vocab_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 16, "pad_token_id": 0}
-_BART = {
-    "vocab_size": 64, "d_model": 16, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 4,
-    "decoder_attention_heads": 4, "encoder_ffn_dim": 24, "decoder_ffn_dim": 24, "max_position_embeddings": 32,
-    "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 2,
-}  # fmt: skip
+_DECODER = {"vocab_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 16, "pad_token_id": 0}
 _IDS = {"bos_token_id": 1, "eos_token_id": 2}
-_GPT = {"vocab_size": 64, "n_embd": 16, "n_layer": 2, "n_head": 4, "n_positions": 8, **_IDS}
-_LLAMA = {**SIZES, "num_key_value_heads": 2}
-_XLNET = {"vocab_size": 64, "d_model": 16, "n_layer": 2, "n_head": 4, "d_inner": 24, "pad_token_id": 0}
-_T5 = {
-    "vocab_size": 64, "d_model": 16, "d_kv": 4, "d_ff": 24, "num_layers": 2, "num_heads": 4, "pad_token_id": 0,
-    "eos_token_id": 2, "decoder_start_token_id": 0,
+NATIVE: dict[str, dict[str, Any]] = {
+    "BertForSequenceClassification": SIZES,
+    "BertForQuestionAnswering": {**SIZES, "num_labels": 2},
+    "RobertaForMaskedLM": {**SIZES, "pad_token_id": 1, "bos_token_id": 0},
+    "ElectraForTokenClassification": {**SIZES, "embedding_size": 16},
+    "DebertaV2ForMaskedLM": {**SIZES, "relative_attention": True, "pos_att_type": ["p2c", "c2p"]},
+    "ModernBertForSequenceClassification": {**SIZES, "cls_token_id": 1, "sep_token_id": 2},
+    "XLNetLMHeadModel": {"vocab_size": 64, "d_model": 16, "n_layer": 2, "n_head": 4, "d_inner": 24, "pad_token_id": 0},
+    "GPT2LMHeadModel": {"vocab_size": 64, "n_embd": 16, "n_layer": 2, "n_head": 4, "n_positions": 8, **_IDS},
+    "LlamaForCausalLM": {**SIZES, "num_key_value_heads": 2},
+    "MistralForCausalLM": {**SIZES, "num_key_value_heads": 2, "sliding_window": 4},
+    "MixtralForCausalLM": {**SIZES, "num_key_value_heads": 2, "num_local_experts": 2},
+    "GPTNeoXForCausalLM": SIZES,
+    "BloomForCausalLM": {"vocab_size": 64, "hidden_size": 16, "n_layer": 2, "n_head": 4, "pad_token_id": 0},
+    "FalconForCausalLM": _DECODER,
+    "OPTForCausalLM": {**_DECODER, "word_embed_proj_dim": 16, "ffn_dim": 24, "max_position_embeddings": 32},
+    "MambaForCausalLM": {"vocab_size": 64, "num_hidden_layers": 2, "hidden_size": 16, "state_size": 4},
+    "BartForConditionalGeneration": {
+        "vocab_size": 64, "d_model": 16, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 4,
+        "decoder_attention_heads": 4, "encoder_ffn_dim": 24, "decoder_ffn_dim": 24, "max_position_embeddings": 32,
+        "pad_token_id": 0, **_IDS, "decoder_start_token_id": 2, "forced_eos_token_id": None,
+    },
+    "T5ForConditionalGeneration": {
+        "vocab_size": 64, "d_model": 16, "d_kv": 4, "d_ff": 24, "num_layers": 2, "num_heads": 4, "pad_token_id": 0,
+        "eos_token_id": 2, "decoder_start_token_id": 0,
+    },
 }  # fmt: skip
-NATIVE: list[tuple[str, dict[str, Any]]] = [
-    ("BertForSequenceClassification", SIZES),
-    ("BertForQuestionAnswering", {**SIZES, "num_labels": 2}),
-    ("RobertaForMaskedLM", {**SIZES, "pad_token_id": 1, "bos_token_id": 0}),
-    ("ElectraForTokenClassification", {**SIZES, "embedding_size": 16}),
-    ("AlbertForMaskedLM", {**SIZES, "embedding_size": 16}),
-    ("DebertaV2ForMaskedLM", {**SIZES, "relative_attention": True, "pos_att_type": ["p2c", "c2p"]}),
-    ("ModernBertForMaskedLM", {**SIZES, "cls_token_id": 1, "sep_token_id": 2}),
-    ("ModernBertForSequenceClassification", {**SIZES, "cls_token_id": 1, "sep_token_id": 2}),
-    ("XLNetLMHeadModel", _XLNET),
-    ("XLNetForSequenceClassification", _XLNET),
-    ("GPT2LMHeadModel", _GPT),
-    ("LlamaForCausalLM", _LLAMA),
-    ("MistralForCausalLM", {**_LLAMA, "sliding_window": 4}),
-    ("Qwen3ForCausalLM", {**_LLAMA, "head_dim": 8}),
-    ("MixtralForCausalLM", {**_LLAMA, "num_local_experts": 2}),
-    ("GPTNeoXForCausalLM", SIZES),
-    ("BloomForCausalLM", {"vocab_size": 64, "hidden_size": 16, "n_layer": 2, "n_head": 4, "pad_token_id": 0}),
-    ("FalconForCausalLM", _HALF),
-    ("OPTForCausalLM", {**_HALF, "word_embed_proj_dim": 16, "ffn_dim": 24, "max_position_embeddings": 32}),
-    ("MambaForCausalLM", {name: _HALF[name] for name in _HALF if "heads" not in name} | {"state_size": 4}),
-    ("BartForConditionalGeneration", {**_BART, "forced_eos_token_id": None}),
-    ("MarianMTModel", _BART),
-    ("T5ForConditionalGeneration", _T5),
-]

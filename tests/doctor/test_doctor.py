@@ -13,20 +13,10 @@ from model_cases import TEXTS
 from planted import MEANT, NATIVE, PLANTED, SIZES, DeadPart, Toy, encoder_config
 from safetensors.torch import load_file, save_file
 from toy_text import toy_tokenizer
-from transformers import (
-    BertForMaskedLM,
-    BertForMultipleChoice,
-    FalconConfig,
-    FalconForCausalLM,
-    GPT2Config,
-    GPT2LMHeadModel,
-    LlamaForCausalLM,
-    ModernBertForMaskedLM,
-    ViTForImageClassification,
-)
 
 from modeling_scratch import doctor
 from modeling_scratch.doctor import Verdict
+from modeling_scratch.doctor.diagnosis import folder_of
 from modeling_scratch.doctor.examination import CHECKS
 from modeling_scratch.doctor.findings import Finding
 from modeling_scratch.doctor.folders import examine_folder
@@ -35,15 +25,8 @@ from modeling_scratch.utils.errors import DataError
 from modeling_scratch.utils.markdown import table
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "doctor.md"
-PROCESSES = {"fresh_process"}  # checks that start a process
-COMPILERS = {"one_graph", "pipelines"}
-FAST = [check.name for check in CHECKS if check.name not in PROCESSES | COMPILERS]
-
-
-def cried(diagnosis: doctor.Diagnosis) -> set[str]:
-    return {finding.check for finding in diagnosis.of(Verdict.FALLS_SHORT)}
-
-
+SECONDS = {"fresh_process", "one_graph", "pipelines"}  # checks that take some
+FAST = [check.name for check in CHECKS if check.name not in SECONDS]
 every_toy = pytest.mark.parametrize("toy", PLANTED, ids=lambda toy: toy.name)
 
 
@@ -67,36 +50,45 @@ def test_each_trap_by_its_own_check(toy: Toy) -> None:
 @pytest.mark.parametrize("toy", MEANT, ids=lambda toy: toy.name)
 def test_what_is_meant_so_is_no_fault(toy: Toy) -> None:
     """Weights of classes and a term more of the loss, rates of dropout under any name, and no static cache."""
-    only = ["loss", "problem_types", "accumulation", "padding_as_label", "right_gradients", "training_mode"]
-    only += ["gradient_checkpointing", "generation"]
+    only = [
+        "loss",
+        "problem_types",
+        "accumulation",
+        "every_gradient",
+        "training_mode",
+        "gradient_checkpointing",
+        "generation",
+    ]
     diagnosis = doctor.check(toy.model_class, toy.config(), only=only)
     assert diagnosis.is_sound, str(diagnosis)
     assert diagnosis["loss"].verdict is Verdict.HOLDS
 
 
+def native(name: str, *only: str, **changes: Any) -> doctor.Diagnosis:
+    model_class = getattr(transformers, name)
+    return doctor.check(model_class, model_class.config_class(**{**NATIVE.get(name, SIZES), **changes}), only=only)
+
+
 @pytest.mark.parametrize("limit", [8, pytest.param(14, marks=pytest.mark.slow)])
 def test_a_model_of_few_positions_is_read_by_shorter_texts(limit: int) -> None:
-    config = GPT2Config(
-        vocab_size=64, n_embd=16, n_layer=1, n_head=4, n_positions=limit, bos_token_id=1, eos_token_id=2
-    )
-    diagnosis = doctor.check(GPT2LMHeadModel, config, only=[name for name in FAST if name != "padding_left"])
+    only = [name for name in FAST if name != "padding_left"]
+    diagnosis = native("GPT2LMHeadModel", *only, n_layer=1, n_positions=limit)
     assert diagnosis.is_sound, str(diagnosis)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "sizes"), NATIVE, ids=[name for name, _ in NATIVE])
-def test_native_families_are_clean(name: str, sizes: dict[str, Any]) -> None:
+@pytest.mark.parametrize("name", NATIVE)
+def test_native_families_are_clean(name: str) -> None:
     """But for what the page says of them."""
-    model_class = getattr(transformers, name)
-    diagnosis = doctor.check(model_class, model_class.config_class(**sizes))
+    diagnosis = native(name)
     known = {"GPT2LMHeadModel": "padding_left", "FalconForCausalLM": "recording_changes_nothing"}
-    assert cried(diagnosis) <= {"accumulation", known.get(name, "evaluation_outputs")}, str(diagnosis)
+    fallen = {finding.check for finding in diagnosis.of(Verdict.FALLS_SHORT)}
+    assert fallen <= {"accumulation", known.get(name, "evaluation_outputs")}, str(diagnosis)
 
 
 def test_attention_weights_of_falcon_are_those_of_a_model_that_sees_the_future() -> None:
     """By sdpa, where it adds a mask of booleans to the scores. The class chooses its attention when it is made."""
-    config = FalconConfig(**dict(NATIVE)["FalconForCausalLM"])
-    diagnosis = doctor.check(FalconForCausalLM, config, only=["recording_changes_nothing", "attention_backends"])
+    diagnosis = native("FalconForCausalLM", "recording_changes_nothing", "attention_backends")
     assert diagnosis["attention_backends"].verdict is Verdict.HOLDS
     assert "With sdpa attention and output_attentions=True" in diagnosis["recording_changes_nothing"].what
 
@@ -106,35 +98,31 @@ def test_weights_that_a_folder_does_not_bring_are_told(folder: Path) -> None:
     """As of a file that torch.compile, or a wrapper for several devices, has named."""
     path = folder / "model.safetensors"
     save_file({f"_orig_mod.{name}": tensor for name, tensor in load_file(path).items()}, path, {"format": "pt"})
-    found = doctor.check_folder(folder, only=["weights_are_read", "repeats"])
-    assert "missing keys" in found["weights_are_read"].what
+    found = doctor.check_folder(folder, only=["round_trip", "repeats"])
+    assert "missing keys" in found["round_trip"].what
     assert found["repeats"].verdict is Verdict.HOLDS
 
 
 def test_weights_that_are_no_numbers_are_told() -> None:
     model = TEXTS.model(pad_token_id=0)
     next(model.parameters()).data[0, 0] = torch.nan
-    assert "1 weights are NaN" in doctor.check(model, only=["finite_weights"])["finite_weights"].what
+    assert "1 weights are NaN" in doctor.check(model, only=["own_weights"])["own_weights"].what
 
 
 @pytest.mark.parametrize(
-    ("model_class", "side", "verdict"),
+    ("name", "side", "verdict"),
     [
-        (BertForMaskedLM, None, Verdict.DOES_NOT_APPLY),
-        (BertForMaskedLM, "right", Verdict.DOES_NOT_APPLY),
-        (BertForMaskedLM, "left", Verdict.FALLS_SHORT),
-        (GPT2LMHeadModel, None, Verdict.FALLS_SHORT),
-        (GPT2LMHeadModel, "right", Verdict.FALLS_SHORT),
-        (ModernBertForMaskedLM, "right", Verdict.HOLDS),
+        ("BertForMaskedLM", None, Verdict.DOES_NOT_APPLY),
+        ("BertForMaskedLM", "right", Verdict.DOES_NOT_APPLY),
+        ("BertForMaskedLM", "left", Verdict.FALLS_SHORT),
+        ("GPT2LMHeadModel", "right", Verdict.FALLS_SHORT),
+        ("ModernBertForMaskedLM", "right", Verdict.HOLDS),
     ],
 )
-def test_padding_on_the_left_matters_where_texts_are_padded_there(
-    model_class: Any, side: str | None, verdict: Verdict
-) -> None:
+def test_padding_on_the_left_matters_where_texts_are_padded_there(name: str, side: Any, verdict: Verdict) -> None:
     """Of decoders always: they generate. What padding changes is told in any case."""
-    tokenizer = toy_tokenizer(side) if side else None
-    diagnosis = doctor.check(model_class, model_class.config_class(**SIZES), tokenizer, only=["padding_left"])
-    found = diagnosis["padding_left"]
+    model_class, tokenizer = getattr(transformers, name), toy_tokenizer(side) if side else None
+    found = doctor.check(model_class, model_class.config_class(**SIZES), tokenizer, ["padding_left"])["padding_left"]
     assert found.verdict is verdict
     assert ("changes the answers by" in found.what) == (verdict is not Verdict.HOLDS)
     assert bool(found.mend) == (verdict is Verdict.FALLS_SHORT)
@@ -161,10 +149,14 @@ def test_a_model_of_another_dtype_is_examined_in_float32() -> None:
 def test_unknown_checks_and_missing_configs_are_named() -> None:
     with pytest.raises(DataError, match="causalty: no such check"):
         doctor.check(TEXTS.model(), only=["causalty"])
+    with pytest.raises(DataError, match="padding_as_label is retired: loss checks it"):
+        doctor.check(TEXTS.model(), only=["padding_as_label"])
     with pytest.raises(DataError, match="LlamaForCausalLM: a class needs a config"):
-        doctor.check(LlamaForCausalLM)
+        doctor.check(transformers.LlamaForCausalLM)
     with pytest.raises(DataError, match=r"no config\.json"):
         doctor.check_folder("nowhere")
+    with pytest.raises(DataError, match=r"a class is examined from Python, by doctor\.check"):
+        folder_of("transformers.LlamaForCausalLM", None)
 
 
 @pytest.fixture
@@ -173,6 +165,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "model"
 
 
+JOB = {"is_trusted": False, "tokenizer": None}
 STATIC = ["safe_weights", "code_is_there", "flat_code", "public_names", "known_version"]
 
 
@@ -186,7 +179,7 @@ def test_files_are_read_and_not_run(folder: Path) -> None:
     config |= {"architectures": ["Model"], "transformers_version": "5.999.0"}
     config["auto_map"] |= {"AutoModel": "lost.Model", "AutoModelForSequenceClassification": "extra.Model"}
     (folder / "config.json").write_text(json.dumps(config))
-    job = {"folder": str(folder), "is_trusted": False, "tokenizer": None, "checks": [*STATIC, "repeats"]}
+    job = {**JOB, "folder": str(folder), "checks": [*STATIC, "repeats"]}
     found = {each.check: each for each in examine_folder(job)}  # which the doctor runs in a process of its own
     assert {name for name, each in found.items() if each.verdict is Verdict.FALLS_SHORT} == set(STATIC)
     assert "lost.Model" in found["code_is_there"].what
@@ -254,13 +247,18 @@ def test_a_model_that_cannot_be_loaded_is_tried_once(folder: Path, first: str, t
     assert {each.check for each in diagnosis.findings if not each.what.startswith(told)} == {*STATIC, "recorded_files"}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["config.json", "tokenizer_config.json"])
+@pytest.mark.parametrize("name", ["config.json", "tokenizer_config.json", "model.safetensors", "rows"])
 def test_damaged_files_are_a_finding(folder: Path, name: str) -> None:
-    (folder / name).write_text("{")
-    found = doctor.check_folder(folder, only=["repeats"])["repeats"]
+    """Also of a folder that brings code, which mends no weights."""
+    path = folder / ("model.safetensors" if name == "rows" else name)
+    if name == "rows":
+        save_file({name: tensor[:1] for name, tensor in load_file(path).items()}, path, {"format": "pt"})
+    else:
+        path.write_text("{")
+    *_, found = examine_folder({**JOB, "folder": str(folder), "checks": ["repeats"]})
     assert found.verdict is Verdict.FALLS_SHORT
     assert found.what.startswith("It cannot be loaded: ")
+    assert ("by config.json" in found.what) == (name == "rows")
 
 
 def test_forms_of_the_answer() -> None:
@@ -303,26 +301,23 @@ def test_the_checks_as_tests_of_an_author(name: str, outcome: Any, told: str) ->
 
 
 @pytest.mark.parametrize(
-    ("model_class", "sizes", "told"),
+    ("name", "sizes", "told"),
     [
-        (BertForMultipleChoice, SIZES, "There are no checks of BertForMultipleChoice"),
-        (ViTForImageClassification, {"hidden_size": 16, "num_hidden_layers": 1}, "reads pixel_values, not text"),
+        ("BertForMultipleChoice", SIZES, "There are no checks of BertForMultipleChoice"),
+        ("ViTForImageClassification", {"hidden_size": 16, "num_hidden_layers": 1}, "reads pixel_values, not text"),
     ],
 )
-def test_models_that_the_checks_have_no_inputs_for_are_refused(model_class: Any, sizes: Any, told: str) -> None:
+def test_models_that_the_checks_have_no_inputs_for_are_refused(name: str, sizes: Any, told: str) -> None:
     with pytest.raises(DataError, match=told):
-        doctor.check(model_class, model_class.config_class(**{**sizes, "num_attention_heads": 4}))
+        native(name, **sizes)
 
 
-def test_the_traps_of_the_page_name_checks() -> None:
-    section = PAGE.read_text(encoding="utf-8").partition("## Known traps\n")[2].partition("\n## ")[0]
+def test_the_page_names_every_check_and_no_other() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    section = page.partition("## Known traps\n")[2].partition("\n## ")[0]
     rows = [line.rpartition(" | ")[2] for line in section.splitlines() if line.startswith("| ")]
-    named = [re.findall(r"`(\w+)`", cell) for cell in rows[2:]]
-    assert named
+    named = [set(re.findall(r"`(\w+)`", cell)) for cell in rows[2:]]
     assert all(named)
-    assert {name for names in named for name in names} <= {check.name for check in CHECKS}
-
-
-def test_the_page_lists_every_check() -> None:
+    assert set().union(*named) <= {check.name for check in CHECKS}
     checks = table(["check", "what holds"], [[each.name, each.says] for each in CHECKS]).replace("&#96;", "`")
-    assert f"## The checks\n\n{checks}\n" in PAGE.read_text(encoding="utf-8")
+    assert f"## The checks\n\n{checks}\n" in page

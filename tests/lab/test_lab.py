@@ -179,6 +179,8 @@ REFUSED = {
     "--vary vocab_size=10,20": "determined by the tokenizer",
     "--vary num_attention_heads=4,5": "num_attention_heads=5: set head_dim",
     "--vary norm_position=pre,post --seeds 0": "--seeds 0",
+    "--vary norm_position=pre,post --seeds 0 1": "unrecognized arguments: 1 (the option before",
+    "--vary norm_position=pre,post --overwrite": "--overwrite is retired",
     "--vary norm_position=pre,post --budget 5m": "--budget is retired",
     "--vary norm_position=pre,post --grid": "--grid is retired",
     "--vary norm_position=pre,post --options=--seed=3": "the lab itself sets --seed",
@@ -205,6 +207,7 @@ def test_a_lab_of_one_seed(reviews: Path, tmp_path: Path) -> None:
     ended = run(reviews, folder, command)
     assert ended.status == 0, ended.text
     assert "one seed shows no spread" in ended.text
+    assert "the most frequent label alone has an accuracy of " in ended.text
     found = record(folder)
     base, gated = found["runs"]
     assert base["tokens"] == gated["tokens"] > 0
@@ -254,14 +257,7 @@ def test_two_labs_are_equal_and_say_where_there_is_no_difference(reviews: Path, 
     assert results(tmp_path / "one") == results(tmp_path / "two")
     assert "no effect here" in texts[0]
     assert record(tmp_path / "one")["comparisons"][0]["mean"] == 0
-    assert "of 2 comparisons" in texts[0]
-
-
-@pytest.mark.slow
-def test_a_variant_that_diverges_is_named(reviews: Path, tmp_path: Path) -> None:
-    ended = run(reviews, tmp_path / "lab", "--vary initializer_range=0.02,1e38 --seeds 1")
-    assert ended.status == 0, ended.text
-    assert "failed: the loss is" in ended.text
+    assert "for 2 comparisons" in texts[0]
 
 
 def test_a_base_that_fails_ends_the_lab_before_others_are_trained(reviews: Path, tmp_path: Path) -> None:
@@ -272,16 +268,11 @@ def test_a_base_that_fails_ends_the_lab_before_others_are_trained(reviews: Path,
 
 
 @pytest.mark.slow
-def test_numbers_are_compared_by_their_loss(reviews: Path, tmp_path: Path) -> None:
+def test_numbers_are_compared_by_loss_and_translations_by_bleu(reviews: Path, tmp_path: Path) -> None:
     numbers = tmp_path / "numbers.csv"
     numbers.write_text(reviews.read_text(encoding="utf-8").replace(",1\n", ",1.5\n"), encoding="utf-8")
-    ended = run(numbers, tmp_path / "lab", "--vary norm_position=post,pre --seeds 1")
-    assert ended.status == 0, ended.text
-    assert record(tmp_path / "lab")["comparisons"][0]["score"] == "loss"
-
-
-@pytest.mark.slow
-def test_translations_are_compared_by_loss_and_bleu(tmp_path: Path) -> None:
+    ended = run(numbers, tmp_path / "numbers", "--vary norm_position=post,pre --seeds 1")
+    assert record(tmp_path / "numbers")["comparisons"][0]["score"] == "loss", ended.text
     folder = tmp_path / "pairs"
     folder.mkdir()
     for split, rows in (("train", 60), ("validation", 10)):
