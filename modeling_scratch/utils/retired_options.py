@@ -26,7 +26,7 @@ RETIRED = {
     "--ngram_vocab_size": "use --tokenizer_kind and --vocab_size",
     "ngram_vocab_size": "use --tokenizer_kind and --vocab_size",
     "--streaming": "leave it out: a training text is read into memory; name some of the files of a larger one",
-    "--plot": "use --history, and draw it with `modeling-scratch figures speed-history`",
+    "--plot": "plot the rows of --json",
     "--denoising": INFILLING,
     "--denoising span_corruption": INFILLING,
     "--objective context": "use --objective mlm",
