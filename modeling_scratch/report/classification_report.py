@@ -111,8 +111,7 @@ class ClassifierReport(ABC):
             "headline": headline,
             "scores": scores[MODEL],
             "baselines": [
-                {"name": each.name, "scores": scores[each.name], "settings": each.settings,
-                 "seconds": round(each.seconds, 1)}
+                {"name": each.name, "scores": scores[each.name], "settings": each.settings}
                 for each in self.baselines
             ],
             "comparison": compared(score, labels, predicted, answers[best], best),
