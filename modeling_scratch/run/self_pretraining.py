@@ -12,7 +12,7 @@ Resuming continues the stage that was interrupted, with the recorded number of s
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from math import ceil
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,7 +22,7 @@ from transformers import PreTrainedTokenizerBase, TrainingArguments
 
 from ..bridges.model_sources import WITHOUT_WEIGHTS, override_parts, with_override
 from ..data.unlabelled import Corpus, load_corpus
-from ..report.stages import Stage, pretraining_stage
+from ..report.stages import pretraining_stage
 from ..sharing.run_record import SELF_PRETRAINING, read_run
 from ..tasks import PRETRAIN, named
 from ..utils.errors import DataError, counted, duration
@@ -134,7 +134,7 @@ def as_recorded(run: Run, options: SelfPretrainingArguments) -> SelfPretrainingA
     return options
 
 
-def pretrain(run: Run, corpus: Corpus, notes: Sequence[str]) -> Stage:
+def pretrain(run: Run, corpus: Corpus, notes: Sequence[str]) -> dict[str, Any]:
     """Run the pretraining, or what is left of it, and return its row of the report. notes: on the labelled data."""
     recorded, tokenizer = run.noted.get(SELF_PRETRAINING) or {}, None
     if not recorded.get("finished"):
@@ -143,10 +143,10 @@ def pretrain(run: Run, corpus: Corpus, notes: Sequence[str]) -> Stage:
             tokenizer = build_tokenizer(run.groups["model"], list(documents.train))
             recorded = run.noted[SELF_PRETRAINING] = {"steps": _steps(run, documents, tokenizer), "finished": None}
             run.record(notes)
-        recorded["finished"] = asdict(_run_stage(run, documents, recorded["steps"], tokenizer))
+        recorded["finished"] = _run_stage(run, documents, recorded["steps"], tokenizer)
         run.record(notes)
     run.fine_tuned = fine_tuned(run)
-    return Stage(**recorded["finished"])
+    return recorded["finished"]
 
 
 def fine_tuned(run: Run) -> ModelArguments:
@@ -179,7 +179,7 @@ def _arguments(run: Run, steps: int) -> tuple[Any, Any]:
     )
 
 
-def _run_stage(run: Run, documents: Any, steps: int, tokenizer: PreTrainedTokenizerBase | None) -> Stage:
+def _run_stage(run: Run, documents: Any, steps: int, tokenizer: PreTrainedTokenizerBase | None) -> dict[str, Any]:
     """tokenizer: of a new run; None: a resumed one, which has it in its stage's checkpoint or trains it again."""
     task, (model, arguments) = named(PRETRAIN), _arguments(run, steps)
     stage = Run.open_stage(f"scripts/{task.program}.py", model, run.groups["data"], arguments)

@@ -99,6 +99,7 @@ def test_thresholds_count_the_answers_that_reach_them():
         (100, np.zeros_like, "one class"),
         (100, lambda right: right, "0 answers to the validation split are wrong, fewer than 5"),
         (100, lambda right: right ^ (np.arange(100) < 4), "4 answers"),
+        (100, lambda right: np.arange(100) // 50, "the best temperature is beyond 0.05 to 20"),
     ],
 )
 def test_texts_that_determine_no_temperature_leave_it_at_one(rows, labels_of, obstacle):
@@ -136,5 +137,6 @@ def test_before_is_the_model_without_its_temperature():
     told = "on others, they are a little worse"
     assert told not in text
     assert told in calibration_text(calibration_scores(Calibration(2.0, 5_000), saved, labels, "validation"))
-    unsure = calibration_scores(Calibration(2.0, 300), saved * 1e-3, labels, "test")
-    assert calibration_text(unsure).endswith("No answer has a probability of 0.5 or more.")
+    assert "It did not help" not in text
+    worse = calibration_scores(Calibration(20.0, 300), logits / 20, labels, "test")
+    assert "It did not help on these texts: train with --calibrate False" in calibration_text(worse)
