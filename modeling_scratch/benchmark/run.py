@@ -34,7 +34,7 @@ OTHERS_TRAIN = "train-sst2 and train-imdb measure training; logs of `pretrain` a
 class BenchmarkArguments:
     """The workloads, and where their results go."""
 
-    workload: list[str] = option(REQUIRED, "The workloads to measure, before other options.", ["all", *WORKLOADS])
+    workload: list[str] = option(REQUIRED, "The workloads to measure.", ["all", *WORKLOADS])
     threads: int | None = option(None, "The number of torch threads; torch's default if not given.")
     json: Path | None = option(None, "A JSON file for all results.")
     overwrite: bool = option(False, "Replace the file of --json.")

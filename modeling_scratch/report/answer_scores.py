@@ -88,7 +88,7 @@ class WordOverlap:
     def __init__(self, train: Sequence[Question]) -> None:
         contexts = [{*words_of(text)} for text in {question.context for question in train}]
         counts = Counter(chain.from_iterable(contexts))
-        self.idf = defaultdict(lambda: math.log(1 + len(contexts)))  # of words that no context has
+        self.idf: dict[str, float] = defaultdict(lambda: math.log(1 + len(contexts)))  # of words that no context has
         self.idf |= {word: math.log((1 + len(contexts)) / (1 + count)) for word, count in counts.items()}
         self.length = max(1, round(np.median([len(words_of(one.answers[0].text)) for one in train if one.answers])))
 

@@ -9,7 +9,6 @@ from ..utils.markdown import escaped
 from .calibration import calibration_text
 from .metrics import METRICS, ONE_CLASS
 from .significance import Score, scores_table
-from .stages import stage_table
 from .verdicts import MODEL
 
 Evaluation = Mapping[str, Any]
@@ -31,10 +30,7 @@ def scores_text(evaluation: Evaluation) -> str:
         parts += ["Each class:", shares_table("class", {row["label"]: row for row in classes}, OF_CLASSES)]
     if calibration := evaluation.get("calibration"):
         parts.append(calibration_text(calibration))
-    parts += evaluation.get("notes", ())
-    if stages := evaluation.get("stages"):
-        parts.append(stage_table(stages))
-    return "\n\n".join(parts)
+    return "\n\n".join([*parts, *evaluation.get("notes", ())])
 
 
 def is_useful(evaluation: Evaluation) -> bool:

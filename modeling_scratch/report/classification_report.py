@@ -84,7 +84,7 @@ KINDS = {
         expit,
     ),
     NUMBER: Kind(
-        Curve("loss", "eval_rmse", "RMSE", "{:.4f}", greater_is_better=False),
+        Curve("loss", "eval_rmse", "RMSE", is_share=False),
         ridge,
         np.mean,
         lambda _, answer: f"{answer:.4g}",
@@ -123,11 +123,11 @@ class ClassifierReport:
         return self.kind.shown(self.names, answer)
 
     def report(
-        self, trainer: Trainer, predicted: PredictionOutput, calibration: Calibration, stages: Sequence[Any] = ()
+        self, trainer: Trainer, predicted: PredictionOutput, calibration: Calibration, stages: Sequence[str] = ()
     ) -> Report:
         """Return the report, and write predictions, pictures and what it points to into the run's folder.
 
-        predicted: the outputs of the trained model for the evaluated split. stages: the rows of `stage_table`.
+        predicted: the outputs of the trained model for the evaluated split. stages: what is said of those before.
         """
         folder, logits = Path(trainer.args.output_dir or ""), finite(predicted.predictions)
         answers, problem_type = self.metrics.answers(logits), self.data.problem_type
@@ -138,8 +138,7 @@ class ClassifierReport:
         evaluation = self.evaluation(answers)
         if problem_type == ONE_CLASS:
             evaluation["calibration"] = calibration_scores(calibration, logits, self.labels, self.split)
-        evaluation["notes"] = [*model_notes(trainer), *self.notes]
-        evaluation |= {"stages": stages} if stages else {}
+        evaluation["notes"] = [*stages, *model_notes(trainer), *self.notes]
         baseline = next(each for each in self.baselines if each.name == evaluation["comparison"]["baseline"])
         evaluation["linear_model"] = self._keep_linear(trainer.args, baseline, evaluation["comparison"]["verdict"])
         told, quoted = [scores_text(evaluation)], ""

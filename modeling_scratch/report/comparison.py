@@ -50,9 +50,7 @@ class CompareArguments:
         ("--data", "--text_column", "--delimiter", "--sheet", "--encoding", "--max_file_size"),
         "the texts are those of misclassified.csv in the folders of the runs",
     )
-    runs: list[str] = option(
-        REQUIRED, "The folders of the runs, before other options; the others are compared with the first."
-    )
+    runs: list[str] = option(REQUIRED, "The folders of the runs; the others are compared with the first.")
     labels_of: str | None = option(
         None, "The run by whose true labels all are scored, if labels were corrected or left out."
     )

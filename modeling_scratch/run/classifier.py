@@ -14,7 +14,6 @@ from ..data.demo_reviews import COMMON_SHARE, LABEL_NAMES, TRAIN_SIZE, demo_spli
 from ..data.labelled_texts import ReviewData
 from ..report.classification_report import ClassifierReport
 from ..report.metrics import ONE_CLASS
-from ..report.stages import fine_tuning_stage
 from ..sharing.run_record import DEFAULTS
 from ..tasks.base import Report, Task, Training
 from ..utils.errors import DataError
@@ -82,8 +81,5 @@ def baselines_of(task: Task, run: Run, data: ReviewData) -> Any:
 
 
 def report_classifier(training: Training, trainer: Any, predicted: Any) -> Report:
-    """Write the report, with the stages. predicted: the outputs for the evaluated split."""
-    stages = [*training.stages]
-    if stages:
-        stages.append(fine_tuning_stage(trainer, predicted.metrics, training.run.resumed_at))
-    return training.baselines.report(trainer, predicted, training.weights, stages)
+    """Write the report. predicted: the outputs for the evaluated split."""
+    return training.baselines.report(trainer, predicted, training.weights, training.stages)

@@ -22,7 +22,7 @@ from transformers import PreTrainedTokenizerBase, TrainingArguments
 
 from ..bridges.model_sources import WITHOUT_WEIGHTS, override_parts, with_override
 from ..data.unlabelled import Corpus, load_corpus
-from ..report.stages import pretraining_stage
+from ..report.stages import pretraining_stage, stage_text
 from ..sharing.run_record import SELF_PRETRAINING, read_run
 from ..tasks import PRETRAIN, named
 from ..utils.errors import DataError, counted, duration
@@ -134,8 +134,8 @@ def as_recorded(run: Run, options: SelfPretrainingArguments) -> SelfPretrainingA
     return options
 
 
-def pretrain(run: Run, corpus: Corpus, notes: Sequence[str]) -> dict[str, Any]:
-    """Run the pretraining, or what is left of it, and return its row of the report. notes: on the labelled data."""
+def pretrain(run: Run, corpus: Corpus, notes: Sequence[str]) -> str:
+    """Run the pretraining, or what is left of it, and return what is said of it. notes: on the labelled data."""
     recorded, tokenizer = run.noted.get(SELF_PRETRAINING) or {}, None
     if not recorded.get("finished"):
         documents = corpus.documents(run.groups["training"].seed)
@@ -146,7 +146,7 @@ def pretrain(run: Run, corpus: Corpus, notes: Sequence[str]) -> dict[str, Any]:
         recorded["finished"] = _run_stage(run, documents, recorded["steps"], tokenizer)
         run.record(notes)
     run.fine_tuned = fine_tuned(run)
-    return recorded["finished"]
+    return stage_text(recorded["finished"])
 
 
 def fine_tuned(run: Run) -> ModelArguments:

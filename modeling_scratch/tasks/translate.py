@@ -95,7 +95,7 @@ class Translating(Task):
     scores = "bleu", "chrf", "perplexity"
     best_by, predicts, evaluates = ("bleu", True), False, ()
     curve = Curve(
-        "loss (nats per token; training: with smoothed labels)", "eval_bleu", "BLEU, validation, greedy", "{:.2f}"
+        "loss (nats per token; training: with smoothed labels)", "eval_bleu", "BLEU, validation, greedy", is_share=False
     )
     lab = Comparison(presets.SEQ2SEQS, "loss", ("bleu",), "--average_checkpoints 1 --num_beams 1")
     read, build_tokenizer = staticmethod(load_pairs), staticmethod(build_tokenizers)

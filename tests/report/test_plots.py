@@ -15,7 +15,7 @@ from modeling_scratch.report.plots import (
 )
 from modeling_scratch.utils.errors import DataError
 
-ACCURACY = "loss (nats per example)", "eval_accuracy", "accuracy (% of examples)", "{:.2%}"
+ACCURACY = "loss (nats per example)", "eval_accuracy", "accuracy (% of examples)"
 NAN, INFINITY = float("nan"), float("inf")
 RANDOM = np.random.default_rng(0)
 
