@@ -144,9 +144,9 @@ class ClassifierReport:
         told, quoted = [scores_text(evaluation)], ""
         if problem_type == ONE_CLASS:
             wrong, quoted = self._wrong_answers(answers, probabilities, baseline, folder)
-            told += [misclassified_text(wrong, baseline.name, is_useful(evaluation))] if wrong else []
+            told.append(misclassified_text(wrong, baseline.name, is_useful(evaluation)))
             confusion_matrix_png(np.array(evaluation["confusion_matrix"]), self.names, folder / CONFUSION_MATRIX)
-        return Report("\n\n".join(told) + "\n", evaluation, quoted, self.kind.curve)
+        return Report("\n\n".join(filter(None, told)) + "\n", evaluation, quoted, self.kind.curve)
 
     def evaluation(self, predicted: np.ndarray) -> dict[str, Any]:
         """Return the scores, the comparison, the sentence on a useless model and examples, for evaluation.json."""

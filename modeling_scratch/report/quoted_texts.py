@@ -68,10 +68,12 @@ def save_misclassified(found: Sequence[dict[str, Any]], run: Path) -> None:
 
 
 def misclassified_text(found: Sequence[dict[str, Any]], baseline: str, has_learned: bool = True) -> str:
-    """Return what a report says of wrong answers without their texts.
+    """Return what a report says of wrong answers without their texts; "" if there are none.
 
     baseline: the linear model. has_learned: enough to doubt labels.
     """
+    if not found:
+        return ""
     text = f"Misclassified texts: {len(found):,} ({MISCLASSIFIED} has them in full, the most confident first)."
     if has_learned and (doubtful := sum(each["answer"] == each["linear_answer"] for each in found)):
         text += (

@@ -98,8 +98,6 @@ def test_the_strongest_baseline_is_compared_with(problem_type: str) -> None:
         assert strongest(score, truth, baselines) == name
 
 
-# Imbalanced classes
-
 RARE = np.array([0] * 900 + [1] * 100)
 
 
@@ -120,9 +118,3 @@ def test_imbalanced_classes_are_decided_by_macro_f1() -> None:
     assert found["evidence"] == f"macro F1 {values} (paired bootstrap)".replace("%", " %")
     at_random = np.random.default_rng(0).permutation(RARE)
     assert "is not significantly better than the answer no" in (headline(RARE, at_random, MACRO_F1, 0) or "")
-
-
-def test_classes_that_no_text_has_are_left_out_of_the_average() -> None:
-    labels, predicted = np.array([0] * 30 + [1] * 3), np.array([0] * 28 + [2] * 2 + [1] * 3)
-    found = f1_score(labels, predicted, average=None)[:2].mean()
-    assert compared(MACRO_F1, labels, predicted, labels, BASELINE)["value"] == pytest.approx(found - 1)
