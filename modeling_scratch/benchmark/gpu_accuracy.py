@@ -126,20 +126,22 @@ def mask_words(ids: Tensor, special: Sequence[int], vocab_size: int, fraction: f
     return ids.index_copy(0, indices, shown), indices
 
 
+def masked_words_loss(tokens: Tokens, fraction: float, model: Any, batch: Batch) -> Tensor:
+    """The loss of masked words, hidden anew at each call."""
+    ids = batch["input_ids"].flatten()
+    shown, indices = mask_words(ids, tokens.special, tokens.vocab_size, fraction)
+    hidden_states = model.model(**{**batch, "input_ids": shown[None]}).last_hidden_state.flatten(0, 1)
+    return cross_entropy(model.lm_head(hidden_states.index_select(0, indices)), ids[indices])
+
+
 def pretrain(tokens: Tokens, recipe: Recipe, tell: Callable[[str], None]) -> tuple[dict[str, Tensor], Row]:
     """Train for recipe.seconds; return the weights and what was measured."""
-
-    def masked_words_loss(model: Any, batch: Batch) -> Tensor:
-        ids = batch["input_ids"].flatten()
-        shown, indices = mask_words(ids, tokens.special, tokens.vocab_size, recipe.masked)
-        hidden_states = model.model(**{**batch, "input_ids": shown[None]}).last_hidden_state.flatten(0, 1)
-        return cross_entropy(model.lm_head(hidden_states.index_select(0, indices)), ids[indices])
-
     torch.manual_seed(0)
     model: Any = ScratchEncoderForMaskedLM(recipe.config(tokens))
     model = model.to(recipe.device).train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.0, betas=BETAS, weight_decay=WEIGHT_DECAY, fused=True)
-    step = captured_step(model, optimizer, loss=masked_words_loss, dtype=recipe.dtype, compiled=True)
+    loss = partial(masked_words_loss, tokens, recipe.masked)
+    step = captured_step(model, optimizer, loss=loss, dtype=recipe.dtype, compiled=True)
     batches, losses = pretraining_batches(tokens, recipe), list[Tensor]()
 
     def train(first: int, last: int, total: int) -> float:

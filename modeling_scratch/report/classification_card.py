@@ -8,8 +8,7 @@ from ..tasks.card import LONGER_OR_PRETRAINED, Metric, shares_table
 from ..utils.markdown import escaped
 from .calibration import calibration_text
 from .metrics import METRICS, ONE_CLASS
-from .significance import Score, scores_table
-from .verdicts import MODEL
+from .significance import MODEL, Score, scores_table
 
 Evaluation = Mapping[str, Any]
 OF_CLASSES = {"precision": "precision", "recall": "recall", "f1": "F1", "support": "support"}

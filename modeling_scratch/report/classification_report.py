@@ -37,8 +37,7 @@ from .quoted_texts import (
     save_misclassified,
 )
 from .report_files import evaluated_split, model_notes
-from .significance import with_intervals
-from .verdicts import MODEL, compared, headline_of, strongest
+from .significance import MODEL, compared, headline_of, strongest, with_intervals
 
 EXAMPLES_OF_CLASS, EXAMPLES = 2, 6  # quoted texts of each class; of reports without classes
 MACRO_F1 = "The classes are weighted or imbalanced, so macro F1 decides: it says more than accuracy."

@@ -22,7 +22,7 @@ from transformers import PreTrainedTokenizerBase, TrainingArguments
 
 from ..bridges.model_sources import WITHOUT_WEIGHTS, override_parts, with_override
 from ..data.unlabelled import Corpus, load_corpus
-from ..report.stages import pretraining_stage, stage_text
+from ..report.report_files import pretraining_stage, stage_text
 from ..sharing.run_record import SELF_PRETRAINING, read_run
 from ..tasks import PRETRAIN, named
 from ..utils.errors import DataError, counted, duration

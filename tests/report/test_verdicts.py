@@ -9,8 +9,7 @@ from sklearn.metrics import f1_score
 
 from modeling_scratch.report.classification_card import metrics_for_hub, scores_text
 from modeling_scratch.report.metrics import CLASSES, METRICS, macro_f1_decides
-from modeling_scratch.report.significance import with_intervals
-from modeling_scratch.report.verdicts import MODEL, compared, headline_of, strongest
+from modeling_scratch.report.significance import MODEL, compared, headline_of, strongest, with_intervals
 
 ACCURACY, MACRO_F1 = CLASSES.scores
 LABELS = np.array([0] * 40 + [1] * 60)
