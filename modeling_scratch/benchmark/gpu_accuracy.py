@@ -148,8 +148,7 @@ def pretrain(tokens: Tokens, recipe: Recipe, tell: Callable[[str], None]) -> tup
         """Take the steps from first to last of a schedule of total steps; return the seconds."""
         start = time.perf_counter()
         for number in range(first, last):
-            for group in optimizer.param_groups:
-                group["lr"] = recipe.rate * schedule(number, total, recipe.warm_up)
+            optimizer.param_groups[0]["lr"] = recipe.rate * schedule(number, total, recipe.warm_up)
             losses.append(step(next(batches)))
             if (number + 1) % TOLD == 0:
                 tell(f"step {number + 1:,}: loss {_mean(losses):.3f}")
