@@ -64,7 +64,8 @@ def pretraining_stage(folder: Path, read: str, since: int = 0) -> dict[str, Any]
     """
     state = read_json(folder / HISTORY)
     log = state["log_history"]
-    first, *_, last = [entry for entry in log if "eval_loss" in entry]
+    evaluations = [entry for entry in log if "eval_loss" in entry]
+    first, last = evaluations[0], evaluations[-1]
     result = f"loss {first['eval_loss']:.3f} at step {first['step']:,}, then {last['eval_loss']:.3f}"
     seconds = next(entry["train_runtime"] for entry in reversed(log) if "train_runtime" in entry)
     return {"read": read, "steps": state["global_step"], "minutes": seconds / 60, "result": result, "since": since}

@@ -158,7 +158,7 @@ class Translating(Task):
 
     def report(self, training: Training, trainer: Any, split: str, predicted: Any) -> Report:
         """Report all translations of each split, which are also saved."""
-        from ..report.translation import as_metrics, score_table, score_translations
+        from ..report.translation import score_table, score_translations
 
         data, translator, output = training.data, training.answerer, Path(training.arguments.output_dir)
         evaluation: dict[str, Any] = {"weights": training.weights, "examples": []}
@@ -172,7 +172,8 @@ class Translating(Task):
                 what += f"; {cut:,} translations have no end token and were cut at {limit} tokens"
             tables.append(score_table(scores, what))
             write_text(output / TRANSLATIONS.format(each), "".join(" ".join(text.split()) + "\n" for text in texts))
-            evaluation |= {each: as_metrics(scores), "examples": _examples(data, each, texts)}  # of the last split
+            evaluation[each] = [score._asdict() for score in scores]
+            evaluation["examples"] = _examples(data, each, texts)  # of the last split
         return Report("\n\n".join(tables) + "\n", evaluation)
 
     def record(self, training: Training) -> dict[str, Any]:
