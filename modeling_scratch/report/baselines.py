@@ -76,7 +76,6 @@ class LinearModel(NamedTuple):
     """A linear model of the counts of n-grams."""
 
     name: str
-    description: str
     longest: int  # words of an n-gram
     features: Callable[[], Any]  # makes an unfitted transformer of counts
     estimator: Callable[[str | None], Any]  # makes an untrained model of the features, for scikit-learn's class_weight
@@ -101,22 +100,16 @@ def _of_log_count_ratios(class_weight: str | None) -> OneVsRestClassifier:
 _tf_idf = partial(TfidfTransformer, sublinear_tf=True)
 C_OF_TF_IDF = (0.3, 1.0, 3.0, 10.0, 30.0)  # 1 / strength of the L2 penalty
 BASELINES = (
-    LinearModel(
-        "TF-IDF + logistic regression", "TF-IDF (1-2 grams, sublinear) + logistic regression",
-        2, _tf_idf, _logistic_regression, "C", C_OF_TF_IDF,
-    ),
-    LinearModel(
-        "NB-SVM", "NB-SVM (1-3 grams, binary, times log-count ratio; logistic regression)",
-        3, _presence, _of_log_count_ratios, "estimator__regression__C", (0.01, 0.03, 0.1, 0.3, 1.0),
-    ),
-)  # fmt: skip
+    LinearModel("TF-IDF + logistic regression", 2, _tf_idf, _logistic_regression, "C", C_OF_TF_IDF),
+    LinearModel("NB-SVM", 3, _presence, _of_log_count_ratios, "estimator__regression__C", (0.01, 0.03, 0.1, 0.3, 1.0)),
+)
 OF_SETS = LinearModel(
-    "TF-IDF + logistic regression", "TF-IDF (1-2 grams, sublinear) + one logistic regression per class",
-    2, _tf_idf, lambda _: OneVsRestClassifier(_logistic_regression()), "estimator__C", (*C_OF_TF_IDF, 100.0),
+    "TF-IDF + logistic regression", 2, _tf_idf, lambda _: OneVsRestClassifier(_logistic_regression()), "estimator__C",
+    (*C_OF_TF_IDF, 100.0),
 )  # fmt: skip
 OF_NUMBERS = LinearModel(
-    "TF-IDF + ridge", "TF-IDF (1-2 grams, sublinear) + ridge regression",
-    2, _tf_idf, lambda _: Ridge(solver="sparse_cg", tol=1e-6), "alpha", (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0),
+    "TF-IDF + ridge", 2, _tf_idf, lambda _: Ridge(solver="sparse_cg", tol=1e-6), "alpha",
+    (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0),
 )  # fmt: skip
 
 
@@ -252,7 +245,6 @@ def _fit(
     [best], scores = search.best_params_.values(), search.cv_results_["mean_test_score"]
     _, features, estimator = search.best_estimator_
     settings = {
-        "model": model.description,
         model.penalty.rpartition("_")[2]: best,
         "chosen_by": selection.name,
         "held_out_score": {str(value): round(float(score), 6) for value, score in zip(model.grid, scores)},
