@@ -27,7 +27,7 @@ from ..heads import cross_entropy
 from ..modeling_encoder import ScratchEncoderForMaskedLM, ScratchEncoderForSequenceClassification
 from ..run.captured_trainer import CapturedTrainer
 from ..utils.files import replacing
-from .data import Batch, packed, padding_tokenizer
+from .data import Batch, padding_tokenizer
 from .gpu_speed import Row, pin
 from .gpu_tokens import LONGEST, Texts, Tokens
 from .settings import wait_for
@@ -99,6 +99,18 @@ def streams(splits: Sequence[Texts], tokens: int) -> Iterator[list[np.ndarray]]:
             room -= len(text)
 
 
+def flat_batch(texts: Sequence[np.ndarray]) -> Batch:
+    """Texts one after another, without lists of numbers: those of `packed` take longer than a step of a GPU."""
+    lengths = [len(text) for text in texts]
+    bounds = torch.tensor([0, *np.cumsum(lengths)], dtype=torch.int32)
+    positions = np.concatenate([np.arange(length) for length in lengths])
+    return {
+        "input_ids": torch.from_numpy(np.concatenate(texts).astype(np.int64))[None],
+        "position_ids": torch.from_numpy(positions)[None],
+        "cu_seq_lens_q": bounds, "cu_seq_lens_k": bounds, "max_length_q": max(lengths), "max_length_k": max(lengths),
+    }  # fmt: skip
+
+
 def pretraining_batches(tokens: Tokens, recipe: Recipe) -> Iterator[Batch]:
     """Texts without their labels, recipe.tokens a batch: one shape for all of the training."""
     splits = [tokens.texts[name] for name in ("imdb-train", "imdb-unlabelled", "sst2-train")]
@@ -106,9 +118,7 @@ def pretraining_batches(tokens: Tokens, recipe: Recipe) -> Iterator[Batch]:
     texts = int(1.6 * recipe.tokens / lengths.mean()) + -(-recipe.tokens // int(lengths.max()))
     size = Size(recipe.tokens, texts, int(lengths.max()))
     for chosen in streams(splits, recipe.tokens):
-        batch = packed([text.tolist() for text in chosen])
-        batch.pop("labels")
-        yield pin(fill(batch, [size], tokens.special[0]), recipe.device)
+        yield pin(fill(flat_batch(chosen), [size], tokens.special[0]), recipe.device)
 
 
 def mask_words(ids: Tensor, special: Sequence[int], vocab_size: int, fraction: float) -> tuple[Tensor, Tensor]:
