@@ -5,7 +5,7 @@
     modeling-scratch compare runs/a runs/b runs/c --output comparison.json
 
 The folders are those of `modeling-scratch train-classifier`, `train-tokens` or `train-answers`, each with its
-predictions.jsonl. They may also be named by --runs.
+predictions.jsonl.
 """
 
 from functools import partial

@@ -4,7 +4,7 @@
     modeling-scratch figures masks positions
     modeling-scratch figures positions position-biases --model runs/demo
 
-Each figure is written as NAME.png and NAME.svg. The names may also be given by --names.
+Each figure is written as NAME.png and NAME.svg.
 """
 
 from functools import partial

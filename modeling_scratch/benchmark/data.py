@@ -4,14 +4,12 @@
 import math
 import random
 from collections.abc import Sequence
-from itertools import chain
 from typing import Any
 
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from torch import Tensor
 from transformers import (
-    DataCollatorForLanguageModeling,
     DataCollatorWithPadding,
     PreTrainedTokenizerBase,
     PreTrainedTokenizerFast,
@@ -87,13 +85,6 @@ def grouped_by_length(rows: Rows, size: int, steps: int, rounds: int) -> list[li
     return rounds_of_batches
 
 
-def translated(tokenizer: PreTrainedTokenizerBase, rows: Rows) -> Batch:
-    """Return texts with themselves as targets; padding labels are -100."""
-    batch = padded(tokenizer, rows)
-    batch["labels"] = batch["input_ids"].masked_fill(batch["attention_mask"] == 0, -100)
-    return batch
-
-
 def padded(tokenizer: PreTrainedTokenizerBase, rows: Rows, multiple: int | None = None) -> Batch:
     """With two labels in turns; padded to the longest, or to a multiple of that many tokens."""
     features = [{"input_ids": ids, "label": number % 2} for number, ids in enumerate(rows)]
@@ -108,18 +99,6 @@ def padding_tokenizer() -> PreTrainedTokenizerFast:
 def packed(rows: Rows) -> Batch:
     """Return the batch without padding, as used on accelerators."""
     return FlatBatches()([{"input_ids": ids, "label": number % 2} for number, ids in enumerate(rows)])
-
-
-def full_rows(rows: Rows, length: int) -> Rows:
-    """Concatenate all tokens and split them into rows of equal length."""
-    tokens = list(chain.from_iterable(rows))
-    return [tokens[start : start + length] for start in range(0, len(tokens) - length + 1, length)]
-
-
-def masked(tokenizer: PreTrainedTokenizerBase, rows: Rows) -> Batch:
-    """15 % of the tokens to be predicted (Devlin et al. 2019, 3.1), as the library's own collator hides them."""
-    collator = DataCollatorForLanguageModeling(tokenizer, mlm_probability=0.15, seed=SEED)
-    return dict(collator([{"input_ids": ids} for ids in rows]))
 
 
 def on_device(batch: Batch, device: str) -> Batch:

@@ -8,7 +8,7 @@ once for each seed, and the sentences for validation once.
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,13 +27,11 @@ from ..heads import cross_entropy
 from ..modeling_encoder import ScratchEncoderForMaskedLM, ScratchEncoderForSequenceClassification
 from ..run.captured_trainer import CapturedTrainer
 from ..utils.files import replacing
-from .data import padding_tokenizer
-from .gpu_speed import pin
+from .data import Batch, padding_tokenizer
+from .gpu_speed import Row, pin
 from .gpu_tokens import LONGEST, Texts, Tokens
 from .settings import wait_for
 
-Batch = dict[str, Any]
-Row = dict[str, Any]
 Chosen = tuple[Texts, np.ndarray]  # texts, and the numbers of those that are meant
 
 WEIGHTS = "pretrained.safetensors"
@@ -48,7 +46,7 @@ TOLD = 200  # steps between two lines about the loss
 class Recipe:
     """Sizes and rates, which were chosen beforehand. tokens: of a pretraining step; seconds: of pretraining."""
 
-    device: torch.device
+    device: str = "cuda"
     layers: int = 8
     width: int = 512
     heads: int = 8
@@ -62,44 +60,31 @@ class Recipe:
     epochs: int = 3
     batch_size: int = 32
     seeds: int = 2
-    changes: dict[str, Any] = field(default_factory=dict)
 
     def config(self, tokens: Tokens) -> ScratchEncoderConfig:
-        return ScratchEncoderConfig(**{
+        fields: dict[str, Any] = {
             "vocab_size": tokens.vocab_size, "hidden_size": self.width, "num_hidden_layers": self.layers,
             "num_attention_heads": self.heads, "intermediate_size": 4 * self.width, "hidden_act": "gelu",
             "norm_position": "pre", "position_type": "rotary", "max_position_embeddings": LONGEST,
             "hidden_dropout": 0.1, "attention_dropout": 0.0, "classifier_pooling": "mean", "num_labels": 2,
-            "problem_type": "single_label_classification", "pad_token_id": tokens.special[0], **self.changes,
-        })  # fmt: skip
+            "problem_type": "single_label_classification", "pad_token_id": tokens.special[0],
+        }  # fmt: skip
+        return ScratchEncoderConfig(**fields)
 
 
-def rehearsed_recipe(device: torch.device) -> Recipe:
-    return Recipe(
-        device, layers=2, width=32, heads=2, dtype=None, tokens=512, warm_up=20, seconds=4.0,
-        rates=(1e-3, 2e-3), epochs=1, batch_size=16,
-    )  # fmt: skip
+FULL = Recipe()
+REHEARSED = Recipe(
+    device="cpu", layers=2, width=32, heads=2, dtype=None, tokens=512, warm_up=20, seconds=4.0, rates=(1e-3, 2e-3),
+    epochs=1, batch_size=16,
+)  # fmt: skip
 
 
-# --- batches ---------------------------------------------------------------------------------------------------------
+# --- pretraining -----------------------------------------------------------------------------------------------------
 
 
-def flat_batch(texts: Sequence[np.ndarray], size: Size, pad: int) -> Batch:
-    """Texts one after another, filled up to a static size."""
-    lengths = [len(text) for text in texts]
-    ends = torch.tensor([0, *np.cumsum(lengths)], dtype=torch.int32)
-    positions = np.concatenate([np.arange(length) for length in lengths])
-    batch: Batch = {
-        "input_ids": torch.from_numpy(np.concatenate(texts).astype(np.int64))[None],
-        "position_ids": torch.from_numpy(positions)[None],
-        "cu_seq_lens_q": ends, "cu_seq_lens_k": ends, "max_length_q": max(lengths), "max_length_k": max(lengths),
-    }  # fmt: skip
-    return fill(batch, [size], pad)
-
-
-def streams(splits: Sequence[Texts], tokens: int, seed: int) -> Iterator[list[np.ndarray]]:
+def streams(splits: Sequence[Texts], tokens: int) -> Iterator[list[np.ndarray]]:
     """Whole texts in random order, epoch after epoch, as many as fit into `tokens`."""
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(0)
     numbers = [(split, number) for split in splits for number in range(len(split))]
     texts: list[np.ndarray] = []
     room = tokens
@@ -114,7 +99,26 @@ def streams(splits: Sequence[Texts], tokens: int, seed: int) -> Iterator[list[np
             room -= len(text)
 
 
-# --- pretraining -----------------------------------------------------------------------------------------------------
+def flat_batch(texts: Sequence[np.ndarray]) -> Batch:
+    """Texts one after another, without lists of numbers: those of `packed` take longer than a step of a GPU."""
+    lengths = [len(text) for text in texts]
+    bounds = torch.tensor([0, *np.cumsum(lengths)], dtype=torch.int32)
+    positions = np.concatenate([np.arange(length) for length in lengths])
+    return {
+        "input_ids": torch.from_numpy(np.concatenate(texts).astype(np.int64))[None],
+        "position_ids": torch.from_numpy(positions)[None],
+        "cu_seq_lens_q": bounds, "cu_seq_lens_k": bounds, "max_length_q": max(lengths), "max_length_k": max(lengths),
+    }  # fmt: skip
+
+
+def pretraining_batches(tokens: Tokens, recipe: Recipe) -> Iterator[Batch]:
+    """Texts without their labels, recipe.tokens a batch: one shape for all of the training."""
+    splits = [tokens.texts[name] for name in ("imdb-train", "imdb-unlabelled", "sst2-train")]
+    lengths = np.concatenate([split.lengths() for split in splits])
+    texts = int(1.6 * recipe.tokens / lengths.mean()) + -(-recipe.tokens // int(lengths.max()))
+    size = Size(recipe.tokens, texts, int(lengths.max()))
+    for chosen in streams(splits, recipe.tokens):
+        yield pin(fill(flat_batch(chosen), [size], tokens.special[0]), recipe.device)
 
 
 def mask_words(ids: Tensor, special: Sequence[int], vocab_size: int, fraction: float) -> tuple[Tensor, Tensor]:
@@ -132,31 +136,12 @@ def mask_words(ids: Tensor, special: Sequence[int], vocab_size: int, fraction: f
     return ids.index_copy(0, indices, shown), indices
 
 
-def masked_words_loss(tokens: Tokens, fraction: float) -> Callable[[Any, Batch], Tensor]:
+def masked_words_loss(tokens: Tokens, fraction: float, model: Any, batch: Batch) -> Tensor:
     """The loss of masked words, hidden anew at each call."""
-
-    def loss(model: Any, batch: Batch) -> Tensor:
-        ids = batch["input_ids"].flatten()
-        shown, indices = mask_words(ids, tokens.special, tokens.vocab_size, fraction)
-        hidden_states = model.model(**{**batch, "input_ids": shown[None]}).last_hidden_state.flatten(0, 1)
-        return cross_entropy(model.lm_head(hidden_states.index_select(0, indices)), ids[indices])
-
-    return loss
-
-
-def pretraining_batches(tokens: Tokens, recipe: Recipe) -> Iterator[Batch]:
-    """Texts without their labels, recipe.tokens a batch: one shape for all of the training."""
-    splits = [tokens.texts[name] for name in ("imdb-train", "imdb-unlabelled", "sst2-train")]
-    lengths = np.concatenate([split.lengths() for split in splits])
-    texts = int(1.6 * recipe.tokens / lengths.mean()) + -(-recipe.tokens // int(lengths.max()))
-    size = Size(recipe.tokens, texts, int(lengths.max()))
-    for chosen in streams(splits, recipe.tokens, 0):
-        yield pin(flat_batch(chosen, size, tokens.special[0]), recipe.device)
-
-
-def _set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
-    for group in optimizer.param_groups:
-        group["lr"] = rate
+    ids = batch["input_ids"].flatten()
+    shown, indices = mask_words(ids, tokens.special, tokens.vocab_size, fraction)
+    hidden_states = model.model(**{**batch, "input_ids": shown[None]}).last_hidden_state.flatten(0, 1)
+    return cross_entropy(model.lm_head(hidden_states.index_select(0, indices)), ids[indices])
 
 
 def pretrain(tokens: Tokens, recipe: Recipe, tell: Callable[[str], None]) -> tuple[dict[str, Tensor], Row]:
@@ -165,7 +150,7 @@ def pretrain(tokens: Tokens, recipe: Recipe, tell: Callable[[str], None]) -> tup
     model: Any = ScratchEncoderForMaskedLM(recipe.config(tokens))
     model = model.to(recipe.device).train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.0, betas=BETAS, weight_decay=WEIGHT_DECAY, fused=True)
-    loss = masked_words_loss(tokens, recipe.masked)
+    loss = partial(masked_words_loss, tokens, recipe.masked)
     step = captured_step(model, optimizer, loss=loss, dtype=recipe.dtype, compiled=True)
     batches, losses = pretraining_batches(tokens, recipe), list[Tensor]()
 
@@ -173,11 +158,11 @@ def pretrain(tokens: Tokens, recipe: Recipe, tell: Callable[[str], None]) -> tup
         """Take the steps from first to last of a schedule of total steps; return the seconds."""
         start = time.perf_counter()
         for number in range(first, last):
-            _set_rate(optimizer, recipe.rate * schedule(number, total, recipe.warm_up))
+            optimizer.param_groups[0]["lr"] = recipe.rate * schedule(number, total, recipe.warm_up)
             losses.append(step(next(batches)))
             if (number + 1) % TOLD == 0:
                 tell(f"step {number + 1:,}: loss {_mean(losses):.3f}")
-        wait_for(recipe.device.type)
+        wait_for(recipe.device)
         return time.perf_counter() - start
 
     unknown = 100 * recipe.warm_up  # the number of steps is not known before a step has been timed
@@ -189,8 +174,8 @@ def pretrain(tokens: Tokens, recipe: Recipe, tell: Callable[[str], None]) -> tup
     row = {
         "parameters": sum(weight.numel() for weight in model.parameters()), "steps": total,
         "tokens": total * recipe.tokens, "seconds": round(seconds, 1),
-        "tokens/s": round(total * recipe.tokens / seconds), "tokens/s, without compilation":
-        round(FIRST_STEPS * recipe.tokens / timed), "loss": round(_mean(losses), 4),
+        "tokens/s": round(total * recipe.tokens / seconds),
+        "tokens/s, without compilation": round(FIRST_STEPS * recipe.tokens / timed), "loss": round(_mean(losses), 4),
     }  # fmt: skip
     return {name: value.detach().clone() for name, value in model.model.state_dict().items()}, row
 
@@ -221,7 +206,7 @@ def score_of(
     model.model.load_state_dict(weights)
     with TemporaryDirectory() as folder:
         arguments = TrainingArguments(
-            folder, use_cpu=recipe.device.type == "cpu", bf16=recipe.dtype is not None, num_train_epochs=recipe.epochs,
+            folder, use_cpu=recipe.device == "cpu", bf16=recipe.dtype is not None, num_train_epochs=recipe.epochs,
             per_device_train_batch_size=recipe.batch_size, per_device_eval_batch_size=EVALUATED, learning_rate=rate,
             warmup_steps=0.1, weight_decay=WEIGHT_DECAY, adam_beta1=BETAS[0], adam_beta2=BETAS[1], seed=seed,
             save_strategy="no", report_to="none", disable_tqdm=True,
@@ -259,24 +244,18 @@ def train_from_scratch(
         with replacing(file) as temporary:
             save_file(weights, temporary)
     score = partial(score_of, load_file(file), tokens)
+    everything = {name: (texts, np.arange(len(texts))) for name, texts in tokens.texts.items()}
     train = tokens.texts["imdb-train"]
     order = np.random.default_rng(0).permutation(len(train))
     held_out, rest = order[: len(order) // HELD_OUT], order[len(order) // HELD_OUT :]
-    scores: dict[float, float] = {}
-    for rate in recipe.rates:
-        if (key := f"IMDb, a tenth held out, rate {rate:g}") not in done:
+    keys = {rate: f"IMDb, a tenth held out, rate {rate:g}" for rate in recipe.rates}
+    for rate, key in keys.items():
+        if key not in done:
             yield key, score((train, rest), (train, held_out), rate, 0, recipe)
-        scores[rate] = done[key]["accuracy"]
-    best = max(scores, key=scores.__getitem__)
+    best = max(recipe.rates, key=lambda rate: done[keys[rate]]["accuracy"])
     if (key := f"SST-2, validation, rate {best:g}") not in done:
         twice = replace(recipe, batch_size=2 * recipe.batch_size)
-        sentences = everything(tokens, "sst2-train"), everything(tokens, "sst2-validation")
-        yield key, score(*sentences, best, 1, twice)
+        yield key, score(everything["sst2-train"], everything["sst2-validation"], best, 1, twice)
     for seed in range(1, recipe.seeds + 1):
         if (key := f"IMDb, test, rate {best:g}, seed {seed}") not in done:
-            yield key, score((train, order), everything(tokens, "imdb-test"), best, seed, recipe)
-
-
-def everything(tokens: Tokens, name: str) -> Chosen:
-    texts = tokens.texts[name]
-    return texts, np.arange(len(texts))
+            yield key, score((train, order), everything["imdb-test"], best, seed, recipe)

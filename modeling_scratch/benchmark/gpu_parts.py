@@ -9,7 +9,6 @@ import json
 import multiprocessing
 import os
 import platform
-import re
 import signal
 import subprocess
 import sys
@@ -19,8 +18,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import transformers
@@ -28,11 +28,12 @@ import transformers
 from ..utils.errors import DataError, one_line
 from ..utils.files import write_json, write_text
 from ..utils.markdown import table
-from . import gpu_accuracy, gpu_speed, gpu_trainer
+from . import gpu_accuracy, gpu_speed
 from .gpu_tokens import Tokens, demo_tokens, read_tokens
 
 Row = dict[str, Any]
 Rows = Iterator[tuple[str, Row]]
+Results = dict[str, dict[str, Row]]  # by part and key
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS, PAGE = "results.json", "results.md"
@@ -41,7 +42,6 @@ ENDINGS = "stopped", "failed"  # rows of a part that did not come to its end
 LEAST_CAPABILITY = 8, 0  # Ampere
 OTHERWISE = "`modeling-scratch benchmark train-sst2 --device cuda --dtype float16` measures this device"
 LEAST_SECONDS = 1  # with less, no part begins
-SUMMARY = re.compile(r"\d+ (passed|failed|skipped|deselected|errors?)\b|no tests ran")
 CHECKS = (
     "tests/fast/test_static_shapes.py", "tests/fast/test_captured.py", "tests/fast/test_captured_decoding.py",
     "tests/run/test_captured_trainer.py",
@@ -53,16 +53,16 @@ class Session:
     """A call of the program: where its results go, what they are, and what they are measured with."""
 
     folder: Path
-    device: torch.device
     rehearses: bool
     tokens: Tokens
-    results: dict[str, dict[str, Row]]
+    results: Results
 
     def done(self, part: str) -> dict[str, Row]:
         return self.results.setdefault(part, {})
 
-    def begin(self, part: str, now: Row) -> None:
+    def begin(self, part: str) -> None:
         """Keep the conditions of a part. Raises DataError where earlier rows of it were found under others."""
+        now = conditions(self.rehearses) | {"tokens": self.tokens.origin}
         before = self.done(part).get("conditions", now)
         if changed := [name for name in now if name != "date" and before.get(name) != now[name]]:
             raise DataError(f"{self.folder / RESULTS} has rows of another {changed[0]}: {before.get(changed[0])}")
@@ -86,43 +86,33 @@ def tell(line: str) -> None:
 
 
 def checks(session: Session) -> Rows:
-    """Captured steps equal plain ones, without a recompilation or a wait for the device."""
-    mark, key = "not gpu and not slow" if session.rehearses else "gpu", "equality, no recompilation, no wait"
-    if session.done("checks").get(key, {"failed": True})["failed"]:
-        yield key, pytest_result(mark, CHECKS)
-
-
-def pytest_result(mark: str, files: Sequence[str]) -> Row:
-    """What pytest says of the tests with this mark in these files; it prints what fails."""
-    command = [sys.executable, "-m", "pytest", "-m", mark, "--no-header", "--tb=short", "-p", "no:cacheprovider"]
-    ended = subprocess.run([*command, *files], cwd=ROOT, capture_output=True, text=True, check=False)
+    """What pytest says of captured steps, which equal plain ones and never wait; it prints what fails."""
+    key = "equality, no recompilation, no wait"
+    if not session.done("checks").get(key, {"failed": True})["failed"]:
+        return
+    mark = "not gpu and not slow" if session.rehearses else "gpu"
+    command = [sys.executable, "-m", "pytest", "-q", "-m", mark, "--tb=short", "-p", "no:cacheprovider", *CHECKS]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     lines = [line for line in ended.stdout.splitlines() if line.strip()]
     if ended.returncode not in (0, 5):  # 5: no test has the mark
         print("\n".join(lines[-120:]), ended.stderr[-2000:], flush=True)
-    summary = [line.strip("= ") for line in lines if SUMMARY.search(line)]
-    result = summary[-1] if summary else f"exit status {ended.returncode}"
-    return {"result": result, "failed": [line for line in lines if line.startswith(("FAILED ", "ERROR "))]}
+    result = lines[-1] if lines else f"exit status {ended.returncode}"
+    yield key, {"result": result, "failed": [line for line in lines if line.startswith(("FAILED ", "ERROR "))]}
 
 
-def measured(compare: Callable[[Tokens, gpu_speed.Plan, Mapping[str, Row]], Rows], part: str) -> Callable[..., Rows]:
-    """The rows of a comparison of gpu_speed or gpu_trainer."""
-
-    def rows(session: Session) -> Rows:
-        plan = gpu_speed.rehearsed_plan() if session.rehearses else gpu_speed.full_plan()
-        return compare(session.tokens, plan, session.done(part))
-
-    return rows
+def speed(part: str, session: Session) -> Rows:
+    """The rows of a comparison with Hugging Face's classes."""
+    plan = gpu_speed.REHEARSED if session.rehearses else gpu_speed.FULL
+    return gpu_speed.compare(part, session.tokens, plan, session.done(part))
 
 
 def accuracy(session: Session) -> Rows:
-    """A Transformer from random weights on IMDb and SST-2."""
-    make = gpu_accuracy.rehearsed_recipe if session.rehearses else gpu_accuracy.Recipe
-    done = session.done("accuracy")
-    yield from gpu_accuracy.train_from_scratch(session.tokens, make(session.device), session.folder, done, tell)
+    """The rows of a Transformer from random weights on IMDb and SST-2."""
+    recipe = gpu_accuracy.REHEARSED if session.rehearses else gpu_accuracy.FULL
+    return gpu_accuracy.train_from_scratch(session.tokens, recipe, session.folder, session.done("accuracy"), tell)
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """What runs, the title of its table, and for how many seconds it may run."""
 
     rows: Callable[[Session], Rows]
@@ -132,10 +122,10 @@ class Part:
 
 PARTS = {
     "checks": Part(checks, "Checks", 100),
-    "trainer": Part(measured(gpu_trainer.compare_trainers, "trainer"), "Milliseconds a step of Trainer", 250),
+    "trainer": Part(partial(speed, "trainer"), "Milliseconds a step of Trainer", 250),
     "accuracy": Part(accuracy, "A Transformer from random weights", 310),
-    "inference": Part(measured(gpu_speed.compare_inference, "inference"), "Milliseconds of inference", 75),
-    "generation": Part(measured(gpu_speed.compare_generation, "generation"), "Milliseconds a generated token", 120),
+    "inference": Part(partial(speed, "inference"), "Milliseconds of inference", 75),
+    "generation": Part(partial(speed, "generation"), "Milliseconds a generated token", 120),
 }
 
 
@@ -144,13 +134,13 @@ PARTS = {
 
 def run_parts(
     names: Sequence[str], folder: Path, tokens_file: Path, minutes: float, rehearses: bool = False, anew: bool = False
-) -> dict[str, dict[str, Row]]:
+) -> Results:
     """Run parts until the minutes are over; return all results, those of earlier calls too.
 
     anew: forget what earlier calls have found of these parts. Raises DataError without a CUDA device or a file of
     tokens, except in a rehearsal, which needs neither.
     """
-    started, deadline = time.monotonic(), time.monotonic() + 60 * minutes
+    deadline = time.monotonic() + 60 * minutes
     os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # asks without CUDA, which a forked process could not use then
     if not rehearses and not torch.cuda.is_available():
         raise DataError(NO_DEVICE)
@@ -160,15 +150,13 @@ def run_parts(
     if anew:
         results = {name: rows for name, rows in results.items() if name not in names}
         write_json(folder / RESULTS, results)
-    session = Session(folder, torch.device("cpu" if rehearses else "cuda"), rehearses, tokens, results)
-    tell(f"ready after {time.monotonic() - started:.0f} s; results go to {folder / PAGE}")
+    session = Session(folder, rehearses, tokens, results)
+    tell(f"results go to {folder / PAGE}")
     for name in names:
-        part = PARTS[name]
-        limit = min(part.seconds, deadline - time.monotonic())
-        if limit < LEAST_SECONDS:
+        if (limit := min(PARTS[name].seconds, deadline - time.monotonic())) < LEAST_SECONDS:
             tell(f"{name}: no time left; call again, it goes on here")
-            continue
-        _run(name, part, session, limit)
+        else:
+            _run(name, session, limit)
     return session.results
 
 
@@ -178,7 +166,7 @@ def has_failed(results: Mapping[str, Mapping[str, Row]], names: Sequence[str]) -
     return any("error" in row or row.get("failed") for row in rows)
 
 
-def read_results(folder: Path) -> dict[str, dict[str, Row]]:
+def read_results(folder: Path) -> Results:
     """Read what earlier calls have found. Raises DataError for another file."""
     file = folder / RESULTS
     try:
@@ -190,19 +178,20 @@ def read_results(folder: Path) -> dict[str, dict[str, Row]]:
     return results
 
 
-def _run(name: str, part: Part, session: Session, limit: float) -> None:
-    """Run a part in a process of its own; stop it, and what it started, at its limit or with this process."""
+def _run(name: str, session: Session, limit: float) -> None:
+    """Run a part in a process of its own; kill it, and what it started, at its limit or with this process."""
     tell(f"{name}: at most {limit:.0f} s")
     start = time.monotonic()
-    child = multiprocessing.get_context("fork").Process(target=_work, args=(name, part, session))
+    child = multiprocessing.get_context("fork").Process(target=_work, args=(name, session))
     child.start()
     was_stopped = False
     try:
         child.join(limit)
         was_stopped = child.is_alive()
     finally:
-        if child.is_alive():
-            stop_group(child.pid)
+        for kill in (os.killpg, os.kill) if child.is_alive() else ():  # it leads its group as soon as it runs
+            with suppress(ProcessLookupError):
+                kill(child.pid, signal.SIGKILL)
         child.join()
     session.results = read_results(session.folder)
     if was_stopped:
@@ -213,20 +202,13 @@ def _run(name: str, part: Part, session: Session, limit: float) -> None:
         tell(f"{name}: done after {time.monotonic() - start:.0f} s")
 
 
-def stop_group(process: int) -> None:
-    """Kill a process and its group, which it leads as soon as it runs."""
-    for kill in (os.killpg, os.kill):
-        with suppress(ProcessLookupError):
-            kill(process, signal.SIGKILL)
-
-
-def _work(name: str, part: Part, session: Session) -> None:
+def _work(name: str, session: Session) -> None:
     os.setsid()  # a group of processes: what compiles in parallel ends with it
     for ending in ENDINGS:  # of an earlier call
         session.done(name).pop(ending, None)
     try:
-        session.begin(name, conditions(session.device, session.rehearses) | {"tokens": session.tokens.origin})
-        for key, row in part.rows(session):
+        session.begin(name)
+        for key, row in PARTS[name].rows(session):
             session.keep(name, key, row)
     except Exception as error:
         traceback.print_exc()
@@ -234,19 +216,17 @@ def _work(name: str, part: Part, session: Session) -> None:
         sys.exit(1)
 
 
-def conditions(device: torch.device, rehearses: bool) -> Row:
+def conditions(rehearses: bool) -> Row:
     """What the figures depend on, by name."""
-    found = {
-        "torch": torch.__version__, "transformers": transformers.__version__, "Python": platform.python_version(),
-        "date": str(date.today()),
-    }  # fmt: skip
-    if device.type == "cuda":
-        capability = torch.cuda.get_device_capability()
-        name = f"{torch.cuda.get_device_name()} (compute capability {capability[0]}.{capability[1]})"
-        if capability < LEAST_CAPABILITY:
-            raise DataError(f"{name}: bfloat16 and the kernels for packed texts need 8.0; {OTHERWISE}")
-        found = {"device": name, "CUDA of torch": str(torch.version.cuda), **found}
-    return {"rehearsal": "tiny sizes on a CPU; no figure means anything", **found} if rehearses else found
+    found = {"torch": torch.__version__, "transformers": transformers.__version__, "Python": platform.python_version()}
+    found["date"] = str(date.today())
+    if rehearses:
+        return {"rehearsal": "tiny sizes on a CPU; no figure means anything", **found}
+    capability = torch.cuda.get_device_capability()
+    name = f"{torch.cuda.get_device_name()} (compute capability {capability[0]}.{capability[1]})"
+    if capability < LEAST_CAPABILITY:
+        raise DataError(f"{name}: bfloat16 and the kernels for packed texts need 8.0; {OTHERWISE}")
+    return {"device": name, "CUDA of torch": str(torch.version.cuda), **found}
 
 
 # --- the page --------------------------------------------------------------------------------------------------------
@@ -256,22 +236,16 @@ def page(results: Mapping[str, Mapping[str, Row]]) -> str:
     """All results as Markdown: of each part its conditions and a table."""
     pieces = ["# On a GPU"]
     for name, rows in results.items():
-        found = {key: row for key, row in rows.items() if key != "conditions"}
-        told = rows.get("conditions", {})
-        pieces += [
-            f"## {PARTS[name].title if name in PARTS else name}",
-            "; ".join(f"{key}: {value}" for key, value in told.items()),
-        ]
-        pieces += [_table(found)] if found else []
+        told = "; ".join(f"{key}: {value}" for key, value in rows.get("conditions", {}).items())
+        pieces += [f"## {PARTS[name].title if name in PARTS else name}", told]
+        if found := {key: row for key, row in rows.items() if key != "conditions"}:
+            heads = dict.fromkeys(head for row in found.values() for head in row if not head.endswith(", range"))
+            lines = [[key, *(_cell(row.get(head, "")) for head in heads)] for key, row in found.items()]
+            pieces.append(table(["", *heads], lines))
     return "\n\n".join(pieces) + "\n"
-
-
-def _table(rows: Mapping[str, Row]) -> str:
-    heads = dict.fromkeys(name for row in rows.values() for name in row if not name.endswith(", range"))
-    return table(["", *heads], [[key, *(_cell(row.get(head)) for head in heads)] for key, row in rows.items()])
 
 
 def _cell(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(str, value))
-    return "" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
+    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -9,12 +9,11 @@ import io
 import lzma
 import re
 import zipfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from transformers import PreTrainedTokenizerBase
 
 from tokenization import train_bpe_tokenizer
 
@@ -38,6 +37,7 @@ DEMO: dict[str, tuple[Split, int]] = {
 VOCAB_SIZE, LONGEST = 16_000, 1024
 LINE_BREAK = re.compile(r"<br\s*/?>")
 UNLABELLED = -1
+PARTS = "ids", "bounds", "labels"  # the fields of `Texts`
 
 
 @dataclass(frozen=True)
@@ -72,21 +72,17 @@ class Tokens:
 
 def prepare_tokens(folder: Path, output: Path) -> Tokens:
     """Tokenise the data sets in a folder, write them, and return them. The vocabulary never sees a test text."""
-    texts: dict[str, list[str]] = {}
-    labels: dict[str, list[int]] = {}
+    pairs: dict[str, list[tuple[str, int]]] = {}
     for name, (file, column) in FILES.items():
         columns = [column] if name.endswith("unlabelled") else [column, "label"]
-        rows = [row.values for row in read_rows(folder / file, columns)]
-        texts[name] = [LINE_BREAK.sub(" ", row[column]) for row in rows]
-        labels[name] = [int(row.get("label", UNLABELLED)) for row in rows]
-    tokens = _tokenised(texts, labels, VOCAB_SIZE)
-    arrays = {"special": np.array([tokens.vocab_size, *tokens.special])}
-    for name, each in tokens.texts.items():
-        arrays |= {f"{name} ids": each.ids, f"{name} bounds": each.bounds, f"{name} labels": each.labels}
-    packed = io.BytesIO()
-    np.savez(packed, **arrays)  # type: ignore[arg-type]  # the name of each array
+        rows = (row.values for row in read_rows(folder / file, columns))
+        pairs[name] = [(LINE_BREAK.sub(" ", row[column]), int(row.get("label", UNLABELLED))) for row in rows]
+    tokens = _tokenised(pairs, VOCAB_SIZE)
+    arrays = {f"{name} {part}": getattr(tokens.texts[name], part) for name in FILES for part in PARTS}
+    written = io.BytesIO()
+    np.savez(written, special=np.array([tokens.vocab_size, *tokens.special]), **arrays)
     with replacing(output) as temporary:
-        temporary.write_bytes(lzma.compress(packed.getvalue()))
+        temporary.write_bytes(lzma.compress(written.getvalue()))
     return tokens
 
 
@@ -94,7 +90,7 @@ def read_tokens(path: Path) -> Tokens:
     """Read a file of `prepare_tokens`. Raises `DataError` for another file."""
     try:
         arrays = np.load(io.BytesIO(lzma.decompress(path.read_bytes())), allow_pickle=False)
-        texts = {name: Texts(*(arrays[f"{name} {part}"] for part in ("ids", "bounds", "labels"))) for name in FILES}
+        texts = {name: Texts(*(arrays[f"{name} {part}"] for part in PARTS)) for name in FILES}
         vocab_size, *special = arrays["special"].tolist()
     except (lzma.LZMAError, zipfile.BadZipFile, EOFError, LookupError, TypeError, ValueError, OSError) as error:
         raise DataError(f"{path}: no file of tokens as --prepare writes it ({error})") from error
@@ -103,21 +99,16 @@ def read_tokens(path: Path) -> Tokens:
 
 def demo_tokens() -> Tokens:
     """A few of the project's own generated reviews in place of all data sets, for a rehearsal."""
-    reviews = {name: generate(split, size, seed) for seed, (name, (split, size)) in enumerate(DEMO.items())}
-    texts = {name: [text for text, _ in rows] for name, rows in reviews.items()}
-    labels = {name: [label for _, label in rows] for name, rows in reviews.items()}
-    return _tokenised(texts, labels, 600)
+    return _tokenised({name: generate(*DEMO[name], seed) for seed, name in enumerate(DEMO)}, 600)
 
 
-def _tokenised(texts: dict[str, list[str]], labels: dict[str, list[int]], vocab_size: int) -> Tokens:
-    learned = [text for name, found in texts.items() if name.endswith(("train", "unlabelled")) for text in found]
+def _tokenised(pairs: Mapping[str, Sequence[tuple[str, int]]], vocab_size: int) -> Tokens:
+    learned = [text for name, rows in pairs.items() if name.endswith(("train", "unlabelled")) for text, _ in rows]
     tokenizer = train_bpe_tokenizer(learned, vocab_size, lowercase=True, model_max_length=LONGEST, show_progress=False)
-    special = {tokenizer.pad_token_id: 0, tokenizer.mask_token_id: 0, **dict.fromkeys(tokenizer.all_special_ids, 0)}
-    arrays = {name: _encoded(tokenizer, texts[name], labels[name]) for name in texts}
-    return Tokens(arrays, len(tokenizer), tuple(special))
-
-
-def _encoded(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], labels: Iterable[int]) -> Texts:
-    rows = tokenizer(list(texts), truncation=True)["input_ids"]
-    bounds = np.cumsum([0, *map(len, rows)])
-    return Texts(np.concatenate([np.array(row, dtype=np.uint16) for row in rows]), bounds, np.array(list(labels)))
+    special = dict.fromkeys([tokenizer.pad_token_id, tokenizer.mask_token_id, *tokenizer.all_special_ids])
+    texts = {}
+    for name, rows in pairs.items():
+        ids = tokenizer([text for text, _ in rows], truncation=True)["input_ids"]
+        flat = np.concatenate([np.array(row, dtype=np.uint16) for row in ids])
+        texts[name] = Texts(flat, np.cumsum([0, *map(len, ids)]), np.array([label for _, label in rows]))
+    return Tokens(texts, len(tokenizer), tuple(special))

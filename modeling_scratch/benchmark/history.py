@@ -11,7 +11,7 @@ from ..utils.files import check_regular, write_text
 
 Entry = Mapping[str, Any]
 MEASURED = ("version", "date", "processor", "rows")
-ROW = ("workload", "setting", "unit", "ours", "peer", "ratio", "ratio_range")
+ROW = ("workload", "setting", "ours", "peer", "ratio", "ratio_range")
 
 
 def read_history(path: Path) -> list[dict[str, Any]]:

@@ -15,31 +15,30 @@ import transformers
 import modeling_scratch
 
 from ..sharing.run_record import describe_hardware
-from ..utils.errors import DataError, counted
+from ..utils.errors import DataError
 from ..utils.files import check_output, write_json
 from ..utils.options import REQUIRED, option
 from . import history
 from .inference_speed import generate, infer, translate
 from .settings import Settings
-from .training import mlm, train, train_translator
+from .training import train
 
 WORKLOADS: dict[str, Callable[[Settings], Iterator[dict[str, Any]]]] = {
     "train-sst2": partial(train, "sst2"),
     "train-imdb": partial(train, "imdb"),
-    "train-marian": train_translator,
-    "mlm": mlm,
     "infer-sst2": partial(infer, "sst2"),
     "infer-imdb": partial(infer, "imdb"),
     "generate-gpt2": generate,
     "translate-marian": translate,
 }
+OTHERS_TRAIN = "train-sst2 and train-imdb measure training; logs of `pretrain` and `train-translation` have their rates"
 
 
 @dataclass
 class BenchmarkArguments:
     """The workloads, and where their results go."""
 
-    workload: list[str] = option(REQUIRED, "The workloads to measure, before other options.", ["all", *WORKLOADS])
+    workload: list[str] = option(REQUIRED, "The workloads to measure.", ["all", *WORKLOADS])
     threads: int | None = option(None, "The number of torch threads; torch's default if not given.")
     json: Path | None = option(None, "A JSON file for all results.")
     history: Path | None = option(None, "A file of JSON lines that gets one more, with all results.")
@@ -47,8 +46,8 @@ class BenchmarkArguments:
 
     RETIRED: ClassVar[Mapping[str, str]] = {
         "--workload memory": "`/usr/bin/time -v` tells the memory of a training program",
-        "--workload precision": "time `predict --precision` on texts with labels",
-        "--model": "time `predict --precision` on texts with labels",
+        **dict.fromkeys(("--workload mlm", "--workload train-marian"), OTHERS_TRAIN),
+        **dict.fromkeys(("--workload precision", "--model"), "time `predict --precision` on texts with labels"),
         "--peak_tflops": "use scripts/gpu.py, which tells TFLOP/s",
         "--attention": "both sides use sdpa",
         **dict.fromkeys(("--dropout", "--attention_dropout"), "both sides have a dropout of 0.1"),
@@ -67,7 +66,11 @@ class BenchmarkArguments:
 
 def run(arguments: BenchmarkArguments, settings: Settings) -> None:
     """Run the workloads, printing each row of results as it completes."""
-    _check_machine(settings)
+    try:
+        torch.empty(0, device=settings.device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).partition("\n")[0] or "not available"
+        raise DataError(f"--device {settings.device}: {reason}") from error
     if arguments.history and settings.quick:
         raise DataError("--history and --quick exclude each other: toy sizes give no history")
     if arguments.history:
@@ -76,7 +79,8 @@ def run(arguments: BenchmarkArguments, settings: Settings) -> None:
         torch.set_num_threads(arguments.threads)
     hardware = describe_hardware(torch.device(settings.device))
     versions = {"torch": torch.__version__, "transformers": transformers.__version__}
-    conditions = {key: value for key, value in asdict(settings).items() if key != "data_folder"}
+    conditions = {**asdict(settings), **versions, "hardware": hardware}
+    del conditions["data_folder"]  # a path of the user
     print(f"{hardware}; torch {torch.__version__}, transformers {transformers.__version__}\n", flush=True)
     if settings.quick:
         print("--quick: toy sizes as a smoke test; the figures are not meaningful.\n")
@@ -87,21 +91,10 @@ def run(arguments: BenchmarkArguments, settings: Settings) -> None:
             rows.append(row)
             print(table_row(row), flush=True)
     if arguments.json:
-        write_json(arguments.json, {"conditions": {**conditions, **versions, "hardware": hardware}, "rows": rows})
+        write_json(arguments.json, {"conditions": conditions, "rows": rows})
     if arguments.history:
-        threads, version, today = torch.get_num_threads(), modeling_scratch.__version__, date.today().isoformat()
-        processor = hardware.removesuffix(f", {counted(threads, 'thread')}")
-        measured = {"version": version, "date": today, "processor": processor, "threads": threads}
-        history.append(arguments.history, {**measured, **versions, "conditions": conditions}, rows)
-
-
-def _check_machine(settings: Settings) -> None:
-    """Raise `DataError` for a device that this machine lacks."""
-    try:
-        torch.empty(0, device=settings.device)
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).partition("\n")[0] or "not available"
-        raise DataError(f"--device {settings.device}: {reason}") from error
+        measured = {"version": modeling_scratch.__version__, "date": date.today().isoformat(), "processor": hardware}
+        history.append(arguments.history, {**measured, "conditions": conditions}, rows)
 
 
 HEADER = """| workload | setting | ours | peer | ratio | middle half |
@@ -109,7 +102,7 @@ HEADER = """| workload | setting | ours | peer | ratio | middle half |
 
 
 def table_row(row: dict[str, Any]) -> str:
-    sides = [f"{row[side]:,.0f} {row['unit']}" for side in ("ours", "peer")]
+    sides = [f"{row[side]:,.0f} tokens/s" for side in ("ours", "peer")]
     low, high = row["ratio_range"]
     cells = [row["workload"], row["setting"], *sides, f"{row['ratio']:.2f}", f"{low:.2f}–{high:.2f}"]
     return f"| {' | '.join(cells)} |"

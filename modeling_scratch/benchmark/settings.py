@@ -27,6 +27,15 @@ class Shape:
         """The feed-forward width."""
         return 4 * self.width
 
+    @property
+    def fields(self) -> dict[str, int]:
+        """The fields of a config."""
+        return {
+            "vocab_size": self.vocab_size, "hidden_size": self.width, "num_hidden_layers": self.layers,
+            "num_attention_heads": self.heads, "intermediate_size": self.inner,
+            "max_position_embeddings": self.max_length,
+        }  # fmt: skip
+
 
 QUICK = Shape(layers=2, width=32, heads=2, vocab_size=600, max_length=48)
 SMALL = Shape(layers=4, width=256, heads=4, vocab_size=16_000)

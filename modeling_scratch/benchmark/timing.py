@@ -41,16 +41,22 @@ def measure(
 
     agreement: the difference of the outputs of both, which was checked before.
     """
-    sides, rounds = {"peer": peer, "ours": ours}, len(ours.amounts)
     # An accelerator loads kernels and takes memory at the first batches of a size, which a training meets early.
-    warm_up = 1 if settings.device == "cpu" else rounds
-    seconds = in_turns({name: side.job for name, side in sides.items()}, rounds, settings.wait, warm_up)
-    values = {name: np.divide(side.amounts, seconds[name]) for name, side in sides.items()}
-    ratios = values["ours"] / values["peer"]
-    row: dict[str, Any] = {"workload": workload, "setting": setting, "unit": "tokens/s"}
-    row |= {name: float(np.median(found)) for name, found in values.items()}
-    row |= {"ratio": float(np.median(ratios)), "ratio_range": np.quantile(ratios, [0.25, 0.75]).tolist()}
-    return row | {"agreement": agreement, "ratios": ratios.tolist(), "seconds": seconds}
+    warm_up = 1 if settings.device == "cpu" else len(ours.amounts)
+    seconds = in_turns({"peer": peer.job, "ours": ours.job}, len(ours.amounts), settings.wait, warm_up)
+    rates = {name: np.divide(side.amounts, seconds[name]) for name, side in (("ours", ours), ("peer", peer))}
+    ratios = rates["ours"] / rates["peer"]
+    return {
+        "workload": workload,
+        "setting": setting,
+        "unit": "tokens/s",
+        **{name: float(np.median(found)) for name, found in rates.items()},
+        "ratio": float(np.median(ratios)),
+        "ratio_range": np.quantile(ratios, [0.25, 0.75]).tolist(),
+        "agreement": agreement,
+        "ratios": ratios.tolist(),
+        "seconds": seconds,
+    }
 
 
 def in_turns(

@@ -14,7 +14,7 @@ from transformers import PreTrainedTokenizerBase
 
 from tokenization.building import parts_of
 
-from ..utils.errors import DataError
+from ..utils.errors import DataError, counted
 from ..utils.markdown import percent
 
 Frame = tuple[list[int], list[int]]  # the special tokens before and after a document
@@ -162,7 +162,7 @@ class PackedRows(NumberedRows):
 
     def __str__(self) -> str:
         waste = self.padding / (len(self) * self.block_size)
-        return f"{len(self):,} rows of {self.block_size}, {percent(waste)} of it padding"
+        return f"{counted(len(self), 'row')} of {self.block_size}, {percent(waste)} of it padding"
 
 
 class Pieces(NumberedRows):

@@ -3,6 +3,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +27,14 @@ OF_EXPLAIN = (
 )
 
 
+SPEED_HISTORY = "speed-history"
+
+
 @dataclass
 class FiguresArguments:
     """What to draw, of which model, and where to."""
 
-    names: list[str] | None = option(None, "The figures; by default all that the options permit.")
+    names: list[str] | None = option(None, "The figures; by default all that need no --history.")
     model: str | None = option(
         None, "The folder of a model; by default, figures show a small one of the preset, untrained."
     )
@@ -49,49 +53,40 @@ class FiguresArguments:
             if line := retired(name, self.RETIRED):
                 raise DataError(line)
             if name not in FIGURES:
-                raise DataError(f"{name}: no such figure; the choices are {', '.join(FIGURES)}")
-        if self.history is None and "speed-history" in (self.names or ()):
-            raise DataError("speed-history: name the file of benchmark --history with --history")
+                likely = "".join(f" (did you mean {each}?)" for each in get_close_matches(name, FIGURES, 1))
+                raise DataError(f"{name}: no such figure; the choices are {', '.join(FIGURES)}{likely}")
+        if self.history is None and SPEED_HISTORY in (self.names or ()):
+            raise DataError(f"{SPEED_HISTORY}: name the file of benchmark --history with --history")
         if self.model is not None and self.preset is not None:
             raise DataError("--model and --preset exclude each other; give only one")
-        if Path(self.output_dir).exists() and not Path(self.output_dir).is_dir():
-            raise DataError(f"--output_dir {self.output_dir}: not a folder")
 
 
-class Subject:
-    """What the figures show: the model of a folder, or a small one of a preset. name: for captions."""
-
-    def __init__(self, arguments: FiguresArguments) -> None:
-        self.arguments = arguments
-        if arguments.model is None:
-            preset = arguments.preset or "bert"
-            self.model = small_model(preset)
-            sizes = f"{SMALL['num_hidden_layers']} layers of width {SMALL['hidden_size']}"
-            self.name = f"a small one of the preset {preset} ({sizes}) with random weights"
-        else:
-            self.model, path = load_textbook(arguments.model), Path(arguments.model).resolve()
-            self.name = path.name if not path.name.startswith("checkpoint-") else f"{path.parent.name}/{path.name}"
-
-
-FIGURES: dict[str, Callable[[Subject], Any]] = {
-    "positions": lambda subject: position_encodings(
-        subject.model, f"Model: {subject.name}; its positions are of the kind {subject.model.config.position_type}."
+FIGURES: dict[str, Callable[..., Any]] = {
+    "positions": lambda model, name, _: position_encodings(
+        model, f"Model: {name}; its positions are of the kind {model.config.position_type}."
     ),
-    "position-biases": lambda subject: position_biases(subject.model, f"Model: {subject.name}."),
-    "masks": lambda _: attention_masks(
+    "position-biases": lambda model, name, _: position_biases(model, f"Model: {name}."),
+    "masks": lambda *_: attention_masks(
         "Blue: visible. A hidden key gets the most negative score, so its softmax weight is 0. What rows of padding "
         "compute is never read."
     ),
-    "speed-history": lambda subject: speed_history(
-        subject.arguments.history or "",
-        "Dots: medians over pairs of runs. Lines: the middle half of the ratios. Equal outputs on both sides.",
+    SPEED_HISTORY: lambda _model, _name, history: speed_history(
+        history, "Dots: medians over pairs of runs. Lines: the middle half of the ratios. Equal outputs on both sides."
     ),
 }
 
 
 def draw_figures(arguments: FiguresArguments) -> None:
-    """Write the figures as PNG and SVG; without names, all but the speed of a history that is not given."""
-    subject, folder = Subject(arguments), Path(arguments.output_dir)
+    """Write the figures as PNG and SVG, of the model of a folder, or of a small one of a preset."""
+    preset, folder = arguments.preset or "bert", Path(arguments.output_dir)
+    if arguments.model is None:
+        model = small_model(preset)
+        sizes = f"{SMALL['num_hidden_layers']} layers of width {SMALL['hidden_size']}"
+        name = f"a small one of the preset {preset} ({sizes}) with random weights"
+    else:
+        model, path = load_textbook(arguments.model), Path(arguments.model).resolve()
+        name = path.name if not path.name.startswith("checkpoint-") else f"{path.parent.name}/{path.name}"
     folder.mkdir(parents=True, exist_ok=True)
-    for name in arguments.names or [name for name in FIGURES if arguments.history or name != "speed-history"]:
-        print(", ".join(map(str, write_figure(FIGURES[name](subject), folder, name))), flush=True)
+    for figure in arguments.names or [each for each in FIGURES if arguments.history or each != SPEED_HISTORY]:
+        drawn = FIGURES[figure](model, name, arguments.history)
+        print(", ".join(map(str, write_figure(drawn, folder, figure))), flush=True)

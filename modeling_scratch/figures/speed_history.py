@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WIDTH, ROW_HEIGHT, LABEL = 9.5, 0.34, 56  # inches, inches, characters a line
+RATE = "tokens/s"
 SPREAD = 0.6  # of a row, for the dots of all lines
 
 
@@ -24,7 +25,7 @@ def speed_history(name: str, caption: str = "") -> "Figure":
     """
     if not (entries := read_history(Path(name))):
         raise DataError(f"--history {name}: not found, or without a line; benchmark --history writes one")
-    units = {(row["workload"], row["setting"]): row["unit"] for entry in entries for row in entry["rows"]}
+    units = {(row["workload"], row["setting"]): row.get("unit", RATE) for entry in entries for row in entry["rows"]}
     keys = sorted(units, key=lambda key: not units[key].endswith("/s"))
     figure = titled("Speed and memory, ours / peer", caption, WIDTH, 2.2 + ROW_HEIGHT * len(keys) + 0.2 * len(entries))
     axes = figure.subplots()

@@ -100,7 +100,7 @@ class LinearClassifier(Classifier):
         return [None if is_empty(text) else Job(text, unseen=self._unseen(text)) for text in texts]
 
     def logits(self, features: list[str]) -> torch.Tensor:
-        return torch.from_numpy(self.weights.logits(self.counter.transform(features)))
+        return torch.from_numpy(self.weights.logits(self.counter.transform(features))).float()
 
     def _unseen(self, text: str) -> list[str]:
         return [word for word in dict.fromkeys(re.findall(WORD, text.lower())) if word not in self.known]

@@ -4,8 +4,9 @@
 import math
 import re
 import string
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -85,37 +86,30 @@ class WordOverlap:
     """
 
     def __init__(self, train: Sequence[Question]) -> None:
-        contexts = [set(words_of(text)) for text in {question.context for question in train}]
-        self.contexts, self.counts = len(contexts), Counter(word for words in contexts for word in words)
+        contexts = [{*words_of(text)} for text in {question.context for question in train}]
+        counts = Counter(chain.from_iterable(contexts))
+        self.idf: dict[str, float] = defaultdict(lambda: math.log(1 + len(contexts)))  # of words that no context has
+        self.idf |= {word: math.log((1 + len(contexts)) / (1 + count)) for word, count in counts.items()}
         self.length = max(1, round(np.median([len(words_of(one.answers[0].text)) for one in train if one.answers])))
 
-    def idf(self, words: Iterable[str]) -> list[float]:
-        """Return log((1 + N) / (1 + n)) of each word, which is in n of N contexts."""
-        return [math.log((1 + self.contexts) / (1 + self.counts[word])) for word in words]
-
     def answer(self, question: Question) -> str:
-        asked = set(words_of(question.question))
-        sentences = SENTENCE.findall(question.context)
-        return self._span(
-            max(sentences, key=lambda one: sum(self.idf(sorted(asked.intersection(words_of(one)))))), asked
-        )
-
-    def _span(self, sentence: str, asked: set[str]) -> str:
-        words = words_of(sentence)
+        asked, sentences = {*words_of(question.question)}, SENTENCE.findall(question.context)
+        best = max(sentences, key=lambda one: sum(self.idf[word] for word in sorted(asked & {*words_of(one)})))
+        words = words_of(best)
         length = max(1, min(self.length, len(words)))
         firsts = np.arange(len(words) - length + 1)
         near, is_free = np.zeros(len(firsts)), np.ones(len(firsts), dtype=bool)
         for place, word in enumerate(words):
-            distances = np.maximum(firsts - place, place - (firsts + length - 1))
             if word in asked:
+                distances = np.maximum(firsts - place, place - (firsts + length - 1))
                 is_free &= distances > 0
-                near += self.idf([word])[0] / np.maximum(distances, 1)
+                near += self.idf[word] / np.maximum(distances, 1)
         if not is_free.any():
             return ""
-        rare = np.convolve(self.idf(words), np.full(length, 1 / length), "valid")
+        rare = np.convolve([self.idf[word] for word in words], np.full(length, 1 / length), "valid")
         first = int(np.where(is_free, rare * near, -1).argmax())
-        spans = [found.span() for found in WORD.finditer(sentence)]
-        return sentence[spans[first][0] : spans[first + length - 1][1]]
+        spans = [found.span() for found in WORD.finditer(best)]
+        return best[spans[first][0] : spans[first + length - 1][1]]
 
 
 def words_of(text: str) -> list[str]:

@@ -5,10 +5,10 @@ for result in run_baselines(train_texts, train_labels, texts):
     print(result.name, result.predictions)
 """
 
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -62,11 +62,7 @@ class LogCountRatio(TransformerMixin, BaseEstimator):
 
 
 class KnownNgrams(TransformerMixin, BaseEstimator):
-    """Leaves out the n-grams that no text of the fit has.
-
-    As in use, a model does not know the n-grams of held-out texts alone: the norm of TF-IDF, and so the scale of a
-    prediction, depends on what is known.
-    """
+    """Leaves out the n-grams that no text of the fit has: the norm of TF-IDF depends on what is known, as in use."""
 
     def fit(self, counts: csr_matrix, labels: Any = None) -> "KnownNgrams":
         self.known_ = np.flatnonzero(counts.getnnz(axis=0))
@@ -76,21 +72,15 @@ class KnownNgrams(TransformerMixin, BaseEstimator):
         return counts[:, self.known_]
 
 
-@dataclass(frozen=True)
-class LinearModel:
+class LinearModel(NamedTuple):
     """A linear model of the counts of n-grams."""
 
     name: str
-    description: str
     longest: int  # words of an n-gram
     features: Callable[[], Any]  # makes an unfitted transformer of counts
     estimator: Callable[[str | None], Any]  # makes an untrained model of the features, for scikit-learn's class_weight
     penalty: str  # the name of its parameter
     grid: tuple[float, ...]  # its values
-
-
-def _tf_idf() -> TfidfTransformer:
-    return TfidfTransformer(sublinear_tf=True)
 
 
 def _presence() -> Binarizer:
@@ -107,24 +97,19 @@ def _of_log_count_ratios(class_weight: str | None) -> OneVsRestClassifier:
     return OneVsRestClassifier(Pipeline(steps))
 
 
+_tf_idf = partial(TfidfTransformer, sublinear_tf=True)
 C_OF_TF_IDF = (0.3, 1.0, 3.0, 10.0, 30.0)  # 1 / strength of the L2 penalty
 BASELINES = (
-    LinearModel(
-        "TF-IDF + logistic regression", "TF-IDF (1-2 grams, sublinear) + logistic regression",
-        2, _tf_idf, _logistic_regression, "C", C_OF_TF_IDF,
-    ),
-    LinearModel(
-        "NB-SVM", "NB-SVM (1-3 grams, binary, times log-count ratio; logistic regression)",
-        3, _presence, _of_log_count_ratios, "estimator__regression__C", (0.01, 0.03, 0.1, 0.3, 1.0),
-    ),
-)  # fmt: skip
+    LinearModel("TF-IDF + logistic regression", 2, _tf_idf, _logistic_regression, "C", C_OF_TF_IDF),
+    LinearModel("NB-SVM", 3, _presence, _of_log_count_ratios, "estimator__regression__C", (0.01, 0.03, 0.1, 0.3, 1.0)),
+)
 OF_SETS = LinearModel(
-    "TF-IDF + logistic regression", "TF-IDF (1-2 grams, sublinear) + one logistic regression per class",
-    2, _tf_idf, lambda _: OneVsRestClassifier(_logistic_regression()), "estimator__C", (*C_OF_TF_IDF, 100.0),
+    "TF-IDF + logistic regression", 2, _tf_idf, lambda _: OneVsRestClassifier(_logistic_regression()), "estimator__C",
+    (*C_OF_TF_IDF, 100.0),
 )  # fmt: skip
 OF_NUMBERS = LinearModel(
-    "TF-IDF + ridge", "TF-IDF (1-2 grams, sublinear) + ridge regression",
-    2, _tf_idf, lambda _: Ridge(solver="sparse_cg", tol=1e-6), "alpha", (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0),
+    "TF-IDF + ridge", 2, _tf_idf, lambda _: Ridge(solver="sparse_cg", tol=1e-6), "alpha",
+    (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0),
 )  # fmt: skip
 
 
@@ -135,7 +120,6 @@ class BaselineResult:
     name: str
     predictions: np.ndarray  # class indices (examples,), sets of classes (examples, classes), or numbers (examples,)
     settings: dict[str, Any]  # the selected ones, for JSON
-    seconds: float  # wall time, with that of counting n-grams, which the baselines share
     weights: LinearWeights  # of `classes`
     mean_features: np.ndarray  # of the training texts (F,)
     classes: np.ndarray | None = None  # of the training texts, where each has one
@@ -149,9 +133,6 @@ class BaselineResult:
 # Training
 
 
-Fold = tuple[np.ndarray, np.ndarray]  # rows to fit, and rows to check
-
-
 class Selection(NamedTuple):
     """How the penalty is selected: by the mean score of the predictions for some rows, of models fitted on others.
 
@@ -161,14 +142,8 @@ class Selection(NamedTuple):
 
     name: str
     score: Any  # of scikit-learn
-    folds: Sequence[Fold]
-    seed: int
+    folds: Sequence[tuple[np.ndarray, np.ndarray]]  # rows to fit, and rows to check
     class_weight: str | None = None
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        about = {"chosen_by": self.name, "class_weight": self.class_weight}
-        return {**about, "folds": len(self.folds), "seed": self.seed}
 
 
 def run_baselines(
@@ -195,10 +170,15 @@ def run_baselines(
     Raises ValueError if fewer than two classes have two texts, or no text has a word.
     Source: Wang and Manning 2012, whose bigram features make linear models strong on sentiment.
     """
-    texts, labels = _sampled(train_texts, _checked_labels(train_labels), len(set(train_labels)), seed)
-    folds = (_folds if by_macro_f1 and len(labels) <= MOST_FOLDED else _stratified)(labels, seed)
+    classes, counts = np.unique(train_labels, return_counts=True)
+    if len(classes) < 2:
+        raise ValueError(f"the baseline needs training texts of at least two classes, got only {classes.tolist()}")
+    if np.sum(counts > 1) < 2:
+        raise ValueError("the baseline needs two classes with two training texts each, to fit and to hold out")
+    texts, labels = _sampled(train_texts, np.asarray(train_labels), len(classes), seed)
+    folds = (_five_folds if by_macro_f1 and len(labels) <= MOST_FOLDED else _stratified_tenth)(labels, seed)
     name, score = ("macro F1", _f1("macro")) if by_macro_f1 else ("accuracy", "accuracy")
-    selection = Selection(name, score, folds, seed, "balanced" if is_weighted else None)
+    selection = Selection(name, score, folds, "balanced" if is_weighted else None)
     return _train(BASELINES, texts, labels, eval_texts, selection)
 
 
@@ -210,15 +190,14 @@ def one_versus_rest(
     labels (N, C). Raises ValueError if no text has a word, or there are fewer than two texts.
     """
     texts, labels = _sampled(texts, labels, labels.shape[1], seed)
-    selection = Selection("micro F1", _f1("micro"), _a_tenth(np.arange(len(texts)), seed), seed)
+    selection = Selection("micro F1", _f1("micro"), _tenth(np.arange(len(texts)), seed))
     return _train([OF_SETS], texts, labels.astype(int), eval_texts, selection)[0]
 
 
 def ridge(texts: Sequence[str], labels: np.ndarray, eval_texts: Sequence[str], seed: int = 0) -> BaselineResult:
     """Train a ridge regression with the penalty that has the least squared error on held-out texts. labels (N,)."""
     texts, labels = _sampled(texts, labels, 1, seed)
-    folds = _a_tenth(np.arange(len(texts)), seed)
-    selection = Selection("RMSE, negative", "neg_root_mean_squared_error", folds, seed)
+    selection = Selection("RMSE, negative", "neg_root_mean_squared_error", _tenth(np.arange(len(texts)), seed))
     return _train([OF_NUMBERS], texts, labels, eval_texts, selection)[0]
 
 
@@ -230,7 +209,6 @@ def _train(
     selection: Selection,
 ) -> list[BaselineResult]:
     """Raises ValueError if no word is frequent enough."""
-    start = time.perf_counter()
     least = 2 if len(texts) >= LARGE_CORPUS else 1
     vectorizer = ngram_counter(max(model.longest for model in models), min_df=least)
     try:
@@ -240,7 +218,6 @@ def _train(
         raise ValueError(f"{word}: the baseline has nothing to learn from") from error
     eval_counts, ngrams = vectorizer.transform(eval_texts), vectorizer.get_feature_names_out()
     lengths = np.array([ngram.count(" ") + 1 for ngram in ngrams])
-    counting = time.perf_counter() - start
     # Sparse products are single-threaded, and contending BLAS threads are 15 times slower on two busy cores. A single
     # thread also makes the result independent of the number of cores.
     with threadpool_limits(limits=1), warnings.catch_warnings():
@@ -248,22 +225,18 @@ def _train(
         results = []
         for model in models:
             reads = lengths <= model.longest
-            of_texts = ngrams[reads], counts[:, reads], labels, eval_counts[:, reads]
-            results.append(_train_one(model, *of_texts, selection, least, counting))
+            results.append(_fit(model, ngrams[reads], counts[:, reads], labels, eval_counts[:, reads], selection))
         return results
 
 
-def _train_one(
+def _fit(
     model: LinearModel,
     ngrams: Sequence[str],
     counts: csr_matrix,
     labels: np.ndarray,
     eval_counts: csr_matrix,
     selection: Selection,
-    min_df: int,
-    counting: float,
 ) -> BaselineResult:
-    start = time.perf_counter() - counting
     estimator = model.estimator(selection.class_weight)
     pipeline = Pipeline([("known", KnownNgrams()), ("features", model.features()), ("model", estimator)])
     grid = {f"model__{model.penalty}": model.grid}
@@ -272,19 +245,15 @@ def _train_one(
     [best], scores = search.best_params_.values(), search.cv_results_["mean_test_score"]
     _, features, estimator = search.best_estimator_
     settings = {
-        "model": model.description,
         model.penalty.rpartition("_")[2]: best,
+        "chosen_by": selection.name,
         "held_out_score": {str(value): round(float(score), 6) for value, score in zip(model.grid, scores)},
-        "features": len(ngrams),
         "texts": len(labels),
-        **selection.settings,
-        "min_df": min_df,
     }
     of_classes = (estimator.classes_, search.predict_proba(eval_counts)) if _has_one_class(estimator) else ()
     weights = _weights(estimator, ngrams, getattr(features, "idf_", None))
     mean_features = np.asarray(features.transform(counts).mean(axis=0)).ravel()
-    predicted, seconds = search.predict(eval_counts), time.perf_counter() - start
-    return BaselineResult(model.name, predicted, settings, seconds, weights, mean_features, *of_classes)
+    return BaselineResult(model.name, search.predict(eval_counts), settings, weights, mean_features, *of_classes)
 
 
 # Rows
@@ -307,36 +276,26 @@ def _f1(average: str) -> Any:
     return make_scorer(f1_score, average=average, zero_division=0)
 
 
-def _a_tenth(rows: np.ndarray, seed: int, labels: np.ndarray | None = None, least: int = 1) -> list[Fold]:
+def _tenth(rows: np.ndarray, seed: int, labels: np.ndarray | None = None, least: int = 1) -> list[Any]:
     """Return the rows to fit, and a tenth to check, or `least` rows; with labels, stratified."""
     held_out = max(int(HELD_OUT_SHARE * len(rows)), least)
     fitted = min(len(rows) - held_out, MOST_FITTED)
-    split = train_test_split(rows, train_size=fitted, test_size=held_out, stratify=labels, random_state=seed)
-    return [tuple(split)]
+    return [train_test_split(rows, train_size=fitted, test_size=held_out, stratify=labels, random_state=seed)]
 
 
-def _stratified(labels: np.ndarray, seed: int) -> list[Fold]:
+def _stratified_tenth(labels: np.ndarray, seed: int) -> list[Any]:
     """Hold out a text of each class, or more. The only text of a class has no part in it."""
     _, class_of_row, counts = np.unique(labels, return_inverse=True, return_counts=True)
     several = np.flatnonzero(counts[class_of_row] > 1)
-    return _a_tenth(several, seed, labels[several], int(np.sum(counts > 1)))
+    return _tenth(several, seed, labels[several], int(np.sum(counts > 1)))
 
 
-def _folds(labels: np.ndarray, seed: int) -> list[Fold]:
+def _five_folds(labels: np.ndarray, seed: int) -> list[Any]:
     """Return stratified folds, no more than the most frequent class has texts."""
     folds = StratifiedKFold(min(FOLDS, np.unique(labels, return_counts=True)[1].max()), shuffle=True, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # on a class with fewer texts than folds
         return list(folds.split(labels, labels))
-
-
-def _checked_labels(labels: Sequence[int]) -> np.ndarray:
-    classes, counts = np.unique(labels, return_counts=True)
-    if len(classes) < 2:
-        raise ValueError(f"the baseline needs training texts of at least two classes, got only {classes.tolist()}")
-    if np.sum(counts > 1) < 2:
-        raise ValueError("the baseline needs two classes with two training texts each, to fit and to hold out")
-    return np.asarray(labels)
 
 
 # Weights

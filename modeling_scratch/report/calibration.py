@@ -83,7 +83,9 @@ def calibration_of(logits: np.ndarray, labels: np.ndarray) -> Calibration:
         obstacle = "all texts of the validation split are of one class"
     elif (wrong := int(np.sum(np.argmax(logits, -1) != labels))) < LEAST_WRONG:
         obstacle = f"{wrong} answers to the validation split are wrong, fewer than {LEAST_WRONG}"
-    return Calibration(1.0 if obstacle else fit_temperature(logits, labels), len(labels), obstacle)
+    elif (temperature := fit_temperature(logits, labels)) in (LOWEST, HIGHEST):
+        obstacle = f"the best temperature is beyond {LOWEST} to {HIGHEST:g}, as of a model that has not learned"
+    return Calibration(1.0 if obstacle else temperature, len(labels), obstacle)
 
 
 def finite(logits: Any) -> np.ndarray:
@@ -121,10 +123,12 @@ def calibration_text(scores: Mapping[str, Any]) -> str:
         f"{percent(error['after'])} after. Negative log likelihood: {loss['before']:.4f} before, "
         f"{loss['after']:.4f} after."
     )
+    if loss["after"] > loss["before"]:
+        text += " **It did not help on these texts: train with --calibrate False, or with more validation texts.**"
     if scores["on_validation"]:
         text += " The figures are of these texts: on others, they are a little worse."
     rows = [[row["threshold"], percent(row["answered"]), percent(row["accuracy"])] for row in scores["thresholds"]]
     if not rows:
-        return f"{text}\n\nNo answer has a probability of {THRESHOLDS[0]} or more."
+        return text
     heading = "Answers with at least this probability, their share of the texts, and their accuracy:"
     return "\n\n".join([text, heading, table(["probability", "share", "accuracy"], rows)])

@@ -9,7 +9,6 @@ from ..utils.markdown import escaped
 from .calibration import calibration_text
 from .metrics import METRICS, ONE_CLASS
 from .significance import Score, scores_table
-from .stages import stage_table
 
 Evaluation = Mapping[str, Any]
 OF_CLASSES = {"precision": "precision", "recall": "recall", "f1": "F1", "support": "support"}
@@ -30,10 +29,7 @@ def scores_text(evaluation: Evaluation) -> str:
         parts += ["Each class:", shares_table("class", {row["label"]: row for row in classes}, OF_CLASSES)]
     if calibration := evaluation.get("calibration"):
         parts.append(calibration_text(calibration))
-    parts += evaluation.get("notes", ())
-    if stages := evaluation.get("stages"):
-        parts.append(stage_table(stages))
-    return "\n\n".join(parts)
+    return "\n\n".join([*parts, *evaluation.get("notes", ())])
 
 
 def difference_sentence(scores: Sequence[Score], evaluation: Evaluation) -> str:

@@ -2,7 +2,6 @@
 """Compare runs on the texts that they were evaluated on: scores, differences with intervals, and disagreements."""
 
 import csv
-import shlex
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -21,7 +20,7 @@ from ..utils.markdown import escaped, excerpt, table
 from ..utils.options import REQUIRED, option
 from .answer_scores import ANSWER_METRICS, score_answers
 from .metrics import METRICS, NUMBER, ONE_CLASS, ScoreMetrics
-from .predictions import ANSWERS, ENTITIES, TAGS, WORD_CLASSES, Predictions, as_array
+from .predictions import ANSWERS, ENTITIES, WORD_CLASSES, Predictions, as_array
 from .significance import SIGNIFICANCE_LEVEL, scores_table, verdict, with_intervals
 from .tag_scores import TAG_METRICS, sentence_counts
 
@@ -35,7 +34,6 @@ READ: dict[str, Callable[[Any, Any], Any]] = {
     WORD_CLASSES: partial(sentence_counts, are_entities=False),
     ANSWERS: lambda right, found: score_answers(right, ["".join(texts) for texts in found]),
 }
-Key = tuple[str, int]  # the digest of a text, and which of the rows with this text
 Runs = Mapping[str, Predictions]  # by their names
 
 
@@ -47,17 +45,15 @@ class CompareArguments:
         "--label_map": "train both runs with the same --label_map",
         "--common": "leave it out; runs are compared on the texts that all have",
         "--show": "leave it out; --output writes all disagreements",
+        "--drop_labels": "use --labels_of; runs are compared on the texts that all have",
     } | dict.fromkeys(
         ("--data", "--text_column", "--delimiter", "--sheet", "--encoding", "--max_file_size"),
         "the texts are those of misclassified.csv in the folders of the runs",
     )
-    runs: list[str] = option(
-        REQUIRED, "The folders of the runs, before other options; the others are compared with the first."
-    )
+    runs: list[str] = option(REQUIRED, "The folders of the runs; the others are compared with the first.")
     labels_of: str | None = option(
-        None, "The run by whose true labels all are scored, if labels were corrected between them."
+        None, "The run by whose true labels all are scored, if labels were corrected or left out."
     )
-    drop_labels: list[str] | None = option(None, "Leave out the texts whose true label is one of these.")
     output: str | None = option(None, "A JSON file for the scores, differences and disagreements.")
     overwrite: bool = option(False, "Replace the output file.")
 
@@ -72,63 +68,62 @@ class CompareArguments:
 
 def compare(arguments: CompareArguments) -> None:
     """Print a Markdown report. Raises `DataError` for runs that cannot be compared."""
-    names = names_of(arguments.runs)
-    runs: Runs = dict(zip(names, map(read_run, arguments.runs)))
+    folders = list(map(Path, arguments.runs))
+    names = [folder.name if folder.is_absolute() else str(folder) for folder in folders]  # no path of a user
+    names = [f"{name} ({number})" if names.count(name) > 1 else name for number, name in enumerate(names, 1)]
+    runs: Runs = dict(zip(names, map(read_run, folders)))
     total = max(len(run.ids) for run in runs.values())
     labels_of = arguments.labels_of and names[arguments.runs.index(arguments.labels_of)]
-    runs, relabelled = matched(runs, labels_of, arguments.drop_labels or ())
+    runs, relabelled = matched(runs, labels_of)
+    first = runs[names[0]]
     report = {
-        **about(runs),
+        "split": " or ".join(dict.fromkeys(run.split for run in runs.values())),
+        "texts": len(first.ids),
+        "labels": classes_of(runs),
+        "problem_type": first.problem_type,
         **({"labels_of": labels_of, "relabelled": relabelled} if labels_of else {}),
-        **scores_of(runs, any(map(decided_by_macro_f1, arguments.runs))),
-        "disagreements": disagreements_of(runs, arguments.runs),
+        **scores_of(runs, any(map(decided_by_macro_f1, folders))),
+        "disagreements": disagreements_of(runs, folders),
     }
     print(report_text(report, total))
     if arguments.output is not None:
         write_json(Path(arguments.output), report)
 
 
-def about(runs: Runs) -> dict[str, Any]:
-    """Return the split, the number of texts, the classes and the problem type of runs on the same texts."""
-    labelled = dict.fromkeys(name for run in runs.values() for name in run.label_names)
-    first = next(iter(runs.values()))
-    splits = " or ".join(dict.fromkeys(run.split for run in runs.values()))
-    return {"split": splits, "texts": len(first.ids), "labels": [*labelled], "problem_type": first.problem_type}
+def classes_of(runs: Runs) -> list[str]:
+    return [*dict.fromkeys(name for run in runs.values() for name in run.label_names)]
 
 
 # Reading
 
 
-def names_of(folders: Sequence[str]) -> list[str]:
-    """Return the names of the runs in the report: the folders as given, without their parents if absolute."""
-    names = [Path(folder).name if Path(folder).is_absolute() else str(Path(folder)) for folder in folders]
-    return [f"{name} ({number})" if names.count(name) > 1 else name for number, name in enumerate(names, 1)]
-
-
-def read_run(folder: str) -> Predictions:
+def read_run(folder: Path) -> Predictions:
     """Read the predictions of a run. Raises `DataError` if the folder has none."""
-    if not Path(folder).is_dir():
+    if not folder.is_dir():
         raise DataError(f"{folder}: folder not found")
-    if not Path(folder, PREDICTIONS).is_file():
+    if not (folder / PREDICTIONS).is_file():
         raise DataError(
             f"{folder}: a folder without {PREDICTIONS}, which the training of classifiers, taggers and models for "
             "questions writes at its end; compare the scores in the results.md of others"
         )
-    return Predictions.load(Path(folder))
+    return Predictions.load(folder)
 
 
-def decided_by_macro_f1(folder: str) -> bool:
+def decided_by_macro_f1(folder: Path) -> bool:
     """Return whether the report of a run decides by macro F1."""
     with suppress(OSError, ValueError, LookupError, TypeError):
-        return bool(read_json(Path(folder, EVALUATION))["comparison"]["score"] == "f1_macro")
+        return bool(read_json(folder / EVALUATION)["comparison"]["score"] == "f1_macro")
     return False
 
 
 # Matching
 
 
-def keys_of(run: Predictions) -> dict[Key, int]:
-    """Return the row of each key. Rows with equal texts are numbered in the order of their labels."""
+def keys_of(run: Predictions) -> dict[tuple[str, int], int]:
+    """Return the row of each text, by its digest and the number of the row among those with this text.
+
+    Rows with equal texts are numbered in the order of their labels.
+    """
     counts = Counter[str]()
     keys = {}
     for row in sorted(range(len(run.ids)), key=lambda row: str(run.labels[row])):
@@ -138,71 +133,56 @@ def keys_of(run: Predictions) -> dict[Key, int]:
     return keys
 
 
-def matched(runs: Runs, labels_of: str | None = None, dropped: Sequence[str] = ()) -> tuple[Runs, dict[str, list[str]]]:
+def matched(runs: Runs, labels_of: str | None = None) -> tuple[Runs, dict[str, list[str]]]:
     """Return the predictions of all runs on the texts that all have, in the order of the first run.
 
     labels_of: the run whose true labels are those of all runs; the ids of the texts with others are returned, too.
-    dropped: the labels whose texts are left out. Raises `DataError` for runs without a text in common, and for other
-    classes and labels (without `labels_of`).
+    Raises `DataError` for runs without a text in common, and for other classes and labels (without `labels_of`).
     """
+    _check_kinds(runs, labels_of)
     labelled = labels_of or next(iter(runs))
-    _check_kinds(runs, dropped, labels_of)
-    runs = _without(runs, dropped, labelled) if dropped else runs
-    keys = [keys_of(run) for run in runs.values()]
-    shared = sorted(set(keys[0]).intersection(*keys[1:]), key=keys[0].__getitem__)
+    keys = {name: keys_of(run) for name, run in runs.items()}
+    first = next(iter(keys.values()))
+    shared = sorted(set(first).intersection(*keys.values()), key=first.__getitem__)
+    labels = {key: runs[labelled].labels[keys[labelled][key]] for key in shared}
     if not shared:
         raise DataError(f"{', '.join(runs)}: the runs have no text in common; were they evaluated on the same split?")
-    chosen = {name: run.select([key[of] for of in shared]) for (name, run), key in zip(runs.items(), keys)}
-    labels = chosen[labelled].labels
     relabelled: dict[str, list[str]] = {}
-    for name, run in chosen.items():
-        rows = [row for row, pair in enumerate(zip(run.labels, labels)) if pair[0] != pair[1]]
-        if rows and not labels_of:
-            raise _other_labels(name, run, labelled, labels, rows)
-        relabelled |= {name: [run.ids[row] for row in rows]} if rows else {}
-    return {name: replace(run, labels=labels) for name, run in chosen.items()}, relabelled
+    chosen = {}
+    for name, run in runs.items():
+        found = run.select([keys[name][key] for key in shared])
+        others = [row for row, key in enumerate(shared) if found.labels[row] != labels[key]]
+        if others and not labels_of:
+            raise _other_labels(name, found, labelled, [labels[key] for key in shared], others)
+        relabelled |= {name: [found.ids[row] for row in others]} if others else {}
+        chosen[name] = replace(found, labels=[labels[key] for key in shared])
+    return chosen, relabelled
 
 
-def _check_kinds(runs: Runs, dropped: Sequence[str], labels_of: str | None) -> None:
-    """Raise `DataError` for runs of several problem types or classes, and for labels to drop that they cannot have."""
+def _check_kinds(runs: Runs, labels_of: str | None) -> None:
+    """Raise `DataError` for runs of several problem types or classes."""
     (first_name, first), *others = runs.items()
-    kept = [set(run.label_names) - set(dropped) for run in runs.values()]
-    for (name, run), classes in zip(others, kept[1:]):
+    for name, run in others:
         if run.problem_type != first.problem_type:
             types = f"{first.problem_type} and {run.problem_type}"
             raise DataError(f"the problem types of {first_name} and {name} differ: {types}; compare runs of one type")
-        if classes != kept[0] and not labels_of:
+        if {*run.label_names} != {*first.label_names} and not labels_of:
             listed = " and ".join(first_few(each.label_names) for each in (first, run))
-            alone = shlex.join(sorted(classes ^ kept[0])[:MOST_ROWS])
-            hint = f"give --labels_of, the run by whose labels to score, or leave out texts: --drop_labels {alone}"
-            if classes.isdisjoint(kept[0]):
+            hint = "give --labels_of, the run by whose labels to score"
+            if {*run.label_names}.isdisjoint(first.label_names):
                 hint = "they share none, as runs of one task do"
             raise DataError(f"the classes of {first_name} and {name} differ: {listed}; {hint}")
-    if dropped and first.problem_type != ONE_CLASS:
-        raise DataError(f"--drop_labels: the runs are of {first.problem_type}, and not of one class a text")
-    if unknown := [label for label in dropped if all(label not in run.label_names for run in runs.values())]:
-        raise DataError(f"--drop_labels {unknown[0]}: no run has this class; classes: {first_few(first.label_names)}")
-
-
-def _without(runs: Runs, dropped: Sequence[str], labelled: str) -> Runs:
-    """Return the runs without the texts that have one of the labels by the run `labelled`, or else by their own."""
-    labels = {key: runs[labelled].labels[row] for key, row in keys_of(runs[labelled]).items()}
-    kept = {}
-    for name, run in runs.items():
-        rows = [row for key, row in keys_of(run).items() if labels.get(key, run.labels[row]) not in dropped]
-        kept[name] = run.select(sorted(rows))
-    return kept
 
 
 def _other_labels(name: str, run: Predictions, first: str, labels: Sequence[Any], rows: Sequence[int]) -> DataError:
     """Return the error for texts with other true labels in a run, which names the first of them."""
     shown = [
         f"row {run.ids[row].partition('-')[0]} {_shown(run.labels[row])} ({_shown(labels[row])} in {first})"
-        for row in rows[:MOST_ROWS]
+        for row in rows
     ]
     return DataError(
-        f"{name}: {len(rows):,} texts have other true labels than in {first}: {first_few(shown)}"
-        f"{', ...' if len(rows) > MOST_ROWS else ''}; give --labels_of, the run by whose labels to score"
+        f"{name}: {counted(len(rows), 'text')} with other true labels than in {first}: {first_few(shown, MOST_ROWS)}"
+        "; give --labels_of, the run by whose labels to score"
     )
 
 
@@ -211,24 +191,26 @@ def _other_labels(name: str, run: Predictions, first: str, labels: Sequence[Any]
 
 def scores_of(runs: Runs, by_macro_f1: bool = False) -> dict[str, Any]:
     """Return the scores of each run, and the differences of each further run from the first, with paired intervals."""
-    (first_name, first), *others = runs.items()
-    metrics, names = OF_SCORES[first.problem_type], about(runs)["labels"]
-    if read := READ.get(first.problem_type):
-        values: dict[str, Any] = {name: read(run.labels, run.predictions) for name, run in runs.items()}
-        labels: Any = first.labels
+    names, first = list(runs), next(iter(runs.values()))
+    metrics, read = OF_SCORES[first.problem_type], READ.get(first.problem_type)
+    values: dict[str, Any] = {}
+    labels: Any = first.labels
+    if read:
+        values = {name: read(run.labels, run.predictions) for name, run in runs.items()}
     else:
-        values = {name: as_array(first.problem_type, names, run.predictions) for name, run in runs.items()}
-        labels = as_array(first.problem_type, names, first.labels)
+        as_numbers = partial(as_array, first.problem_type, classes_of(runs))
+        values = {name: as_numbers(run.predictions) for name, run in runs.items()}
+        labels = as_numbers(labels)
     if first.problem_type == ONE_CLASS and (by_macro_f1 or is_imbalanced(labels)):
         metrics = replace(metrics, decisive="f1_macro")
     found = with_intervals(metrics.scores, values, labels)
     differences = []
-    for name, _ in others:
+    for name in names[1:]:
         scores = {key: _negated(value) for key, value in found["differences"][name].items()}
         word = verdict(scores[metrics.decisive], metrics.score, len(labels))
-        compared = {"run": name, "compared_with": first_name, "scores": scores, "score": metrics.decisive}
+        compared = {"run": name, "compared_with": names[0], "scores": scores, "score": metrics.decisive}
         differences.append({**compared, "verdict": word})
-    return {"runs": [{"name": name, "scores": found["models"][name]} for name in runs], "differences": differences}
+    return {"runs": [{"name": name, "scores": found["models"][name]} for name in names], "differences": differences}
 
 
 def _negated(difference: Mapping[str, Any]) -> dict[str, Any]:
@@ -239,43 +221,26 @@ def _negated(difference: Mapping[str, Any]) -> dict[str, Any]:
 # Disagreements
 
 
-def disagreements_of(runs: Runs, folders: Sequence[str]) -> list[dict[str, Any]]:
+def disagreements_of(runs: Runs, folders: Sequence[Path]) -> list[dict[str, Any]]:
     """Return the texts to which the runs give different answers: id in the first run, label, predictions, and text.
 
     Numbers that differ most are first; other texts are in the order of the first run. Of runs that disagree on one
     class per text, at least one is wrong: its wrong answers tell the text, and where it is; else these are None.
     """
     first = next(iter(runs.values()))
-    rows = [row for row, found in enumerate(zip(*(run.predictions for run in runs.values()))) if _differ(found)]
+    answers = dict(enumerate(zip(*(run.predictions for run in runs.values()))))
+    rows = [row for row, found in answers.items() if any(each != found[0] for each in found)]
     if first.problem_type == NUMBER:
-        rows.sort(key=lambda row: min(_answers(runs, row)) - max(_answers(runs, row)))
-    wrong = [_wrong_answers(Path(folder, MISCLASSIFIED)) for folder in folders]
+        rows.sort(key=lambda row: min(answers[row]) - max(answers[row]))
+    wrong = [_wrong_answers(folder / MISCLASSIFIED) for folder in folders]
     disagreements = []
     for row in rows:
-        label, found = first.labels[row], dict(zip(runs, _answers(runs, row)))
-        told: dict[str, Any] = {"id": first.ids[row], "label": label, "predictions": found}
-        if first.problem_type in TAGS:
-            told |= _of_words(label, found)
+        about = {"id": first.ids[row], "label": first.labels[row], "predictions": dict(zip(runs, answers[row]))}
         numbers = [run.ids[row].partition("-")[0] for run in runs.values()]
         line = next((lines[number] for lines, number in zip(wrong, numbers) if number in lines), None)
         where = {"where": line["where"], "text": from_fields(line)} if line else {"where": None, "text": None}
-        disagreements.append(told | where)
+        disagreements.append({**about, **where})
     return disagreements
-
-
-def _answers(runs: Runs, row: int) -> list[Any]:
-    return [run.predictions[row] for run in runs.values()]
-
-
-def _differ(answers: Sequence[Any]) -> bool:
-    return any(each != answers[0] for each in answers)
-
-
-def _of_words(label: Sequence[str], found: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """Return the numbers of the words, from 1, whose labels differ, and these labels."""
-    words = [at for at, labels in enumerate(zip(*found.values())) if _differ(labels)]
-    predictions = {name: [labels[at] for at in words] for name, labels in found.items()}
-    return {"words": [at + 1 for at in words], "label": [label[at] for at in words], "predictions": predictions}
 
 
 def _wrong_answers(path: Path) -> dict[str, dict[str, str]]:

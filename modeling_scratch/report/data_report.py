@@ -6,17 +6,16 @@ It describes the splits that `load_splits` returns, which are those that trainin
 
 import re
 import shlex
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from html import unescape
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .. import presets
-from ..data.columns import Label
 from ..data.label_types import ClassSet, Number
 from ..data.labelled_texts import ReviewData, load_splits
 from ..data.labels import as_pairs, parse_label_map, placeholders
@@ -30,6 +29,7 @@ from ..utils.terminal import told
 MOST_LABELS, MOST_CONFLICTS = 50, 200
 LONGEST_LABEL, LONGEST_LINE = 24, 10_000  # characters
 SPECIAL_TOKENS = 2
+QUARTILES = "quartile 1", "median", "quartile 3"
 TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
@@ -77,17 +77,13 @@ def advised(arguments: DataReportArguments, data: ReviewData) -> dict[str, Any]:
     if data.separators:
         return {"label_separator": data.separators[0]}
     options: dict[str, Any] = {}
-    if data.proposed:
-        options["label_map"] = as_pairs(joined_map(arguments, data))
+    if data.proposed:  # the given map leads to the targets of the proposed one
+        given = parse_label_map(arguments.label_map or ())
+        merged = {source: data.proposed.get(target, target) for source, target in given.items()}
+        options["label_map"] = as_pairs(merged | dict(data.proposed))
     if not isinstance(data.label_type, Number) and (dropped := placeholders(data.label_names)):
         options["drop_labels"] = [*(arguments.drop_labels or ()), *dropped]
     return options
-
-
-def joined_map(arguments: DataReportArguments, data: ReviewData) -> dict[Label, Label]:
-    """Return the given map of labels, and the proposed one, to whose targets it leads."""
-    given = parse_label_map(arguments.label_map or ())
-    return {source: data.proposed.get(target, target) for source, target in given.items()} | dict(data.proposed)
 
 
 def training_command(arguments: DataReportArguments, **changed: Any) -> str:
@@ -102,16 +98,9 @@ def training_command(arguments: DataReportArguments, **changed: Any) -> str:
     if arguments.max_length != DataReportArguments.max_length:
         given += ["--max_length", str(arguments.max_length)]
     source = Path(arguments.train_file or arguments.data_dir or arguments.dataset_name).resolve()
-    output = ["--output_dir", _free(f"runs/{source.name.partition('.')[0] or 'mine'}")]
-    return shlex.join(["modeling-scratch", "train-classifier", *given, *output])
-
-
-def _free(folder: str) -> str:
-    """Return the folder, or the first of folder-2, folder-3 and so on that does not exist."""
-    found, number = folder, 2
-    while Path(found).exists():
-        found, number = f"{folder}-{number}", number + 1
-    return found
+    folder = f"runs/{source.name.partition('.')[0] or 'mine'}"
+    free = next(name for name in chain([folder], (f"{folder}-{n}" for n in count(2))) if not Path(name).exists())
+    return shlex.join(["modeling-scratch", "train-classifier", *given, "--output_dir", free])
 
 
 # Sections
@@ -133,55 +122,47 @@ def listed(lines: Sequence[str]) -> str:
 def sections_of(data: ReviewData, max_length: int) -> list[str]:
     """Return the sections of the report as Markdown, without the command to train."""
     lengths, cut = _lengths(data, max_length)
-    return [
+    sections = [
         section("Labels", _numbers(data) if isinstance(data.label_type, Number) else _labels(data)),
         section("Lengths", lengths),
         section("To check", listed(data.warnings or ["nothing was found"])),
-        *([section("Labels of one text", listed(conflicts))] if (conflicts := _conflicts(data)) else []),
-        section("What training does with the data", listed([*data.notes, *cut])),
     ]
+    if conflicts := data.conflicts():  # the texts are left to the files
+        lines = ["; ".join(f"{quoted(label)} in {where}" for label, where in each.items()) for each in conflicts]
+        more = [f"{len(lines) - MOST_CONFLICTS:,} other texts"] if len(lines) > MOST_CONFLICTS else []
+        sections.append(section("Labels of one text", listed([*lines[:MOST_CONFLICTS], *more])))
+    return [*sections, section("What training does with the data", listed([*data.notes, *cut]))]
 
 
 def _labels(data: ReviewData) -> str:
     """Return the number of texts that have each class."""
-    counts = {}
-    for split, texts in data.splits.items():
-        column = texts["label"][:]
-        counts[split] = (
-            Counter[int](column)
-            if not isinstance(data.label_type, ClassSet)
-            else Counter[int](dict(enumerate(data.label_type.array(column).sum(0).astype(int).tolist())))
-        )
-    order = sorted(range(len(data.label_names)), key=lambda label: -counts["train"][label])
+    are_sets = isinstance(data.label_type, ClassSet)
+    classes = range(len(data.label_names))
+    counts = [
+        data.labels(split).sum(0).astype(int) if are_sets else np.bincount(data.labels(split), minlength=len(classes))
+        for split in data.splits
+    ]
+    order = sorted(classes, key=lambda label: -counts[0][label])
     rows: list[list[object]] = [
-        [excerpt(data.label_names[label], LONGEST_LABEL), *(f"{count[label]:,}" for count in counts.values())]
+        [excerpt(data.label_names[label], LONGEST_LABEL), *(f"{count[label]:,}" for count in counts)]
         for label in order[:MOST_LABELS]
     ]
     if len(order) > MOST_LABELS:
         rows.append([f"{len(order) - MOST_LABELS:,} other labels", *("" for _ in counts)])
     rows.append(["all texts", *(f"{len(split):,}" for split in data.splits.values())])
-    return plain_table(["label", *counts], rows)
-
-
-def _conflicts(data: ReviewData) -> list[str]:
-    """Return the labels and places of each text with different labels; the texts are left to the files."""
-    found = ["; ".join(f"{quoted(label)} in {where}" for label, where in labels.items()) for labels in data.conflicts()]
-    more = len(found) - MOST_CONFLICTS
-    return [*found[:MOST_CONFLICTS], *([f"{more:,} other texts"] if more > 0 else [])]
+    return plain_table(["label", *data.splits], rows)
 
 
 def _numbers(data: ReviewData) -> str:
-    shares = {"lowest": 0, "quartile 1": 0.25, "median": 0.5, "quartile 3": 0.75, "highest": 1}
     rows = [
         [name, *(f"{np.quantile(data.labels(split), share):.4g}" for split in data.splits)]
-        for name, share in shares.items()
+        for name, share in zip(("lowest", *QUARTILES, "highest"), (0, 0.25, 0.5, 0.75, 1))
     ]
     return plain_table([excerpt(data.label_names[0], LONGEST_LABEL), *data.splits], rows)
 
 
 def _lengths(data: ReviewData, limit: int) -> tuple[str, list[str]]:
     """Return the table of the lengths in words, and notes on texts of more tokens than the limit."""
-    heads = ["words of a text", "quartile 1", "median", "quartile 3", "longest", f"above {limit} tokens"]
     lines, notes = [], []
     for split, rows in data.splits.items():
         texts = [" ".join(parts_of(text)) for text in data.texts(split)]  # the two of a pair behind each other
@@ -191,4 +172,4 @@ def _lengths(data: ReviewData, limit: int) -> tuple[str, list[str]]:
         if cut:
             what = f"{counted(cut, 'text')} of more than {limit} tokens"
             notes.append(f"{split}: about {what}, which training truncates (--max_length)")
-    return plain_table(heads, lines), notes
+    return plain_table(["words of a text", *QUARTILES, "longest", f"above {limit} tokens"], lines), notes

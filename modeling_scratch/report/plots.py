@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..utils.files import replacing
+from ..utils.markdown import excerpt
 
 if TYPE_CHECKING:  # imported lazily: matplotlib takes a second to import
     from matplotlib.axes import Axes
@@ -26,7 +27,7 @@ def confusion_matrix_png(matrix: np.ndarray, label_names: Sequence[str], path: s
     side = float(np.clip(2.5 + 0.55 * len(label_names), 4.5, 14))
     figure, is_small = new_figure(side + 1.2, side), len(label_names) <= MOST_LABELS_WITH_COUNTS
     axes = figure.subplots()
-    names = [_shortened(name).replace("$", "\\$") for name in label_names]  # literal, not mathematics
+    names = [excerpt(name, LONGEST_LABEL).replace("$", "\\$") for name in label_names]  # literal, not mathematics
     display = ConfusionMatrixDisplay(matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1), display_labels=names)
     display.plot(ax=axes, cmap="Blues", im_kw={"vmin": 0, "vmax": 1}, xticks_rotation=45)
     for text, count in zip(display.text_.flat, matrix.flat):
@@ -41,15 +42,9 @@ def confusion_matrix_png(matrix: np.ndarray, label_names: Sequence[str], path: s
 
 
 def losses_and_score_png(
-    log_history: Sequence[Mapping[str, Any]],
-    path: str | Path,
-    unit: str,
-    key: str,
-    name: str,
-    form: str,
-    greater_is_better: bool = True,
+    log_history: Sequence[Mapping[str, Any]], path: str | Path, unit: str, key: str, name: str, is_share: bool = True
 ) -> None:
-    """Plot losses in a unit and the score of a key, as a share if its format is one, to the PNG file `path`.
+    """Plot losses in a unit and the score of a key to the PNG file `path`.
 
     `log_history` is that of Trainer's state. Non-finite values leave gaps; a panel without values carries a note.
     """
@@ -59,26 +54,20 @@ def losses_and_score_png(
     loss_axes, score_axes = figure.subplots(2, 1, sharex=True)
     _plot(loss_axes, *series(log_history, "loss"), color=BLUE, marker=".", label="training")
     _plot(loss_axes, *series(log_history, "eval_loss"), color=VERMILION, marker="o", label="evaluation")
-    steps, values = series(log_history, key)
-    _plot(score_axes, steps, values, color=VERMILION, marker="o", label="evaluation")
-    if form.endswith("%}"):
+    _plot(score_axes, *series(log_history, key), color=VERMILION, marker="o", label="evaluation")
+    if is_share:
         score_axes.yaxis.set_major_formatter(PercentFormatter(xmax=1, decimals=1))
     score_axes.xaxis.set_major_formatter("{x:,.0f}")
     score_axes.set(xlabel="optimizer steps", ylabel=name, xlim=(0, None))
     loss_axes.set_ylabel(unit)
-    if np.isfinite(values).any():  # of equal best values the last: the one that a run keeps
-        best = int(np.flatnonzero(values == (np.nanmax(values) if greater_is_better else np.nanmin(values)))[-1])
-        score_axes.axhline(values[best], color=VERMILION, linestyle=":", linewidth=1)
-        score_axes.set_title(
-            f"best: {form.format(values[best])} at step {int(steps[best]):,}", loc="right", fontsize=10
-        )
     for axes in (loss_axes, score_axes):
-        finish_panel(axes)
+        axes.grid(alpha=0.3)
+        axes.spines[["top", "right"]].set_visible(False)
+        if axes.has_data():
+            axes.legend(frameon=False)
+        else:
+            axes.text(0.5, 0.5, "no finite values logged", ha="center", va="center", transform=axes.transAxes)
     write_png(figure, path)
-
-
-def _shortened(name: str) -> str:
-    return name if len(name) <= LONGEST_LABEL else name[: LONGEST_LABEL - 1] + "…"
 
 
 def new_figure(width: float, height: float) -> "Figure":
@@ -100,15 +89,6 @@ def series(log_history: Sequence[Mapping[str, Any]], key: str) -> tuple[np.ndarr
 def _plot(axes: "Axes", steps: np.ndarray, values: np.ndarray, **style: Any) -> None:
     if np.isfinite(values).any():
         axes.plot(steps, values, markersize=5, **style)
-
-
-def finish_panel(axes: "Axes") -> None:
-    axes.grid(alpha=0.3)
-    axes.spines[["top", "right"]].set_visible(False)
-    if axes.has_data():
-        axes.legend(frameon=False)
-    else:
-        axes.text(0.5, 0.5, "no finite values logged", ha="center", va="center", transform=axes.transAxes)
 
 
 def write_png(figure: "Figure", path: str | Path) -> None:

@@ -9,8 +9,7 @@ words. Of a question on a context, the label is the list of the right answers, t
 """
 
 import json
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,14 +24,7 @@ from .metrics import NUMBER, ONE_CLASS, SEVERAL
 DIGITS = 9  # significant ones, as many as float32 has
 ENTITIES, WORD_CLASSES = TAGS = "entities", "word_classes"  # what labels of words say
 ANSWERS = "answers"
-# Whether a label and a prediction are those of a run with these classes.
-IS_VALID: dict[str, Callable[[Any, Any, set[str]], bool]] = {
-    ONE_CLASS: lambda label, found, names: {label, found} <= names,
-    SEVERAL: lambda label, found, names: {*label, *found} <= names,
-    NUMBER: lambda label, found, _: math.isfinite(label) and math.isfinite(found),
-    **dict.fromkeys(TAGS, lambda label, found, _: len(label) == len(found)),
-    ANSWERS: lambda label, found, _: isinstance(label, list) and len(found) <= 1,
-}
+KNOWN = {ONE_CLASS, SEVERAL, NUMBER, *TAGS, ANSWERS}
 
 
 @dataclass(frozen=True)
@@ -78,14 +70,13 @@ class Predictions:
         try:
             head, *rows = map(json.loads, path.read_text(encoding="utf-8").removesuffix("\n").split("\n"))
             ids, labels, predictions = ([row[name] for row in rows] for name in ("id", "label", "prediction"))
-            names, problem_type = list(map(str, head["labels"])), head.get("problem_type", ONE_CLASS)
-            is_valid = map(IS_VALID[problem_type], labels, predictions, [set(names)] * len(rows))
-            if not (len(rows) == head["texts"] > 0 and all(is_valid)):
+            about = head["split"], head["digest"], head["labels"]
+            found = cls(*about, ids, labels, predictions, head.get("problem_type", ONE_CLASS))
+            if found.problem_type not in KNOWN or not len(rows) == head["texts"] > 0:
                 raise ValueError
-            found = str(head["split"]), str(head["digest"]), names, list(map(str, ids)), labels, predictions
-        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise DataError(f"{path}: damaged: restore it from a copy, or train again with --overwrite") from error
-        return cls(*found, problem_type)
+        return found
 
     def select(self, rows: Sequence[int]) -> "Predictions":
         """Return the predictions on some of the texts, in the given order."""

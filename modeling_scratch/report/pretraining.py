@@ -4,7 +4,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -27,8 +27,7 @@ PREDICTED = {
 }
 
 
-@dataclass(frozen=True)
-class TextSize:
+class TextSize(NamedTuple):
     """The size of the validation text."""
 
     documents: int
@@ -62,10 +61,6 @@ class PretrainingData:
         """The batch key of the targets."""
         return "shift_labels" if self.task == "clm" else "labels"
 
-    @property
-    def predicted(self) -> str:
-        return PREDICTED[self.task]
-
 
 def token_losses(outputs: Any, labels: Tensor) -> Tensor:
     """Return the sum of -log p(label) in nats and the number of labels per row: (B, T, V), (B, T) -> (B, 2).
@@ -98,18 +93,18 @@ def report_pretraining(
 ) -> tuple[str, dict[str, Any]]:
     """Return results.md and evaluation.json. history: the log. example: a validation text."""
     scores = {name.removeprefix("eval_"): value for name, value in history[-1].items()}
+    number = f"mean over all {scores['predicted_tokens']:,} of them: {PREDICTED[data.task]}"
     meanings = {
-        "loss": f"nats per predicted token, mean over all {scores['predicted_tokens']:,} of them: {data.predicted}",
+        "loss": f"nats per predicted token, {number}",
         "perplexity": "exp(loss)",
         "bits_per_character": "total nats / ln 2 / number of characters; comparable across lossless tokenizers",
         "bits_per_byte": "the same per UTF-8 byte",
     }
-    reported = {name: meaning for name, meaning in meanings.items() if name in scores}
-    rows = [[name.replace("_", " "), f"{scores[name]:.4f}", meaning] for name, meaning in reported.items()]
+    values = {name: {"value": scores[name], "meaning": told} for name, told in meanings.items() if name in scores}
+    rows = [[name.replace("_", " "), f"{each['value']:.4f}", each["meaning"]] for name, each in values.items()]
     head = f"Evaluated on {data.text}, with a context of at most {data.longest} tokens."
-    end = [*data.notes, speed(history, data.tokens_per_row, resumed_at)]
-    text = "\n\n".join([head, table(["score", "value", "definition"], rows), "\n".join(end)])
-    values = {name: {"value": scores[name], "meaning": meaning} for name, meaning in reported.items()}
+    end = "\n".join([*data.notes, speed(history, data.tokens_per_row, resumed_at)])
+    text = "\n\n".join([head, table(["score", "value", "definition"], rows), end])
     about = {"text": str(data.text), "context": data.longest}
     return f"{text}\n", {**about, "scores": values, "example": excerpt(example)}
 
@@ -123,7 +118,7 @@ def speed(history: Sequence[Mapping[str, Any]], tokens_per_row: float, resumed_a
     since = f", since resuming at step {resumed_at:,}" if resumed_at else ""
     return (
         f"{seconds:.0f} s of training at {tokens / seconds:,.0f} tokens/s, {evaluating:.0f} s of "
-        f"evaluation{since}; {torch.get_num_threads()} threads"
+        f"evaluation{since}; {counted(torch.get_num_threads(), 'thread')}"
     )
 
 

@@ -62,13 +62,13 @@ def find_misclassified(
 def save_misclassified(found: Sequence[dict[str, Any]], run: Path) -> None:
     """Write a table of all wrong answers into the folder of a run, if there are any."""
     path = run / MISCLASSIFIED
-    if not found:
-        return path.unlink(missing_ok=True)
-    write_csv(path, [found[0], *(row.values() for row in found)])
+    path.unlink(missing_ok=True)
+    if found:
+        write_csv(path, [found[0], *(row.values() for row in found)])
 
 
 def misclassified_text(found: Sequence[dict[str, Any]], baseline: str, has_learned: bool = True) -> str:
-    """Return what a report says of the wrong answers without their texts; "" if there are none.
+    """Return what a report says of wrong answers without their texts; "" if there are none.
 
     baseline: the linear model. has_learned: enough to doubt labels.
     """
@@ -87,16 +87,13 @@ def misclassified_table(found: Sequence[dict[str, Any]], baseline: str) -> str:
     """Return the surest wrong answers as Markdown; "" if there are none."""
     if not found:
         return ""
-    heads = ["where", "text", "label", "answer", "probability", escaped(baseline)]
     rows = [
-        [
-            *(each["where"], shortened(from_fields(each)), each["label"], each["answer"]),
-            *(percent(float(each["probability"])), each["linear_answer"]),
-        ]
+        [each["where"], shortened(from_fields(each)), each["label"], each["answer"],
+         percent(float(each["probability"])), each["linear_answer"]]
         for each in found[:SHOWN]
-    ]
+    ]  # fmt: skip
     which = f"The {SHOWN} most confident wrong answers" if len(found) > SHOWN else "All wrong answers"
-    return f"{which}:\n\n{table(heads, rows)}"
+    return f"{which}:\n\n{table(['where', 'text', 'label', 'answer', 'probability', escaped(baseline)], rows)}"
 
 
 def class_words_text(result: BaselineResult, names: Sequence[str]) -> str:

@@ -10,8 +10,8 @@ from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..run.layout import CURVE, EVALUATION, EXAMPLES, RESULTS
-from ..utils.files import write_json, write_text
+from ..run.layout import CURVE, EVALUATION, EXAMPLES, HISTORY, RESULTS
+from ..utils.files import read_json, write_json, write_text
 from .plots import losses_and_score_png
 
 if TYPE_CHECKING:  # what pushes import this file, and should not wait for Trainer
@@ -52,6 +52,29 @@ def write_report(trainer: "Trainer", report: Any, curve: Sequence[Any]) -> None:
     write_text(folder / RESULTS, report.text)
     write_json(folder / EVALUATION, {name: value for name, value in evaluation.items() if name not in QUOTED})
     losses_and_score_png(trainer.state.log_history, folder / CURVE, *curve)
+
+
+# What came before
+
+
+def pretraining_stage(folder: Path, read: str, since: int = 0) -> dict[str, Any]:
+    """Return what a finished pretraining run read, and its first and its last loss on held-out texts.
+
+    since: the step that it was resumed at, which its minutes are counted from.
+    """
+    state = read_json(folder / HISTORY)
+    log = state["log_history"]
+    evaluations = [entry for entry in log if "eval_loss" in entry]
+    first, last = evaluations[0], evaluations[-1]
+    result = f"loss {first['eval_loss']:.3f} at step {first['step']:,}, then {last['eval_loss']:.3f}"
+    seconds = next(entry["train_runtime"] for entry in reversed(log) if "train_runtime" in entry)
+    return {"read": read, "steps": state["global_step"], "minutes": seconds / 60, "result": result, "since": since}
+
+
+def stage_text(stage: Mapping[str, Any]) -> str:
+    since = f" since step {stage['since']:,}" if stage["since"] else ""
+    steps = f"{stage['steps']:,} steps in {stage['minutes']:.1f} minutes{since}"
+    return f"Pretrained on {stage['read']}: {steps}, {stage['result']}."
 
 
 # The split that a report is about

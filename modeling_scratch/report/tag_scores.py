@@ -9,6 +9,7 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import classification_report
 
 from ..data.tagged_sentences import OUTSIDE
 from .metrics import ScoreMetrics, f1_of_means, macro_of_means
@@ -17,10 +18,7 @@ from .significance import Score, ratio, with_intervals
 
 Labels = Sequence[Sequence[str]]  # of the words of each sentence
 NAMES = "precision", "recall", "f1", "number"
-AVERAGES = {"micro avg", "macro avg", "weighted avg", "accuracy"}
-
-
-# seqeval is an extra, which other comparisons do without.
+AVERAGES = {"micro avg", "macro avg", "weighted avg"}
 
 
 def score_labels(gold: Labels, predicted: Labels, are_entities: bool) -> dict[str, Any]:
@@ -29,25 +27,20 @@ def score_labels(gold: Labels, predicted: Labels, are_entities: bool) -> dict[st
     An entity counts if its type and both ends are right (Tjong Kim Sang and De Meulder 2003). labels: the scores of
     each type or class. Classes that are never predicted have precision 0.
     """
-    gold, predicted = ([list(labels) for labels in side] for side in (gold, predicted))  # seqeval compares lists
-    flat = [[*chain.from_iterable(side)] for side in (gold, predicted)]
-    report: dict[str, Any] = {}
+    sides: Any = [[list(labels) for labels in side] for side in (gold, predicted)]  # seqeval compares lists
+    flat: Any = [[*chain.from_iterable(side)] for side in sides]
+    report: Any = {}
     if not are_entities:
-        from sklearn.metrics import classification_report
-
         report = classification_report(*flat, output_dict=True, zero_division=0)
-    elif any(label != OUTSIDE for labels in flat for label in labels):
-        from seqeval.metrics import classification_report
+    elif {*flat[0], *flat[1]} != {OUTSIDE}:
+        from seqeval.metrics import classification_report as of_entities  # an extra
 
-        report = classification_report(gold, predicted, output_dict=True, zero_division=0)
-    labels = {name: _named(report[name]) for name in sorted(report.keys() - AVERAGES)}
-    average = _named(report.get("micro avg" if are_entities else "macro avg", dict.fromkeys(NAMES, 0)))
-    average.pop("number")
-    return {"accuracy": float(np.mean(np.array(flat[0]) == np.array(flat[1]))), **average, "labels": labels}
-
-
-def _named(row: Any) -> dict[str, float]:
-    return dict(zip(NAMES, map(float, row.values())))
+        report = of_entities(*sides, output_dict=True, zero_division=0)
+    named = {name: dict(zip(NAMES, map(float, row.values()))) for name, row in report.items() if name != "accuracy"}
+    average = named.get("micro avg" if are_entities else "macro avg", dict.fromkeys(NAMES, 0.0))
+    labels = {name: row for name, row in sorted(named.items()) if name not in AVERAGES}
+    scores = {name: average[name] for name in NAMES[:3]}
+    return {"accuracy": float(np.mean(np.array(flat[0]) == np.array(flat[1]))), **scores, "labels": labels}
 
 
 # Counts of each sentence. Whole sentences are drawn, as the words of one are not independent.

@@ -2,16 +2,14 @@
 """Scores of translations: sacreBLEU and chrF with signatures, and their table."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from sacrebleu.metrics import BLEU, CHRF
 
 from ..utils.markdown import table
 
 
-@dataclass(frozen=True)
-class Score:
+class Score(NamedTuple):
     """A score between 0 and 100, its definition, and its sacreBLEU signature (Post 2018)."""
 
     name: str
@@ -42,7 +40,3 @@ def score_table(scores: Sequence[Score], what: str) -> str:
     """Return a Markdown table of scores under a heading `what`: split, checkpoint and beam size."""
     rows = [[score.name, f"{score.value:.2f}", score.meaning, score.signature] for score in scores]
     return f"{what}\n\n{table(['score', '', 'definition', 'signature'], rows)}"
-
-
-def as_metrics(scores: Sequence[Score]) -> list[dict[str, Any]]:
-    return [asdict(score) for score in scores]

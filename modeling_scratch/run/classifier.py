@@ -4,7 +4,7 @@
 Before it: defaults by its texts, stages, baselines, and a rehearsal. After it: the report beside the baselines.
 """
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -12,9 +12,8 @@ from datasets import DatasetDict
 
 from ..data.demo_reviews import COMMON_SHARE, LABEL_NAMES, TRAIN_SIZE, demo_splits
 from ..data.labelled_texts import ReviewData
-from ..report.classification_report import REPORTS
+from ..report.classification_report import ClassifierReport
 from ..report.metrics import ONE_CLASS
-from ..report.stages import fine_tuning_stage
 from ..sharing.run_record import DEFAULTS
 from ..tasks.base import Report, Task, Training
 from ..utils.errors import DataError
@@ -69,7 +68,7 @@ def baselines_of(task: Task, run: Run, data: ReviewData) -> Any:
     is_weighted = arguments.class_weights is not None
     try:
         with told("training the baselines"):
-            baselines = REPORTS[data.problem_type](data, arguments.seed, is_weighted) if run.is_main else None
+            baselines = ClassifierReport(data, arguments.seed, is_weighted) if run.is_main else None
     except ValueError as error:
         raise DataError(f"the baseline cannot be trained: {error}") from error
     if run.stages:
@@ -82,8 +81,5 @@ def baselines_of(task: Task, run: Run, data: ReviewData) -> Any:
 
 
 def report_classifier(training: Training, trainer: Any, predicted: Any) -> Report:
-    """Write the report, with the stages. predicted: the outputs for the evaluated split."""
-    stages = list(map(asdict, training.stages))
-    if stages:
-        stages.append(asdict(fine_tuning_stage(trainer, predicted.metrics, training.run.resumed_at)))
-    return training.baselines.report(trainer, predicted, training.weights, stages)
+    """Write the report. predicted: the outputs for the evaluated split."""
+    return training.baselines.report(trainer, predicted, training.weights, training.stages)

@@ -12,7 +12,7 @@ Resuming continues the stage that was interrupted, with the recorded number of s
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from math import ceil
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,7 +22,7 @@ from transformers import PreTrainedTokenizerBase, TrainingArguments
 
 from ..bridges.model_sources import WITHOUT_WEIGHTS, override_parts, with_override
 from ..data.unlabelled import Corpus, load_corpus
-from ..report.stages import Stage, pretraining_stage
+from ..report.report_files import pretraining_stage, stage_text
 from ..sharing.run_record import SELF_PRETRAINING, read_run
 from ..tasks import PRETRAIN, named
 from ..utils.errors import DataError, counted, duration
@@ -130,8 +130,8 @@ def corpus_of(run: Run, data: Any) -> Corpus | None:
     return load_corpus(data, run.groups["data"], run.wanted.unlabelled_file or ())
 
 
-def pretrain(run: Run, corpus: Corpus, notes: Sequence[str]) -> Stage:
-    """Run the pretraining, or what is left of it, and return its row of the report. notes: on the labelled data."""
+def pretrain(run: Run, corpus: Corpus, notes: Sequence[str]) -> str:
+    """Run the pretraining, or what is left of it, and return what is said of it. notes: on the labelled data."""
     recorded, tokenizer = run.noted.get(SELF_PRETRAINING) or {}, None
     if not recorded.get("finished"):
         documents = corpus.documents(run.groups["training"].seed)
@@ -139,10 +139,10 @@ def pretrain(run: Run, corpus: Corpus, notes: Sequence[str]) -> Stage:
             tokenizer = build_tokenizer(run.groups["model"], list(documents.train))
             recorded = run.noted[SELF_PRETRAINING] = {"steps": _steps(run, documents, tokenizer), "finished": None}
             run.record(notes)
-        recorded["finished"] = asdict(_run_stage(run, documents, recorded["steps"], tokenizer))
+        recorded["finished"] = _run_stage(run, documents, recorded["steps"], tokenizer)
         run.record(notes)
     run.fine_tuned = fine_tuned(run)
-    return Stage(**recorded["finished"])
+    return stage_text(recorded["finished"])
 
 
 def fine_tuned(run: Run) -> ModelArguments:
@@ -175,7 +175,7 @@ def _arguments(run: Run, steps: int) -> tuple[Any, Any]:
     )
 
 
-def _run_stage(run: Run, documents: Any, steps: int, tokenizer: PreTrainedTokenizerBase | None) -> Stage:
+def _run_stage(run: Run, documents: Any, steps: int, tokenizer: PreTrainedTokenizerBase | None) -> dict[str, Any]:
     """tokenizer: of a new run; None: a resumed one, which has it in its stage's checkpoint or trains it again."""
     task, (model, arguments) = named(PRETRAIN), _arguments(run, steps)
     stage = Run.open_stage(f"scripts/{task.program}.py", model, run.groups["data"], arguments)

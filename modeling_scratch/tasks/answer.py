@@ -110,7 +110,7 @@ def _spans(question: Question, windows: Sequence[Window], truncation_side: str) 
 def evaluate_answers(data: QuestionData, split: str, found: Sequence[str]) -> dict[str, Any]:
     """Return the scores of answers and of baselines, and the first questions, without selection."""
     from ..report.answer_scores import ANSWER_METRICS, baseline_answers, mean_scores, score_answers, summarise
-    from ..report.verdicts import verdict_of
+    from ..report.significance import verdict_of
 
     questions = data.splits[split]
     right = [question.right for question in questions]

@@ -38,7 +38,7 @@ class Training:
     weights: Any = ""  # what `settle` did to them
     run: Any = None  # its `Run`
     baselines: Any = None  # trained before it
-    stages: Sequence[Any] = ()  # rows of the report on what came before
+    stages: Sequence[str] = ()  # what the report says of what came before
 
     @property
     def source_tokenizer(self) -> Any:
@@ -46,13 +46,12 @@ class Training:
 
 
 class Curve(NamedTuple):
-    """The learning curve: the unit of the loss, and the key in the log, the name and the format of a score."""
+    """The learning curve: the unit of the loss, and the key in the log and the name of a score."""
 
     loss: str
     key: str
     name: str
-    form: str = "{:.2%}"
-    greater_is_better: bool = True
+    is_share: bool = True
 
 
 class Report(NamedTuple):
@@ -94,7 +93,7 @@ class Task:
     keeps_best: ClassVar[bool] = True  # whether the weights that are best by it are kept by default
     predicts: ClassVar[bool] = True  # whether the report reads Trainer's predictions
     evaluates: ClassVar[tuple[str, ...]] = ("test",)  # where one is reported, validation is scored, too
-    curve: ClassVar[Curve] = Curve("loss (nats)", "eval_loss", "loss")  # of the report
+    curve: ClassVar[Curve] = Curve("loss (nats)", "eval_loss", "loss", is_share=False)  # of the report
     lab: ClassVar[Comparison | None] = None  # None: the lab does not train it
 
     @property

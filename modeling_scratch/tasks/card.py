@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 from ..utils.markdown import escaped, percent, table
 
 MODEL = "Transformer"
-LONGER_OR_PRETRAINED = "Train longer (--num_train_epochs), or fine-tune a pretrained encoder (--model_name_or_path)."
+LONGER_OR_PRETRAINED = (
+    "Train longer (--num_train_epochs) or on more texts, or fine-tune a pretrained encoder (--model_name_or_path)."
+)
 EXAMPLES = 5  # of a split, for local pages
 
 

@@ -101,7 +101,7 @@ class Pretraining(Task):
     arguments = PretrainingModelArguments, DocumentArguments, PretrainingArguments
     scores = ("perplexity",)
     best_by, keeps_best, predicts, evaluates = ("loss", False), False, False, ("validation",)
-    curve = Curve("loss (nats per predicted token)", "eval_perplexity", "perplexity", "{:.4g}", False)
+    curve = Curve("loss (nats per predicted token)", "eval_perplexity", "perplexity", is_share=False)
     lab = Comparison(presets.DECODERS, "loss", ("perplexity",), "--objective clm --validation_fraction 0.05")
     read = staticmethod(load_documents)
 

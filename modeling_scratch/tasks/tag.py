@@ -151,7 +151,7 @@ def evaluate_tagging(data: TaggedData, split: str, predicted: Labels, baseline: 
     """Return the scores, those of the baseline, and the first sentences, without selection."""
     from ..report.predictions import TAGS
     from ..report.tag_scores import TAG_METRICS, score_labels, sentence_counts, sentence_interval
-    from ..report.verdicts import verdict_of
+    from ..report.significance import verdict_of
 
     sentences, are_names, gold = data.splits[split], data.are_entities, given_labels(data, split)
     model, other = (

@@ -75,7 +75,7 @@ class Translating(Task):
     scores = "bleu", "chrf", "perplexity"
     best_by, predicts, evaluates = ("bleu", True), False, ()
     curve = Curve(
-        "loss (nats per token; training: with smoothed labels)", "eval_bleu", "BLEU, validation, greedy", "{:.2f}"
+        "loss (nats per token; training: with smoothed labels)", "eval_bleu", "BLEU, validation, greedy", is_share=False
     )
     lab = Comparison(presets.SEQ2SEQS, "loss", ("bleu",), "--num_beams 1")
     read, build_tokenizer = staticmethod(load_pairs), staticmethod(build_tokenizers)
@@ -138,7 +138,7 @@ class Translating(Task):
 
     def report(self, training: Training, trainer: Any, split: str, predicted: Any) -> Report:
         """Report all translations of each split, which are also saved."""
-        from ..report.translation import as_metrics, score_table, score_translations
+        from ..report.translation import score_table, score_translations
 
         data, translator, output = training.data, training.answerer, Path(training.arguments.output_dir)
         evaluation: dict[str, Any] = {"weights": training.weights, "examples": []}
@@ -152,7 +152,8 @@ class Translating(Task):
                 what += f"; {cut:,} translations have no end token and were cut at {limit} tokens"
             tables.append(score_table(scores, what))
             write_text(output / TRANSLATIONS.format(each), "".join(" ".join(text.split()) + "\n" for text in texts))
-            evaluation |= {each: as_metrics(scores), "examples": _examples(data, each, texts)}  # of the last split
+            evaluation[each] = [score._asdict() for score in scores]
+            evaluation["examples"] = _examples(data, each, texts)  # of the last split
         return Report("\n\n".join(tables) + "\n", evaluation)
 
     def record(self, training: Training) -> dict[str, Any]:

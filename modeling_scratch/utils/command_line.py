@@ -38,10 +38,11 @@ class HelpAll(argparse.Action):
 class OneLineParser(HfArgumentParser):
     """A parser with one-line errors, whose help omits inherited arguments with unchanged defaults."""
 
-    def __init__(self, dataclass_types: Any, raises: bool = False, **kwargs: Any) -> None:
-        """raises: errors are exceptions, for calls from Python."""
-        super().__init__(dataclass_types, usage="%(prog)s [options]", allow_abbrev=False, **kwargs)
-        self.raises = raises
+    def __init__(self, dataclass_types: Any, raises: bool = False, first: str | None = None, **kwargs: Any) -> None:
+        """raises: errors are exceptions, for calls from Python. first: the option of values before all options."""
+        usage = f"%(prog)s {first[2:]} [options]" if first else "%(prog)s [options]"
+        super().__init__(dataclass_types, usage=usage, allow_abbrev=False, **kwargs)
+        self.raises, self.first = raises, first
         self.hidden = {name for each in self.dataclass_types for name in inherited(each)} - SHOWN
         if self.hidden:
             note = "all options, including those of transformers.TrainingArguments"
@@ -53,6 +54,8 @@ class OneLineParser(HfArgumentParser):
             action.option_strings = named or action.option_strings  # only --data_dir, not also --data-dir
             if action.choices is None and action.nargs in (None, "?", "+", "*"):
                 action.metavar = METAVARS.get(action.type, "TEXT") if action.nargs != "?" else "BOOL"
+            if self.first in action.option_strings:  # --runs is shown as runs
+                action.option_strings, action.metavar = [], None if action.choices else action.dest
             is_opposite = action.nargs == 0 and action.const is False  # --no_lowercase, beside --lowercase False
             if action.dest in self.hidden or is_opposite:
                 action.help = argparse.SUPPRESS
@@ -145,7 +148,7 @@ def run_program(
     """
     escape_missing_letters()
     hide_progress_bars()
-    parser = OneLineParser(dataclass_types, description=(description or "").partition("\n")[0])
+    parser = OneLineParser(dataclass_types, first=first, description=(description or "").partition("\n")[0])
     given = list(sys.argv[1:] if arguments is None else arguments)
     if first and given and not given[0].startswith("-"):
         given.insert(0, first)

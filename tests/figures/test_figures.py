@@ -87,15 +87,15 @@ def files(folder: Path) -> dict[str, bytes]:
 
 def test_the_command_writes_the_same_bytes_again(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     for folder in ("first", "second"):
-        figures.main(["positions", "--preset", "bart", "--output_dir", str(tmp_path / folder)])
+        figures.main(["position-biases", "--preset", "bart", "--output_dir", str(tmp_path / folder)])
     assert len(capsys.readouterr().out.splitlines()) == 2
     first = files(tmp_path / "first")
     assert first == files(tmp_path / "second")
-    assert set(first) == {"positions.png", "positions.svg"}
-    with Image.open(tmp_path / "first" / "positions.png") as image:
+    assert set(first) == {"position-biases.png", "position-biases.svg"}
+    with Image.open(tmp_path / "first" / "position-biases.png") as image:
         image.load()
         assert image.width == 1_200
-    words = [element.text for element in ElementTree.fromstring(first["positions.svg"]).iter(SVG_TEXT)]
+    words = [element.text for element in ElementTree.fromstring(first["position-biases.svg"]).iter(SVG_TEXT)]
     assert any("random weights" in str(line) for line in words)
 
 
@@ -108,14 +108,12 @@ def test_errors_name_what_is_wrong(tmp_path: Path, capfd: pytest.CaptureFixture)
     def fails(arguments: list[object], *pieces: str) -> None:
         refused(capfd, figures.main, [*arguments, "--output_dir", tmp_path / "figures"], *pieces)
 
-    fails(["mask"], "mask: no such figure; the choices are positions, position-biases, masks")
+    fails(["postions"], "no such figure; the choices are positions, position-biases, masks (did you mean positions?)")
     fails(["masks", "--model", tmp_path / "none"], "none: folder not found")
     fails(["masks", "--model", empty], "empty cannot be loaded")
     fails(["masks", "--model", tmp_path / "mamba"], "MambaModel is no model of this package")
     fails(["masks", "--preset", "berd"], "argument --preset: invalid choice: 'berd'")
-    fails(["cross-attention"], "cross-attention is retired: the page of")
     fails(["masks", "--text", "word"], "--text is retired: the page of")
-    fails(["rope"], "rope is retired: plot")
-    fails(["speed-history"], "name the file of benchmark --history")
+    fails(["speed-history"], "speed-history is retired: plot the rows")
     assert not list(tmp_path.glob("figures/*"))
-    refused(capfd, figures.main, ["masks", "--output_dir", tmp_path / "file"], "not a folder")
+    refused(capfd, figures.main, ["masks", "--output_dir", tmp_path / "file"], "File exists")

@@ -14,7 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
 from modeling_scratch.benchmark import run as benchmark_room
-from modeling_scratch.benchmark.data import draw_texts, grouped_by_length, in_random_order, padded, train_tokenizer
+from modeling_scratch.benchmark.data import grouped_by_length, in_random_order, padded, padding_tokenizer
 from modeling_scratch.benchmark.models import (
     CLASSIFIER,
     DECODER,
@@ -41,11 +41,6 @@ class Operations(TorchDispatchMode):
         if function._overloadpacket in flop_registry:
             self.total += flop_registry[function._overloadpacket](*args, **(kwargs or {}), out_val=result)
         return result
-
-
-@pytest.fixture(scope="module")
-def tokenizer() -> object:
-    return train_tokenizer(QUICK, draw_texts(QUICK, "imdb", 20)[0])
 
 
 @pytest.fixture
@@ -98,12 +93,12 @@ def test_random_batches_hold_each_text_once_and_grouped_ones_have_less_padding()
     assert waste[1] < 0.1 < waste[0]
 
 
-def test_operations_are_counted_as_a_profiler_counts_them(tokenizer: object) -> None:
+def test_operations_are_counted_as_a_profiler_counts_them() -> None:
     lengths = [11] * 6  # nothing is padded
     peer = make_peer(CLASSIFIER, QUICK)
     peer.set_attn_implementation("eager")  # of whose products the profiler knows
     with Operations() as counter:
-        training_step(peer, QUICK)(padded(tokenizer, [list(range(5, 5 + length)) for length in lengths]))
+        training_step(peer, QUICK)(padded(padding_tokenizer(), [list(range(5, 5 + length)) for length in lengths]))
     width, labels = QUICK.shape.width, 2
     head = 3 * 2 * len(lengths) * width * (width + labels)
     assert counter.total == pytest.approx(training_operations(QUICK.shape, lengths) + head, rel=0.01)
@@ -113,15 +108,13 @@ def test_what_is_wrong_with_the_arguments_is_one_line(tmp_path: Path, capsys: py
     (tmp_path / "file").write_text("of the user")
     for arguments, message in (
         (["train-mnist"], "invalid choice: 'train-mnist'"),
-        (["mlm", "--json", str(tmp_path / "none" / "rows.json")], "folder"),
-        (["mlm", "--rounds", "0"], "--rounds 0: must be at least 1"),
-        (["memory"], "--workload memory is retired: `/usr/bin/time -v` tells the memory"),
+        (["mlm"], "--workload mlm is retired: train-sst2 and train-imdb measure training"),
+        (["train-sst2", "--rounds", "0"], "--rounds 0: must be at least 1"),
         (["train-sst2", "--quick", "--data_folder", str(tmp_path)], "sst2/train.parquet not found"),
-        (["mlm", "--threads", "100000"], "--threads 100000: must be from 1 to "),
-        (["mlm", "--device", "junk"], "--device junk: "),
-        (["mlm", "--dropout", "0"], "--dropout is retired: both sides have a dropout of 0.1"),
-        (["mlm", "--json", str(tmp_path)], "not a regular file"),
-        (["mlm", "--json", str(tmp_path / "file")], "file exists; choose another name or give --overwrite"),
+        (["train-sst2", "--threads", "100000"], "--threads 100000: must be from 1 to "),
+        (["train-sst2", "--device", "junk"], "--device junk: "),
+        (["train-sst2", "--history", "h.jsonl"], "--history is retired: keep the files of --json"),
+        (["train-sst2", "--json", str(tmp_path / "file")], "file exists; choose another name or give --overwrite"),
     ):
         assert message in refusal(capsys, benchmark.main, arguments)
     assert (tmp_path / "file").read_text() == "of the user"

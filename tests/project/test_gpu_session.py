@@ -19,7 +19,7 @@ import torch
 from processes import refusal
 
 from modeling_scratch.benchmark.gpu_parts import PARTS, Part, Session, has_failed, run_parts
-from modeling_scratch.benchmark.gpu_tokens import FILES, UNLABELLED, Tokens, prepare_tokens, read_tokens
+from modeling_scratch.benchmark.gpu_tokens import FILES, UNLABELLED, prepare_tokens, read_tokens
 
 ROOT = Path(__file__).resolve().parents[2]
 Rows = Iterator[tuple[str, dict[str, Any]]]
@@ -156,50 +156,27 @@ def test_wrong_minutes_or_no_gpu_are_one_line_and_nothing_is_forgotten(
         assert "--minutes" in refusal(capsys, gpu.main, ["--rehearse", "--minutes", minutes])
     refusal(capsys, gpu.main, ["--overwrite", "--output", str(tmp_path)])
     assert (tmp_path / "results.json").exists()
-    message = refusal(capsys, gpu.main, ["--output", str(tmp_path / "out")])
-    assert message == (
-        "gpu.py: error: no CUDA device: run this on a machine with an NVIDIA GPU and a CUDA build of torch, or "
-        "--rehearse it"
-    )
+    assert "no CUDA device: run this on a machine" in refusal(capsys, gpu.main, ["--output", str(tmp_path / "out")])
     assert not (tmp_path / "out").exists()
 
 
-# --- the texts -------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def prepared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Tokens, Path]:
-    folder = tmp_path_factory.mktemp("data")
+def test_tokens_are_read_as_they_were_written_and_the_vocabulary_has_no_word_of_a_test_text(tmp_path: Path) -> None:
     for name, (file, column) in FILES.items():
         texts = [f"{word} of <br /> {name}" for word in ("one", "two", "three")]
         texts += ["onlyintest onlyintest"] if name.endswith("test") else []
         columns: dict[str, Any] = {column: texts}
         if not name.endswith("unlabelled"):
             columns["label"] = [number % 2 for number in range(len(texts))]
-        (folder / file).parent.mkdir(exist_ok=True)
-        pyarrow.parquet.write_table(pyarrow.table(columns), folder / file)
-    file = folder / "tokens.xz"
-    return prepare_tokens(folder, file), file
-
-
-def test_tokens_are_read_as_they_were_written(prepared: tuple[Tokens, Path]) -> None:
-    written, file = prepared
-    read = read_tokens(file)
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / file)
+    written, read = prepare_tokens(tmp_path, tmp_path / "tokens.xz"), read_tokens(tmp_path / "tokens.xz")
     assert (read.vocab_size, read.special) == (written.vocab_size, written.special)
     assert read.texts.keys() == written.texts.keys() == FILES.keys()
     for name, texts in read.texts.items():
-        expected = written.texts[name]
-        assert texts.labels.tolist() == expected.labels.tolist()
-        assert [texts.text(number).tolist() for number in range(len(texts))] == [
-            expected.text(number).tolist() for number in range(len(expected))
-        ]
-        assert texts.lengths().tolist() == [len(texts.text(number)) for number in range(len(texts))]
-        assert texts.lengths(2).max() == len(texts.text(0, 2)) == 2
+        rows = [texts.text(number).tolist() for number in range(len(texts))]
+        assert rows == [written.texts[name].text(number).tolist() for number in range(len(texts))]
+        assert (texts.lengths().tolist(), texts.lengths(2).max()) == ([len(row) for row in rows], 2)
     assert set(read.texts["imdb-unlabelled"].labels.tolist()) == {UNLABELLED}
     assert read.texts["sst2-validation"].labels.tolist() == [0, 1, 0]
-
-
-def test_the_vocabulary_has_no_word_of_a_test_text(prepared: tuple[Tokens, Path]) -> None:
-    texts = prepared[0].texts
-    learned, only_there = texts["imdb-train"].text(0), texts["imdb-test"].text(3)
-    assert len(only_there) > 2 * len(learned)  # spelt in pieces
+    learned, only_there = read.texts["imdb-train"].text(0), read.texts["imdb-test"].text(3)
+    assert len(only_there) > 2 * len(learned), "spelt in pieces"

@@ -30,7 +30,6 @@ def corpus(num_labels: int, size: int, seed: int) -> tuple[list[str], list[int]]
 ONE_TEXT = [f"{word} film {n}" for n in range(20) for word in ("good", "bad")], [1, 0] * 20
 # Training texts and their labels, other texts and the labels that they have to get.
 LEARNED = {
-    "words": (*corpus(2, 200, seed=0), *corpus(2, 50, seed=1)),
     "words of three classes": (*corpus(3, 200, seed=0), *corpus(3, 50, seed=1)),
     # Each word occurs equally often in both classes; only the pairs tell them apart.
     "pairs of words": (["not good very bad", "very good not bad"] * 20, [0, 1] * 20, ["not good very bad"], [0]),
@@ -110,9 +109,7 @@ def test_evaluation_texts_change_nothing_but_their_own_prediction():
 def test_of_more_texts_than_there_is_time_for_a_sample_is_fitted(monkeypatch: pytest.MonkeyPatch) -> None:
     texts, labels = corpus(2, 198, seed=0)
     texts, labels = [*texts, "a rare film", "a rare plot"], [*labels, 2, 2]
-    monkeypatch.setattr(
-        baselines, "MOST_CHARACTERS", 1.5 * sum(map(len, texts))
-    )  # of half the texts, with three logits
+    monkeypatch.setattr(baselines, "MOST_CHARACTERS", 1.5 * sum(map(len, texts)))  # of half, with three logits
     for result in run_baselines(texts, labels, texts):
         assert result.settings["texts"] == 100
         assert np.mean(result.predictions == labels) > 0.95
@@ -146,7 +143,7 @@ def rare_class(size: int, seed: int) -> tuple[list[str], list[int]]:
 
 
 def test_macro_f1_chooses_c_where_accuracy_would_choose_never_to_predict_a_rare_class() -> None:
-    texts, labels = rare_class(400, seed=0)
+    texts, labels = rare_class(200, seed=0)
     for result in run_baselines(texts, labels, texts, by_macro_f1=True):
         assert result.settings["chosen_by"] == "macro F1"
         assert result.predictions.sum() > 0

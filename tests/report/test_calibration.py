@@ -28,8 +28,7 @@ def calibrated(rows: int, classes: int, seed: int, spread: float = 2.0) -> tuple
     return logits, (softmax(logits, -1).cumsum(-1) > rng.random((rows, 1))).argmax(-1)
 
 
-@pytest.mark.parametrize("distortion", [0.2, 1.0, 1.7, 6.0])
-@pytest.mark.parametrize("classes", [2, 5])
+@pytest.mark.parametrize(("distortion", "classes"), [(0.2, 5), (1.0, 2), (1.7, 5), (6.0, 2)])
 def test_a_known_distortion_is_found_and_undone(distortion, classes):
     logits, labels = calibrated(20_000, classes, seed=classes)
     distorted = logits * distortion
@@ -42,33 +41,18 @@ def test_a_known_distortion_is_found_and_undone(distortion, classes):
         assert expected_calibration_error(distorted, labels) > 0.05
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_the_loss_is_the_lowest_of_all_temperatures_and_no_answer_changes(seed):
     rng = np.random.default_rng(seed)
     rows, classes = int(rng.integers(1, 300)), int(rng.integers(2, 8))
-    logits, labels = (
-        rng.normal(scale=10.0 ** rng.uniform(-3, 3), size=(rows, classes)),
-        rng.integers(classes, size=rows),
-    )
+    logits = rng.normal(scale=10.0 ** rng.uniform(-3, 3), size=(rows, classes))
+    labels = rng.integers(classes, size=rows)
     temperature = fit_temperature(logits, labels)
     assert LOWEST <= temperature <= HIGHEST
     found = negative_log_likelihood(logits / temperature, labels)
     assert all(found <= negative_log_likelihood(logits / t, labels) + 1e-9 for t in np.geomspace(LOWEST, HIGHEST, 50))
     assert found <= negative_log_likelihood(logits, labels)
     assert np.array_equal((logits / temperature).argmax(-1), logits.argmax(-1))
-
-
-@pytest.mark.parametrize(
-    ("logits", "labels", "lowest", "highest"),
-    [
-        ([[0.0, 1.0], [1.0, 0.0]], [1, 0], LOWEST, 1),
-        ([[0.0, 1e30], [1e30, 0.0]], [0, 1], 1, HIGHEST),
-        ([[0.0, 1e-30], [1e-30, 0.0]], [0, 0], LOWEST, HIGHEST),
-        ([[7.0] * 3] * 9, [0, 1, 2] * 3, 1, 1),  # constant logits determine none
-    ],
-)
-def test_it_stays_within_its_bounds(logits, labels, lowest, highest):
-    assert lowest <= fit_temperature(np.array(logits), np.array(labels)) <= highest
 
 
 @pytest.mark.parametrize(("classes", "spread"), [(2, 1.0), (3, 4.0), (10, 0.3)])
@@ -99,6 +83,7 @@ def test_thresholds_count_the_answers_that_reach_them():
         (100, np.zeros_like, "one class"),
         (100, lambda right: right, "0 answers to the validation split are wrong, fewer than 5"),
         (100, lambda right: right ^ (np.arange(100) < 4), "4 answers"),
+        (100, lambda right: np.arange(100) // 50, "the best temperature is beyond 0.05 to 20"),
     ],
 )
 def test_texts_that_determine_no_temperature_leave_it_at_one(rows, labels_of, obstacle):
@@ -110,6 +95,11 @@ def test_texts_that_determine_no_temperature_leave_it_at_one(rows, labels_of, ob
     scores = calibration_scores(calibration, logits, labels, "validation")
     assert scores["expected_calibration_error"]["before"] == scores["expected_calibration_error"]["after"]
     assert calibration_text(scores) == f"The probabilities are not calibrated: {calibration.obstacle}."
+
+
+def test_constant_logits_determine_no_temperature_and_large_ones_one_within_the_bounds():
+    assert fit_temperature(np.full((9, 3), 7.0), np.arange(9) % 3) == 1
+    assert LOWEST <= fit_temperature(np.array([[0.0, 1e30], [1e30, 0.0]]), np.array([0, 1])) <= HIGHEST
 
 
 def test_logits_that_overflow_are_not_calibrated_and_still_reported():
@@ -136,5 +126,6 @@ def test_before_is_the_model_without_its_temperature():
     told = "on others, they are a little worse"
     assert told not in text
     assert told in calibration_text(calibration_scores(Calibration(2.0, 5_000), saved, labels, "validation"))
-    unsure = calibration_scores(Calibration(2.0, 300), saved * 1e-3, labels, "test")
-    assert calibration_text(unsure).endswith("No answer has a probability of 0.5 or more.")
+    assert "It did not help" not in text
+    worse = calibration_scores(Calibration(20.0, 300), logits / 20, labels, "test")
+    assert "It did not help on these texts: train with --calibrate False" in calibration_text(worse)

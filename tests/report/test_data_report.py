@@ -120,10 +120,7 @@ def test_what_cannot_be_reported_is_refused(tickets: Path, tmp_path: Path, capfd
     for arguments, *pieces in (
         ([], "modeling-scratch data my_reviews"),
         ([tmp_path / "none.csv"], "none.csv", "file not found"),
-        ([tmp_path], "no train file"),
-        ([tickets, "--check_labels", "doubts.csv"], "--check_labels is retired: train, and read misclassified.csv"),
         ([tickets, "--output", "report.html"], "--output is retired: write what is printed into a file"),
-        ([tickets, "--write_label_map", "map.csv"], "--write_label_map is retired: write the pairs"),
         ([tickets, "--label_map", "none=login"], "no row has the label 'none'"),
     ):
         refused(capfd, data.main, arguments, *pieces)

@@ -26,7 +26,7 @@ def random() -> np.random.Generator:
     return np.random.default_rng(0)
 
 
-@pytest.mark.parametrize("num_labels", [2, 3, 7])
+@pytest.mark.parametrize("num_labels", [2, 7])
 def test_scores_of_classes_equal_those_of_scikit_learn(num_labels: int) -> None:
     logits = np.random.default_rng(num_labels).normal(size=(500, num_labels))
     predictions, references = logits.argmax(-1), np.arange(500) % num_labels

@@ -2,20 +2,16 @@
 """The pictures are drawn whatever was logged, are real PNG files, and are written whole or not at all."""
 
 import warnings
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from modeling_scratch.report.plots import (
-    confusion_matrix_png,
-    losses_and_score_png,
-)
+from modeling_scratch.report.plots import confusion_matrix_png, losses_and_score_png
 from modeling_scratch.utils.errors import DataError
 
-ACCURACY = "loss (nats per example)", "eval_accuracy", "accuracy (% of examples)", "{:.2%}"
+ACCURACY = "loss (nats per example)", "eval_accuracy", "accuracy (% of examples)"
 NAN, INFINITY = float("nan"), float("inf")
 RANDOM = np.random.default_rng(0)
 
@@ -37,39 +33,31 @@ def run_log(steps: int) -> list[dict[str, float]]:
     return log
 
 
-MATRICES = {
-    "two": (RANDOM.integers(0, 20_000, size=(2, 2)), ["no", "yes"]),
-    "any text": (np.eye(3, dtype=int), ["$5 \\frac{", "far longer than any axis of a picture is wide, " * 4, ""]),
-    "no examples": (np.zeros((2, 2), dtype=int), ["no", "yes"]),
-    "a class that is only predicted": (np.array([[3, 1], [0, 0]]), ["no", "yes"]),
-}
-LOGS = {
-    "run": run_log(300),
-    "no epoch": [{"loss": 0.7, "step": 1}],
-    "not finite": [{"loss": NAN, "eval_loss": INFINITY, "eval_accuracy": NAN, "epoch": 1.0, "step": 1}],
-    "nothing": [],
-}
-# A function, the pictures that it draws, the smallest and the greatest width, and the same of the height.
-DRAWN = (
-    (confusion_matrix_png, MATRICES, (300, 3_000), (300, 3_000)),
-    (losses_and_score_png, {name: (log,) for name, log in LOGS.items()}, (1_000, 1_400), (800, 1_300)),
-)
+# A function, and what it draws.
 PICTURES = {
-    f"{draw.__name__}-{name}": (partial(draw, *given), *size)
-    for draw, pictures, *size in DRAWN
-    for name, given in pictures.items()
+    "two classes": (confusion_matrix_png, RANDOM.integers(0, 20_000, size=(2, 2)), ["no", "yes"]),
+    "any text": (
+        confusion_matrix_png,
+        np.eye(3, dtype=int),
+        ["$5 \\frac{", "far longer than any axis is wide, " * 9, ""],
+    ),
+    "no examples": (confusion_matrix_png, np.zeros((2, 2), dtype=int), ["no", "yes"]),
+    "a class that is only predicted": (confusion_matrix_png, np.array([[3, 1], [0, 0]]), ["no", "yes"]),
+    "a run": (losses_and_score_png, run_log(300)),
+    "not finite": (losses_and_score_png, [{"loss": NAN, "eval_loss": INFINITY, "eval_accuracy": NAN, "step": 1}]),
+    "nothing": (losses_and_score_png, []),
 }
 
 
-@pytest.mark.parametrize(("draw", "widths", "heights"), PICTURES.values(), ids=PICTURES)
-def test_a_picture_is_drawn_whatever_is_in_it(draw, widths, heights, tmp_path: Path) -> None:
-    draw(tmp_path / "picture.png", *(ACCURACY if draw.func is losses_and_score_png else ()))
+@pytest.mark.parametrize("picture", PICTURES)
+def test_a_picture_is_drawn_whatever_is_in_it(picture: str, tmp_path: Path) -> None:
+    draw, *given = PICTURES[picture]
+    draw(*given, tmp_path / "picture.png", *(ACCURACY if draw is losses_and_score_png else ()))
     with Image.open(tmp_path / "picture.png") as image:
         image.load()  # decodes every pixel
         assert image.format == "PNG"
         assert len(image.convert("RGB").getcolors(maxcolors=10**6)) > 20, "nothing is drawn"
-        assert widths[0] <= image.width < widths[1]
-        assert heights[0] <= image.height < heights[1]
+        assert all(300 <= side < 3_000 for side in image.size)
 
 
 def test_the_evaluation_of_the_best_model_at_the_end_is_no_point_of_the_curve(tmp_path: Path) -> None:

@@ -78,8 +78,7 @@ def test_pairs_have_two_columns_and_no_wrong_answer_says_nothing(tmp_path: Path)
     assert not (tmp_path / MISCLASSIFIED).exists()
 
 
-@pytest.mark.parametrize("model", [0, 1], ids=["TF-IDF", "NB-SVM"])
-@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize(("model", "classes"), [(0, 3), (1, 2)], ids=["TF-IDF", "NB-SVM"])
 def test_own_words_come_first_with_what_they_add(model: int, classes: int) -> None:
     """A class without texts has no words."""
     generator, names = np.random.default_rng(0), CLASSES[:classes]

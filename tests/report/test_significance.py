@@ -9,14 +9,7 @@ from scipy import stats
 from scipy.stats import binomtest
 
 from modeling_scratch.report.metrics import CLASS_SETS, NUMBERS
-from modeling_scratch.report.significance import (
-    verdict,
-    with_intervals,
-)
-
-
-def wilson(right: int, examples: int) -> tuple[float, float]:
-    return tuple(binomtest(right, examples).proportion_ci(0.95, method="wilson"))
+from modeling_scratch.report.significance import verdict, with_intervals
 
 
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=60))
@@ -39,28 +32,23 @@ def test_intervals_have_a_width_and_contain_the_value(pairs: list[tuple[bool, bo
 def test_right_answers_of_a_small_split_have_the_score_interval() -> None:
     labels = np.eye(40)[np.repeat(np.arange(40), 3)]
     found = with_intervals(CLASS_SETS.scores, {"one": labels}, labels)["models"]["one"]
-    for name, expected in (("f1_macro", wilson(120, 120)), ("hamming_loss", wilson(0, 120))):
+    for name, right in (("f1_macro", 120), ("hamming_loss", 0)):
+        expected = tuple(binomtest(right, 120).proportion_ci(0.95, method="wilson"))
         assert found[name]["interval_95"] == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize(
-    ("interval", "of_f1", "of_rmse"),
+    ("interval", "texts", "of_f1", "of_rmse"),
     [
-        ([0.01, 0.02], "better", "worse"),
-        ([-0.02, -0.01], "worse", "better"),
-        ([-0.01, 0.01], *["no difference that these 100 texts can show"] * 2),
-        ([0, 0], *["no difference that these 100 texts can show"] * 2),
+        ([0.01, 0.02], 20, "better", "worse"),
+        ([-0.02, -0.01], 100, "worse", "better"),
+        ([0, 0.01], 100, *["no difference that these 100 texts can show"] * 2),
+        ([1, 1], 6, *["no verdict: 6 texts are too few"] * 2),
     ],
 )
-def test_the_verdict_needs_an_interval_without_zero(interval: list[float], of_f1: str, of_rmse: str) -> None:
-    assert verdict({"interval_95": interval}, CLASS_SETS.score, 100) == of_f1
-    assert verdict({"interval_95": interval}, NUMBERS.score, 100) == of_rmse
-
-
-def test_few_texts_give_no_verdict() -> None:
-    six = "no verdict: 6 texts are too few"
-    assert verdict({"interval_95": [1, 1]}, CLASS_SETS.score, 6) == six
-    assert verdict({"interval_95": [1, 1]}, CLASS_SETS.score, 20) == "better"
+def test_the_verdict_needs_an_interval_without_zero(interval: list, texts: int, of_f1: str, of_rmse: str) -> None:
+    assert verdict({"interval_95": interval}, CLASS_SETS.score, texts) == of_f1
+    assert verdict({"interval_95": interval}, NUMBERS.score, texts) == of_rmse
 
 
 def test_intervals_are_those_of_scipy() -> None:

@@ -37,14 +37,13 @@ def test_entities_count_with_their_type_and_both_ends() -> None:
     sides = [
         {(row, *each) for row, labels in enumerate(side) for each in entities(labels)} for side in (gold, predicted)
     ]
-    for name in ("PER", "LOC", None):
-        given, found = ({each for each in side if name in (None, each[3])} for side in sides)
-        scores = score_labels(gold, predicted, True)
-        scores = scores["labels"][name] if name else scores
-        right = len(given & found)
-        assert scores["precision"] == pytest.approx(right / len(found))
+    found = score_labels(gold, predicted, True)
+    for scores, name in ((found, None), *((found["labels"][name], name) for name in ("PER", "LOC"))):
+        given, answered = ({each for each in side if name in (None, each[3])} for side in sides)
+        right = len(given & answered)
+        assert scores["precision"] == pytest.approx(right / len(answered))
         assert scores["recall"] == pytest.approx(right / len(given))
-        assert scores["f1"] == pytest.approx(2 * right / (len(given) + len(found)))
+        assert scores["f1"] == pytest.approx(2 * right / (len(given) + len(answered)))
     low, high = sentence_interval(gold, predicted, True)
     assert low < score_labels(gold, predicted, True)["f1"] < high
 

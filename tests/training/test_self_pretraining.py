@@ -2,6 +2,7 @@
 """Self-pretraining: one run of two stages, which never reads the texts that it is evaluated on, and resumes exactly."""
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from functools import partial
@@ -67,16 +68,11 @@ def times(folder: Path) -> dict[str, int]:
     return {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
 
 
-def test_one_table_says_what_both_stages_read_and_reached(finished: Path) -> None:
-    pretraining, fine_tuning = read(finished / "evaluation.json")["stages"]
-    assert (pretraining["name"], fine_tuning["name"]) == ("pretraining", "fine-tuning")
-    assert pretraining["steps"] == read(finished / "run_config.json")["self_pretraining"]["steps"]
-    assert fine_tuning["steps"] == 2 * 4
-    assert "loss " in pretraining["result"]
-    accuracy = read(finished / "all_results.json")["eval_accuracy"]
-    assert f"{accuracy:.2%}"[:-1] in fine_tuning["result"]
+def test_the_report_says_what_pretraining_read_and_reached(finished: Path) -> None:
+    steps = read(finished / "run_config.json")["self_pretraining"]["steps"]
     for page in "results.md", "README.md":
-        assert "| pretraining | " in (finished / page).read_text(encoding="utf-8"), page
+        text = (finished / page).read_text(encoding="utf-8")
+        assert re.search(rf"Pretrained on .* texts: {steps:,} steps in \S+ minutes, loss ", text), page
     assert (finished / "tokenizer.json").read_bytes() == (finished / "pretraining" / "tokenizer.json").read_bytes()
     assert read(finished / "config.json")["classifier_pooling"] == "mean"
 

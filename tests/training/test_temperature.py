@@ -161,9 +161,12 @@ NATIVE = [Native(name, HEADS[name in ("gpt2", "llama")]) for name in ("bert", "r
 def test_the_last_layer_of_every_family_is_found(native: Native, tmp_path: Path) -> None:
     """Of the native model and of ours."""
     native.model().save_pretrained(tmp_path / "native")
+    off = torch.tensor([0, 1, 2, 0, 1] * 12 + [0, 2, 1, 0, 2] * 12)  # 40 % of the answers are right
     for model in (native.model(), load_pretrained(tmp_path / "native")):
         trainer = trainer_of(model, tmp_path)
         before = predictions(trainer)
+        labels = ((before.argmax(-1) + off) % 3).tolist()
+        trainer.eval_dataset = trainer.eval_dataset.remove_columns("label").add_column("label", labels)
         calibration = calibrate(trainer)
         assert calibration.obstacle is None
         assert calibration.temperature != 1
