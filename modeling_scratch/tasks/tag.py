@@ -150,8 +150,8 @@ class FrequentLabels:
 def evaluate_tagging(data: TaggedData, split: str, predicted: Labels, baseline: Labels) -> dict[str, Any]:
     """Return the scores, those of the baseline, and the first sentences, without selection."""
     from ..report.predictions import TAGS
-    from ..report.tag_scores import TAG_METRICS, score_labels, sentence_counts, sentence_interval
     from ..report.significance import verdict_of
+    from ..report.tag_scores import TAG_METRICS, score_labels, sentence_counts, sentence_interval
 
     sentences, are_names, gold = data.splits[split], data.are_entities, given_labels(data, split)
     model, other = (
