@@ -135,16 +135,14 @@ def _varlen_arguments(
     """
     if config.is_encoder_decoder or not _has_plain_scores(model):  # the encoder's texts have different lengths
         return None
-    is_given = kwargs.get("cu_seq_lens_q") is not None and kwargs.get("max_length_q") is not None
-    by_flash = "flash" in config._attn_implementation
-    if not by_flash:
-        by_sdpa = config._attn_implementation == "sdpa" and (is_given or not traced)
-        if not by_sdpa or not has_varlen_kernels(lengths.device, model.dtype, config.head_dim, traced):
-            return None
+    bounds, longest = kwargs.get("cu_seq_lens_q"), kwargs.get("max_length_q")
+    is_given, by_flash = bounds is not None and longest is not None, "flash" in config._attn_implementation
+    by_sdpa = config._attn_implementation == "sdpa" and (is_given or not traced)
+    if not by_flash and not (by_sdpa and has_varlen_kernels(lengths.device, model.dtype, config.head_dim, traced)):
+        return None
     if is_given:
-        bounds, longest = kwargs["cu_seq_lens_q"].to(torch.int32), kwargs["max_length_q"]
-        arguments = {"cu_seq_lens_q": bounds, "max_length_q": longest}
-        arguments |= {"cu_seq_lens_k": bounds, "max_length_k": longest}
+        bounds = bounds.to(torch.int32)
+        arguments = {f"cu_seq_lens_{side}": bounds for side in "qk"} | {f"max_length_{side}": longest for side in "qk"}
     else:
         arguments = segment_bounds(lengths)
     if lengths.device.type == "cuda" and not traced:  # there is no public check without synchronisation
@@ -220,32 +218,25 @@ def _group_masks(
     model: Any, config: ScratchConfig, device: torch.device, segments: Tensor | None, shape: Sequence[int]
 ) -> dict[str, tuple[Any, Tensor | None]]:
     """The mask and the bias (R, H, W, W) of each type of layer; segment_ids (R, W), None if each row is one text."""
-    kinds, like = dict.fromkeys(model.stack.attention_types), model.embeddings.tokens.weight
-    bias = score_bias(model.stack, shape, like)  # texts are contiguous: distances are those in a row
-    return {kind: (_group_mask(config, model.is_causal, device, segments, shape, kind), bias) for kind in kinds}
+    bias = score_bias(model.stack, shape, model.embeddings.tokens.weight)  # texts are contiguous: distances of a row
+    embeds = torch.empty((*shape, 1), device=device, dtype=torch.float32)
+    kinds = dict.fromkeys(model.stack.attention_types)
+    return {kind: (_group_mask(config, model.is_causal, embeds, segments, kind), bias) for kind in kinds}
 
 
-def _group_mask(
-    config: ScratchConfig,
-    is_causal: bool,
-    device: torch.device,
-    segments: Tensor | None,
-    shape: Sequence[int],
-    kind: str,
-) -> Any:
-    """segment_ids (R, W), None if each row is one text -> the mask in the attention backend's format."""
-    create = partial(MASKS[kind == "sliding_attention", is_causal], **{"past_key_values": None} if is_causal else {})
-    backend, embeds = config._attn_implementation, torch.empty((*shape, 1), device=device, dtype=torch.float32)
-    if segments is None:
-        return create(config, embeds, None)
-    if backend not in ("eager", "sdpa"):
-        return create(config, embeds, None, and_mask_function=packed_sequence_mask_function(segments))
+def _group_mask(config: ScratchConfig, is_causal: bool, embeds: Tensor, segments: Tensor | None, kind: str) -> Any:
+    """The mask (R, 1, W, W) in the attention backend's format; None where each row is one text that sees it all."""
+    has_window, backend = kind == "sliding_attention", config._attn_implementation
+    if segments is None or backend not in ("eager", "sdpa"):
+        options: dict[str, Any] = {"past_key_values": None} if is_causal else {}
+        if segments is not None:
+            options["and_mask_function"] = packed_sequence_mask_function(segments)
+        return MASKS[has_window, is_causal](config, embeds, None, **options)
     allowed = same_segment(segments, segments)  # the library's mask, in a tenth of its time
     allowed = allowed.tril() if is_causal else allowed
-    if kind == "sliding_attention":
+    if has_window:
         window = config.sliding_window
-        allowed = allowed.triu(1 - window if is_causal else -window)
-        allowed = allowed if is_causal else allowed.tril(window)
+        allowed = allowed.triu(1 - window) if is_causal else allowed.triu(-window).tril(window)
     return allowed if backend == "sdpa" else additive(allowed, embeds.dtype)
 
 
@@ -283,7 +274,7 @@ def _run(
         hidden_states = block(hidden_states, mask, **options)
     indices_here = indices if packing is None else packing.packed_indices(indices)
     attend = partial(attend_then_select, indices=indices_here, mask=mask, **options)
-    if packing is not None and _attends_once(model, inputs, packing, indices):
+    if packing is not None and _attends_once(model, inputs, indices):
         attend = partial(attend_once, indices=indices_here, packing=packing, rotary=options["rotary"])
     compute = partial(last_block, blocks[-1])
     if recomputes(blocks[-1:]):
@@ -292,10 +283,10 @@ def _run(
     return _put_back(hidden_states[0], indices, inputs.shape)
 
 
-def _attends_once(model: Any, inputs: Inputs, packing: Packing, indices: Tensor) -> bool:
+def _attends_once(model: Any, inputs: Inputs, indices: Tensor) -> bool:
     """Whether the last block needs one query per text, and eager attention can stand in for the backend."""
     is_known = model.config._attn_implementation in ("eager", "sdpa", "flex_attention")
-    return is_known and packing.texts == len(indices) and _reads_one_a_text(model, inputs, indices)
+    return is_known and _reads_one_a_text(model, inputs, indices)
 
 
 def _put_back(states: Tensor, indices: Tensor, shape: Sequence[int]) -> Tensor:
