@@ -26,12 +26,7 @@ class Rows:
 
     @property
     def cost(self) -> int:
-        return _cost(len(self.texts), self.width, self.padding)
-
-
-def _cost(count: int, width: int, padding: int) -> int:
-    """The cost of `count` rows that attend in one call."""
-    return CALL_COST + count * width**2 + PADDING_COST * padding
+        return CALL_COST + len(self.texts) * self.width**2 + PADDING_COST * self.padding
 
 
 def arrange(lengths: Sequence[int]) -> list[Rows]:
@@ -82,7 +77,7 @@ def _rows_of_their_own(texts: Sequence[int], lengths: Sequence[int]) -> list[Row
 def _least_cost(tokens: int, width: int, lost: int = 0) -> int:
     """A lower bound of the cost at this width, with `lost` padding tokens so far and no more to come."""
     count = -(-(tokens + lost) // width)
-    return _cost(count, width, count * width - tokens)
+    return CALL_COST + count * width**2 + PADDING_COST * (count * width - tokens)
 
 
 def _fill(texts: Sequence[int], lengths: Sequence[int], width: int, least: int) -> Rows | None:

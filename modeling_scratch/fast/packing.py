@@ -93,20 +93,19 @@ class Packing:
         shapes = (group.segment_ids.shape for group in self.groups)
         return [part.squeeze(0).unflatten(1, shape).transpose(0, 1) for part, shape in zip(parts, shapes)]
 
-    def attention_fn(self, backend: Callable, cross_attends: bool = False) -> Callable:
-        """The attention_fn of layers: the backend, called once per group; cross_attends: with cross-attention, too."""
+    def attend(
+        self, backend: Callable, crosses: bool, module: Any, query: Tensor, key: Tensor, value: Tensor, mask: Any,
+        **kwargs: Any,
+    ) -> tuple[Tensor, None]:  # fmt: skip
+        """Attention within each text: query, key, value (1, H, P, D) -> (1, P, H, D), by the backend for each group.
 
-        def attend(module: Any, query: Tensor, key: Tensor, value: Tensor, mask: Any, **kwargs: Any) -> Any:
-            to_encoder = cross_attends and not module.is_causal
-            attend_to = self._attend_to_encoder if to_encoder else self._attend
-            return attend_to(backend, module, query, key, value, mask, **kwargs), None
-
-        return attend
-
-    def _attend(
-        self, backend: Callable, module: Any, query: Tensor, key: Tensor, value: Tensor, _: None, **kwargs: Any
-    ) -> Tensor:
-        """Attention within each text: query, key, value (1, H, P, D) -> (1, P, H, D)."""
+        crosses: what is not causal is cross-attention, to key and value (B, K, S, D) of an encoder.
+        """
+        if crosses and not module.is_causal:
+            heads = query.shape[1], query.shape[-1]
+            padded = self.unpack(query.transpose(1, 2).flatten(2)).unflatten(-1, heads)  # (B, T, H, D)
+            output, _ = backend(module, padded.transpose(1, 2), key, value, mask, **kwargs)
+            return self.pack(output), None
         outputs, kind = [], "full_attention" if module.sliding_window is None else "sliding_attention"
         for group, *parts in zip(self.groups, *map(self._split, (query, key, value))):
             mask, bias = group.masks[kind]
@@ -114,16 +113,7 @@ class Packing:
             outputs.append(output.flatten(0, 1))
         if rest := query.shape[2] - sum(group.tokens for group in self.groups):
             outputs.append(outputs[0].new_zeros(rest, *outputs[0].shape[1:]))
-        return (outputs[0] if len(outputs) == 1 else torch.cat(outputs))[None]
-
-    def _attend_to_encoder(
-        self, backend: Callable, module: Any, query: Tensor, key: Tensor, value: Tensor, mask: Any, **kwargs: Any
-    ) -> Tensor:
-        """Attention of query (1, H, P, D) to key and value (B, K, S, D) -> (1, P, H, D)."""
-        heads = query.shape[1], query.shape[-1]
-        padded = self.unpack(query.transpose(1, 2).flatten(2)).unflatten(-1, heads)  # (B, T, H, D)
-        output, _ = backend(module, padded.transpose(1, 2), key, value, mask, **kwargs)
-        return self.pack(output)
+        return (outputs[0] if len(outputs) == 1 else torch.cat(outputs))[None], None
 
     def attend_once(
         self, indices: Tensor, backend: Callable, module: Any, query: Tensor, key: Tensor, value: Tensor, **kwargs: Any
@@ -149,20 +139,7 @@ class Packing:
         return torch.cat(outputs).index_select(0, order.argsort())[None]
 
 
-def packing_from_mask(attention_mask: Tensor, make_masks: Callable, **options: Any) -> Packing:
-    """The packed layout of a padded batch; attention_mask (B, T) with zeros anywhere. For options see _make_packing."""
-    real = attention_mask.bool()
-    tokens = real.flatten().nonzero().flatten()
-    return _make_packing(tokens, real.sum(-1), attention_mask.shape, make_masks, **options)
-
-
-def packing_from_lengths(lengths: Tensor, shape: Sequence[int], make_masks: Callable, **options: Any) -> Packing:
-    """The layout of a batch (B, T) that arrived packed."""
-    tokens = torch.arange(shape[0] * shape[1], device=lengths.device)
-    return _make_packing(tokens, lengths, shape, make_masks, **options)
-
-
-def _make_packing(
+def make_packing(
     tokens: Tensor, lengths: Tensor, shape: Sequence[int], make_masks: Callable, shares: bool = True, weights: int = 0
 ) -> Packing:
     """tokens: indices of the real tokens in the flattened batch, text by text; lengths (texts,): tokens per text.
