@@ -20,7 +20,7 @@ import modeling_scratch
 from ..configuration_scratch import ScratchConfig
 from ..modeling_base import ScratchPreTrainedModel
 from ..pipelines import TARGET_FOLDER
-from ..utils.errors import DataError, one_line
+from ..utils.errors import DataError, first_few, one_line
 from ..utils.library_messages import hidden_messages
 from ..utils.retired_options import refuse_retired
 from .configs import FAMILIES, why_not
@@ -110,8 +110,7 @@ def check_folder(name: str, option: str = "") -> None:
         raise DataError(f"{where}: {what}; name the folder of a Transformer, such as that of its run")
     has_files = any((path / file).exists() for file in ("config.json", "tokenizer.json"))
     if not has_files and (models := sorted(found.parent.name for found in path.glob("*/config.json"))):
-        listed = ", ".join(models[:10]) + (", ..." if len(models) > 10 else "")
-        raise DataError(f"{where}: no model, but a folder of models: {listed}; name one of them")
+        raise DataError(f"{where}: no model, but a folder of models: {first_few(models)}; name one of them")
     if path.is_dir():
         check_model_files(path)
 
@@ -217,8 +216,8 @@ def load_model(auto_class: Any, head: str, name: str, trust_remote_code: bool, *
     scratch_class = next((ours for ours in FAMILIES[config.model_type].heads if ours.endswith(head)), None)
     if scratch_class is None:
         model = "GPT-2" if "CausalLM" in head else "BERT"
-        advice = f"{config.model_type} has no {head} in this package; give a model that has one, such as {model}"
-        raise DataError(f"--model_name_or_path {name}: {advice}")
+        fault = f"{config.model_type} has no {head} in this package"
+        raise DataError(f"--model_name_or_path {name}: {fault}; give a model that has one, such as {model}")
     try:
         return modeling_scratch.load_pretrained(name, getattr(modeling_scratch, scratch_class), **options).train()
     except (OSError, ValueError) as error:
