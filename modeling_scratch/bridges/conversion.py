@@ -99,11 +99,7 @@ def load_pretrained(
     if left_out:
         logger.info(f"{where}: {some(left_out)} ignored: not part of {head}")
     if model.can_generate():
-        try:
-            generation = GenerationConfig.from_pretrained(where, **hub)
-        except OSError:  # checkpoints before generation_config.json have it in the config
-            generation = GenerationConfig.from_model_config(native)
-        model.generation_config = savable(generation, where)
+        model.generation_config = savable(_generation_config(where, native, hub), where)
     model.config.dtype = slots.dtype
     return model.eval()
 
@@ -183,6 +179,13 @@ def savable(config: GenerationConfig, name: str) -> GenerationConfig:
             logger.warning(f"{name}: generation_config.json: without effect and left out: {', '.join(given)}")
         config.update(**dict.fromkeys(unused))
     return config
+
+
+def _generation_config(name: str, native: PreTrainedConfig, hub: dict[str, Any]) -> GenerationConfig:
+    try:
+        return GenerationConfig.from_pretrained(name, **hub)
+    except OSError:  # checkpoints before generation_config.json have it in the config
+        return GenerationConfig.from_model_config(native)
 
 
 def convert_state_dict(

@@ -46,18 +46,16 @@ def beam_search(
         inputs = model._update_model_kwargs_for_generation(outputs, inputs, model.config.is_encoder_decoder)
         logits = outputs.logits[:, -1].to(input_ids.device, torch.float32)
         log_probs = torch.log_softmax(logits, dim=-1, out=buffer)
+        buffer = None if logits_processor else log_probs  # for the next step, if nobody keeps these
         if logits_processor:
             log_probs = logits_processor(running.tokens(length - 1), log_probs)
-        else:
-            buffer = log_probs  # for the next step, since nobody keeps these
         candidates, parents = running.extend(*likeliest(log_probs, running.scores, kept), length)
         ended = stopping_criteria(candidates.tokens(length), None).view(texts, kept)
         running, chosen = candidates.best(candidates.scores + ended * NEVER, count)
         finished = _finish(finished, candidates, ended, is_open, length - prompt, config)
 
         is_open &= _may_improve(running, finished, length - prompt, prompt, config)
-        is_done = ~is_open.any() | ended.all() | (finished.lengths.all() & (config.early_stopping is True))
-        if is_done:
+        if ~is_open.any() | ended.all() | (finished.lengths.all() & (config.early_stopping is True)):
             break
         if (cache := self_attention_cache(inputs.get("past_key_values"))) is not None:  # beams share the encoder's
             cache.reorder_cache(parents.gather(1, chosen).flatten())
