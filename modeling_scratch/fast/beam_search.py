@@ -70,8 +70,7 @@ def _answers(finished: "Beams", logits: Tensor, prompt: int, count: int) -> Tens
     """The `count` best of each text, (B * count, longest)."""
     if logits.isnan().any():  # which would look like empty texts
         raise ValueError("The model returns NaN: its weights or its inputs are damaged.")
-    longest = prompt + int(finished.lengths[:, :count].max())
-    return finished.sequences[:, :count, :longest].flatten(0, 1)
+    return finished.sequences[:, :count, : prompt + int(finished.lengths[:, :count].max())].flatten(0, 1)
 
 
 def end_tokens(config: GenerationConfig) -> list[int]:

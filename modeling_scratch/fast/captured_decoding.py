@@ -130,8 +130,8 @@ def _write(
     end_ids = tokens.new_tensor(ends)
     # Random numbers stop where the texts do, and so do functions of the caller.
     are_own = (type(each).__module__.startswith("transformers.") for each in process)
-    calls_back = not all(are_own) or any(isinstance(each, PrefixConstrainedLogitsProcessor) for each in process)
-    looks_often = config.do_sample or calls_back
+    call_back = (isinstance(each, PrefixConstrainedLogitsProcessor) for each in process)
+    looks_often = config.do_sample or not all(are_own) or any(call_back)
     for length in range(prompt, config.max_length):
         scores: Tensor = process(tokens[:, :length].contiguous(), logits) if process else logits
         chosen = torch.multinomial(scores.softmax(-1), 1)[:, 0] if config.do_sample else scores.argmax(-1)

@@ -166,7 +166,7 @@ def _pack(
         return None  # the pooler reads the first column
     real = mask.bool()
     runs = (torch.nn.functional.pad(real, (1, 0)).long().diff(dim=-1) > 0).sum(-1)  # of real tokens, of each text
-    if not _has_plain_scores(model) and (runs > 1).any():
+    if not _has_plain_scores(model) and runs.max() > 1:
         return None  # packed tokens would be nearer to each other
     return make_packing(real.flatten().nonzero().flatten(), real.sum(-1), mask.shape, make_masks, **options)
 

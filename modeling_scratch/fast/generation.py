@@ -5,6 +5,7 @@ Shapes: B batch, T length, E embedding size, V vocabulary.
 """
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
@@ -46,9 +47,7 @@ def fast_generate(generate: Callable, *args: Any, **kwargs: Any) -> Any:
             kwargs["custom_generate"] = captured_decoding
     # Compiled code would be compiled anew for each head that is put in place.
     is_static = config.cache_implementation or config.compile_config or is_compiled(model)
-    head = model.get_output_embeddings()
-    is_quick = not is_static and is_plain_linear(head) and head.weight.device.type == "cpu"
-    with in_place([FewRows(head)] if is_quick else []):
+    with in_place([]) if is_static else quick_head(model.get_output_embeddings()):
         return generate(*args, **kwargs)
 
 
@@ -80,6 +79,11 @@ def is_plain_call(model: Any, config: GenerationConfig, args: tuple, kwargs: dic
     if kwargs.get("synced_gpus") or is_deepspeed_zero3_enabled() or is_fsdp_managed_module(model):
         return False
     return not config.return_dict_in_generate and config.prefill_chunk_size is None
+
+
+def quick_head(head: nn.Module) -> AbstractContextManager:
+    """Within this context, a plain language-model head computes few rows by a faster product."""
+    return in_place([FewRows(head)] if is_plain_linear(head) and head.weight.device.type == "cpu" else [])
 
 
 class FewRows(FastForward):
