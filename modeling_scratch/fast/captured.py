@@ -241,6 +241,11 @@ class DeviceRates:
                 group.update(lr=rate, capturable=capturable)
 
 
+def copy_all(targets: list[Tensor], sources: list[Tensor]) -> None:
+    """Copy tensors of one device by few kernels; torch has no public name for it."""
+    torch._foreach_copy_(targets, sources)
+
+
 def compile_blocks(model: nn.Module) -> None:
     """Compile each block; their code is the same, so one graph serves them all, for any number of tokens."""
     for module in model.modules():

@@ -31,7 +31,7 @@ from transformers.utils import logging
 
 from ..configuration_scratch import ScratchDecoderConfig, ScratchEncoderConfig
 from ..data.collators import FlatBatches
-from ..fast.captured import CaptureError, DeviceRates, Replayed, compile_blocks
+from ..fast.captured import CaptureError, DeviceRates, Replayed, compile_blocks, copy_all
 from ..fast.hooks import recomputes
 from ..fast.static_shapes import Size, choose_sizes, fill
 from ..utils.errors import one_line
@@ -310,7 +310,7 @@ class Replays:
                 self.buffers[weight] = torch.empty_like(weight)
         if moved := [weight for weight in found if weight.grad is not self.buffers[weight]]:
             gradients = [cast(Tensor, weight.grad) for weight in moved]
-            torch._foreach_copy_([self.buffers[weight] for weight in moved], gradients)  # has no public name
+            copy_all([self.buffers[weight] for weight in moved], gradients)
 
 
 def _settings(group: Mapping[str, Any]) -> dict[str, Any]:
