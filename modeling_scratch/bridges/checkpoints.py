@@ -31,8 +31,11 @@ class WeightFiles:
             self.files = dict.fromkeys(_names(Path(single)), Path(single))
         elif index:
             self.files = self._indexed(Path(index))
+        elif pickle := next(filter(self._find, PICKLES), None):
+            fault = f"contains only {pickle}, a pickle that can execute arbitrary code, and no {WEIGHTS}"
+            raise CheckpointError(f"{self.name}: {fault}: use a safetensors revision, or convert it if you trust it")
         else:
-            raise CheckpointError(f"{self.name}: {self._what_is_wrong()}")
+            raise CheckpointError(f"{self.name}: contains neither {WEIGHTS} nor {INDEX}")
 
     def read(self, name: str) -> Tensor:
         """Return a copy of a tensor. The file is reopened each time, so that its memory map is released."""
@@ -61,15 +64,6 @@ class WeightFiles:
         if wrong := sorted(set(listed.items()) ^ present):
             raise CheckpointError(f"{index} and its files disagree about {wrong[0][0]} in {wrong[0][1]}")
         return {name: paths[shard] for name, shard in listed.items()}
-
-    def _what_is_wrong(self) -> str:
-        for pickle in PICKLES:
-            if self._find(pickle):
-                return (
-                    f"contains only {pickle}, a pickle that can execute arbitrary code, and no {WEIGHTS}: "
-                    "use a safetensors revision, or convert it if you trust it"
-                )
-        return f"contains neither {WEIGHTS} nor {INDEX}"
 
 
 def _names(file: Path) -> list[str]:

@@ -42,11 +42,8 @@ def family_of(native: PreTrainedConfig) -> Family:
     if isinstance(native, ScratchConfig):
         raise CheckpointError(f"{native.model_type} is a model type of this package: load it with from_pretrained")
     if (family := FAMILIES.get(native.model_type)) is None:
-        if reason := REFUSED.get(native.model_type):
-            raise CheckpointError(f"model_type {native.model_type!r} cannot be converted: {reason}")
-        raise CheckpointError(
-            f"model_type {native.model_type!r} is not supported; convertible families: {', '.join(FAMILIES)}"
-        )
+        reason = REFUSED.get(native.model_type, f"convertible families: {', '.join(FAMILIES)}")
+        raise CheckpointError(f"model_type {native.model_type!r} cannot be converted: {reason}")
     return family
 
 
@@ -130,16 +127,13 @@ def _check_accounted(native: PreTrainedConfig, family: Family) -> None:
             wrong.append(field.name)
     if wrong:
         values = ", ".join(f"{name}={_value(native, name)!r}" for name in wrong)
+        name, _, inner = wrong[0].partition(".")  # "a.b" is b of the dictionary a
+        value = family.requires.get(wrong[0])
+        remedy = f"load_pretrained(..., {name}={ {inner: value} if inner else value!r})"
         raise CheckpointError(
             f"{family.model_type}: {values} cannot be converted. If the model does not depend on it, override it: "
-            f"load_pretrained(..., {_override(wrong[0], family.requires.get(wrong[0]))})"
+            + remedy
         )
-
-
-def _override(name: str, value: Any) -> str:
-    """Return the argument that gives a field a value: "a.b" is b of the dictionary a."""
-    name, _, inner = name.partition(".")
-    return f"{name}={ {inner: value} if inner else value!r}"
 
 
 def why_not(family: Family, name: str) -> str:
@@ -174,9 +168,8 @@ def _agreed(native: PreTrainedConfig, theirs: str | tuple[str, ...]) -> Any:
     value = next(iter(values.values()))
     if any(other != value for other in values.values()):
         pairs = ", ".join(f"{name}={one!r}" for name, one in values.items())
-        raise CheckpointError(
-            f"{pairs}: must be equal, as they map to one field; override one with load_pretrained(..., name=value)"
-        )
+        remedy = "override one with load_pretrained(..., name=value)"
+        raise CheckpointError(f"{pairs}: must be equal, as they map to one field; {remedy}")
     return value
 
 

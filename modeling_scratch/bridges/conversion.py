@@ -78,8 +78,7 @@ def load_pretrained(
     dtype = _dtype(overrides.pop("torch_dtype", None) if dtype is None else dtype)
     native, changes = _read_config(name_or_path, hub, overrides)
     family, where = family_of(native), str(name_or_path)
-    own = _own_class(native, family)
-    head = _choose_head(own, model_class, native, family)
+    head, is_own = _choose_head(model_class, native, family)
     check_head(native, head)
     files = WeightFiles(where, **hub)
     if head == "ScratchEncoderModel" and any(name.endswith("pooler.dense.weight") for name in files.files):
@@ -89,7 +88,7 @@ def load_pretrained(
     model = empty_model(MODELS[head], convert_config(native, **changes))
     slots = Slots(model)
     places, left_out = map_weights(files.files, family, head, slots, where)
-    new = _missing(slots, places, family, head, own, where)
+    new = _missing(slots, places, family, head, is_own, where)
     for theirs, name, tensor in renamed(places, files.read, native, model, dtype):
         if ignore_mismatched_sizes and _is_of_head(name, head) and not slots.fits(name, tensor.shape):
             new.append(name)
@@ -124,32 +123,27 @@ def _read_config(name: Any, hub: dict[str, Any], overrides: dict[str, Any]) -> t
     return native, changes
 
 
-def _choose_head(own: str | None, wanted: Any, native: PreTrainedConfig, family: Family) -> str:
+def _choose_head(wanted: Any, native: PreTrainedConfig, family: Family) -> tuple[str, bool]:
+    """Return the name of our class, and whether it is that of the architecture that a checkpoint names."""
+    theirs = (native.architectures or [next(iter(family.heads.values())).theirs])[0]
+    own = {**{head.theirs: ours for ours, head in family.heads.items()}, **family.also}.get(theirs)
     head = own if wanted is None else wanted.__name__
     if head is None or head not in family.heads:
         what = head or ", ".join(native.architectures or [])
         choices = ", ".join(family.heads)
         raise CheckpointError(f"{what} has no counterpart{why_not(family, what)}; choose a model_class: {choices}")
-    return head
+    return head, head == own
 
 
-def _own_class(native: PreTrainedConfig, family: Family) -> str | None:
-    """Return our class for the architecture that a checkpoint names."""
-    theirs = (native.architectures or [next(iter(family.heads.values())).theirs])[0]
-    heads = {head.theirs: ours for ours, head in family.heads.items()}
-    return {**heads, **family.also}.get(theirs)
-
-
-def _missing(slots: Slots, places: Mapping, family: Family, head: str, own: str | None, where: str) -> list[str]:
+def _missing(slots: Slots, places: Mapping, family: Family, head: str, is_own: bool, where: str) -> list[str]:
     """Return the weights of a new head to initialise. Raises CheckpointError for any other missing weight."""
     covered = [ours for _, names in places.values() for ours in names]
     missing = slots.missing(covered)
     missing = [name for name in missing if name not in zeros_of(missing, family)]
-    lost = missing if head == own else [name for name in missing if not _is_of_head(name, head)]
+    lost = missing if is_own else [name for name in missing if not _is_of_head(name, head)]
     if lost:
-        raise CheckpointError(
-            f"{where}: missing weights for {some(lost)}; check that the checkpoint is complete and matches its config"
-        )
+        remedy = "check that the checkpoint is complete and matches its config"
+        raise CheckpointError(f"{where}: missing weights for {some(lost)}; {remedy}")
     return missing
 
 
@@ -202,7 +196,7 @@ def convert_state_dict(
     check_head(native, head)
     slots = Slots(empty_model(model_class, convert_config(native)))
     places, _ = map_weights(weights, family, head, slots, type(native).__name__)
-    _missing(slots, places, family, head, head, type(native).__name__)
+    _missing(slots, places, family, head, True, type(native).__name__)
     for theirs, ours, tensor in renamed(places, weights.__getitem__, native, slots.model):
         slots.put(ours, tensor, theirs)
     _finish(slots, family, ())

@@ -27,8 +27,6 @@ def check_model_files(folder: Path) -> None:
 
 def _read(path: Path) -> dict[str, Any]:
     """Return the object in a JSON file; an empty one if the library has to report what is wrong with it."""
-    if not path.exists():
-        return {}
     check_regular(path, JSON_BYTES)
     try:
         content = json.loads(path.read_bytes())
@@ -41,23 +39,17 @@ def _check_labels(path: Path) -> None:
     labels = _read(path).get("id2label")
     if labels is None:
         return
-    if not _are_labels(labels):
-        raise DataError(f"{path}: id2label must name the labels 0, 1, ... without a gap, not {quoted(labels)[:80]}")
-    counts = Counter(labels.values())
-    if twice := next((name for name, count in counts.items() if count > 1), None):
-        raise DataError(f"{path}: id2label gives several labels the name {quoted(twice)[:80]}")
-
-
-def _are_labels(labels: Any) -> bool:
     named = isinstance(labels, dict) and all(isinstance(name, str) for name in labels.values())
-    return named and {str(label) for label in labels} == {str(number) for number in range(len(labels))}
+    if not named or set(map(str, labels)) != set(map(str, range(len(labels)))):
+        raise DataError(f"{path}: id2label must name the labels 0, 1, ... without a gap, not {quoted(labels)[:80]}")
+    if twice := [name for name, count in Counter(labels.values()).items() if count > 1]:
+        raise DataError(f"{path}: id2label gives several labels the name {quoted(twice[0])[:80]}")
 
 
 def _check_index(path: Path) -> None:
-    content = _read(path)
-    shards = content.get("weight_map")
-    if content and not (isinstance(shards, dict) and all(isinstance(shard, str) for shard in shards.values())):
+    shards = _read(path).get("weight_map", {})
+    if not (isinstance(shards, dict) and all(isinstance(shard, str) for shard in shards.values())):
         raise DataError(f"{path}: weight_map must give the file of each weight, not {ascii(shards)[:80]}")
-    for shard in set((shards or {}).values()):
+    for shard in set(shards.values()):
         if Path(shard).name != shard:
             raise DataError(f"{path}: names {ascii(shard)[:80]}, which is not a file of its folder")

@@ -4,9 +4,9 @@
 import inspect
 import json
 import os
+import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,7 +20,7 @@ import modeling_scratch
 from ..configuration_scratch import ScratchConfig
 from ..modeling_base import ScratchPreTrainedModel
 from ..pipelines import TARGET_FOLDER
-from ..utils.errors import DataError, one_line
+from ..utils.errors import DataError, first_few, one_line
 from ..utils.library_messages import hidden_messages
 from ..utils.retired_options import refuse_retired
 from .configs import FAMILIES, why_not
@@ -55,10 +55,8 @@ def checkpoint_overrides(overrides: str | None) -> dict[str, Any]:
     changes = _parse_overrides(overrides or "")
     for name in changes:
         if not name.endswith(WITHOUT_WEIGHTS):
-            raise DataError(
-                f"--config_overrides {name}: for a checkpoint, only fields without weights can change: "
-                f"those that end in {', '.join(WITHOUT_WEIGHTS)}"
-            )
+            allowed = f"only fields without weights can change: those that end in {', '.join(WITHOUT_WEIGHTS)}"
+            raise DataError(f"--config_overrides {name}: for a checkpoint, {allowed}")
     return changes
 
 
@@ -85,15 +83,9 @@ def _parse_overrides(text: str) -> dict[str, Any]:
 
 
 def override_parts(overrides: str | None) -> list[str]:
-    """Split --config_overrides at its commas, except those in brackets of a list or a dictionary."""
-    parts, depth = [""], 0
-    for character in overrides or "":
-        depth += (character in "[{") - (character in "]}")
-        if character == "," and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += character
-    return [part.strip() for part in parts if part.strip()]
+    """Split --config_overrides at the commas before a name: others belong to a list or a dictionary."""
+    parts = re.split(r",(?=\s*\w+\s*=)", overrides or "")
+    return [part.strip(" ,") for part in parts if part.strip(" ,")]
 
 
 def with_override(overrides: str | None, name: str, value: Any) -> str:
@@ -114,21 +106,13 @@ def check_folder(name: str, option: str = "") -> None:
     if is_path and not path.is_dir():
         raise DataError(f"{where}: folder not found")
     if is_linear(path):
-        raise DataError(
-            f"{where}: a linear model, which only `modeling-scratch predict` reads; name the folder of a Transformer, "
-            "such as that of its run"
-        )
-    if path.is_dir():
-        _check_is_model(path, where)
-        check_model_files(path)
-
-
-def _check_is_model(path: Path, where: str) -> None:
-    """Raise `DataError` for a folder of models, such as `runs`. Other folders are those of a model or a tokenizer."""
-    has_files = any((path / name).exists() for name in ("config.json", "tokenizer.json"))
+        what = "a linear model, which only `modeling-scratch predict` reads"
+        raise DataError(f"{where}: {what}; name the folder of a Transformer, such as that of its run")
+    has_files = any((path / file).exists() for file in ("config.json", "tokenizer.json"))
     if not has_files and (models := sorted(found.parent.name for found in path.glob("*/config.json"))):
-        listed = ", ".join(models[:10]) + (", ..." if len(models) > 10 else "")
-        raise DataError(f"{where}: no model, but a folder of models: {listed}; name one of them")
+        raise DataError(f"{where}: no model, but a folder of models: {first_few(models)}; name one of them")
+    if path.is_dir():
+        check_model_files(path)
 
 
 def is_linear(folder: str | Path) -> bool:
@@ -194,8 +178,12 @@ def load_body(auto_class: Any, name: str, trust_remote_code: bool, **options: An
 
     The rest is checked as in `check_loaded`.
     """
-    with _without_load_report():
-        model, info = load_checkpoint(auto_class, name, trust_remote_code, output_loading_info=True, **options)
+    with hidden_messages("transformers.modeling_utils", "LOAD REPORT") as reports:  # which looks like a fault
+        try:
+            model, info = load_checkpoint(auto_class, name, trust_remote_code, output_loading_info=True, **options)
+        except DataError:
+            print(*reports, sep="\n", file=sys.stderr)  # says why
+            raise
     try:
         _check_used(model, [key for key in info["unexpected_keys"] if key.startswith(f"{model.base_model_prefix}.")])
     except ValueError as error:
@@ -205,24 +193,9 @@ def load_body(auto_class: Any, name: str, trust_remote_code: bool, **options: An
     new = [*info["missing_keys"], *(key for key, *_ in info["mismatched_keys"])]
     for what, keys in (("new, untrained layers", new), ("unused layers of the checkpoint", info["unexpected_keys"])):
         if keys and os.environ.get("RANK", "0") == "0":  # one of several processes
-            print(f"{name}: {what}: {_layers(keys)}")
+            layers = sorted({key.rpartition(".")[0] or key for key in keys})
+            print(f"{name}: {what}: {', '.join(layers)}")
     return model
-
-
-def _layers(weights: Iterable[str]) -> str:
-    """The names of the layers that weights belong to."""
-    return ", ".join(sorted({name.rpartition(".")[0] or name for name in weights}))
-
-
-@contextmanager
-def _without_load_report() -> Iterator[None]:
-    """Hide Transformers' table of such weights, which looks like a fault. If loading fails, the table says why."""
-    with hidden_messages("transformers.modeling_utils", "LOAD REPORT") as reports:
-        try:
-            yield
-        except DataError:
-            print(*reports, sep="\n", file=sys.stderr)
-            raise
 
 
 def load_model(auto_class: Any, head: str, name: str, trust_remote_code: bool, **options: Any) -> PreTrainedModel:
@@ -243,8 +216,8 @@ def load_model(auto_class: Any, head: str, name: str, trust_remote_code: bool, *
     scratch_class = next((ours for ours in FAMILIES[config.model_type].heads if ours.endswith(head)), None)
     if scratch_class is None:
         model = "GPT-2" if "CausalLM" in head else "BERT"
-        advice = f"{config.model_type} has no {head} in this package; give a model that has one, such as {model}"
-        raise DataError(f"--model_name_or_path {name}: {advice}")
+        fault = f"{config.model_type} has no {head} in this package"
+        raise DataError(f"--model_name_or_path {name}: {fault}; give a model that has one, such as {model}")
     try:
         return modeling_scratch.load_pretrained(name, getattr(modeling_scratch, scratch_class), **options).train()
     except (OSError, ValueError) as error:
@@ -287,10 +260,8 @@ def load_tokenizers(name: str, trust_remote_code: bool = False) -> Tokenizers:
     try:
         return source, load_checkpoint(AutoTokenizer, name, trust_remote_code, subfolder=TARGET_FOLDER)
     except DataError as error:
-        raise DataError(
-            f"{name}: the decoder has a separate vocabulary, but {TARGET_FOLDER}/ holds no tokenizer; "
-            "copy that folder from the training run"
-        ) from error
+        fault = f"the decoder has a separate vocabulary, but {TARGET_FOLDER}/ holds no tokenizer"
+        raise DataError(f"{name}: {fault}; copy that folder from the training run") from error
 
 
 def with_padding(tokenizer: PreTrainedTokenizerBase, name: str) -> PreTrainedTokenizerBase:

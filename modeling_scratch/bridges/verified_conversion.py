@@ -60,31 +60,30 @@ def _convert(
     config: PreTrainedConfig, arguments: ConversionArguments, folder: Path
 ) -> tuple[PreTrainedModel, PreTrainedModel]:
     """Convert; return the source model and the reloaded result."""
+    size = arguments.max_shard_size
     if config.model_type.startswith("scratch_"):
         if arguments.model_class is not None:
             raise DataError("--model_class applies to native checkpoints only")
-        ours, info = _own_class(config, arguments.input).from_pretrained(arguments.input, output_loading_info=True)
+        own_class = _own_class((config.architectures or [""])[0], f"{arguments.input}: config.json")
+        ours, info = own_class.from_pretrained(arguments.input, output_loading_info=True)
         check_loaded(ours.eval(), info, "not a trained model")
         native = export_model(ours, arguments.model_type)
-        native.save_pretrained(folder, max_shard_size=arguments.max_shard_size)
+        native.save_pretrained(folder, max_shard_size=size)
         return ours, type(native).from_pretrained(folder).eval()
     if arguments.model_type is not None:
         raise DataError("--model_type applies to scratch checkpoints only")
-    model_class = None if arguments.model_class is None else getattr(modeling_scratch, arguments.model_class, None)
-    if model_class is None and arguments.model_class is not None:
-        raise DataError(f"--model_class {arguments.model_class}: not a class of modeling_scratch")
-    ours = modeling_scratch.load_pretrained(arguments.input, model_class)
-    ours.save_pretrained(folder, max_shard_size=arguments.max_shard_size)
+    wanted = None if arguments.model_class is None else _own_class(arguments.model_class, "--model_class")
+    ours = modeling_scratch.load_pretrained(arguments.input, wanted)
+    ours.save_pretrained(folder, max_shard_size=size)
     head = FAMILIES[config.model_type].heads[type(ours).__name__]
     native = getattr(transformers, head.theirs).from_pretrained(arguments.input).eval()
     return native, type(ours).from_pretrained(folder).eval()
 
 
-def _own_class(config: PreTrainedConfig, name: str) -> Any:
-    architecture = (config.architectures or [""])[0]
-    if not hasattr(modeling_scratch, architecture):
-        raise DataError(f"{name}: config.json names no class of this package ({architecture!r})")
-    return getattr(modeling_scratch, architecture)
+def _own_class(name: str, where: str) -> Any:
+    if not hasattr(modeling_scratch, name):
+        raise DataError(f"{where}: {name!r} is not a class of modeling_scratch")
+    return getattr(modeling_scratch, name)
 
 
 def _copy_tokenizer(name: str, folder: Path) -> None:
@@ -107,9 +106,8 @@ def compare(source: PreTrainedModel, written: Any) -> Iterator[str]:
         difference, scale = (first - second).abs().max().item(), first.abs().max().item()
         tolerance = TOLERANCE.get(source.dtype, TOLERANCE[torch.float32])
         if not difference <= tolerance * max(scale, 1.0):
-            raise DataError(
-                f"{name}: outputs differ by {difference:.3g} (largest output {scale:.3g}): conversion rejected"
-            )
+            fault = f"outputs differ by {difference:.3g} (largest output {scale:.3g})"
+            raise DataError(f"{name}: {fault}: conversion rejected")
         yield f"{name}: maximum difference {difference:.2g}, largest output {scale:.3g}"
 
 
@@ -119,9 +117,8 @@ def _batches(model: PreTrainedModel) -> Iterator[tuple[str, dict[str, Tensor]]]:
     limits = (getattr(config, name, 64) for name in ("max_position_embeddings", "max_seq_len"))
     length = min(*limits, 64) - 4
     ids = torch.randint(vocabulary, (4, length), generator=torch.Generator().manual_seed(0))
-    ids = torch.where(
-        ids == (config.pad_token_id if config.pad_token_id is not None else -1), (ids + 1) % vocabulary, ids
-    )
+    if config.pad_token_id is not None:
+        ids = torch.where(ids == config.pad_token_id, (ids + 1) % vocabulary, ids)
     yield "random tokens", {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
     if config.pad_token_id is not None:
         mask = (torch.arange(length) < torch.tensor([[length], [length // 2], [3], [length - 1]])).long()

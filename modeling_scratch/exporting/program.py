@@ -45,20 +45,20 @@ class ExportArguments:
 
 
 def export(arguments: ExportArguments) -> None:
-    """Write to a temporary folder, compare in the runtime, then rename the folder. Raises `DataError`."""
-    output = Path(arguments.output_dir)
+    """Write to a temporary folder, compare in the runtime, then rename the folder.
+
+    Raises `DataError`, and FileExistsError for a folder that is there.
+    """
     check_installed()
-    if output.exists() and (not output.is_dir() or any(output.iterdir())):
-        raise DataError(f"--output_dir {output}: exists already; choose another name or delete it first")
-    model, (source, target) = load_to_export(arguments.model)
-    with complete_folder(output) as folder:
+    with complete_folder(arguments.output_dir) as folder:
+        model, (source, target) = load_to_export(arguments.model)
         lines = export_graphs(model, folder)
         describe(model, folder / CONFIG_NAME)
         source.save_pretrained(folder)
         if target is not source:
             target.save_pretrained(folder / TARGET_FOLDER)
         add_older_names(folder)
-    print("\n".join([*lines, f"saved {output}"]))
+    print("\n".join([*lines, f"saved {arguments.output_dir}"]))
 
 
 def describe(model: Any, path: Path) -> None:

@@ -6,7 +6,7 @@ and `create_masks_for_generate`. During a call, plain layers have faster forward
 none of it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
 from typing import Any
@@ -18,6 +18,7 @@ from ..inputs import Inputs
 from ..modeling_base import ScratchGenerationMixin, ScratchPreTrainedModel
 from ..registration import others
 from ..stack import StackModel
+from . import captured_decoding
 from .engine import fast_engine
 from .forwards import fast_call
 from .generation import fast_generate, masks_for_generate
@@ -34,19 +35,20 @@ SEAMS = (
 )
 TEXTBOOK = [vars(model_class)[name] for model_class, name, _ in SEAMS]
 _lock = Lock()
-_is_on = False  # as enable and disable left it
-_contexts = {"disabled": 0, "textbook": 0}  # those that run, in all threads
+# As enable and disable left it, and the contexts that run, in all threads.
+_counts = {"enabled": 0, "disabled": 0, "textbook": 0}
 
 
 def enable() -> None:
     """Enable the engine for scratch models. Results are equal up to rounding."""
-    _switch(True)
+    _update("enabled", lambda _: 1)
     others.enable()
 
 
 def disable() -> None:
-    """Disable the engine, so that scratch models run the textbook code."""
-    _switch(False)
+    """Disable the engine, so that scratch models run the textbook code, and free what it kept."""
+    _update("enabled", lambda _: 0)
+    captured_decoding.kept.clear()
     others.disable()
 
 
@@ -85,27 +87,18 @@ def eager_engine(model: Any, inputs: Inputs, *, attention_fn: Any = None, **kwar
 
 @contextmanager
 def _within(name: str) -> Iterator[None]:
-    with _lock:
-        _contexts[name] += 1
-        _apply()
+    _update(name, lambda count: count + 1)
     try:
         yield
     finally:
-        with _lock:
-            _contexts[name] -= 1
-            _apply()
+        _update(name, lambda count: count - 1)
 
 
-def _switch(on: bool) -> None:
-    global _is_on
+def _update(name: str, change: Callable[[int], int]) -> None:
     with _lock:
-        _is_on = on
-        _apply()
-
-
-def _apply() -> None:
-    is_on = _is_on and not any(_contexts.values())
-    for (model_class, name, fast), textbooks in zip(SEAMS, TEXTBOOK):
-        setattr(model_class, name, fast if is_on else textbooks)
-    if _contexts["textbook"]:
-        StackModel.engine = eager_engine
+        _counts[name] = change(_counts[name])
+        is_on = _counts["enabled"] and not (_counts["disabled"] or _counts["textbook"])
+        for (model_class, attribute, fast), textbooks in zip(SEAMS, TEXTBOOK):
+            setattr(model_class, attribute, fast if is_on else textbooks)
+        if _counts["textbook"]:
+            StackModel.engine = eager_engine

@@ -13,7 +13,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from transformers import EncoderDecoderCache, GenerationConfig, LogitsProcessorList, StoppingCriteriaList
+from transformers import GenerationConfig, LogitsProcessorList, StoppingCriteriaList
+
+from ..attention import self_attention_cache
 
 NEVER = -1e9  # the score of excluded candidates
 CHUNK = 128  # tokens per chunk, preselected by their maximum
@@ -34,62 +36,47 @@ def beam_search(
     config, count = generation_config, generation_config.num_beams
     texts, prompt = len(input_ids) // count, input_ids.shape[1]
     kept = max(2, 1 + len(end_tokens(config))) * count  # enough to continue if all others end
-    running = Beams.start(input_ids, texts, config)
-    finished, is_open = running.nothing_yet(), torch.ones(texts, 1, dtype=torch.bool, device=input_ids.device)
+    running, finished = _start(input_ids, texts, config)
+    is_open = torch.ones(texts, 1, dtype=torch.bool, device=input_ids.device)
     read = model.prepare_inputs_for_generation(input_ids, is_first_iteration=True, **inputs)
     length, buffer, forward = prompt, None, model
     while True:
         outputs = forward(**read, return_dict=True)
         length += 1
-        inputs = _one_token_more(inputs, outputs, model.config.is_encoder_decoder)
+        inputs = model._update_model_kwargs_for_generation(outputs, inputs, model.config.is_encoder_decoder)
         logits = outputs.logits[:, -1].to(input_ids.device, torch.float32)
         log_probs = torch.log_softmax(logits, dim=-1, out=buffer)
+        buffer = None if logits_processor else log_probs  # for the next step, if nobody keeps these
         if logits_processor:
             log_probs = logits_processor(running.tokens(length - 1), log_probs)
-        else:
-            buffer = log_probs  # for the next step, since nobody keeps these
         candidates, parents = running.extend(*likeliest(log_probs, running.scores, kept), length)
         ended = stopping_criteria(candidates.tokens(length), None).view(texts, kept)
         running, chosen = candidates.best(candidates.scores + ended * NEVER, count)
         finished = _finish(finished, candidates, ended, is_open, length - prompt, config)
 
         is_open &= _may_improve(running, finished, length - prompt, prompt, config)
-        is_done = ~is_open.any() | ended.all() | (finished.lengths.all() & (config.early_stopping is True))
-        if is_done:
-            return _without_nan(logits, finished.answers(config.num_return_sequences, prompt))
-        _reorder(inputs.get("past_key_values"), parents.gather(1, chosen).flatten())
+        if ~is_open.any() | ended.all() | (finished.lengths.all() & (config.early_stopping is True)):
+            break
+        if (cache := self_attention_cache(inputs.get("past_key_values"))) is not None:  # beams share the encoder's
+            cache.reorder_cache(parents.gather(1, chosen).flatten())
         if config.compile_config is not None and config.cache_implementation == "static":
             forward = model.get_compiled_call(config.compile_config)  # for all tokens but the prompt
         last = 1 if inputs["use_cache"] else None  # the last token (B * k, 1), or all where nothing is cached
         read = model.prepare_inputs_for_generation(running.tokens(length), next_sequence_length=last, **inputs)
+    return _answers(finished, logits, prompt, config.num_return_sequences)
 
 
-def _without_nan(logits: Tensor, answers: Tensor) -> Tensor:
-    """The answers, if the last logits are numbers: NaN would look like an empty text."""
-    if logits.isnan().any():
+def _answers(finished: "Beams", logits: Tensor, prompt: int, count: int) -> Tensor:
+    """The `count` best of each text, (B * count, longest)."""
+    if logits.isnan().any():  # which would look like empty texts
         raise ValueError("The model returns NaN: its weights or its inputs are damaged.")
-    return answers
+    return finished.sequences[:, :count, : prompt + int(finished.lengths[:, :count].max())].flatten(0, 1)
 
 
 def end_tokens(config: GenerationConfig) -> list[int]:
     """Return the ids of the end tokens, if any."""
     ends = config.eos_token_id
     return [] if ends is None else torch.as_tensor(ends, dtype=torch.long).flatten().tolist()
-
-
-def _one_token_more(inputs: dict[str, Any], outputs: Any, is_encoder_decoder: bool) -> dict[str, Any]:
-    """The model's inputs for one more token, with the cache that it returned."""
-    side = "decoder_" if is_encoder_decoder else ""
-    longer = dict(inputs)
-    if "past_key_values" in outputs:
-        longer["past_key_values"] = outputs.past_key_values
-    if (mask := inputs.get(f"{side}attention_mask")) is not None:
-        longer[f"{side}attention_mask"] = torch.cat((mask, mask.new_ones(len(mask), 1)), dim=-1)
-    if (position_ids := inputs.get(f"{side}position_ids")) is not None:
-        longer[f"{side}position_ids"] = torch.cat((position_ids, position_ids[:, -1:] + 1), dim=-1)
-    if (types := inputs.get("token_type_ids")) is not None:
-        longer["token_type_ids"] = torch.cat((types, types[:, -1:]), dim=-1)
-    return longer
 
 
 @dataclass
@@ -100,29 +87,13 @@ class Beams:
     scores: Tensor
     lengths: Tensor
 
-    @classmethod
-    def start(cls, input_ids: Tensor, texts: int, config: GenerationConfig) -> "Beams":
-        """Initialise the scores: of k equal beams, only the first counts."""
-        if not math.isfinite(config.length_penalty):
-            raise ValueError(f"length_penalty has to be a finite number, not {config.length_penalty}.")
-        ends, count = end_tokens(config), config.num_beams
-        fill = (config.pad_token_id or ends[0]) if ends else -1
-        sequences = input_ids.new_full((texts, count, config.max_length), fill)
-        sequences[:, :, : input_ids.shape[1]] = input_ids.view(texts, count, -1)
-        scores = torch.full((texts, count), NEVER, device=input_ids.device)
-        scores[:, 0] = 0
-        return cls(sequences, scores, torch.zeros_like(scores, dtype=torch.long))
-
-    def nothing_yet(self) -> "Beams":
-        return Beams(self.sequences, torch.full_like(self.scores, NEVER), self.lengths)
-
     def tokens(self, length: int) -> Any:
         """(B * k, length)."""
         return self.sequences[:, :, :length].flatten(0, 1)
 
     def extend(self, scores: Tensor, parents: Tensor, tokens: Tensor, length: int) -> tuple["Beams", Tensor]:
         """Append a token to the parents (B, n); also return their indices in the flattened batch (B * k)."""
-        sequences = _take(self.sequences, parents)
+        sequences = self.sequences.take_along_dim(parents[:, :, None], 1)
         sequences[:, :, length - 1] = tokens
         rows = parents + torch.arange(len(parents), device=parents.device)[:, None] * self.scores.shape[1]
         return Beams(sequences, scores, torch.zeros_like(parents)), rows
@@ -130,12 +101,20 @@ class Beams:
     def best(self, scores: Tensor, count: int) -> tuple["Beams", Tensor]:
         """The `count` best beams by these scores, which replace theirs, and their indices (B, count)."""
         best, places = scores.topk(count)
-        return Beams(_take(self.sequences, places), best, self.lengths.gather(1, places)), places
+        return Beams(self.sequences.take_along_dim(places[:, :, None], 1), best, self.lengths.gather(1, places)), places
 
-    def answers(self, count: int, prompt: int) -> Tensor:
-        """(B * count, longest)."""
-        longest = prompt + int(self.lengths[:, :count].max())
-        return self.sequences[:, :count, :longest].flatten(0, 1)
+
+def _start(input_ids: Tensor, texts: int, config: GenerationConfig) -> tuple[Beams, Beams]:
+    """Running beams, of which only the first of each text counts, as they are equal, and no finished ones."""
+    if not math.isfinite(config.length_penalty):
+        raise ValueError(f"length_penalty has to be a finite number, not {config.length_penalty}.")
+    ends, count = end_tokens(config), config.num_beams
+    fill = (config.pad_token_id or ends[0]) if ends else -1
+    sequences = input_ids.new_full((texts, count, config.max_length), fill)
+    sequences[:, :, : input_ids.shape[1]] = input_ids.view(texts, count, -1)
+    never = torch.full((texts, count), NEVER, device=input_ids.device)
+    lengths = torch.zeros_like(never, dtype=torch.long)
+    return Beams(sequences, never.index_fill(1, lengths.new_zeros(1), 0), lengths), Beams(sequences, never, lengths)
 
 
 def _finish(
@@ -191,16 +170,3 @@ def highest(rows: Tensor, count: int) -> tuple[Tensor, Tensor]:
     places = torch.cat((places, rest), dim=1)
     values, best = rows.gather(1, places).topk(count)
     return values, places.gather(1, best)
-
-
-def _take(beams: Tensor, places: Tensor) -> Tensor:
-    """(B, k, L), places (B, n) -> (B, n, L)."""
-    return beams.gather(1, places[:, :, None].expand(-1, -1, beams.shape[-1]))
-
-
-def _reorder(cache: Any, rows: Tensor) -> None:
-    """Reorder the cache of the decoder; the beams of a text share what the encoder read."""
-    if isinstance(cache, EncoderDecoderCache):
-        cache = cache.self_attention_cache
-    if cache is not None:
-        cache.reorder_cache(rows)

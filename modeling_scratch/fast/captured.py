@@ -51,7 +51,8 @@ class Replayed:
         self.prepare()  # replays included
         if self.device.type != "cuda":
             return self.compute(_on_device(batch, self.device))
-        shape = self.model.training, *((name, _shape(value)) for name, value in sorted(batch.items()))
+        kinds = ((value.shape, value.dtype) if isinstance(value, Tensor) else value for value in batch.values())
+        shape = self.model.training, frozenset(zip(batch, kinds))
         replay = self.graphs.get(shape)
         if replay is None and shape in self.graphs and sum(map(bool, self.graphs.values())) < 2 * MOST_SIZES:
             replay = self.graphs[shape] = self._capture(batch)
@@ -79,7 +80,7 @@ class Replayed:
         # thread_local: loaders that pin memory in other threads go on meanwhile.
         capture = torch.cuda.graph(graph, self.pool, self.stream, capture_error_mode="thread_local")
         try:
-            with _without_garbage(), _own_workspaces(), capture:
+            with _undisturbed(), capture:
                 result = self.compute(held)
         except RuntimeError as error:
             torch.cuda.set_stream(here)  # which torch leaves at the side stream, with its device
@@ -98,33 +99,22 @@ class Replayed:
 
 
 @contextmanager
-def _without_garbage() -> Iterator[None]:
-    """Collect garbage now, and none inside: a graph that is freed during a capture would end it with an error."""
+def _undisturbed() -> Iterator[None]:
+    """Collect garbage now, and none inside: a graph that is freed during a capture would end it with an error.
+
+    Let cuBLAS allocate its workspaces in the memory of the graph: others may free those that it has outside, as
+    torch.compile does before each of its own captures. There is no public name for it.
+    """
     was_enabled = gc.isenabled()
     gc.collect()
     gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
-
-
-@contextmanager
-def _own_workspaces() -> Iterator[None]:
-    """Let cuBLAS allocate its workspaces in the memory of the graph. Others may free those that it has outside.
-
-    torch.compile frees them before each of its own captures. There is no public name for it.
-    """
     torch._C._cuda_clearCublasWorkspaces()
     try:
         yield
     finally:
         torch._C._cuda_clearCublasWorkspaces()
-
-
-def _shape(value: Any) -> Hashable:
-    return (value.shape, value.dtype) if isinstance(value, Tensor) else value
+        if was_enabled:
+            gc.enable()
 
 
 def _on_device(batch: Batch, device: torch.device, copy: bool = False) -> dict[str, Any]:
@@ -194,20 +184,14 @@ def captured_step(
     return steps
 
 
-def captured_forward(
-    model: nn.Module,
-    *,
-    outputs: Callable[[Any, dict[str, Any]], Tensor] = lambda model, batch: model(**batch).logits,
-    dtype: torch.dtype | None = None,
-    compiled: bool = False,
-) -> Replayed:
+def captured_forward(model: Any, *, dtype: torch.dtype | None = None, compiled: bool = False) -> Replayed:
     """Return a forward pass without gradients, batch -> logits. dtype, compiled: as of captured_step."""
     device = next(model.parameters()).device
 
     @torch.no_grad()
     def forward(batch: dict[str, Any]) -> Tensor:
         with autocast(device, dtype):
-            return outputs(model, batch)
+            return model(**batch).logits
 
     if compiled and device.type == "cuda":
         compile_blocks(model)

@@ -22,7 +22,7 @@ from transformers.generation import GenerationMode, PrefixConstrainedLogitsProce
 
 from .beam_search import end_tokens
 from .captured import CaptureError, Replayed
-from .hooks import OUR_PACKAGE, has_foreign_hooks, is_compiled, is_dense, is_transformed
+from .hooks import OUR_PACKAGE, has_foreign_hooks, is_compiled, is_dense, is_transformed, parts
 
 LEAST_TOKENS = 32  # with fewer new ones, the first call takes longer than it saves
 ROOM = 64  # S is a multiple of it
@@ -40,7 +40,7 @@ SETTINGS = bool, int, float, str, FunctionType, BuiltinFunctionType  # attribute
 
 # Of a device, as no other thread may draw random numbers during a capture. Processors of logits may generate, too.
 _locks: defaultdict[torch.device, RLock] = defaultdict(RLock)
-_kept: weakref.WeakKeyDictionary[nn.Module, "Decoder"] = weakref.WeakKeyDictionary()
+kept: weakref.WeakKeyDictionary[nn.Module, "Decoder"] = weakref.WeakKeyDictionary()  # of the last call of a model
 
 
 def decodes_captured(model: Any, config: GenerationConfig, prompt: Any, kwargs: dict[str, Any]) -> bool:
@@ -66,21 +66,26 @@ def decodes_captured(model: Any, config: GenerationConfig, prompt: Any, kwargs: 
 
 def _has_plain_weights(model: Any) -> bool:
     """Whether a graph computes what the model does: full attention, nobody looks inside, no adapters, one device."""
-    config, modules = model.config, list(model.modules())
+    config, modules, device = model.config, parts(model), model.device
     if model.training or config.is_encoder_decoder or config._attn_implementation not in ("eager", "sdpa"):
         return False
-    known = all(type(module).__module__.partition(".")[0] in GRAPHED for module in modules)
-    plain = all(is_dense(weight) and weight.device == model.device for weight in model.parameters())
+    known = all(kind.__module__.partition(".")[0] in GRAPHED for kind in set(map(type, modules)))
+    plain = all(is_dense(weight) and weight.device == device for weight in _weights(modules, "_parameters"))
     windows = "sliding_attention" in config.attention_types(config.num_hidden_layers)
     return known and plain and not (windows or any(map(is_compiled, modules)) or has_foreign_hooks(model))
 
 
+def _weights(modules: list[nn.Module], *kinds: str) -> list[Tensor]:
+    found = (weight for module in modules for kind in kinds for weight in getattr(module, kind).values())
+    return [weight for weight in found if weight is not None]
+
+
 def _free_bytes(model: Any) -> int:
     """Of the device, with what torch keeps for later, and the cache that this one would replace."""
-    device, decoder = model.device, _kept.get(model)
+    device, decoder = model.device, kept.get(model)
     unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-    kept = 0 if decoder is None else _cache_bytes(model, decoder.mask.numel())
-    return torch.cuda.mem_get_info(device)[0] + unused + kept
+    replaced = 0 if decoder is None else _cache_bytes(model, decoder.mask.numel())
+    return torch.cuda.mem_get_info(device)[0] + unused + replaced
 
 
 def _cache_bytes(model: Any, tokens: int) -> int:
@@ -102,11 +107,14 @@ def captured_decoding(
     token: of the stopping criteria, no other is read.
     """
     with _locks[model.device]:
-        decoder = _take_decoder(model, len(input_ids), generation_config.max_length)
+        decoder, state = kept.pop(model, None), _state_of(model)
+        texts, tokens = len(input_ids), generation_config.max_length
+        if decoder is None or not decoder.fits(state, texts, tokens):
+            decoder = Decoder(model, state, texts, -(-tokens // ROOM) * ROOM)
         logits = decoder.read_prompt(model, input_ids, inputs)
-        tokens = _write(decoder, input_ids, logits, logits_processor, generation_config)
-        _kept[model] = decoder
-    return tokens
+        answers = _write(decoder, input_ids, logits, logits_processor, generation_config)
+        kept[model] = decoder
+    return answers
 
 
 def _write(
@@ -121,7 +129,9 @@ def _write(
     is_open, lengths = tokens.new_ones(texts, dtype=torch.bool), tokens.new_full((texts,), prompt)
     end_ids = tokens.new_tensor(ends)
     # Random numbers stop where the texts do, and so do functions of the caller.
-    looks_often = config.do_sample or not all(map(_is_of_library, process))
+    are_own = (type(each).__module__.startswith("transformers.") for each in process)
+    call_back = (isinstance(each, PrefixConstrainedLogitsProcessor) for each in process)
+    looks_often = config.do_sample or not all(are_own) or any(call_back)
     for length in range(prompt, config.max_length):
         scores: Tensor = process(tokens[:, :length].contiguous(), logits) if process else logits
         chosen = torch.multinomial(scores.softmax(-1), 1)[:, 0] if config.do_sample else scores.argmax(-1)
@@ -135,31 +145,14 @@ def _write(
     return tokens[:, : int(lengths.max())]
 
 
-def _is_of_library(processor: Any) -> bool:
-    """Whether a processor of logits computes with tensors alone: neither the caller's nor with a function of theirs."""
-    is_own = type(processor).__module__.startswith("transformers.")
-    return is_own and not isinstance(processor, PrefixConstrainedLogitsProcessor)
-
-
-def _take_decoder(model: nn.Module, texts: int, tokens: int) -> "Decoder":
-    """The decoder of an earlier call, if it fits."""
-    decoder, state = _kept.pop(model, None), _state_of(model)
-    if decoder is None or not decoder.fits(state, texts, tokens):
-        decoder = Decoder(model, state, texts, -(-tokens // ROOM) * ROOM)
-    return decoder
-
-
 def _state_of(model: Any) -> Hashable:
     """What a graph has as constants: where the weights lie, and the settings of modules and of the caller."""
-    modules, weights = list(model.modules()), [*model.parameters(), *model.buffers()]
+    modules = parts(model)
     values = [value for module in modules for value in vars(module).values() if isinstance(value, SETTINGS)]
-    places = [(weight.data_ptr(), weight.dtype) for weight in weights]
-    modes = (
-        torch.is_inference_mode_enabled(),
-        torch.is_autocast_enabled("cuda"),
-        torch.backends.cuda.matmul.fp32_precision,
-    )
-    return *map(type, modules), *values, *places, *modes, repr(vars(model.config))
+    places = [(weight.data_ptr(), weight.dtype) for weight in _weights(modules, "_parameters", "_buffers")]
+    modes = torch.is_inference_mode_enabled(), torch.is_autocast_enabled("cuda")
+    products = torch.backends.cuda.matmul.fp32_precision
+    return *map(type, modules), *values, *places, *modes, products, repr(vars(model.config))
 
 
 class Decoder:

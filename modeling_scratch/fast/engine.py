@@ -32,11 +32,10 @@ from ..inputs import (
 )
 from ..positions import rotary_cos_sin
 from ..stack import StackModel, score_bias
-from .attention import eager_attention
+from .attention import eager_attention, has_varlen_kernels, varlen_attention
 from .hooks import has_foreign_hooks, has_hooks, has_to_be_called, is_traced, recomputes
 from .last_block import attend_once, attend_then_select, last_block
-from .packing import Packing, packing_from_lengths, packing_from_mask, same_segment
-from .varlen import has_varlen_kernels, varlen_attention
+from .packing import Packing, make_packing, same_segment
 
 MANY_TEXTS = 32  # from this many texts of one token each, plain matrix products are faster than the fused kernel
 # Arguments of attention functions that change the scores.
@@ -58,7 +57,7 @@ def fast_engine(
     """As textbook_engine: inputs (B, T) -> hidden states (B, T, hidden); the values of unread tokens are undefined."""
     encoder: Any = {"encoder_hidden_states": encoder_hidden_states, "encoder_attention_mask": encoder_attention_mask}
     textbook = partial(StackModel.textbook_engine, model, inputs, past_key_values=past_key_values, **encoder, **kwargs)
-    if _is_tiny(inputs) or _looks_inside(model, kwargs) or _learns_biases(model):
+    if _is_for_the_textbook(model, inputs, kwargs):
         return textbook()
     traced = any(is_tracing(each) for each in (inputs.input_ids, inputs.inputs_embeds, inputs.attention_mask))
     eagerly = not traced and _attends_eagerly(model, inputs)
@@ -72,13 +71,14 @@ def fast_engine(
     varlen = None if lengths is None else _varlen_arguments(model, config, inputs, lengths, traced, kwargs)
     if varlen is None and (traced or (lengths is None and inputs.shape.numel() < LEAST_TOKENS)):
         return textbook(attention_fn=attention_fn)
-    indices = token_indices if encoder_hidden_states is None and _has_plain_blocks(model) else None
+    can_select = encoder_hidden_states is None and _has_plain_scores(model)  # tokens of the last block
+    indices = None if not can_select or any(map(has_to_be_called, model.stack.layers)) else token_indices
     if varlen is not None:
         return _run(model, inputs, varlen.pop("attention_fn"), None, None, indices, **kwargs | varlen)
     packing = _pack(model, config, inputs, lengths, token_indices)
     if packing is not None:
         backend = ALL_ATTENTION_FUNCTIONS.get_interface(config._attn_implementation, eager_attention)
-        attention_fn = packing.attention_fn(backend, cross_attends=encoder_hidden_states is not None)
+        attention_fn = partial(packing.attend, backend, encoder_hidden_states is not None)
         masks = None, cross_attention_mask(config, inputs, encoder_hidden_states, encoder_attention_mask)
     elif indices is not None:
         masks = self_attention_mask(config, inputs, model.is_causal), None
@@ -87,33 +87,22 @@ def fast_engine(
     return _run(model, inputs, attention_fn, masks, packing, indices, encoder_hidden_states, **kwargs)
 
 
-def _looks_inside(model: Any, kwargs: Mapping[str, Any]) -> bool:
-    """Return whether the call asks for what only the textbook engine has."""
+def _is_for_the_textbook(model: Any, inputs: Inputs, kwargs: Mapping[str, Any]) -> bool:
+    """Return whether a call asks for what the textbook engine alone has, or is over before it could be planned."""
     is_every_layer = any(kwargs.get(name, getattr(model.config, name)) for name in OF_EVERY_LAYER)
-    return is_every_layer or not FOR_THE_TEXTBOOK.isdisjoint(kwargs)
-
-
-def _learns_biases(model: Any) -> bool:
-    """Return whether blocks that are recomputed need gradients of a bias, which goes around their arguments here."""
-    bias = model.stack.position_bias
-    return bias is not None and any(True for _ in bias.parameters()) and recomputes(model.stack.layers)
+    if is_every_layer or not FOR_THE_TEXTBOOK.isdisjoint(kwargs):
+        return True
+    bias = model.stack.position_bias  # whose gradient would go around the arguments of blocks that are recomputed
+    if bias is not None and any(True for _ in bias.parameters()) and recomputes(model.stack.layers):
+        return True
+    if is_traced(inputs.read) or inputs.position_ids is not None or inputs.cu_seq_lens is not None:
+        return False  # traced graphs must not depend on sizes
+    return inputs.shape.numel() < min(LEAST_TOKENS, MANY_TEXTS)
 
 
 def _has_plain_scores(model: Any) -> bool:
     """Return whether scores are products of queries and keys alone, and every layer attends to the whole text."""
     return model.stack.position_bias is None and "sliding_attention" not in model.stack.attention_types
-
-
-def _has_plain_blocks(model: Any) -> bool:
-    """Return whether the last block may be computed for some tokens alone."""
-    return _has_plain_scores(model) and not any(map(has_to_be_called, model.stack.layers))
-
-
-def _is_tiny(inputs: Inputs) -> bool:
-    """Return whether planning would take longer than the batch itself. Traced graphs must not depend on sizes."""
-    if is_traced(inputs.read) or inputs.position_ids is not None or inputs.cu_seq_lens is not None:
-        return False
-    return inputs.shape.numel() < min(LEAST_TOKENS, MANY_TEXTS)
 
 
 def _attends_eagerly(model: Any, inputs: Inputs) -> bool:
@@ -135,16 +124,14 @@ def _varlen_arguments(
     """
     if config.is_encoder_decoder or not _has_plain_scores(model):  # the encoder's texts have different lengths
         return None
-    is_given = kwargs.get("cu_seq_lens_q") is not None and kwargs.get("max_length_q") is not None
-    by_flash = "flash" in config._attn_implementation
-    if not by_flash:
-        by_sdpa = config._attn_implementation == "sdpa" and (is_given or not traced)
-        if not by_sdpa or not has_varlen_kernels(lengths.device, model.dtype, config.head_dim, traced):
-            return None
+    bounds, longest = kwargs.get("cu_seq_lens_q"), kwargs.get("max_length_q")
+    is_given, by_flash = bounds is not None and longest is not None, "flash" in config._attn_implementation
+    by_sdpa = config._attn_implementation == "sdpa" and (is_given or not traced)
+    if not by_flash and not (by_sdpa and has_varlen_kernels(lengths.device, model.dtype, config.head_dim, traced)):
+        return None
     if is_given:
-        bounds, longest = kwargs["cu_seq_lens_q"].to(torch.int32), kwargs["max_length_q"]
-        arguments = {"cu_seq_lens_q": bounds, "max_length_q": longest}
-        arguments |= {"cu_seq_lens_k": bounds, "max_length_k": longest}
+        bounds = bounds.to(torch.int32)
+        arguments = {f"cu_seq_lens_{side}": bounds for side in "qk"} | {f"max_length_{side}": longest for side in "qk"}
     else:
         arguments = segment_bounds(lengths)
     if lengths.device.type == "cuda" and not traced:  # there is no public check without synchronisation
@@ -155,25 +142,21 @@ def _varlen_arguments(
 def _pack(
     model: Any, config: ScratchConfig, inputs: Inputs, lengths: Tensor | None, indices: Tensor | None
 ) -> Packing | None:
-    """The packed layout of a batch, or None if the batch keeps its layout.
+    """The packed layout of a batch; None if it has no padding and the head reads more than one token per text.
 
-    It keeps it if there is no padding and the head reads more than one token per text, with flash attention (whose
-    kernels pack by themselves), and on accelerators, where reading the mask would synchronise host and device: there,
-    collators pack batches in advance.
+    None on accelerators, too, where reading the mask would synchronise host and device: collators pack in advance.
     """
     backend, device = config._attn_implementation, inputs.read.device
     if "flash" in backend or (backend == "flex_attention" and device.type != "cpu"):
-        return None  # flex_attention skips masked blocks by itself, and compiles a kernel for each new shape
+        return None  # their kernels skip padding by themselves; flex_attention compiles one for each new shape
     has_masks = backend in ALL_MASK_ATTENTION_FUNCTIONS
     if not has_masks and (model.is_causal or "sliding_attention" in model.stack.attention_types):
         return None  # a backend of the user's, which would see the future or beyond its window
-    options: dict[str, Any] = {
-        "make_masks": partial(_group_masks, model, config, device),
-        "shares": has_masks,
-        "weights": config.hidden_size * config.intermediate_size,
-    }
+    make_masks = partial(_group_masks, model, config, device)
+    options: dict[str, Any] = {"shares": has_masks, "weights": config.hidden_size * config.intermediate_size}
     if lengths is not None:
-        return packing_from_lengths(lengths, inputs.shape, **options)
+        tokens = torch.arange(inputs.shape.numel(), device=lengths.device)
+        return make_packing(tokens, lengths, inputs.shape, make_masks, **options)
     mask = _real_tokens(model, inputs, indices) if device.type == "cpu" else None
     if mask is None or not mask.any() or (mask.all() and not _reads_one_a_text(model, inputs, indices)):
         return None
@@ -181,15 +164,11 @@ def _pack(
         return None  # padding tokens are read, too
     if getattr(model, "pooler", None) is not None and model.config.counted_tokens != "real" and not mask[:, 0].all():
         return None  # the pooler reads the first column
-    if not _has_plain_scores(model) and _has_gaps(mask):
+    real = mask.bool()
+    runs = (torch.nn.functional.pad(real, (1, 0)).long().diff(dim=-1) > 0).sum(-1)  # of real tokens, of each text
+    if not _has_plain_scores(model) and runs.max() > 1:
         return None  # packed tokens would be nearer to each other
-    return packing_from_mask(mask, **options)
-
-
-def _has_gaps(mask: Tensor) -> bool:
-    """Whether there is padding between the real tokens of a text: (B, T)."""
-    starts = torch.nn.functional.pad(mask != 0, (1, 0)).long().diff(dim=-1) > 0
-    return bool((starts.sum(-1) > 1).any())
+    return make_packing(real.flatten().nonzero().flatten(), real.sum(-1), mask.shape, make_masks, **options)
 
 
 def _real_tokens(model: Any, inputs: Inputs, indices: Tensor | None) -> Tensor | None:
@@ -220,32 +199,25 @@ def _group_masks(
     model: Any, config: ScratchConfig, device: torch.device, segments: Tensor | None, shape: Sequence[int]
 ) -> dict[str, tuple[Any, Tensor | None]]:
     """The mask and the bias (R, H, W, W) of each type of layer; segment_ids (R, W), None if each row is one text."""
-    kinds, like = dict.fromkeys(model.stack.attention_types), model.embeddings.tokens.weight
-    bias = score_bias(model.stack, shape, like)  # texts are contiguous: distances are those in a row
-    return {kind: (_group_mask(config, model.is_causal, device, segments, shape, kind), bias) for kind in kinds}
+    bias = score_bias(model.stack, shape, model.embeddings.tokens.weight)  # texts are contiguous: distances of a row
+    embeds = torch.empty((*shape, 1), device=device, dtype=torch.float32)
+    kinds = dict.fromkeys(model.stack.attention_types)
+    return {kind: (_group_mask(config, model.is_causal, embeds, segments, kind), bias) for kind in kinds}
 
 
-def _group_mask(
-    config: ScratchConfig,
-    is_causal: bool,
-    device: torch.device,
-    segments: Tensor | None,
-    shape: Sequence[int],
-    kind: str,
-) -> Any:
-    """segment_ids (R, W), None if each row is one text -> the mask in the attention backend's format."""
-    create = partial(MASKS[kind == "sliding_attention", is_causal], **{"past_key_values": None} if is_causal else {})
-    backend, embeds = config._attn_implementation, torch.empty((*shape, 1), device=device, dtype=torch.float32)
-    if segments is None:
-        return create(config, embeds, None)
-    if backend not in ("eager", "sdpa"):
-        return create(config, embeds, None, and_mask_function=packed_sequence_mask_function(segments))
+def _group_mask(config: ScratchConfig, is_causal: bool, embeds: Tensor, segments: Tensor | None, kind: str) -> Any:
+    """The mask (R, 1, W, W) in the attention backend's format; None where each row is one text that sees it all."""
+    has_window, backend = kind == "sliding_attention", config._attn_implementation
+    if segments is None or backend not in ("eager", "sdpa"):
+        options: dict[str, Any] = {"past_key_values": None} if is_causal else {}
+        if segments is not None:
+            options["and_mask_function"] = packed_sequence_mask_function(segments)
+        return MASKS[has_window, is_causal](config, embeds, None, **options)
     allowed = same_segment(segments, segments)  # the library's mask, in a tenth of its time
     allowed = allowed.tril() if is_causal else allowed
-    if kind == "sliding_attention":
+    if has_window:
         window = config.sliding_window
-        allowed = allowed.triu(1 - window if is_causal else -window)
-        allowed = allowed if is_causal else allowed.tril(window)
+        allowed = allowed.triu(1 - window) if is_causal else allowed.triu(-window).tril(window)
     return allowed if backend == "sdpa" else additive(allowed, embeds.dtype)
 
 
@@ -283,19 +255,14 @@ def _run(
         hidden_states = block(hidden_states, mask, **options)
     indices_here = indices if packing is None else packing.packed_indices(indices)
     attend = partial(attend_then_select, indices=indices_here, mask=mask, **options)
-    if packing is not None and _attends_once(model, inputs, packing, indices):
+    is_known = model.config._attn_implementation in ("eager", "sdpa", "flex_attention")  # eager attention stands in
+    if packing is not None and is_known and _reads_one_a_text(model, inputs, indices):
         attend = partial(attend_once, indices=indices_here, packing=packing, rotary=options["rotary"])
     compute = partial(last_block, blocks[-1])
     if recomputes(blocks[-1:]):
         compute = partial(blocks[-1]._gradient_checkpointing_func, compute)
     hidden_states = model.stack.norm(compute(hidden_states, indices_here, attend))
     return _put_back(hidden_states[0], indices, inputs.shape)
-
-
-def _attends_once(model: Any, inputs: Inputs, packing: Packing, indices: Tensor) -> bool:
-    """Whether the last block needs one query per text, and eager attention can stand in for the backend."""
-    is_known = model.config._attn_implementation in ("eager", "sdpa", "flex_attention")
-    return is_known and packing.texts == len(indices) and _reads_one_a_text(model, inputs, indices)
 
 
 def _put_back(states: Tensor, indices: Tensor, shape: Sequence[int]) -> Tensor:

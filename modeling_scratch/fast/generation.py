@@ -4,9 +4,8 @@
 Shapes: B batch, T length, E embedding size, V vocabulary.
 """
 
-import copy
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
@@ -19,7 +18,7 @@ from transformers.integrations.fsdp import is_fsdp_managed_module
 from ..inputs import MASKS
 from .beam_search import beam_search
 from .captured_decoding import captured_decoding, decodes_captured
-from .hooks import FastForward, is_compiled, is_plain_linear
+from .hooks import FastForward, in_place, is_compiled, is_plain_linear
 from .onednn import has_gradient, linear, onednn_linear, suits_onednn
 
 MANY_ROWS = 256  # from this many rows per call, the default product is equally fast
@@ -37,7 +36,9 @@ def packed_weight(layer: nn.Linear) -> Tensor:
 def fast_generate(generate: Callable, *args: Any, **kwargs: Any) -> Any:
     """GenerationMixin.generate of a model, with a faster beam search, captured steps, and a faster head."""
     model: Any = generate.__self__  # type: ignore[attr-defined]
-    config = settings_of(model, args, kwargs)
+    given = args[1] if len(args) > 1 else kwargs.get("generation_config")
+    others = {name: value for name, value in kwargs.items() if name != "generation_config"}
+    config, _ = model._prepare_generation_config(given, **others)
     if is_plain_call(model, config, args, kwargs):
         prompt = args[0] if args else kwargs.get("inputs", kwargs.get("input_ids"))
         if config.get_generation_mode() == GenerationMode.BEAM_SEARCH:
@@ -46,19 +47,8 @@ def fast_generate(generate: Callable, *args: Any, **kwargs: Any) -> Any:
             kwargs["custom_generate"] = captured_decoding
     # Compiled code would be compiled anew for each head that is put in place.
     is_static = config.cache_implementation or config.compile_config or is_compiled(model)
-    with nullcontext() if is_static else quick_head(model.get_output_embeddings()):
+    with in_place([]) if is_static else quick_head(model.get_output_embeddings()):
         return generate(*args, **kwargs)
-
-
-def settings_of(model: Any, args: tuple, kwargs: dict[str, Any]) -> GenerationConfig:
-    """The settings of a call of generate: the model's, those of its generation_config, its arguments."""
-    given = args[1] if len(args) > 1 else kwargs.get("generation_config")
-    config = copy.deepcopy(model.generation_config)
-    if given is not None:
-        config.update(**{name: value for name, value in given.to_dict().items() if value is not None})
-    config.update(**{name: value for name, value in kwargs.items() if name in config.to_dict()})
-    config.compile_config = kwargs.get("compile_config", getattr(given, "compile_config", config.compile_config))
-    return config
 
 
 def masks_for_generate(
@@ -91,20 +81,9 @@ def is_plain_call(model: Any, config: GenerationConfig, args: tuple, kwargs: dic
     return not config.return_dict_in_generate and config.prefill_chunk_size is None
 
 
-@contextmanager
-def quick_head(head: nn.Module) -> Iterator[None]:
+def quick_head(head: nn.Module) -> AbstractContextManager:
     """Within this context, a plain language-model head computes few rows by a faster product."""
-    in_use = "forward" in vars(head)  # by a generation in another thread
-    if in_use or not is_plain_linear(head) or head.weight.device.type != "cpu":
-        yield
-        return
-    forward = FewRows(head)
-    try:
-        vars(head)["forward"] = forward
-        yield
-    finally:
-        if vars(head).get("forward") is forward:
-            del vars(head)["forward"]
+    return in_place([FewRows(head)] if is_plain_linear(head) and head.weight.device.type == "cpu" else [])
 
 
 class FewRows(FastForward):
@@ -122,8 +101,7 @@ class FewRows(FastForward):
 
     def __call__(self, hidden_states: Tensor) -> Tensor:
         factors = hidden_states, self.layer.weight, self.layer.bias
-        suits = suits_onednn(*factors) and not has_gradient(*factors)
-        if not suits:
+        if has_gradient(*factors) or not suits_onednn(*factors):
             return F.linear(*factors)
         if hidden_states.shape[:-1].numel() > MANY_ROWS:
             return linear(*factors)

@@ -39,9 +39,8 @@ def attend_then_select(
     attention: Attention, states: Tensor, indices: Tensor, mask: Any, attention_fn: Callable | None, **kwargs: Any
 ) -> Tensor:
     """Attention for all tokens, output projection for those at indices (N,): (B, T, hidden) -> (1, N, hidden)."""
-    backend = attention_fn
-    if backend is None:
-        backend = ALL_ATTENTION_FUNCTIONS.get_interface(attention.config._attn_implementation, eager_attention)
+    name = attention.config._attn_implementation
+    backend = attention_fn or ALL_ATTENTION_FUNCTIONS.get_interface(name, eager_attention)
 
     def select_output(*args: Any, **options: Any) -> tuple[Tensor, Any]:
         output, weights = backend(*args, **options)

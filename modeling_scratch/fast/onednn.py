@@ -9,7 +9,6 @@ Shapes: T rows (all leading axes); K features in, N out.
 
 import platform
 from collections.abc import Callable
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -51,14 +50,9 @@ def has_faster_library() -> bool:
     """Return whether MKL has a slow path on this processor and oneDNN a fast one."""
     if not (HAS_ONEDNN and torch.backends.mkl.is_available()):
         return False
-    return torch.backends.cpu.get_cpu_capability() == "AVX512" and "AuthenticAMD" in _processor()
-
-
-def _processor() -> str:
-    """Return the processor's description from the operating system."""
-    with suppress(OSError):
-        return Path("/proc/cpuinfo").read_text()
-    return platform.processor()
+    path = Path("/proc/cpuinfo")
+    processor = path.read_text() if path.exists() else platform.processor()
+    return torch.backends.cpu.get_cpu_capability() == "AVX512" and "AuthenticAMD" in processor
 
 
 def recurring(rows: int, weights: int, device: torch.device) -> int:
@@ -75,9 +69,8 @@ def recurring(rows: int, weights: int, device: torch.device) -> int:
 
 def suits_onednn(states: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
     """Return whether oneDNN's product can replace torch's here: plain dense float32 on a CPU, not transformed."""
-    if is_transformed(states) or not HAS_ONEDNN or not torch.backends.mkldnn.enabled:
-        return False
-    if torch.is_autocast_enabled("cpu") or states.ndim < 2 or not states.numel():
+    is_off = not HAS_ONEDNN or not torch.backends.mkldnn.enabled or torch.is_autocast_enabled("cpu")
+    if is_off or is_transformed(states) or states.ndim < 2 or not states.numel():
         return False
     if bias is not None and not (bias.shape == weight.shape[:1] and bias.is_contiguous()):
         return False
@@ -104,14 +97,10 @@ class OneDNNLinear(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         states, weight = ctx.saved_tensors
         is_recorded = torch.is_grad_enabled() or is_transformed(gradient)  # by torch, for a second derivative
-        times = _times if is_recorded else onednn_linear
+        times = F.linear if is_recorded else onednn_linear
         grad_input = None if weight is None else times(gradient, weight.mT)
         grad_weight = None if states is None else _grad_weight(gradient, states, times)
         return grad_input, grad_weight, gradient.sum(0) if ctx.needs_input_grad[2] else None
-
-
-def _times(left: Tensor, right: Tensor) -> Tensor:
-    return left @ right.mT
 
 
 def _grad_weight(gradient: Tensor, states: Tensor, times: Callable[[Tensor, Tensor], Tensor]) -> Tensor:

@@ -22,9 +22,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..attention import additive
 from ..positions import positions_from_lengths
-from .bin_packing import Rows, arrange, equal_rows
+from .bin_packing import arrange, equal_rows
 from .onednn import recurring
 
 
@@ -42,28 +41,13 @@ def select(states: Tensor, indices: Tensor | None) -> Tensor:
 class Group:
     """Rows of one width that attend in one call: R rows of W tokens, each with one text or several."""
 
-    shape: tuple[int, int]
-    counts: list[int]  # texts in each row
     segment_ids: Tensor  # (R, W): the text that each packed token belongs to; padding counts as one
     # Of each type of layer: the mask in the attention backend's format, or None, and the position_bias (R, H, W, W).
     masks: Mapping[str, tuple[Any, Tensor | None]]
 
     @property
     def tokens(self) -> int:
-        return self.shape[0] * self.shape[1]
-
-    def query_grid(self) -> tuple[Tensor, Tensor, Tensor]:
-        """The layout of one query per text, in the row of its text: the query's index in each column, (R, columns).
-
-        Columns beyond the texts of a row repeat some query. Also returns the indices of the real columns, (texts,)
-        into the flattened R * columns, and the mask (R, 1, columns, W) in float32, with finite masked scores.
-        """
-        counts, columns = torch.tensor(self.counts)[:, None], torch.arange(max(self.counts))
-        queries = (counts.cumsum(0) - counts + columns).clamp(max=sum(self.counts) - 1)
-        real = (columns < counts).flatten().nonzero().flatten()
-        queries, real, columns = (each.to(self.segment_ids.device) for each in (queries, real, columns))
-        allowed = same_segment(self.segment_ids[:, :1] + columns, self.segment_ids)
-        return queries, real, additive(allowed, torch.float32)
+        return self.segment_ids.numel()
 
 
 @dataclass
@@ -101,32 +85,27 @@ class Packing:
         """The index of each real token in the flattened (B * T,) input."""
         return self.indices if self.real is None else self.indices[self.real]
 
-    @property
-    def texts(self) -> int:
-        """The number of non-empty texts."""
-        return sum(sum(group.counts) for group in self.groups)
-
     def _split(self, states: Tensor) -> list[Tensor]:
         """(1, H, P, D) -> (R, H, W, D) of each group."""
         sizes = [group.tokens for group in self.groups]
         rest = states.shape[2] - sum(sizes)
         parts = states.split([*sizes, rest], dim=2) if rest or len(sizes) > 1 else [states]
-        return [part.squeeze(0).unflatten(1, group.shape).transpose(0, 1) for part, group in zip(parts, self.groups)]
+        shapes = (group.segment_ids.shape for group in self.groups)
+        return [part.squeeze(0).unflatten(1, shape).transpose(0, 1) for part, shape in zip(parts, shapes)]
 
-    def attention_fn(self, backend: Callable, cross_attends: bool = False) -> Callable:
-        """The attention_fn of layers: the backend, called once per group; cross_attends: with cross-attention, too."""
+    def attend(
+        self, backend: Callable, crosses: bool, module: Any, query: Tensor, key: Tensor, value: Tensor, mask: Any,
+        **kwargs: Any,
+    ) -> tuple[Tensor, None]:  # fmt: skip
+        """Attention within each text: query, key, value (1, H, P, D) -> (1, P, H, D), by the backend for each group.
 
-        def attend(module: Any, query: Tensor, key: Tensor, value: Tensor, mask: Any, **kwargs: Any) -> Any:
-            to_encoder = cross_attends and not module.is_causal
-            attend_to = self._attend_to_encoder if to_encoder else self._attend
-            return attend_to(backend, module, query, key, value, mask, **kwargs), None
-
-        return attend
-
-    def _attend(
-        self, backend: Callable, module: Any, query: Tensor, key: Tensor, value: Tensor, _: None, **kwargs: Any
-    ) -> Tensor:
-        """Attention within each text: query, key, value (1, H, P, D) -> (1, P, H, D)."""
+        crosses: what is not causal is cross-attention, to key and value (B, K, S, D) of an encoder.
+        """
+        if crosses and not module.is_causal:
+            heads = query.shape[1], query.shape[-1]
+            padded = self.unpack(query.transpose(1, 2).flatten(2)).unflatten(-1, heads)  # (B, T, H, D)
+            output, _ = backend(module, padded.transpose(1, 2), key, value, mask, **kwargs)
+            return self.pack(output), None
         outputs, kind = [], "full_attention" if module.sliding_window is None else "sliding_attention"
         for group, *parts in zip(self.groups, *map(self._split, (query, key, value))):
             mask, bias = group.masks[kind]
@@ -134,16 +113,7 @@ class Packing:
             outputs.append(output.flatten(0, 1))
         if rest := query.shape[2] - sum(group.tokens for group in self.groups):
             outputs.append(outputs[0].new_zeros(rest, *outputs[0].shape[1:]))
-        return (outputs[0] if len(outputs) == 1 else torch.cat(outputs))[None]
-
-    def _attend_to_encoder(
-        self, backend: Callable, module: Any, query: Tensor, key: Tensor, value: Tensor, mask: Any, **kwargs: Any
-    ) -> Tensor:
-        """Attention of query (1, H, P, D) to key and value (B, K, S, D) -> (1, P, H, D)."""
-        heads = query.shape[1], query.shape[-1]
-        padded = self.unpack(query.transpose(1, 2).flatten(2)).unflatten(-1, heads)  # (B, T, H, D)
-        output, _ = backend(module, padded.transpose(1, 2), key, value, mask, **kwargs)
-        return self.pack(output)
+        return (outputs[0] if len(outputs) == 1 else torch.cat(outputs))[None], None
 
     def attend_once(
         self, indices: Tensor, backend: Callable, module: Any, query: Tensor, key: Tensor, value: Tensor, **kwargs: Any
@@ -152,32 +122,24 @@ class Packing:
 
         backend: eager attention. Each query stands in the row of its text's keys.
         """
-        order = indices.argsort()  # texts in packed order
+        order, outputs, start = indices.argsort(), [], 0  # in packed order
         queries = query.squeeze(0).transpose(0, 1).index_select(0, order)
-        texts = [sum(group.counts) for group in self.groups]
-        outputs = []
-        for group, own, *parts in zip(self.groups, queries.split(texts), self._split(key), self._split(value)):
-            grid, real, mask = group.query_grid()
-            in_rows = own.index_select(0, grid.flatten()).unflatten(0, grid.shape).transpose(1, 2)
-            output, _ = backend(module, in_rows, *parts, mask, **kwargs)  # (R, columns, H, D)
-            outputs.append(output.flatten(0, 1).index_select(0, real))
+        for group, *parts in zip(self.groups, self._split(key), self._split(value)):
+            places = indices[order] - start
+            inside = (places >= 0) & (places < group.tokens)
+            rows = places[inside] // group.segment_ids.shape[1]
+            at = rows, torch.arange(len(rows)) - torch.searchsorted(rows, rows)
+            shape = len(group.segment_ids), int(at[1].max()) + 1
+            in_rows = queries.new_zeros(*shape, *queries.shape[1:]).index_put(at, queries[inside])
+            texts = group.segment_ids.new_full(shape, -1).index_put(at, group.segment_ids.flatten()[places[inside]])
+            mask = same_segment(texts, group.segment_ids)
+            output, _ = backend(module, in_rows.transpose(1, 2), *parts, mask, **kwargs)  # (R, columns, H, D)
+            outputs.append(output[at])
+            start += group.tokens
         return torch.cat(outputs).index_select(0, order.argsort())[None]
 
 
-def packing_from_mask(attention_mask: Tensor, make_masks: Callable, **options: Any) -> Packing:
-    """The packed layout of a padded batch; attention_mask (B, T) with zeros anywhere. For options see _make_packing."""
-    real = attention_mask.bool()
-    tokens = real.flatten().nonzero().flatten()
-    return _make_packing(tokens, real.sum(-1), attention_mask.shape, make_masks, **options)
-
-
-def packing_from_lengths(lengths: Tensor, shape: Sequence[int], make_masks: Callable, **options: Any) -> Packing:
-    """The layout of a batch (B, T) that arrived packed."""
-    tokens = torch.arange(shape[0] * shape[1], device=lengths.device)
-    return _make_packing(tokens, lengths, shape, make_masks, **options)
-
-
-def _make_packing(
+def make_packing(
     tokens: Tensor, lengths: Tensor, shape: Sequence[int], make_masks: Callable, shares: bool = True, weights: int = 0
 ) -> Packing:
     """tokens: indices of the real tokens in the flattened batch, text by text; lengths (texts,): tokens per text.
@@ -185,31 +147,26 @@ def _make_packing(
     make_masks(segment_ids (R, W) or None, shape): see Group.masks. shares: whether texts share rows. weights: see
     recurring.
     """
-    sizes_of_texts = lengths.tolist()
-    starts = [0, *accumulate(sizes_of_texts)]
+    sizes = lengths.tolist()
+    starts = [0, *accumulate(sizes)]
     groups: list[Group] = []
     pieces: list[tuple[int, int, bool]] = []  # start, number of tokens, and whether they are real
-    for rows in arrange(sizes_of_texts) if shares else equal_rows(sizes_of_texts):
-        count = len(pieces)
+    for rows in arrange(sizes) if shares else equal_rows(sizes):
+        first = len(pieces)
         for texts in rows.texts:
-            pieces += [(starts[text], sizes_of_texts[text], True) for text in texts]
-            if room := rows.width - sum(sizes_of_texts[text] for text in texts):
+            pieces += [(starts[text], sizes[text], True) for text in texts]
+            if room := rows.width - sum(sizes[text] for text in texts):
                 pieces.append((0, room, False))
-        groups.append(_make_group(rows, [size for _, size, _ in pieces[count:]], tokens.device, make_masks))
+        own = torch.tensor([size for _, size, _ in pieces[first:]])
+        segment_ids = torch.arange(len(own)).repeat_interleave(own).view(-1, rows.width).to(tokens.device)
+        masks = make_masks(segment_ids if len(own) > len(rows.texts) else None, segment_ids.shape)
+        groups.append(Group(segment_ids, masks))
     packed = sum(group.tokens for group in groups)
     if room := recurring(packed, weights, tokens.device) - packed:
         pieces.append((0, room, False))
-    first, sizes, counts = (torch.tensor(column) for column in zip(*pieces))  # on the CPU: no synchronisation
-    positions = positions_from_lengths(sizes, (1, int(sizes.sum())))[0]
-    order = (torch.repeat_interleave(first, sizes) + positions).clamp(max=len(tokens) - 1)
+    begins, counts, are_real = (torch.tensor(column) for column in zip(*pieces))  # on the CPU: no synchronisation
+    positions = positions_from_lengths(counts, (1, int(counts.sum())))[0]
+    order = (torch.repeat_interleave(begins, counts) + positions).clamp(max=len(tokens) - 1)
     indices = tokens[order.to(tokens.device)]
-    real = None if counts.all() else torch.repeat_interleave(counts, sizes).nonzero().flatten().to(tokens.device)
+    real = None if are_real.all() else are_real.repeat_interleave(counts).nonzero().flatten().to(tokens.device)
     return Packing(indices, (shape[0], shape[1]), groups, real)
-
-
-def _make_group(rows: Rows, sizes: list[int], device: torch.device, make_masks: Callable) -> Group:
-    """sizes: the lengths of all texts and padding in the rows."""
-    shape = len(rows.texts), rows.width
-    segment_ids = torch.arange(len(sizes)).repeat_interleave(torch.tensor(sizes)).view(*shape).to(device)
-    masks = make_masks(segment_ids if len(sizes) > len(rows.texts) else None, shape)
-    return Group(shape, [len(texts) for texts in rows.texts], segment_ids, masks)

@@ -39,19 +39,11 @@ class SortingTextClassificationPipeline(TextClassificationPipeline):
     that are not lists of strings, and other tokenizer arguments use the library's implementation.
     """
 
-    def get_iterator(
-        self,
-        inputs: Any,
-        num_workers: int,
-        batch_size: int,
-        preprocess_params: dict[str, Any],
-        forward_params: dict[str, Any],
-        postprocess_params: dict[str, Any],
-    ) -> Any:
-        params = preprocess_params, forward_params, postprocess_params
+    def get_iterator(self, inputs: Any, num_workers: int, batch_size: int, *params: dict[str, Any]) -> Any:
+        """params: of preprocess, of forward, of postprocess."""
         sorts = isinstance(self.model, ScratchPreTrainedModel) and self.tokenizer.pad_token_id is not None
         are_texts = isinstance(inputs, list) and all(isinstance(text, str) for text in inputs)
-        if sorts and are_texts and preprocess_params.keys() <= TOKENIZING:
+        if sorts and are_texts and params[0].keys() <= TOKENIZING:
             return self._sorted_answers(inputs, batch_size, *params)
         return super().get_iterator(inputs, num_workers, batch_size, *params)
 

@@ -115,7 +115,7 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
     ),
     "no bridge": (
         lambda folder: OPTConfig().save_pretrained(folder),
-        "model_type 'opt' is not supported; convertible families: bert",
+        "model_type 'opt' cannot be converted: convertible families: bert",
     ),
     "softcapping": (
         lambda folder: Gemma2Config().save_pretrained(folder), "'gemma2' cannot be converted: it squashes scores"

@@ -49,6 +49,8 @@ def answers(outputs: Any) -> tuple[Tensor, ...]:
 # Parity
 
 
+DTYPES = {"bool": torch.bool, "int8": torch.int8, "float": torch.float32}
+BODIES = "ScratchEncoderModel", "ScratchDecoderForCausalLM", "ScratchSeq2SeqForConditionalGeneration"
 WAYS = [(native, backend) for native, backend in zip(NATIVES, cycle(("eager", "sdpa")))]
 
 
@@ -60,8 +62,7 @@ def masks() -> dict[str, Tensor]:
     found["gap"] = 1 - ((columns == 2) | (columns == 5)).long()
     for mask in found.values():
         mask[::2] = 1  # the other texts are longer
-    kinds = {"bool": torch.bool, "int8": torch.int8, "float": torch.float32}
-    return found | {name: found["gap"].to(kind) for name, kind in kinds.items()}
+    return found | {name: found["gap"].to(kind) for name, kind in DTYPES.items()}
 
 
 def by_backend(native: Native, backend: str) -> tuple[Any, Any]:
@@ -78,6 +79,8 @@ def test_logits_equal_those_of_the_native_class(native: Native, backend: str) ->
     """Whatever the mask, whose padding has other ids or not, at all that is no padding, and numbers elsewhere."""
     reference, model = by_backend(native, backend)
     for (name, mask), is_padded in product(masks().items(), (True, False)):
+        if native.head not in BODIES and (name in DTYPES or not is_padded):
+            continue  # seen in another head of the family
         if not (is_padded or mask[:, -1].all()):
             continue  # native classifiers read the last token, which sees none in a layer with a window
         ids = IDS.masked_fill(mask == 0, PAD) if is_padded else IDS
@@ -97,9 +100,6 @@ def visible(native: Native, seed: int) -> Tensor:
     sees = torch.rand(4, 1, 9, 9, generator=torch.Generator().manual_seed(seed)) < 0.5
     sees |= torch.eye(9, dtype=torch.bool)
     return sees if native.head == "ScratchEncoderModel" else sees.tril()
-
-
-BODIES = "ScratchEncoderModel", "ScratchDecoderForCausalLM", "ScratchSeq2SeqForConditionalGeneration"
 
 
 @pytest.mark.parametrize(("native", "backend"), [way for way in WAYS if way[0].head in BODIES], ids=str)

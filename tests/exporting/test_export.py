@@ -135,7 +135,7 @@ def test_what_cannot_be_exported_is_refused(tmp_path: Path, capfd: pytest.Captur
     if MISSING:
         fails("it needs", "pip install 'modeling-scratch[onnx]'")
     else:
-        fails("exists already", output_dir=model)
+        fails("already exists", output_dir=model)
         fails("folder not found", model=tmp_path / "none")
 
 

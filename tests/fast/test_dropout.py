@@ -5,7 +5,7 @@ import pytest
 import torch
 from model_cases import CAUSAL_LM, DECODER, backends, low_thresholds  # noqa: F401  (a fixture)
 
-from modeling_scratch.fast.dropout import dropout
+from modeling_scratch.fast.forwards import dropout
 
 N = 200_001  # odd: the last elements share their random number with nobody
 HALVES = {torch.bfloat16, torch.float16}

@@ -10,7 +10,7 @@ from model_cases import DECODER_TEXTS, ENCODER, TEXTS, TINY, Case, assert_close,
 from torch import Tensor, nn
 from transformers import AttentionInterface
 
-from modeling_scratch.fast.packing import packing_from_mask
+from modeling_scratch.fast.packing import make_packing
 
 LENGTH = 48
 LENGTHS = [3, LENGTH, 16, 16, LENGTH, 7]  # rows of one text, which need no mask, and rows that texts share
@@ -121,9 +121,9 @@ def test_unpacking_undoes_packing(seed: int) -> None:
     rows, length = (int(torch.randint(1, 30, (), generator=generator)) for _ in range(2))
     mask = torch.rand(rows, length, generator=generator) < 0.5
     states = torch.randn(rows, length, 3, generator=generator)
-    packing = packing_from_mask(mask.long(), lambda segments, shape: None)
+    tokens = mask.flatten().nonzero().flatten()
+    packing = make_packing(tokens, mask.sum(-1), mask.shape, lambda segments, shape: None)
     packed = packing.pack(states)
     assert torch.equal(packing.unpack(packed), states * mask[..., None])
-    tokens = mask.flatten().nonzero().flatten()
     assert torch.equal(packed[0, packing.packed_indices(tokens)], states.flatten(0, 1)[tokens])
     assert mask.flatten()[packing.indices].all()  # what fills a row is some token, too

@@ -41,11 +41,17 @@ def changed(output: Any) -> Any:
     return output
 
 
-@contextmanager
-def hook(module: nn.Module) -> Iterator[None]:
-    handle = module.register_forward_hook(lambda _, inputs, output: changed(output))
-    yield
-    handle.remove()
+def hook(module: nn.Module) -> AbstractContextManager:
+    return module.register_forward_hook(lambda _, inputs, output: changed(output))
+
+
+def pre_hook(module: nn.Module) -> AbstractContextManager:
+    return module.register_forward_pre_hook(lambda _, args: changed(args))
+
+
+def hook_of_every_module(module: nn.Module) -> AbstractContextManager:
+    register = nn.modules.module.register_module_forward_hook
+    return register(lambda each, _, output: changed(output) if each is module else None)
 
 
 @contextmanager
@@ -62,22 +68,6 @@ def forward_of_the_class(module: nn.Module) -> Iterator[None]:
         forward = type(module).forward
         patch.setattr(type(module), "forward", lambda *args, **kwargs: changed(forward(*args, **kwargs)))
         yield
-
-
-@contextmanager
-def pre_hook(module: nn.Module) -> Iterator[None]:
-    handle = module.register_forward_pre_hook(lambda _, args: changed(args))
-    yield
-    handle.remove()
-
-
-@contextmanager
-def hook_of_every_module(module: nn.Module) -> Iterator[None]:
-    handle = nn.modules.module.register_module_forward_hook(
-        lambda each, _, output: changed(output) if each is module else None
-    )
-    yield
-    handle.remove()
 
 
 PATCHES: dict[str, Patch] = {

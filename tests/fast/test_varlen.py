@@ -27,7 +27,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from modeling_scratch.benchmark.data import on_device
-from modeling_scratch.fast import varlen
+from modeling_scratch.fast import attention as varlen
 
 # Heads of 8 features: what the kernels take.
 SIZES = {"hidden_size": 32, "num_attention_heads": 4, "attn_implementation": "sdpa"}
