@@ -39,6 +39,17 @@ POOLED_TOKENS: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
+def poolable_tokens(config: Any, inputs: Inputs, pooling: str) -> Tensor:
+    """(B, T), true at the tokens that a text is read from: real ones, or as native classes choose them."""
+    real = inputs.real_tokens()
+    is_native = config.counted_tokens != "real"
+    if pooling == "first" and is_native:
+        return torch.ones_like(real)  # column 0, even where it is padding
+    if pooling == "last" and (is_native or inputs.attention_mask is None):
+        return inputs.tokens_except(config.pad_token_id)
+    return real
+
+
 def pooled_tokens(inputs: Inputs, real: Tensor, pooling: str) -> Tensor | None:
     """The token that each text is read from: indices (B,) in the flattened (B, T); None: pooling reads all.
 
@@ -54,20 +65,6 @@ def pooled_tokens(inputs: Inputs, real: Tensor, pooling: str) -> Tensor | None:
         return indices.clamp(0, inputs.shape.numel() - 1)  # an empty segment may end the batch
     rows = torch.arange(inputs.shape[0], device=device) * inputs.shape[1]
     return rows + POOLED_TOKENS[pooling](real.to(device))
-
-
-def pool(hidden_states: Tensor, real: Tensor, pooling: str) -> Tensor:
-    """One vector per text, from its real tokens only: (B, T, hidden), real (B, T) -> (B, hidden).
-
-    A text of no tokens is zeros.
-    """
-    real = real.to(hidden_states.device).bool()
-    if pooling in POOLED_TOKENS:
-        rows = torch.arange(real.shape[0], device=real.device)
-        pooled = hidden_states[rows, POOLED_TOKENS[pooling](real)]  # (B, hidden)
-    else:
-        pooled = POOLINGS[pooling](hidden_states, real)
-    return pooled.masked_fill(~real.any(-1, keepdim=True), 0)
 
 
 def one_segment_a_row(
@@ -90,23 +87,26 @@ def one_segment_a_row(
 
 
 def pooled_output(
-    model: Any, inputs: Inputs, real: Tensor, pooling: str, **kwargs: Any
+    model: Any, inputs: Inputs, pooling: str, **kwargs: Any
 ) -> tuple[Tensor, Any]:
     """One vector per text, (B, hidden), or per segment, (N, hidden), and the base model's output.
 
-    real (B, T): true at the tokens that count.
+    It is zeros for a text of no tokens.
     """
+    real = poolable_tokens(model.config, inputs, pooling)
     indices = pooled_tokens(inputs, real, pooling)
     outputs = model(inputs=inputs, token_indices=indices, return_dict=True, **kwargs)
     hidden_states, lengths = outputs.last_hidden_state, inputs.segment_lengths
+    device = hidden_states.device  # not that of the inputs, if a model lies on several
     if indices is not None:
-        pooled = hidden_states.flatten(0, 1).index_select(0, indices.to(hidden_states.device))
-        has_tokens = real.any(-1) if lengths is None else lengths > 0  # (B,) or (N,)
-        return pooled.masked_fill(~has_tokens[:, None].to(pooled.device), 0), outputs
-    if lengths is not None:
+        pooled = hidden_states.flatten(0, 1).index_select(0, indices.to(device))
+    elif lengths is not None:
         longest = kwargs.get("max_length_q")
-        hidden_states, real = one_segment_a_row(hidden_states, lengths, longest)
-    return pool(hidden_states, real, pooling), outputs
+        pooled = POOLINGS[pooling](*one_segment_a_row(hidden_states, lengths, longest))
+    else:
+        pooled = POOLINGS[pooling](hidden_states, real.to(device))
+    has_tokens = real.any(-1) if lengths is None else lengths > 0  # (B,) or (N,)
+    return pooled.masked_fill(~has_tokens[:, None].to(device), 0), outputs
 
 
 class Pooler(nn.Module):

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch.nn.functional as F
 from torch import Tensor, nn
-from transformers import Cache
+from transformers import Cache, GenerationMixin
 from transformers.modeling_outputs import (
     CausalLMOutputWithPast,
     SequenceClassifierOutputWithPast,
@@ -19,7 +19,6 @@ from .configuration_scratch import ScratchDecoderConfig
 from .heads import classification_loss, cross_entropy, pooled_output
 from .inputs import Inputs
 from .layers import make_projection
-from .modeling_base import MaybeTensor, ScratchGenerationMixin
 from .stack import ScratchDecoderModel, ScratchDecoderPreTrainedModel
 
 
@@ -38,7 +37,7 @@ def next_tokens(labels: Tensor, inputs: Inputs) -> Tensor:
     return labels
 
 
-class ScratchDecoderForCausalLM(ScratchDecoderPreTrainedModel, ScratchGenerationMixin):
+class ScratchDecoderForCausalLM(ScratchDecoderPreTrainedModel, GenerationMixin):
     """p(next token) = softmax(x E^T), E the token embeddings where tied (Radford et al. 2018, 3.1)."""
 
     _tied_weights_keys = {"lm_head.weight": "model.embeddings.tokens.weight"}
@@ -57,13 +56,13 @@ class ScratchDecoderForCausalLM(ScratchDecoderPreTrainedModel, ScratchGeneration
     @can_return_tuple
     def forward(
         self,
-        input_ids: MaybeTensor = None,
-        attention_mask: MaybeTensor = None,
-        position_ids: MaybeTensor = None,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        position_ids: Tensor | None = None,
         past_key_values: Cache | None = None,
-        inputs_embeds: MaybeTensor = None,
-        labels: MaybeTensor = None,
-        token_type_ids: MaybeTensor = None,
+        inputs_embeds: Tensor | None = None,
+        labels: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
         use_cache: bool | None = None,
         logits_to_keep: int | Tensor = 0,
         num_items_in_batch: Tensor | int | None = None,
@@ -118,13 +117,13 @@ class ScratchDecoderForSequenceClassification(ScratchDecoderPreTrainedModel):
     @can_return_tuple
     def forward(
         self,
-        input_ids: MaybeTensor = None,
-        attention_mask: MaybeTensor = None,
-        position_ids: MaybeTensor = None,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        position_ids: Tensor | None = None,
         past_key_values: Cache | None = None,
-        inputs_embeds: MaybeTensor = None,
-        labels: MaybeTensor = None,
-        token_type_ids: MaybeTensor = None,
+        inputs_embeds: Tensor | None = None,
+        labels: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
         use_cache: bool | None = None,
         num_items_in_batch: Tensor | int | None = None,
         **kwargs: Any,
@@ -147,10 +146,7 @@ class ScratchDecoderForSequenceClassification(ScratchDecoderPreTrainedModel):
             past_key_values=past_key_values,
         )
         kwargs |= {"past_key_values": past_key_values, "use_cache": use_cache}
-        real = inputs.real_tokens()
-        if attention_mask is None or self.config.counted_tokens != "real":
-            real = inputs.tokens_except(self.config.pad_token_id)  # as native classes do
-        pooled, outputs = pooled_output(self.model, inputs, real, "last", **kwargs)
+        pooled, outputs = pooled_output(self.model, inputs, "last", **kwargs)
         logits = self.score(pooled)
         loss = classification_loss(self.config, logits, labels, num_items_in_batch)
         return SequenceClassifierOutputWithPast(

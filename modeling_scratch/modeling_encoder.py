@@ -22,7 +22,6 @@ from .configuration_scratch import ScratchEncoderConfig
 from .heads import classification_loss, cross_entropy, labelled_tokens, pooled_output, span_loss
 from .inputs import Inputs
 from .layers import ACTIVATIONS, make_norm
-from .modeling_base import MaybeTensor
 from .question_answering import ENCODER_PIPELINES
 from .stack import ScratchEncoderModel, ScratchEncoderPreTrainedModel
 
@@ -95,12 +94,12 @@ class ScratchEncoderForMaskedLM(ScratchEncoderPreTrainedModel):
     @can_return_tuple
     def forward(
         self,
-        input_ids: MaybeTensor = None,
-        attention_mask: MaybeTensor = None,
-        token_type_ids: MaybeTensor = None,
-        position_ids: MaybeTensor = None,
-        inputs_embeds: MaybeTensor = None,
-        labels: MaybeTensor = None,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        labels: Tensor | None = None,
         num_items_in_batch: Tensor | int | None = None,
         **kwargs: Any,
     ) -> MaskedLMOutput:
@@ -139,12 +138,12 @@ class ScratchEncoderForSequenceClassification(ScratchEncoderPreTrainedModel):
     @can_return_tuple
     def forward(
         self,
-        input_ids: MaybeTensor = None,
-        attention_mask: MaybeTensor = None,
-        token_type_ids: MaybeTensor = None,
-        position_ids: MaybeTensor = None,
-        inputs_embeds: MaybeTensor = None,
-        labels: MaybeTensor = None,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        labels: Tensor | None = None,
         num_items_in_batch: Tensor | int | None = None,
         past_key_values: Cache | None = None,
         **kwargs: Any,
@@ -162,12 +161,9 @@ class ScratchEncoderForSequenceClassification(ScratchEncoderPreTrainedModel):
             cu_seq_lens=kwargs.get("cu_seq_lens_q"),
             past_key_values=past_key_values,
         )
-        pooling = self.config.classifier_pooling
-        real = inputs.real_tokens()
-        if pooling == "first" and self.config.counted_tokens != "real":
-            real = inputs.all_tokens()  # native classes read column 0, even where it is padding
         kwargs |= {"past_key_values": past_key_values}
-        pooled, outputs = pooled_output(self.model, inputs, real, pooling, **kwargs)
+        pooling = self.config.classifier_pooling
+        pooled, outputs = pooled_output(self.model, inputs, pooling, **kwargs)
         logits = self.classifier(pooled)
         loss = classification_loss(self.config, logits, labels, num_items_in_batch)
         return SequenceClassifierOutput(loss, logits, outputs.hidden_states, outputs.attentions)
@@ -187,12 +183,12 @@ class ScratchEncoderForTokenClassification(ScratchEncoderPreTrainedModel):
     @can_return_tuple
     def forward(
         self,
-        input_ids: MaybeTensor = None,
-        attention_mask: MaybeTensor = None,
-        token_type_ids: MaybeTensor = None,
-        position_ids: MaybeTensor = None,
-        inputs_embeds: MaybeTensor = None,
-        labels: MaybeTensor = None,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        labels: Tensor | None = None,
         num_items_in_batch: Tensor | int | None = None,
         **kwargs: Any,
     ) -> TokenClassifierOutput:
@@ -226,13 +222,13 @@ class ScratchEncoderForQuestionAnswering(ScratchEncoderPreTrainedModel):
     @can_return_tuple
     def forward(
         self,
-        input_ids: MaybeTensor = None,
-        attention_mask: MaybeTensor = None,
-        token_type_ids: MaybeTensor = None,
-        position_ids: MaybeTensor = None,
-        inputs_embeds: MaybeTensor = None,
-        start_positions: MaybeTensor = None,
-        end_positions: MaybeTensor = None,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        start_positions: Tensor | None = None,
+        end_positions: Tensor | None = None,
         num_items_in_batch: Tensor | int | None = None,
         **kwargs: Any,
     ) -> QuestionAnsweringModelOutput:

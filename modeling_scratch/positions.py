@@ -54,9 +54,10 @@ def rotary(
     # In float32, as native models compute them.
     pairs = torch.arange(0, rotated, 2, device=position_ids.device, dtype=torch.float32)
     length = position_ids.max() + 1  # a tensor: no synchronisation
-    scale = SCALED_FREQUENCIES[rope["rope_type"]]
     frequencies = 1.0 / rope["rope_theta"] ** (pairs / rotated)  # (R / 2,)
-    frequencies = scale(frequencies, rope=rope, size=rotated, length=length, limit=limit)
+    frequencies = SCALED_FREQUENCIES[rope["rope_type"]](
+        frequencies, rope=rope, size=rotated, length=length, limit=limit
+    )
     angles = position_ids[..., None, None].float() * frequencies  # (B, T, 1, R / 2)
     angles = torch.cat((angles, angles), dim=-1)  # (B, T, 1, R)
     factor = yarn_attention_factor(rope)
@@ -159,23 +160,6 @@ POSITION_BIASES: dict[str, Any] = {"alibi": Alibi, "relative": RelativePositions
 
 
 # --- position_ids, which inputs.py counts ---------------------------------------------------------
-
-
-def positions_from_mask(
-    attention_mask: Tensor | None,
-    shape: Sequence[int],
-    device: torch.device,
-    past: Tensor | int = 0,
-) -> Tensor:
-    """position = number of real tokens before this one, so padding on either side changes nothing.
-
-    attention_mask (B, past + T), 1 at real tokens; without one, or with one of scores (B, 1, T, T), all are real. past
-    counts cached tokens. Returns (B, T), or (1, T) where all are real.
-    """
-    if getattr(attention_mask, "ndim", 0) != 2:
-        return torch.arange(shape[1], device=device)[None] + past  # (1, T)
-    positions = attention_mask.bool().long().cumsum(-1) - 1  # (B, past + T)
-    return positions.clamp(min=0)[:, -shape[1] :]  # (B, T)
 
 
 def positions_from_lengths(lengths: Tensor, shape: Sequence[int]) -> Tensor:

@@ -13,7 +13,6 @@ from torch import Tensor, nn
 from transformers import AttentionMaskInterface, Cache, DynamicCache, EncoderDecoderCache
 from transformers.modeling_layers import GradientCheckpointingLayer
 from transformers.modeling_outputs import (
-    BaseModelOutput,
     BaseModelOutputWithPastAndCrossAttentions,
     BaseModelOutputWithPooling,
 )
@@ -27,16 +26,16 @@ from .configuration_scratch import (
     ScratchSeq2SeqConfig,
 )
 from .embeddings import Embeddings
-from .heads import Pooler, pooled_tokens
+from .heads import Pooler, poolable_tokens, pooled_tokens
 from .inputs import (
     Inputs,
     cross_attention_mask,
     eager_config,
+    segment_bounds,
     self_attention_mask,
-    with_bounds,
 )
 from .layers import NORM_POSITIONS, FeedForward, make_norm
-from .modeling_base import MaybeTensor, ScratchPreTrainedModel
+from .modeling_base import ScratchPreTrainedModel
 from .positions import POSITION_BIASES, rotary_cos_sin
 
 
@@ -73,28 +72,29 @@ class Block(GradientCheckpointingLayer):
         encoder_hidden_states: Tensor | None = None,
         encoder_attention_mask: Any = None,
         position_bias: Tensor | None = None,
+        rotary: tuple[Tensor, Tensor] | None = None,
         **kwargs: Any,
     ) -> Tensor:
         """(B, T, hidden), encoder_hidden_states (B, S, hidden) -> (B, T, hidden).
 
-        The rest, with rotary, past_key_values and attention_fn in kwargs: see Attention.forward.
+        The rest, with past_key_values and attention_fn in kwargs: see Attention.forward.
         """
-        residual = self.attention_residual
-        query = residual.before(hidden_states)
+        query = self.attention_residual.before(hidden_states)
         # The weights are dropped: Transformers records them, by a hook, if a call asks for them.
-        update, _ = self.attention(query, attention_mask, position_bias=position_bias, **kwargs)
-        hidden_states = residual.after(hidden_states, update)
+        update, _ = self.attention(
+            query, attention_mask, position_bias=position_bias, rotary=rotary, **kwargs
+        )
+        hidden_states = self.attention_residual.after(hidden_states, update)
 
         if self.cross_attention is not None:
-            residual = self.cross_attention_residual
-            query = residual.before(hidden_states)
+            query = self.cross_attention_residual.before(hidden_states)
             update, _ = self.cross_attention(
                 query, encoder_attention_mask, encoder_hidden_states, **kwargs
             )
-            hidden_states = residual.after(hidden_states, update)
+            hidden_states = self.cross_attention_residual.after(hidden_states, update)
 
-        residual = self.feed_forward_residual
-        return residual.after(hidden_states, self.feed_forward(residual.before(hidden_states)))
+        update = self.feed_forward(self.feed_forward_residual.before(hidden_states))
+        return self.feed_forward_residual.after(hidden_states, update)
 
 
 class ParallelBlock(Block):
@@ -111,12 +111,13 @@ class ParallelBlock(Block):
         encoder_hidden_states: Tensor | None = None,
         encoder_attention_mask: Any = None,
         position_bias: Tensor | None = None,
+        rotary: tuple[Tensor, Tensor] | None = None,
         **kwargs: Any,
     ) -> Tensor:
         """(B, T, hidden) -> the same. Not in encoder-decoders: encoder_hidden_states are None."""
         normed = self.attention_residual.before(hidden_states)
         update, _ = self.attention(
-            normed, attention_mask, position_bias=position_bias, **kwargs
+            normed, attention_mask, position_bias=position_bias, rotary=rotary, **kwargs
         )
         return self.attention_residual.after(hidden_states, update + self.feed_forward(normed))
 
@@ -263,15 +264,16 @@ class StackModel:
         config names, with masks as eager attention takes them. kwargs: see Stack.forward.
         """
         config, attention_fn = choose_attention(self.config, attention_fn, kwargs)
-        if past_key_values is None and encoder_hidden_states is None:
-            kwargs = with_bounds(config, inputs, kwargs)
+        is_packed = inputs.segment_lengths is not None and past_key_values is None
+        reads_bounds = "flash" in config._attn_implementation
+        if is_packed and reads_bounds and kwargs.get("max_length_k") is None:
+            kwargs |= segment_bounds(inputs.segment_lengths)
         position_ids = inputs.positions(config)  # (B, T)
         hidden_states = self.embeddings(
             inputs.input_ids,
             position_ids,
             inputs.token_type_ids,
             inputs.inputs_embeds,
-            longest=inputs.past + inputs.shape[1],
         )
         by_type = {}
         for kind in dict.fromkeys(self.stack.attention_types):
@@ -316,15 +318,15 @@ class ScratchEncoderModel(StackModel, ScratchEncoderPreTrainedModel):
     @capture_outputs  # adds the recorded hidden_states and attentions, and takes return_dict
     def forward(
         self,
-        input_ids: MaybeTensor = None,
-        attention_mask: MaybeTensor = None,
-        token_type_ids: MaybeTensor = None,
-        position_ids: MaybeTensor = None,
-        inputs_embeds: MaybeTensor = None,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
         past_key_values: Cache | None = None,
         inputs: Inputs | None = None,
         **kwargs: Any,
-    ) -> BaseModelOutput | BaseModelOutputWithPooling:
+    ) -> BaseModelOutputWithPooling:
         """input_ids (B, T) or inputs_embeds (B, T, E), attention_mask (B, T) with 1 at real tokens
         -> (B, T, hidden).
 
@@ -333,7 +335,6 @@ class ScratchEncoderModel(StackModel, ScratchEncoderPreTrainedModel):
         which attention_mask covers. inputs: all of these, as heads hand them on. token_indices
         (M,), rising: which of the B * T hidden states are read; the values of others are undefined.
         """
-        kwargs |= {"past_key_values": past_key_values}
         if inputs is None:
             inputs = Inputs(
                 input_ids=input_ids,
@@ -344,13 +345,10 @@ class ScratchEncoderModel(StackModel, ScratchEncoderPreTrainedModel):
                 cu_seq_lens=kwargs.get("cu_seq_lens_q"),
                 past_key_values=past_key_values,
             )
+        hidden_states = self.engine(inputs, past_key_values=past_key_values, **kwargs)
         if self.pooler is None:
-            return BaseModelOutput(self.engine(inputs, **kwargs))
-        hidden_states = self.engine(inputs, **{**kwargs, "token_indices": None})
-        real = inputs.real_tokens()
-        if self.config.counted_tokens != "real":
-            real = inputs.all_tokens()  # native classes read column 0, even where it is padding
-        first = pooled_tokens(inputs, real, "first")
+            return BaseModelOutputWithPooling(hidden_states)
+        first = pooled_tokens(inputs, poolable_tokens(self.config, inputs, "first"), "first")
         pooled = self.pooler(hidden_states.flatten(0, 1)[first])  # (B, hidden)
         return BaseModelOutputWithPooling(hidden_states, pooled)
 
@@ -373,25 +371,26 @@ class ScratchDecoderModel(StackModel, ScratchDecoderPreTrainedModel):
 
     def __init__(self, config: ScratchDecoderConfig | ScratchSeq2SeqConfig) -> None:
         super().__init__(config)
-        attends_to_encoder = config.is_encoder_decoder
-        self.prefix = "decoder_" if attends_to_encoder else ""  # of the arguments' names
         self.embeddings = Embeddings(config, config.decoder_vocab_size)
         self.stack = Stack(
-            config, config.decoder_layers, is_causal=True, cross_attention=attends_to_encoder
+            config,
+            config.decoder_layers,
+            is_causal=True,
+            cross_attention=config.is_encoder_decoder,
         )
         self.post_init()
 
     @capture_outputs
     def forward(
         self,
-        input_ids: MaybeTensor = None,
-        attention_mask: MaybeTensor = None,
-        position_ids: MaybeTensor = None,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        position_ids: Tensor | None = None,
         past_key_values: Cache | None = None,
-        inputs_embeds: MaybeTensor = None,
-        encoder_hidden_states: MaybeTensor = None,
-        encoder_attention_mask: MaybeTensor = None,
-        token_type_ids: MaybeTensor = None,
+        inputs_embeds: Tensor | None = None,
+        encoder_hidden_states: Tensor | None = None,
+        encoder_attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
         use_cache: bool | None = None,
         inputs: Inputs | None = None,
         **kwargs: Any,
@@ -418,7 +417,7 @@ class ScratchDecoderModel(StackModel, ScratchDecoderPreTrainedModel):
                 token_type_ids=token_type_ids,
                 cu_seq_lens=kwargs.get("cu_seq_lens_q"),
                 past_key_values=past_key_values,
-                prefix=self.prefix,
+                prefix="decoder_" if self.config.is_encoder_decoder else "",
             )
         cache = self._cache(past_key_values, inputs, use_cache)
         hidden_states = self.engine(

@@ -1,21 +1,25 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The engine: the textbook's numbers in less time. `import modeling_scratch` turns it on for the package's own classes.
 
-It sets four attributes of these classes: `engine`, which computes the last hidden states, `run_call`, `run_generate`,
-and `create_masks_for_generate`. During a call, plain layers have faster forwards (forwards.py). Saved folders contain
+It sets four attributes of these classes: `engine`, which computes the last hidden states, `__call__`, `generate`, and
+`create_masks_for_generate`. During a call, plain layers have faster forwards (forwards.py). Saved folders contain
 none of it.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
+from types import MethodType
 from typing import Any
 
 from torch import Tensor
+from transformers import GenerationMixin
 
 from .. import attention as formulas
 from ..inputs import Inputs
-from ..modeling_base import ScratchGenerationMixin, ScratchPreTrainedModel
+from ..modeling_base import ScratchPreTrainedModel
+from ..modeling_decoder import ScratchDecoderForCausalLM
+from ..modeling_seq2seq import ScratchSeq2SeqForConditionalGeneration
 from ..registration import others
 from ..stack import StackModel
 from .engine import fast_engine
@@ -25,14 +29,24 @@ from .text_classification import SortingTextClassificationPipeline
 
 __all__ = ["SortingTextClassificationPipeline", "disable", "disabled", "enable", "is_enabled", "textbook"]
 
-# What the classes of the textbook have, and what the engine sets.
-SEAMS = (
+
+def call(model: Any, *args: Any, **kwargs: Any) -> Any:
+    return fast_call(super(ScratchPreTrainedModel, model).__call__, *args, **kwargs)
+
+
+def generate(model: Any, *args: Any, **kwargs: Any) -> Any:
+    return fast_generate(MethodType(GenerationMixin.generate, model), *args, **kwargs)
+
+
+# What the engine sets in the classes of the textbook, which have or inherit it.
+SEAMS: tuple[tuple[type, str, Any], ...] = (
     (StackModel, "engine", fast_engine),
-    (ScratchPreTrainedModel, "run_call", staticmethod(fast_call)),
+    (ScratchPreTrainedModel, "__call__", call),
     (ScratchPreTrainedModel, "create_masks_for_generate", staticmethod(masks_for_generate)),
-    (ScratchGenerationMixin, "run_generate", staticmethod(fast_generate)),
+    (ScratchDecoderForCausalLM, "generate", generate),
+    (ScratchSeq2SeqForConditionalGeneration, "generate", generate),
 )
-TEXTBOOK = [vars(model_class)[name] for model_class, name, _ in SEAMS]
+TEXTBOOK = [vars(model_class).get(name) for model_class, name, _ in SEAMS]  # None: it is inherited
 _lock = Lock()
 _is_on = False  # as enable and disable left it
 _contexts = {"disabled": 0, "textbook": 0}  # those that run, in all threads
@@ -106,6 +120,9 @@ def _switch(on: bool) -> None:
 def _apply() -> None:
     is_on = _is_on and not any(_contexts.values())
     for (model_class, name, fast), textbooks in zip(SEAMS, TEXTBOOK):
-        setattr(model_class, name, fast if is_on else textbooks)
+        if is_on or textbooks is not None:
+            setattr(model_class, name, fast if is_on else textbooks)
+        elif name in vars(model_class):
+            delattr(model_class, name)
     if _contexts["textbook"]:
         StackModel.engine = eager_engine
