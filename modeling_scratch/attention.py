@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers import Cache, EncoderDecoderCache
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
@@ -45,7 +44,7 @@ def eager_attention(
         # In float16, a score plus the most negative number is -inf, and a row of these NaN.
         scores = scores + additive(attention_mask, torch.float32)
     weights = scores.softmax(dim=-1, dtype=torch.float32).to(query.dtype)
-    output = F.dropout(weights, dropout) @ value  # (B, H, T, D)
+    output = nn.functional.dropout(weights, dropout) @ value  # (B, H, T, D)
     return output.transpose(1, 2).contiguous(), weights
 
 

@@ -20,13 +20,11 @@ Shapes: B batch, T length, S keys, E embedding size, N segments.
 """
 
 import copy
-from collections.abc import Callable
 from dataclasses import InitVar, dataclass, field
 from typing import Any
 
 import torch
-import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import Cache
 from transformers.masking_utils import (
     create_bidirectional_mask,
@@ -39,7 +37,7 @@ from transformers.utils import is_tracing
 
 from .attention import self_attention_cache
 from .configuration_scratch import ScratchConfig
-from .positions import positions_from_lengths, restarts
+from .positions import positions_from_lengths
 
 
 @dataclass
@@ -69,7 +67,9 @@ class Inputs:
     past_key_values: InitVar[Cache | None] = None
     prefix: str = ""
     past: Tensor | int = field(init=False, default=0)
-    # (N,), adding up to B * T; None: each row is one text, or a graph is traced, which cannot look.
+    # [0, 0, 0, 1, 1, ...], the segment of each token (B, T); None: each row is one text.
+    segment_ids: Tensor | None = field(init=False, default=None)
+    # (N,), adding up to B * T; None: as above, or a graph is traced, which cannot look.
     segment_lengths: Tensor | None = field(init=False, default=None)
 
     def __post_init__(self, past_key_values: Cache | None) -> None:
@@ -84,7 +84,7 @@ class Inputs:
         check_shape(self.inputs_embeds, embeds, ("texts", "tokens", "size"))
         check_mask(self.attention_mask, self.read, f"{self.prefix}attention_mask", self.past)
         if self.attention_mask is None:
-            self.segment_lengths = self._find_segments()
+            self._find_segments()
 
     @property
     def read(self) -> Tensor:
@@ -108,27 +108,22 @@ class Inputs:
             return torch.ones(self.shape, dtype=torch.bool, device=self.read.device)
         return self.input_ids != pad_token_id
 
-    def _find_segments(self) -> Tensor | None:
+    def _find_segments(self) -> None:
         if self.cu_seq_lens is not None:
-            return self.cu_seq_lens.diff()
-        if self.position_ids is None or is_tracing(self.position_ids):
-            return None
-        # [0 1 2 0 1] starts at 0 and 3: segments of 3 and 2.
-        starts = restarts(self.position_ids, self.shape).flatten().nonzero().flatten()  # (N,)
-        if len(starts) == self.shape[0]:
-            return None  # each row is one text
-        return F.pad(starts, (0, 1), value=self.shape.numel()).diff()
-
-    def segment_ids(self) -> Tensor | None:
-        """[0, 0, 0, 1, 1, ...]: the segment of each token (B, T); None: each row is one sequence."""
-        if self.segment_lengths is not None:
-            ids = torch.arange(len(self.segment_lengths), device=self.segment_lengths.device)
+            self.segment_lengths = self.cu_seq_lens.diff()
+            ids = torch.arange(len(self.segment_lengths), device=self.cu_seq_lens.device)
             ids = ids.repeat_interleave(self.segment_lengths, output_size=self.shape.numel())
-            return ids.view(self.shape)  # (B * T,) -> (B, T)
-        is_unseen = self.position_ids is not None and is_tracing(self.position_ids)
-        if is_unseen and self.attention_mask is None:
-            return restarts(self.position_ids, self.shape).flatten().cumsum(0).view(self.shape)
-        return None
+            self.segment_ids = ids.view(self.shape)  # (B * T,) -> (B, T)
+        elif self.position_ids is not None:
+            position_ids = self.position_ids.expand(self.shape)
+            # [0 1 2 0 1] starts at 0 and 3. The first difference is 0, so that each row starts one.
+            starts = position_ids.diff(dim=-1, prepend=position_ids[:, :1]) != 1  # (B, T)
+            ids = starts.flatten().cumsum(0) - 1  # (B * T,)
+            is_traced = is_tracing(position_ids)
+            if is_traced or ids[-1] >= self.shape[0]:  # more segments than rows
+                self.segment_ids = ids.view(self.shape)
+            if self.segment_ids is not None and not is_traced:
+                self.segment_lengths = ids.bincount()
 
     def positions(self, config: ScratchConfig) -> Tensor:
         """(B, T): as given, or counted from the start of each segment or text, see counted_tokens.
@@ -159,7 +154,7 @@ def is_padding_mask(attention_mask: Any) -> bool:
 
 
 # (is the layer local?, is the stack causal?)
-MASKS: dict[tuple[bool, bool], Callable[..., Any]] = {
+MASKS: dict[tuple[bool, bool], Any] = {
     (False, False): create_bidirectional_mask,
     (False, True): create_causal_mask,
     (True, False): create_bidirectional_sliding_window_mask,
@@ -190,9 +185,8 @@ def self_attention_mask(
         mask = mask[layer_type]
     check_mask_of_scores(config, mask)
     within_segment = None
-    segment_ids = inputs.segment_ids()  # (B, T)
-    if segment_ids is not None and cache is None:
-        within_segment = packed_sequence_mask_function(segment_ids)
+    if inputs.segment_ids is not None and cache is None:
+        within_segment = packed_sequence_mask_function(inputs.segment_ids)
     return MASKS[layer_type == "sliding_attention", is_causal](
         config,
         shape_only(inputs),
@@ -214,8 +208,12 @@ def cross_attention_mask(
     """
     if encoder_hidden_states is None:
         return None
-    hint = "; prefill_chunk_size, which cuts the source, is for decoders"
-    check_mask(attention_mask, encoder_hidden_states, "attention_mask", hint=hint)
+    check_mask(
+        attention_mask,
+        encoder_hidden_states,
+        "attention_mask",
+        hint="; prefill_chunk_size, which cuts the source, is for decoders",
+    )
     check_mask_of_scores(config, attention_mask)
     return create_bidirectional_mask(
         config, shape_only(inputs), attention_mask, encoder_hidden_states
@@ -229,7 +227,9 @@ def shape_only(inputs: Inputs) -> Tensor:
 
 def segment_bounds(lengths: Tensor) -> dict[str, Any]:
     """The bounds of segments of these lengths (N,), as the arguments of variable-length kernels."""
-    bounds = F.pad(lengths.cumsum(0), (1, 0)).to(torch.int32)  # (N + 1,), from 0 to B * T
+    bounds = nn.functional.pad(lengths.cumsum(0), (1, 0)).to(
+        torch.int32
+    )  # (N + 1,), from 0 to B * T
     longest = int(lengths.max())
     return {
         "cu_seq_lens_q": bounds,
@@ -276,9 +276,8 @@ def check_mask_of_scores(config: ScratchConfig, mask: Any) -> None:
     if len(getattr(mask, "shape", ())) != 4:
         return
     backend, is_dense = config._attn_implementation, isinstance(mask, Tensor)
-    is_scores = is_dense and (mask.dtype == torch.bool or mask.is_floating_point())
-    is_read = not is_dense if backend == "flex_attention" else is_scores
-    if "flash" in backend or not is_read:
+    is_number = is_dense and mask.dtype != torch.bool and not mask.is_floating_point()
+    if is_number or "flash" in backend or is_dense == (backend == "flex_attention"):
         raise ValueError(
             f"{backend} attention would ignore or misread this attention_mask "
             f"{tuple(mask.shape)}. Eager and sdpa take (texts, tokens), or (texts, 1, queries, "

@@ -6,7 +6,6 @@ Shapes: B batch, T length, V vocabulary, C labels.
 
 from typing import Any
 
-import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers import Cache, GenerationMixin
 from transformers.modeling_outputs import (
@@ -27,12 +26,14 @@ def next_tokens(labels: Tensor, inputs: Inputs) -> Tensor:
 
     -100 at padding, and at the end of a text or segment.
     """
-    real, segment_ids = inputs.real_tokens(), inputs.segment_ids()
-    labels = F.pad(labels[:, 1:], (0, 1), value=-100)
-    is_pair = real & F.pad(real[:, 1:], (0, 1))  # both this token and the next one are real
+    real = inputs.real_tokens()
+    labels = nn.functional.pad(labels[:, 1:], (0, 1), value=-100)
+    is_pair = real & nn.functional.pad(
+        real[:, 1:], (0, 1)
+    )  # both this token and the next one are real
     labels = labels.masked_fill(~is_pair.to(labels.device), -100)
-    if segment_ids is not None:
-        is_last = segment_ids.diff(append=segment_ids[:, -1:]) != 0  # (B, T)
+    if inputs.segment_ids is not None:
+        is_last = inputs.segment_ids.diff(append=inputs.segment_ids[:, -1:]) != 0  # (B, T)
         labels = labels.masked_fill(is_last.to(labels.device), -100)
     return labels
 

@@ -4,10 +4,8 @@
 Shapes: B batch, T length, M masked tokens, V vocabulary, C labels.
 """
 
-from collections.abc import Callable
 from typing import Any
 
-import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers import Cache
 from transformers.modeling_outputs import (
@@ -19,16 +17,23 @@ from transformers.modeling_outputs import (
 from transformers.utils import can_return_tuple
 
 from .configuration_scratch import ScratchEncoderConfig
-from .heads import classification_loss, cross_entropy, labelled_tokens, pooled_output, span_loss
+from .heads import (
+    classification_loss,
+    cross_entropy,
+    labelled_tokens,
+    pooled_output,
+    select_tokens,
+    span_loss,
+)
 from .inputs import Inputs
 from .layers import ACTIVATIONS, make_norm
 from .question_answering import ENCODER_PIPELINES
 from .stack import ScratchEncoderModel, ScratchEncoderPreTrainedModel
 
-HEAD_ACTIVATIONS: dict[str | None, Callable[[Tensor], Tensor]] = {
-    "tanh": F.tanh,
-    "relu": F.relu,
-    "gelu": F.gelu,
+HEAD_ACTIVATIONS: dict[str | None, Any] = {
+    "tanh": nn.functional.tanh,
+    "relu": nn.functional.relu,
+    "gelu": nn.functional.gelu,
 }
 
 
@@ -119,7 +124,7 @@ class ScratchEncoderForMaskedLM(ScratchEncoderPreTrainedModel):
         )
         hidden_states = outputs.last_hidden_state
         if token_indices is not None:
-            hidden_states = hidden_states.flatten(0, 1)[token_indices]  # (M, hidden)
+            hidden_states = select_tokens(hidden_states, token_indices)  # (M, hidden)
         logits = self.lm_head(hidden_states)
         loss = cross_entropy(logits, labels, num_items_in_batch)
         return MaskedLMOutput(loss, logits, outputs.hidden_states, outputs.attentions)

@@ -6,14 +6,13 @@ Shapes: B batch, S length of the source, T length of the target, M tokens with a
 
 from typing import Any
 
-import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers import Cache, GenerationMixin
 from transformers.modeling_outputs import BaseModelOutput, Seq2SeqLMOutput, Seq2SeqModelOutput
 from transformers.utils import ModelOutput, can_return_tuple
 
 from .configuration_scratch import ScratchSeq2SeqConfig
-from .heads import cross_entropy, labelled_tokens
+from .heads import cross_entropy, labelled_tokens, select_tokens
 from .layers import make_projection
 from .modeling_base import ScratchPreTrainedModel
 from .pipelines import SEQ2SEQ_PIPELINES
@@ -164,7 +163,7 @@ class ScratchSeq2SeqForConditionalGeneration(ScratchSeq2SeqPreTrainedModel, Gene
                 f"decoder_start_token_id={start}, pad_token_id={pad}: set both in the config to train on labels "
                 "(tokenization.special_token_ids says what a tokenizer calls them)."
             )
-        shifted = F.pad(labels[:, :-1].long(), (1, 0), value=start)
+        shifted = nn.functional.pad(labels[:, :-1].long(), (1, 0), value=start)
         return shifted.masked_fill(shifted == -100, pad)
 
     @can_return_tuple
@@ -217,7 +216,7 @@ class ScratchSeq2SeqForConditionalGeneration(ScratchSeq2SeqPreTrainedModel, Gene
         )
         hidden_states = outputs.last_hidden_state
         if token_indices is not None:
-            hidden_states = hidden_states.flatten(0, 1)[token_indices]  # (M, hidden)
+            hidden_states = select_tokens(hidden_states, token_indices)  # (M, hidden)
         logits = self.lm_head(self.projection(hidden_states))
         loss = cross_entropy(logits, labels, num_items_in_batch, smoothing)
         fields = {name: value for name, value in outputs.items() if name != "last_hidden_state"}

@@ -159,19 +159,9 @@ def relative_buckets(
 POSITION_BIASES: dict[str, Any] = {"alibi": Alibi, "relative": RelativePositions}
 
 
-# --- position_ids, which inputs.py counts ---------------------------------------------------------
-
-
 def positions_from_lengths(lengths: Tensor, shape: Sequence[int]) -> Tensor:
     """[0, 1, 2, 0, 1, ...]: positions that restart with each segment. (N,) -> (B, T)."""
     count = shape[0] * shape[1]
     starts = lengths.cumsum(0) - lengths  # (N,)
     starts = starts.repeat_interleave(lengths, output_size=count)  # (B * T,)
     return (torch.arange(count, device=lengths.device) - starts).view(*shape)  # (B, T)
-
-
-def restarts(position_ids: Tensor, shape: Sequence[int]) -> Tensor:
-    """True at the first token of each row, and where a position is not the one before plus 1: (B, T)."""
-    position_ids = position_ids.expand(*shape)
-    # The first difference is 0, so that each row starts one.
-    return position_ids.diff(dim=-1, prepend=position_ids[:, :1]) != 1

@@ -26,7 +26,7 @@ from .configuration_scratch import (
     ScratchSeq2SeqConfig,
 )
 from .embeddings import Embeddings
-from .heads import Pooler, poolable_tokens, pooled_tokens
+from .heads import Pooler, one_text_a_row, pooled_tokens, select_tokens
 from .inputs import (
     Inputs,
     cross_attention_mask,
@@ -348,8 +348,8 @@ class ScratchEncoderModel(StackModel, ScratchEncoderPreTrainedModel):
         hidden_states = self.engine(inputs, past_key_values=past_key_values, **kwargs)
         if self.pooler is None:
             return BaseModelOutputWithPooling(hidden_states)
-        first = pooled_tokens(inputs, poolable_tokens(self.config, inputs, "first"), "first")
-        pooled = self.pooler(hidden_states.flatten(0, 1)[first])  # (B, hidden)
+        first = pooled_tokens(*one_text_a_row(self.config, inputs, "first"), "first")
+        pooled = self.pooler(select_tokens(hidden_states, first))  # (B, hidden)
         return BaseModelOutputWithPooling(hidden_states, pooled)
 
 
@@ -438,7 +438,7 @@ class ScratchDecoderModel(StackModel, ScratchDecoderPreTrainedModel):
         if use_cache is None:
             use_cache = self.config.use_cache and not self.training
         # A row of several segments has no single end at which cached tokens could continue.
-        if use_cache and cache is None and inputs.segment_ids() is None:
+        if use_cache and cache is None and inputs.segment_ids is None:
             cache = DynamicCache(config=self.config)
         if cache is None or not self.config.is_encoder_decoder:
             return cache

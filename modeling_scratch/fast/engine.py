@@ -210,7 +210,7 @@ def _reads_one_a_text(model: Any, inputs: Inputs, indices: Tensor | None) -> boo
     """Whether the head reads exactly one token per text of a bidirectional model; on a CPU, which may look."""
     if indices is None or model.is_causal or indices.device.type != "cpu":
         return False
-    segments = inputs.segment_ids()
+    segments = inputs.segment_ids
     texts = indices // inputs.shape[1] if segments is None else segments.flatten()[indices]
     count = inputs.shape[0] if segments is None else int(segments[-1, -1]) + 1
     return torch.equal(texts, torch.arange(count, device=texts.device))
