@@ -37,7 +37,6 @@ from transformers.utils import is_tracing
 
 from .attention import self_attention_cache
 from .configuration_scratch import ScratchConfig
-from .positions import positions_from_lengths
 
 
 @dataclass
@@ -133,7 +132,11 @@ class Inputs:
         if self.position_ids is not None:
             return self.position_ids.expand(self.shape)
         if self.segment_lengths is not None:
-            return positions_from_lengths(self.segment_lengths, self.shape)
+            starts = (
+                self.segment_lengths.cumsum(0) - self.segment_lengths
+            )  # (N,), in the flattened batch
+            tokens = torch.arange(self.shape.numel(), device=starts.device).view(self.shape)
+            return tokens - starts[self.segment_ids]
         if config.counted_tokens == "not_pad_token_id":
             counted = self.tokens_except(config.pad_token_id)
             # -1 + position_offset is RoBERTa's row of padding.

@@ -5,7 +5,6 @@ Shapes: B batch, T length, S keys, N segments, E embedding size, H heads, D head
 """
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -157,11 +156,3 @@ def relative_buckets(
 
 
 POSITION_BIASES: dict[str, Any] = {"alibi": Alibi, "relative": RelativePositions}
-
-
-def positions_from_lengths(lengths: Tensor, shape: Sequence[int]) -> Tensor:
-    """[0, 1, 2, 0, 1, ...]: positions that restart with each segment. (N,) -> (B, T)."""
-    count = shape[0] * shape[1]
-    starts = lengths.cumsum(0) - lengths  # (N,)
-    starts = starts.repeat_interleave(lengths, output_size=count)  # (B * T,)
-    return (torch.arange(count, device=lengths.device) - starts).view(*shape)  # (B, T)

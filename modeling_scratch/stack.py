@@ -143,8 +143,9 @@ class Stack(nn.Module):
         # post_init collects these names from all modules: they stay float32 where other weights are
         # loaded in float16 or, if strict, in bfloat16.
         self._keep_in_fp32_modules = {"down_proj"} if config.float16_guards else None
-        norms = {"norm", "output_norm", "q_norm", "k_norm"}
-        self._keep_in_fp32_modules_strict = norms if config.float32_norms else None
+        self._keep_in_fp32_modules_strict = (
+            {"norm", "output_norm", "q_norm", "k_norm"} if config.float32_norms else None
+        )
         self.attention_types = config.attention_types(num_layers)
         self.position_bias = bias(config, is_causal) if bias else None
         has_norm = config.final_norm

@@ -23,9 +23,14 @@ import torch
 from torch import Tensor
 
 from ..attention import additive
-from ..positions import positions_from_lengths
 from .bin_packing import Rows, arrange, equal_rows
 from .onednn import recurring
+
+
+def positions_from_lengths(lengths: Tensor) -> Tensor:
+    """[0, 1, 2, 0, 1, ...]: positions that restart with each text. (N,) -> (tokens,)."""
+    starts = (lengths.cumsum(0) - lengths).repeat_interleave(lengths)
+    return torch.arange(len(starts), device=lengths.device) - starts
 
 
 def same_segment(queries: Tensor, keys: Tensor) -> Tensor:
@@ -200,8 +205,7 @@ def _make_packing(
     if room := recurring(packed, weights, tokens.device) - packed:
         pieces.append((0, room, False))
     first, sizes, counts = (torch.tensor(column) for column in zip(*pieces))  # on the CPU: no synchronisation
-    positions = positions_from_lengths(sizes, (1, int(sizes.sum())))[0]
-    order = (torch.repeat_interleave(first, sizes) + positions).clamp(max=len(tokens) - 1)
+    order = (torch.repeat_interleave(first, sizes) + positions_from_lengths(sizes)).clamp(max=len(tokens) - 1)
     indices = tokens[order.to(tokens.device)]
     real = None if counts.all() else torch.repeat_interleave(counts, sizes).nonzero().flatten().to(tokens.device)
     return Packing(indices, (shape[0], shape[1]), groups, real)
