@@ -167,8 +167,10 @@ class ScratchConfig(transformers.PreTrainedConfig):
         """
         for name, least in AT_LEAST.items():
             value = getattr(self, name, None)
-            is_enough = value is None or value >= least
-            require(is_enough, f"{name}={value}: has to be at least {least}.")
+            require(
+                value is None or value >= least,
+                f"{name}={value}: has to be at least {least}.",
+            )
         rules = RULES + RULES_OF_ENCODER_DECODERS if self.is_encoder_decoder else RULES
         for holds, message in rules:
             require(holds(self), message.format(c=self))

@@ -27,12 +27,15 @@ class Embeddings(nn.Module):
         self.scale = config.hidden_size**0.5 if config.embedding_scale else 1.0
         self.rounds_scale = config.float32_norms  # to half precision, as Gemma does
         self.offset = config.position_offset
-        rows = config.max_position_embeddings + self.offset
-        is_learned = config.position_type == "learned"
-        self.positions = nn.Embedding(rows, size) if is_learned else None
+        self.positions = (
+            nn.Embedding(config.max_position_embeddings + self.offset, size)
+            if config.position_type == "learned"
+            else None
+        )
         self.sinusoid = SINUSOIDS.get(config.position_type)
-        types = config.type_vocab_size
-        self.token_types = nn.Embedding(types, size) if types else None
+        self.token_types = (
+            nn.Embedding(config.type_vocab_size, size) if config.type_vocab_size else None
+        )
         self.norm = make_norm(config, size, config.embedding_norm)
         self.dropout = nn.Dropout(config.hidden_dropout)
         self.projection = make_projection(config.embedding_size, config.hidden_size)
@@ -57,11 +60,13 @@ class Embeddings(nn.Module):
         if self.token_types is not None:
             if token_type_ids is None:
                 token_type_ids = position_ids.new_zeros(1)  # type 0, broadcast to all tokens
-            types = look_up(self.token_types, token_type_ids, "token_type_ids")
-            embeddings = embeddings + types
+            embeddings = embeddings + look_up(
+                self.token_types, token_type_ids, "token_type_ids"
+            )
         if self.positions is not None:
-            rows = look_up(self.positions, position_ids + self.offset, "position_ids")
-            embeddings = embeddings + rows
+            embeddings = embeddings + look_up(
+                self.positions, position_ids + self.offset, "position_ids"
+            )
         if self.sinusoid is not None:
             sinusoid = self.sinusoid(position_ids, embeddings.shape[-1])
             embeddings = embeddings + sinusoid.to(embeddings.dtype)

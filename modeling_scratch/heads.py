@@ -54,7 +54,7 @@ def one_text_a_row(
     if longest is None:
         longest = int(lengths.max())
     columns = torch.arange(longest, device=tokens.device)
-    starts = lengths.cumsum(0) - lengths
+    starts = lengths.cumsum(0) - lengths  # (N, 1)
     # Empty segments may end the batch.
     return (starts + columns).clamp(max=len(tokens) - 1), columns < lengths
 

@@ -71,13 +71,12 @@ class ScratchPreTrainedModel(PreTrainedModel):
             if path.partition(".")[2] not in names
         }
         named = getattr(self.config, "custom_pipelines", None) or {}
-        kept = {
+        of_user = {
             task: entry
             for task, entry in named.items()
             if not of_others.issuperset(entry.get("pt") or [""])  # where no task is named
         }
-        own = {
+        return of_user | {
             task: {"impl": f"{cls.__module__.rpartition('.')[2]}.{cls.__name__}", "pt": [auto]}
             for task, (cls, auto) in self.pipelines.items()
         }
-        return kept | own

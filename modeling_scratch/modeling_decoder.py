@@ -88,20 +88,27 @@ class ScratchDecoderForCausalLM(ScratchDecoderPreTrainedModel, GenerationMixin):
             cu_seq_lens=kwargs.get("cu_seq_lens_q"),
             past_key_values=past_key_values,
         )
-        kwargs |= {"past_key_values": past_key_values, "use_cache": use_cache}
-        outputs = self.model(inputs=inputs, return_dict=True, **kwargs)
+        outputs = self.model(
+            inputs=inputs,
+            past_key_values=past_key_values,
+            use_cache=use_cache,
+            return_dict=True,
+            **kwargs,
+        )
         is_count = isinstance(logits_to_keep, int)
         # slice(0, None), all, for 0.
         kept: Any = slice(-logits_to_keep, None) if is_count else logits_to_keep
-        hidden_states = outputs.last_hidden_state[:, kept]
-        logits = self.lm_head(self.projection(hidden_states))  # (B, T, V)
+        logits = self.lm_head(self.projection(outputs.last_hidden_state[:, kept]))  # (B, T, V)
         if labels is not None and shift_labels is None:
             shift_labels = next_tokens(labels, inputs)
         if shift_labels is not None:
             shift_labels = shift_labels[:, kept]
-        loss = cross_entropy(logits, shift_labels, num_items_in_batch)
         return CausalLMOutputWithPast(
-            loss, logits, outputs.past_key_values, outputs.hidden_states, outputs.attentions
+            loss=cross_entropy(logits, shift_labels, num_items_in_batch),
+            logits=logits,
+            past_key_values=outputs.past_key_values,
+            hidden_states=outputs.hidden_states,
+            attentions=outputs.attentions,
         )
 
 
@@ -146,10 +153,19 @@ class ScratchDecoderForSequenceClassification(ScratchDecoderPreTrainedModel):
             cu_seq_lens=kwargs.get("cu_seq_lens_q"),
             past_key_values=past_key_values,
         )
-        kwargs |= {"past_key_values": past_key_values, "use_cache": use_cache}
-        pooled, outputs = pooled_output(self.model, inputs, "last", **kwargs)
+        pooled, outputs = pooled_output(
+            self.model,
+            inputs,
+            "last",
+            past_key_values=past_key_values,
+            use_cache=use_cache,
+            **kwargs,
+        )
         logits = self.score(pooled)
-        loss = classification_loss(self.config, logits, labels, num_items_in_batch)
         return SequenceClassifierOutputWithPast(
-            loss, logits, outputs.past_key_values, outputs.hidden_states, outputs.attentions
+            loss=classification_loss(self.config, logits, labels, num_items_in_batch),
+            logits=logits,
+            past_key_values=outputs.past_key_values,
+            hidden_states=outputs.hidden_states,
+            attentions=outputs.attentions,
         )

@@ -126,8 +126,12 @@ class ScratchEncoderForMaskedLM(ScratchEncoderPreTrainedModel):
         if token_indices is not None:
             hidden_states = select_tokens(hidden_states, token_indices)  # (M, hidden)
         logits = self.lm_head(hidden_states)
-        loss = cross_entropy(logits, labels, num_items_in_batch)
-        return MaskedLMOutput(loss, logits, outputs.hidden_states, outputs.attentions)
+        return MaskedLMOutput(
+            loss=cross_entropy(logits, labels, num_items_in_batch),
+            logits=logits,
+            hidden_states=outputs.hidden_states,
+            attentions=outputs.attentions,
+        )
 
 
 class ScratchEncoderForSequenceClassification(ScratchEncoderPreTrainedModel):
@@ -166,12 +170,20 @@ class ScratchEncoderForSequenceClassification(ScratchEncoderPreTrainedModel):
             cu_seq_lens=kwargs.get("cu_seq_lens_q"),
             past_key_values=past_key_values,
         )
-        kwargs |= {"past_key_values": past_key_values}
-        pooling = self.config.classifier_pooling
-        pooled, outputs = pooled_output(self.model, inputs, pooling, **kwargs)
+        pooled, outputs = pooled_output(
+            self.model,
+            inputs,
+            self.config.classifier_pooling,
+            past_key_values=past_key_values,
+            **kwargs,
+        )
         logits = self.classifier(pooled)
-        loss = classification_loss(self.config, logits, labels, num_items_in_batch)
-        return SequenceClassifierOutput(loss, logits, outputs.hidden_states, outputs.attentions)
+        return SequenceClassifierOutput(
+            loss=classification_loss(self.config, logits, labels, num_items_in_batch),
+            logits=logits,
+            hidden_states=outputs.hidden_states,
+            attentions=outputs.attentions,
+        )
 
 
 class ScratchEncoderForTokenClassification(ScratchEncoderPreTrainedModel):
@@ -208,8 +220,12 @@ class ScratchEncoderForTokenClassification(ScratchEncoderPreTrainedModel):
             **kwargs,
         )
         logits = self.classifier(self.dropout(outputs.last_hidden_state))
-        loss = cross_entropy(logits, labels, num_items_in_batch)
-        return TokenClassifierOutput(loss, logits, outputs.hidden_states, outputs.attentions)
+        return TokenClassifierOutput(
+            loss=cross_entropy(logits, labels, num_items_in_batch),
+            logits=logits,
+            hidden_states=outputs.hidden_states,
+            attentions=outputs.attentions,
+        )
 
 
 class ScratchEncoderForQuestionAnswering(ScratchEncoderPreTrainedModel):
@@ -249,14 +265,17 @@ class ScratchEncoderForQuestionAnswering(ScratchEncoderPreTrainedModel):
         )
         hidden_states = self.dropout(outputs.last_hidden_state)
         start_logits, end_logits = self.qa_outputs(hidden_states).unbind(-1)  # (B, T) each
-        loss = span_loss(
-            start_logits,
-            end_logits,
-            start_positions,
-            end_positions,
-            attention_mask,
-            num_items_in_batch,
-        )
         return QuestionAnsweringModelOutput(
-            loss, start_logits, end_logits, outputs.hidden_states, outputs.attentions
+            loss=span_loss(
+                start_logits,
+                end_logits,
+                start_positions,
+                end_positions,
+                attention_mask,
+                num_items_in_batch,
+            ),
+            start_logits=start_logits,
+            end_logits=end_logits,
+            hidden_states=outputs.hidden_states,
+            attentions=outputs.attentions,
         )

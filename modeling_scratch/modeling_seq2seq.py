@@ -218,6 +218,8 @@ class ScratchSeq2SeqForConditionalGeneration(ScratchSeq2SeqPreTrainedModel, Gene
         if token_indices is not None:
             hidden_states = select_tokens(hidden_states, token_indices)  # (M, hidden)
         logits = self.lm_head(self.projection(hidden_states))
-        loss = cross_entropy(logits, labels, num_items_in_batch, smoothing)
-        fields = {name: value for name, value in outputs.items() if name != "last_hidden_state"}
-        return Seq2SeqLMOutput(loss=loss, logits=logits, **fields)
+        return Seq2SeqLMOutput(
+            loss=cross_entropy(logits, labels, num_items_in_batch, smoothing),
+            logits=logits,
+            **{name: value for name, value in outputs.items() if name != "last_hidden_state"},
+        )

@@ -52,10 +52,13 @@ def rotary(
     rotated = int(size * rope.get("partial_rotary_factor", 1.0))  # R
     # In float32, as native models compute them.
     pairs = torch.arange(0, rotated, 2, device=position_ids.device, dtype=torch.float32)
-    length = position_ids.max() + 1  # a tensor: no synchronisation
     frequencies = 1.0 / rope["rope_theta"] ** (pairs / rotated)  # (R / 2,)
     frequencies = SCALED_FREQUENCIES[rope["rope_type"]](
-        frequencies, rope=rope, size=rotated, length=length, limit=limit
+        frequencies,
+        rope=rope,
+        size=rotated,
+        length=position_ids.max() + 1,  # a tensor: no synchronisation
+        limit=limit,
     )
     angles = position_ids[..., None, None].float() * frequencies  # (B, T, 1, R / 2)
     angles = torch.cat((angles, angles), dim=-1)  # (B, T, 1, R)

@@ -276,21 +276,19 @@ class StackModel:
             inputs.token_type_ids,
             inputs.inputs_embeds,
         )
-        by_type = {}
-        for kind in dict.fromkeys(self.stack.attention_types):
-            by_type[kind] = (
+        by_type = {
+            kind: (
                 self_attention_mask(config, inputs, self.is_causal, past_key_values, kind),
                 score_bias(self.stack, inputs.shape, hidden_states, past_key_values, kind),
                 rotary_cos_sin(config, position_ids, hidden_states.dtype, kind),
             )
-        encoder_mask = cross_attention_mask(
-            config, inputs, encoder_hidden_states, encoder_attention_mask
-        )
+            for kind in dict.fromkeys(self.stack.attention_types)
+        }
         return self.stack(
             hidden_states,
             by_type,
             encoder_hidden_states,
-            encoder_mask,
+            cross_attention_mask(config, inputs, encoder_hidden_states, encoder_attention_mask),
             past_key_values=past_key_values,
             attention_fn=attention_fn,
             **kwargs,
