@@ -88,13 +88,8 @@ class ScratchDecoderForCausalLM(ScratchDecoderPreTrainedModel, GenerationMixin):
             cu_seq_lens=kwargs.get("cu_seq_lens_q"),
             past_key_values=past_key_values,
         )
-        outputs = self.model(
-            inputs=inputs,
-            past_key_values=past_key_values,
-            use_cache=use_cache,
-            return_dict=True,
-            **kwargs,
-        )
+        kwargs |= {"past_key_values": past_key_values, "use_cache": use_cache}
+        outputs = self.model(inputs=inputs, return_dict=True, **kwargs)
         is_count = isinstance(logits_to_keep, int)
         # slice(0, None), all, for 0.
         kept: Any = slice(-logits_to_keep, None) if is_count else logits_to_keep
@@ -103,12 +98,9 @@ class ScratchDecoderForCausalLM(ScratchDecoderPreTrainedModel, GenerationMixin):
             shift_labels = next_tokens(labels, inputs)
         if shift_labels is not None:
             shift_labels = shift_labels[:, kept]
+        loss = cross_entropy(logits, shift_labels, num_items_in_batch)
         return CausalLMOutputWithPast(
-            loss=cross_entropy(logits, shift_labels, num_items_in_batch),
-            logits=logits,
-            past_key_values=outputs.past_key_values,
-            hidden_states=outputs.hidden_states,
-            attentions=outputs.attentions,
+            loss, logits, outputs.past_key_values, outputs.hidden_states, outputs.attentions
         )
 
 

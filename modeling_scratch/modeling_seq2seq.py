@@ -95,20 +95,10 @@ class ScratchSeq2SeqModel(ScratchSeq2SeqPreTrainedModel):
         encoder_outputs, where they are given, spare the encoder its work; the masks have 1 at real
         tokens; token_type_ids (B, S) are those of the source. token_indices: see ScratchDecoderModel.
         """
-        if position_ids is not None or "cu_seq_lens_q" in kwargs:
-            raise ValueError(
-                "An encoder-decoder takes padded batches with masks, not packed ones (position_ids, "
-                "cu_seq_lens_q), and reads the source at once: prefill_chunk_size is not supported."
-            )
+        refuse_packed(position_ids, kwargs)
         if encoder_outputs is None:
-            encoder_outputs = self.encoder(
-                input_ids,
-                attention_mask,
-                token_type_ids,
-                inputs_embeds=inputs_embeds,
-                return_dict=True,
-                **kwargs,
-            )
+            texts = input_ids, attention_mask, token_type_ids, None, inputs_embeds
+            encoder_outputs = self.encoder(*texts, return_dict=True, **kwargs)
         elif not isinstance(encoder_outputs, ModelOutput):
             encoder_outputs = BaseModelOutput(*encoder_outputs)
         encoder_states = encoder_outputs.last_hidden_state
@@ -134,6 +124,15 @@ class ScratchSeq2SeqModel(ScratchSeq2SeqPreTrainedModel):
             encoder_last_hidden_state=encoder_states,
             encoder_hidden_states=encoder_outputs.get("hidden_states"),
             encoder_attentions=encoder_outputs.get("attentions"),
+        )
+
+
+def refuse_packed(position_ids: Tensor | None, kwargs: dict[str, Any]) -> None:
+    """Raises ValueError for a packed batch."""
+    if position_ids is not None or "cu_seq_lens_q" in kwargs:
+        raise ValueError(
+            "An encoder-decoder takes padded batches with masks, not packed ones (position_ids, "
+            "cu_seq_lens_q), and reads the source at once: prefill_chunk_size is not supported."
         )
 
 
@@ -218,8 +217,6 @@ class ScratchSeq2SeqForConditionalGeneration(ScratchSeq2SeqPreTrainedModel, Gene
         if token_indices is not None:
             hidden_states = select_tokens(hidden_states, token_indices)  # (M, hidden)
         logits = self.lm_head(self.projection(hidden_states))
-        return Seq2SeqLMOutput(
-            loss=cross_entropy(logits, labels, num_items_in_batch, smoothing),
-            logits=logits,
-            **{name: value for name, value in outputs.items() if name != "last_hidden_state"},
-        )
+        loss = cross_entropy(logits, labels, num_items_in_batch, smoothing)
+        fields = {name: value for name, value in outputs.items() if name != "last_hidden_state"}
+        return Seq2SeqLMOutput(loss=loss, logits=logits, **fields)
