@@ -19,7 +19,9 @@ from typing import Any
 import transformers
 from transformers.pipelines import PIPELINE_REGISTRY
 
-from . import configuration_scratch as configuration_scratch  # first: it refuses versions that are too old
+from . import (
+    configuration_scratch as configuration_scratch,
+)  # first: it refuses versions that are too old
 from . import fast, presets
 from .bridges.conversion import (
     convert_config,
@@ -29,7 +31,12 @@ from .bridges.conversion import (
     export_state_dict,
     load_pretrained,
 )
-from .configuration_scratch import ScratchConfig, ScratchDecoderConfig, ScratchEncoderConfig, ScratchSeq2SeqConfig
+from .configuration_scratch import (
+    ScratchConfig,
+    ScratchDecoderConfig,
+    ScratchEncoderConfig,
+    ScratchSeq2SeqConfig,
+)
 from .fast import textbook
 from .modeling_decoder import ScratchDecoderForCausalLM, ScratchDecoderForSequenceClassification
 from .modeling_encoder import (
@@ -39,7 +46,7 @@ from .modeling_encoder import (
     ScratchEncoderForTokenClassification,
 )
 from .modeling_seq2seq import ScratchSeq2SeqForConditionalGeneration, ScratchSeq2SeqModel
-from .registration.configs import PIPELINES, from_dict, on_init
+from .registration.configs import PIPELINES, from_dict, post_init
 from .stack import ScratchDecoderModel, ScratchEncoderModel
 
 __version__ = "0.2.0"
@@ -83,7 +90,7 @@ for _task, (_pipeline, _auto_class) in PIPELINES.items():
         PIPELINE_REGISTRY.register_pipeline(_task, _pipeline, pt_model=getattr(transformers, _auto_class))
 
 ScratchConfig.from_dict = classmethod(from_dict)  # type: ignore[method-assign, assignment]
-ScratchConfig.on_init = on_init  # type: ignore[method-assign, assignment]
+ScratchConfig.__post_init__ = post_init  # type: ignore[method-assign, assignment]
 fast.enable()
 if os.environ.get("MODELING_SCRATCH_TEXTBOOK") == "1":  # of `modeling-scratch NAME --textbook`
     _for_the_whole_process = textbook()

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers import Cache, EncoderDecoderCache
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
@@ -45,7 +44,7 @@ def eager_attention(
         # In float16, a score plus the most negative number is -inf, and a row of these NaN.
         scores = scores + additive(attention_mask, torch.float32)
     weights = scores.softmax(dim=-1, dtype=torch.float32).to(query.dtype)
-    output = F.dropout(weights, dropout) @ value  # (B, H, T, D)
+    output = nn.functional.dropout(weights, dropout) @ value  # (B, H, T, D)
     return output.transpose(1, 2).contiguous(), weights
 
 
@@ -86,8 +85,8 @@ class Attention(nn.Module):
         self.q_norm = make_norm(config, config.head_dim, config.query_key_norm)
         self.k_norm = make_norm(config, config.head_dim, config.query_key_norm)
         self.sliding_window = None
-        attention_type = config.attention_types(layer_idx + 1)[layer_idx]
-        if attention_type == "sliding_attention" and not is_cross:
+        is_local = config.attention_types(layer_idx + 1)[layer_idx] == "sliding_attention"
+        if is_local and not is_cross:
             # Flash kernels count the token itself; the window of a bidirectional layer does not.
             self.sliding_window = config.sliding_window + (0 if is_causal else 1)
         self.scaling = config.head_dim**-0.5
@@ -112,14 +111,13 @@ class Attention(nn.Module):
     ) -> tuple[Tensor, Tensor | None]:
         """(B, T, hidden) -> the same, and the weights (B, H, T, S), or None where the backend is a fused one.
 
-        Attends to hidden_states and the cached tokens before them, or to encoder_hidden_states (B, S, hidden) if given.
-        position_bias (B, H, T, S) is added to the scores. attention_fn: in place of the backend that the config names.
+        Attends to hidden_states and the cached tokens before them, or to encoder_hidden_states (B, S, hidden) if given,
+        without positions: those of two sequences are not comparable. position_bias (B, H, T, S) is added to the scores.
+        attention_fn: in place of the backend that the config names.
         """
-        source, is_cross = hidden_states, encoder_hidden_states is not None
-        if is_cross:
-            source = encoder_hidden_states
-            rotary = position_bias = None  # positions of the two sequences are not comparable
         query = self._heads(self.q_proj(hidden_states), self.q_norm, rotary)  # (B, H, T, D)
+        is_cross = encoder_hidden_states is not None
+        source = encoder_hidden_states if is_cross else hidden_states
         key, value = self._key_value(source, is_cross, rotary, past_key_values)
         if attention_fn is None:  # the one that model.set_attn_implementation chose
             attention_fn = ALL_ATTENTION_FUNCTIONS.get_interface(

@@ -6,6 +6,7 @@ switches. The defaults are the base model of the 2017 paper without its embeddin
 holds the settings of the literature.
 """
 
+from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
 import transformers
@@ -158,20 +159,21 @@ class ScratchConfig(transformers.PreTrainedConfig):
             }
         if self.position_type != "rotary":
             self.rope_parameters = None  # which the base class fills in for every model
-        self.on_init(kwargs)
-
-    def on_init(self, unknown: dict[str, Any]) -> None:
-        """Nothing; the installed package sets another, which warns of unknown arguments."""
 
     def validate_architecture(self) -> None:
         """Raise ValueError with the field, the value and the choices.
 
         The base class calls it on every new config.
         """
-        if self.is_encoder_decoder:
-            check_decoder(self)
-        check_sizes(self)
-        check_positions(self)
+        for name, least in AT_LEAST.items():
+            value = getattr(self, name, None)
+            require(
+                value is None or value >= least,
+                f"{name}={value}: has to be at least {least}.",
+            )
+        rules = RULES + RULES_OF_ENCODER_DECODERS if self.is_encoder_decoder else RULES
+        for holds, message in rules:
+            require(holds(self), message.format(c=self))
 
     def attention_types(self, num_layers: int) -> list[LayerType]:
         """The type of each layer: layer_types, or the same for all."""
@@ -266,7 +268,7 @@ class ScratchSeq2SeqConfig(ScratchConfig):
     }
 
 
-# --- checks: each raises ValueError with the field, the value and what it has to be ---------------
+# --- checks ---------------------------------------------------------------------------------------
 
 
 AT_LEAST = {
@@ -290,82 +292,89 @@ AT_LEAST = {
     "initializer_range": 0,
 }
 
+# What has to hold of a config c, and what is said otherwise.
+RULES: list[tuple[Callable[[Any], bool], str]] = [
+    (
+        lambda c: c.num_attention_heads % c.num_key_value_heads == 0,
+        "num_key_value_heads={c.num_key_value_heads} does not divide "
+        "num_attention_heads={c.num_attention_heads}.",
+    ),
+    (
+        lambda c: c.output_embedding_size == c.embedding_size or not c.tie_word_embeddings,
+        "output_embedding_size={c.output_embedding_size} differs from "
+        "embedding_size={c.embedding_size}: set tie_word_embeddings=False.",
+    ),
+    (
+        lambda c: is_row(c.pad_token_id, c.vocab_size),
+        "pad_token_id={c.pad_token_id} is no row of vocab_size={c.vocab_size} rows.",
+    ),
+    (
+        lambda c: "sliding_attention" not in (c.layer_types or []) or c.sliding_window,
+        "layer_types has sliding_attention: set sliding_window.",
+    ),
+    (
+        lambda c: (
+            not c.position_type.startswith("sinusoidal")
+            or (c.hidden_size if c.positions_after_projection else c.embedding_size) % 2 == 0
+        ),
+        "embedding_size={c.embedding_size}, or with positions_after_projection "
+        "hidden_size={c.hidden_size}, is odd: sinusoidal positions pair sines with cosines.",
+    ),
+    (
+        lambda c: (
+            c.relative_attention_num_buckets
+            in range(4, 2 * c.relative_attention_max_distance, 4)
+        ),
+        "relative_attention_num_buckets={c.relative_attention_num_buckets}: has to be a multiple of "
+        "4, less than twice relative_attention_max_distance={c.relative_attention_max_distance}.",
+    ),
+    (
+        lambda c: c.position_type != "rotary" or c.rope_parameters["rope_type"] in ROPE_TYPES,
+        f"rope_parameters={{c.rope_parameters}}: rope_type is one of {', '.join(ROPE_TYPES)}.",
+    ),
+    (
+        lambda c: (
+            c.position_type != "rotary"
+            or int(c.head_dim * c.rope_parameters.get("partial_rotary_factor", 1.0))
+            in range(2, c.head_dim + 1, 2)
+        ),
+        "head_dim={c.head_dim}, rope_parameters={c.rope_parameters}: the features that rotate are "
+        "odd, no pairs, or more than there are.",
+    ),
+]
+RULES_OF_ENCODER_DECODERS: list[tuple[Callable[[Any], bool], str]] = [
+    (
+        lambda c: c.block_type == "sequential",
+        "block_type={c.block_type!r}: not in encoder-decoders; leave it out.",
+    ),
+    (
+        lambda c: c.layer_types is None or c.decoder_layers == c.num_hidden_layers,
+        "layer_types are those of both stacks, but decoder_layers={c.decoder_layers} differs "
+        "from num_hidden_layers={c.num_hidden_layers}.",
+    ),
+    (
+        lambda c: (
+            not c.share_encoder_decoder_embeddings or c.decoder_vocab_size == c.vocab_size
+        ),
+        "decoder_vocab_size={c.decoder_vocab_size} differs from vocab_size={c.vocab_size}: "
+        "set share_encoder_decoder_embeddings=False.",
+    ),
+    (
+        lambda c: is_row(c.decoder_start_token_id, c.decoder_vocab_size),
+        "decoder_start_token_id={c.decoder_start_token_id} is no row of a vocabulary of "
+        "{c.decoder_vocab_size}.",
+    ),
+    (
+        lambda c: is_row(c.pad_token_id, c.decoder_vocab_size),
+        "pad_token_id={c.pad_token_id} is no row of a vocabulary of {c.decoder_vocab_size}.",
+    ),
+]
 
-def require(holds: bool, message: str) -> None:
+
+def is_row(token: int | None, rows: int) -> bool:
+    return token is None or 0 <= token < rows
+
+
+def require(holds: Any, message: str) -> None:
     if not holds:
         raise ValueError(message)
-
-
-def check_sizes(config: ScratchConfig) -> None:
-    """Each message shows its fields as name=value."""
-    for name, least in AT_LEAST.items():
-        value = getattr(config, name, None)
-        require(value is None or value >= least, f"{name}={value}: has to be at least {least}.")
-    require(
-        config.num_attention_heads % config.num_key_value_heads == 0,
-        f"{config.num_key_value_heads=} does not divide {config.num_attention_heads=}.",
-    )
-    require(
-        config.output_embedding_size == config.embedding_size or not config.tie_word_embeddings,
-        f"{config.output_embedding_size=} differs from {config.embedding_size=}: "
-        "set tie_word_embeddings=False.",
-    )
-    require(
-        config.pad_token_id is None or 0 <= config.pad_token_id < config.vocab_size,
-        f"{config.pad_token_id=} is no row of {config.vocab_size=} rows.",
-    )
-    require(
-        "sliding_attention" not in (config.layer_types or []) or bool(config.sliding_window),
-        "layer_types has sliding_attention: set sliding_window.",
-    )
-
-
-def check_positions(config: ScratchConfig) -> None:
-    name = "hidden_size" if config.positions_after_projection else "embedding_size"
-    require(
-        not config.position_type.startswith("sinusoidal") or getattr(config, name) % 2 == 0,
-        f"{name}={getattr(config, name)} is odd: sinusoidal positions pair sines with cosines.",
-    )
-    buckets = config.relative_attention_num_buckets
-    require(
-        buckets in range(4, 2 * config.relative_attention_max_distance, 4),
-        f"relative_attention_num_buckets={buckets}: has to be a multiple of 4, "
-        f"less than twice {config.relative_attention_max_distance=}.",
-    )
-    if config.position_type != "rotary":
-        return
-    rope, size, choices = config.rope_parameters, config.head_dim, ", ".join(ROPE_TYPES)
-    require(
-        rope["rope_type"] in ROPE_TYPES,
-        f"rope_parameters={rope}: rope_type is one of {choices}.",
-    )
-    rotated = int(size * rope.get("partial_rotary_factor", 1.0))
-    require(
-        rotated in range(2, size + 1, 2),
-        f"head_dim={size}, rope_parameters={rope}: {rotated} features rotate, which are odd, "
-        "no pairs, or more than there are.",
-    )
-
-
-def check_decoder(config: Any) -> None:
-    require(
-        config.block_type == "sequential",
-        f"block_type={config.block_type!r}: not in encoder-decoders; leave it out.",
-    )
-    require(
-        config.layer_types is None or config.decoder_layers == config.num_hidden_layers,
-        f"layer_types are those of both stacks, but decoder_layers={config.decoder_layers} differs "
-        f"from num_hidden_layers={config.num_hidden_layers}.",
-    )
-    rows = config.decoder_vocab_size
-    require(
-        not config.share_encoder_decoder_embeddings or rows == config.vocab_size,
-        f"decoder_vocab_size={rows} differs from vocab_size={config.vocab_size}: "
-        "set share_encoder_decoder_embeddings=False.",
-    )
-    for name in ("decoder_start_token_id", "pad_token_id"):
-        token = getattr(config, name)
-        require(
-            token is None or 0 <= token < rows,
-            f"{name}={token} is no row of a vocabulary of {rows}.",
-        )

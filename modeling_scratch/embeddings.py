@@ -6,7 +6,6 @@ Shapes: B batch, T length, E embedding size, hidden the width of the stack.
 
 import torch
 from torch import Tensor, nn
-from transformers.utils import is_tracing
 
 from .configuration_scratch import ScratchConfig
 from .layers import make_norm, make_projection
@@ -28,12 +27,15 @@ class Embeddings(nn.Module):
         self.scale = config.hidden_size**0.5 if config.embedding_scale else 1.0
         self.rounds_scale = config.float32_norms  # to half precision, as Gemma does
         self.offset = config.position_offset
-        self.positions = self.token_types = None
-        if config.position_type == "learned":
-            self.positions = nn.Embedding(config.max_position_embeddings + self.offset, size)
+        self.positions = (
+            nn.Embedding(config.max_position_embeddings + self.offset, size)
+            if config.position_type == "learned"
+            else None
+        )
         self.sinusoid = SINUSOIDS.get(config.position_type)
-        if config.type_vocab_size:
-            self.token_types = nn.Embedding(config.type_vocab_size, size)
+        self.token_types = (
+            nn.Embedding(config.type_vocab_size, size) if config.type_vocab_size else None
+        )
         self.norm = make_norm(config, size, config.embedding_norm)
         self.dropout = nn.Dropout(config.hidden_dropout)
         self.projection = make_projection(config.embedding_size, config.hidden_size)
@@ -44,13 +46,8 @@ class Embeddings(nn.Module):
         position_ids: Tensor,
         token_type_ids: Tensor | None = None,
         inputs_embeds: Tensor | None = None,
-        longest: Tensor | int | None = None,
     ) -> Tensor:
-        """input_ids (B, T) or inputs_embeds (B, T, E), position_ids (B, T) or (1, T) -> (B, T, hidden).
-
-        longest: of the texts, cached tokens included; None: position_ids tell, at the cost of a
-        synchronisation with an accelerator.
-        """
+        """input_ids (B, T) or inputs_embeds (B, T, E), position_ids (B, T) or (1, T) -> (B, T, hidden)."""
         embeddings = inputs_embeds  # (B, T, E)
         if embeddings is None:
             embeddings = look_up(self.tokens, input_ids, "input_ids")
@@ -67,9 +64,9 @@ class Embeddings(nn.Module):
                 self.token_types, token_type_ids, "token_type_ids"
             )
         if self.positions is not None:
-            self.check_length(position_ids, longest)
-            rows = position_ids + self.offset
-            embeddings = embeddings + look_up(self.positions, rows, "position_ids")
+            embeddings = embeddings + look_up(
+                self.positions, position_ids + self.offset, "position_ids"
+            )
         if self.sinusoid is not None:
             sinusoid = self.sinusoid(position_ids, embeddings.shape[-1])
             embeddings = embeddings + sinusoid.to(embeddings.dtype)
@@ -78,25 +75,16 @@ class Embeddings(nn.Module):
             return embeddings
         return self.projection(embeddings)  # (B, T, E) -> (B, T, hidden)
 
-    def check_length(self, position_ids: Tensor, longest: Tensor | int | None) -> None:
-        """Raises ValueError for a text that is longer than the table of learned positions."""
-        limit = self.positions.num_embeddings - self.offset
-        if is_tracing(position_ids) or (longest is not None and longest <= limit):
-            return
-        length = int(position_ids.max()) + 1
-        if length > limit:
-            raise ValueError(
-                f"A text of {length} tokens, but learned positions end at max_position_embeddings={limit}: "
-                "truncate it (tokenizer(..., truncation=True)) or use rotary or sinusoidal positions."
-            )
-
 
 HINTS = {
     "input_ids": (
         "is the tokenizer this model's own? New tokens need "
         "model.resize_token_embeddings(len(tokenizer))"
     ),
-    "position_ids": "positions end at max_position_embeddings",
+    "position_ids": (
+        "learned positions end at max_position_embeddings: truncate the texts "
+        "(tokenizer(..., truncation=True)), or use rotary or sinusoidal positions"
+    ),
     "token_type_ids": "see config.type_vocab_size",
 }
 

@@ -1,13 +1,12 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """What heads share: from hidden states to one vector per text, and losses.
 
-Shapes: B batch, T length, N segments, M tokens that are read, C labels.
+Shapes: B batch, T length, N texts, L length of the longest one, M tokens that are read, C labels.
 
-Pooling has two steps. pooled_tokens says which tokens will be read, so that an engine may leave out the others; pool
-reads them. Of segments, these indices are the texts; mean and max first put one segment into each row.
+Pooling has two steps. pooled_tokens says which tokens will be read, so that an engine may leave out the others;
+pooled_output reads them.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -33,80 +32,76 @@ def _max(hidden_states: Tensor, mask: Tensor) -> Tensor:
 
 
 POOLINGS = {"mean": _mean, "max": _max}
-POOLED_TOKENS: dict[str, Callable[[Tensor], Tensor]] = {
-    "first": lambda real: real.int().argmax(-1),  # after padding, which may stand on the left
-    "last": lambda real: real.shape[1] - 1 - real.flip(-1).int().argmax(-1),
+# Of each row of a mask (N, L) the column that is read, (N,); 0 where it has none.
+POOLED_TOKENS = {
+    "first": lambda mask: mask.int().argmax(-1),  # after padding, which may stand on the left
+    "last": lambda mask: (mask * torch.arange(mask.shape[1], device=mask.device)).argmax(-1),
 }
 
 
-def pooled_tokens(inputs: Inputs, real: Tensor, pooling: str) -> Tensor | None:
-    """The token that each text is read from: indices (B,) in the flattened (B, T); None: pooling reads all.
+def one_text_a_row(
+    config: Any, inputs: Inputs, pooling: str, longest: int | None = None
+) -> tuple[Tensor, Tensor]:
+    """Indices (N, L) in the flattened (B, T) of the tokens of N texts, and a mask (N, L) of those that count.
 
-    real (B, T): true at the tokens that count. Of segments, one index per segment, (N,).
+    Texts are the rows of a padded batch, then N is B and L is T; or segments, of which the longest has L tokens; None:
+    computed, which synchronises an accelerator.
     """
+    tokens = torch.arange(inputs.shape.numel(), device=inputs.read.device)  # (B * T,)
+    if inputs.segment_lengths is None:
+        return tokens.view(inputs.shape), tokens_that_count(config, inputs, pooling)
+    lengths = inputs.segment_lengths.to(tokens.device)[:, None]  # (N, 1)
+    if longest is None:
+        longest = int(lengths.max())
+    columns = torch.arange(longest, device=tokens.device)
+    starts = lengths.cumsum(0) - lengths  # (N, 1)
+    # Empty segments may end the batch.
+    return (starts + columns).clamp(max=len(tokens) - 1), columns < lengths
+
+
+def tokens_that_count(config: Any, inputs: Inputs, pooling: str) -> Tensor:
+    """(B, T), true at real tokens. Where positions count others, texts are read as native classes read them."""
+    is_native = config.counted_tokens != "real"
+    if pooling == "first" and is_native:
+        return inputs.tokens_except(None)  # column 0, even where it is padding
+    if pooling == "last" and (is_native or inputs.attention_mask is None):
+        return inputs.tokens_except(config.pad_token_id)
+    return inputs.real_tokens()
+
+
+def select_tokens(states: Tensor, indices: Tensor) -> Tensor:
+    """The tokens at indices (...) of the flattened (B, T): (B, T, hidden) -> (..., hidden)."""
+    indices = indices.to(states.device)
+    # The gradient of index_select is index_add; that of states[indices] sorts the indices first.
+    return states.flatten(0, 1).index_select(0, indices.flatten()).unflatten(0, indices.shape)
+
+
+def pooled_tokens(indices: Tensor, mask: Tensor, pooling: str) -> Tensor | None:
+    """The token that each text is read from, see one_text_a_row: indices (N,); None: pooling reads all."""
     if pooling not in POOLED_TOKENS:
         return None
-    device, lengths = inputs.read.device, inputs.segment_lengths
-    if lengths is not None:
-        lengths = lengths.to(device)
-        ends = lengths.cumsum(0)
-        indices = ends - lengths if pooling == "first" else ends - 1
-        return indices.clamp(0, inputs.shape.numel() - 1)  # an empty segment may end the batch
-    rows = torch.arange(inputs.shape[0], device=device) * inputs.shape[1]
-    return rows + POOLED_TOKENS[pooling](real.to(device))
-
-
-def pool(hidden_states: Tensor, real: Tensor, pooling: str) -> Tensor:
-    """One vector per text, from its real tokens only: (B, T, hidden), real (B, T) -> (B, hidden).
-
-    A text of no tokens is zeros.
-    """
-    real = real.to(hidden_states.device).bool()
-    if pooling in POOLED_TOKENS:
-        rows = torch.arange(real.shape[0], device=real.device)
-        pooled = hidden_states[rows, POOLED_TOKENS[pooling](real)]  # (B, hidden)
-    else:
-        pooled = POOLINGS[pooling](hidden_states, real)
-    return pooled.masked_fill(~real.any(-1, keepdim=True), 0)
-
-
-def one_segment_a_row(
-    hidden_states: Tensor, lengths: Tensor, longest: int | None = None
-) -> tuple[Tensor, Tensor]:
-    """(B, T, hidden) of segments of these lengths (N,) -> (N, longest, hidden) and its mask of real tokens.
-
-    longest: the maximum of lengths; None: computed, which synchronises an accelerator.
-    """
-    if longest is None or lengths.device.type == "cpu":
-        longest = int(lengths.max())
-    states, lengths = hidden_states.flatten(0, 1), lengths.to(hidden_states.device)[:, None]
-    starts = lengths.cumsum(0) - lengths  # (N, 1), in the flattened batch
-    columns = torch.arange(longest, device=states.device)
-    mask = columns < lengths  # (N, longest)
-    indices = (starts + columns).clamp(max=len(states) - 1).flatten()
-    # The gradient of index_select is index_add; that of states[indices] sorts the indices first.
-    read = states.index_select(0, indices)
-    return read.view(*mask.shape, -1).masked_fill(~mask[..., None], 0), mask
+    return indices.gather(1, POOLED_TOKENS[pooling](mask)[:, None]).flatten()
 
 
 def pooled_output(
-    model: Any, inputs: Inputs, real: Tensor, pooling: str, **kwargs: Any
+    model: Any, inputs: Inputs, pooling: str, **kwargs: Any
 ) -> tuple[Tensor, Any]:
     """One vector per text, (B, hidden), or per segment, (N, hidden), and the base model's output.
 
-    real (B, T): true at the tokens that count.
+    It is zeros for a text of no tokens.
     """
-    indices = pooled_tokens(inputs, real, pooling)
+    texts, mask = one_text_a_row(model.config, inputs, pooling, kwargs.get("max_length_q"))
+    indices = pooled_tokens(texts, mask, pooling)
     outputs = model(inputs=inputs, token_indices=indices, return_dict=True, **kwargs)
-    hidden_states, lengths = outputs.last_hidden_state, inputs.segment_lengths
+    states = outputs.last_hidden_state  # (B, T, hidden)
+    mask = mask.to(states.device)  # not that of the inputs, if a model lies on several
     if indices is not None:
-        pooled = hidden_states.flatten(0, 1).index_select(0, indices.to(hidden_states.device))
-        has_tokens = real.any(-1) if lengths is None else lengths > 0  # (B,) or (N,)
-        return pooled.masked_fill(~has_tokens[:, None].to(pooled.device), 0), outputs
-    if lengths is not None:
-        longest = kwargs.get("max_length_q")
-        hidden_states, real = one_segment_a_row(hidden_states, lengths, longest)
-    return pool(hidden_states, real, pooling), outputs
+        pooled = select_tokens(states, indices)
+    elif inputs.segment_lengths is None:
+        pooled = POOLINGS[pooling](states, mask)
+    else:
+        pooled = POOLINGS[pooling](select_tokens(states, texts), mask)
+    return pooled.masked_fill(~mask.any(-1, keepdim=True), 0), outputs
 
 
 class Pooler(nn.Module):
@@ -165,7 +160,7 @@ def cross_entropy(
 
 
 # Beside cross_entropy, of logits and labels of one shape.
-LOSSES: dict[str, Callable[..., Tensor]] = {
+LOSSES: dict[str, Any] = {
     "multi_label_classification": F.binary_cross_entropy_with_logits,
     "regression": F.mse_loss,
 }

@@ -20,13 +20,11 @@ Shapes: B batch, T length, S keys, E embedding size, N segments.
 """
 
 import copy
-from collections.abc import Callable
 from dataclasses import InitVar, dataclass, field
 from typing import Any
 
 import torch
-import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import Cache
 from transformers.masking_utils import (
     create_bidirectional_mask,
@@ -39,7 +37,6 @@ from transformers.utils import is_tracing
 
 from .attention import self_attention_cache
 from .configuration_scratch import ScratchConfig
-from .positions import positions_from_lengths, positions_from_mask, restarts
 
 
 @dataclass
@@ -69,24 +66,24 @@ class Inputs:
     past_key_values: InitVar[Cache | None] = None
     prefix: str = ""
     past: Tensor | int = field(init=False, default=0)
-    # (N,), adding up to B * T; None: each row is one text, or a graph is traced, which cannot look.
+    # [0, 0, 0, 1, 1, ...], the segment of each token (B, T); None: each row is one text.
+    segment_ids: Tensor | None = field(init=False, default=None)
+    # (N,), adding up to B * T; None: as above, or a graph is traced, which cannot look.
     segment_lengths: Tensor | None = field(init=False, default=None)
 
     def __post_init__(self, past_key_values: Cache | None) -> None:
-        """Raises ValueError, or TypeError for what is no tensor."""
+        """Raises ValueError for arguments of another shape than that of a batch."""
         if past_key_values is not None:
             self.past = past_key_values.get_seq_length()
         ids, embeds = f"{self.prefix}input_ids", f"{self.prefix}inputs_embeds"
         if (self.input_ids is None) == (self.inputs_embeds is None):
             hint = self.prefix and "; guidance_scale, which gives neither, is for decoders"
             raise ValueError(f"Give either {ids} or {embeds}, exactly one of them{hint}.")
-        if self.inputs_embeds is None:
-            check_shape(self.input_ids, ids, ("texts", "tokens"))
-        else:
-            check_shape(self.inputs_embeds, embeds, ("texts", "tokens", "size"))
+        check_shape(self.input_ids, ids, ("texts", "tokens"))
+        check_shape(self.inputs_embeds, embeds, ("texts", "tokens", "size"))
         check_mask(self.attention_mask, self.read, f"{self.prefix}attention_mask", self.past)
         if self.attention_mask is None:
-            self.segment_lengths = self._find_segments()
+            self._find_segments()
 
     @property
     def read(self) -> Tensor:
@@ -102,57 +99,52 @@ class Inputs:
         """(B, T), true at real tokens by the mask; everywhere, where no mask tells what is padding."""
         if is_padding_mask(self.attention_mask):
             return self.attention_mask[:, -self.shape[1] :].bool()  # without cached tokens
-        return self.all_tokens()
-
-    def all_tokens(self) -> Tensor:
-        """(B, T), true everywhere."""
         return torch.ones(self.shape, dtype=torch.bool, device=self.read.device)
 
     def tokens_except(self, pad_token_id: int | None) -> Tensor:
         """(B, T), true where input_ids is another token; everywhere, for None and for embeddings."""
         if self.input_ids is None or pad_token_id is None:
-            return self.all_tokens()
+            return torch.ones(self.shape, dtype=torch.bool, device=self.read.device)
         return self.input_ids != pad_token_id
 
-    def _find_segments(self) -> Tensor | None:
+    def _find_segments(self) -> None:
         if self.cu_seq_lens is not None:
-            return self.cu_seq_lens.diff()
-        if self.position_ids is None or is_tracing(self.position_ids):
-            return None
-        starts = restarts(self.position_ids, self.shape)  # (B, T)
-        if not starts[:, 1:].any():
-            return None
-        # [0 1 2 0 1] starts at 0 and 3: segments of 3 and 2.
-        first_tokens = starts.flatten().nonzero().flatten()  # (N,), in the flattened batch
-        return F.pad(first_tokens, (0, 1), value=starts.numel()).diff()
-
-    def segment_ids(self) -> Tensor | None:
-        """[0, 0, 0, 1, 1, ...]: the segment of each token (B, T); None: each row is one sequence."""
-        lengths, position_ids = self.segment_lengths, self.position_ids
-        if lengths is not None:
-            ids = torch.arange(len(lengths), device=lengths.device)
-            ids = ids.repeat_interleave(lengths, output_size=self.shape.numel())
-            return ids.view(self.shape)  # (B * T,) -> (B, T)
-        if (
-            self.attention_mask is None
-            and position_ids is not None
-            and is_tracing(position_ids)
-        ):
-            return restarts(position_ids, self.shape).flatten().cumsum(0).view(self.shape)
-        return None
+            self.segment_lengths = self.cu_seq_lens.diff()
+            ids = torch.arange(len(self.segment_lengths), device=self.cu_seq_lens.device)
+            ids = ids.repeat_interleave(self.segment_lengths, output_size=self.shape.numel())
+            self.segment_ids = ids.view(self.shape)  # (B * T,) -> (B, T)
+        elif self.position_ids is not None:
+            position_ids = self.position_ids.expand(self.shape)
+            # [0 1 2 0 1] starts at 0 and 3. The first difference is 0, so that each row starts one.
+            starts = position_ids.diff(dim=-1, prepend=position_ids[:, :1]) != 1  # (B, T)
+            ids = starts.flatten().cumsum(0) - 1  # (B * T,)
+            is_traced = is_tracing(position_ids)
+            if is_traced or ids[-1] >= self.shape[0]:  # more segments than rows
+                self.segment_ids = ids.view(self.shape)
+            if self.segment_ids is not None and not is_traced:
+                self.segment_lengths = ids.bincount()
 
     def positions(self, config: ScratchConfig) -> Tensor:
-        """(B, T): as given, or counted from the start of each segment or text, see counted_tokens."""
+        """(B, T): as given, or counted from the start of each segment or text, see counted_tokens.
+
+        Real tokens before this one are counted, so that padding on either side changes nothing.
+        """
         if self.position_ids is not None:
             return self.position_ids.expand(self.shape)
         if self.segment_lengths is not None:
-            return positions_from_lengths(self.segment_lengths, self.shape)
-        if config.counted_tokens == "not_pad_token_id" and self.input_ids is not None:
-            counted = self.input_ids != config.pad_token_id  # (B, T)
+            starts = (
+                self.segment_lengths.cumsum(0) - self.segment_lengths
+            )  # (N,), in the flattened batch
+            tokens = torch.arange(self.shape.numel(), device=starts.device).view(self.shape)
+            return tokens - starts[self.segment_ids]
+        if config.counted_tokens == "not_pad_token_id":
+            counted = self.tokens_except(config.pad_token_id)
             # -1 + position_offset is RoBERTa's row of padding.
             return torch.where(counted, counted.cumsum(-1) - 1 + self.past, -1)
-        mask = self.attention_mask if config.counted_tokens == "real" else None
-        positions = positions_from_mask(mask, self.shape, self.read.device, self.past)
+        if config.counted_tokens == "real" and is_padding_mask(self.attention_mask):
+            positions = self.attention_mask.bool().cumsum(-1) - 1  # (B, past + T)
+            return positions.clamp(min=0)[:, -self.shape[1] :]
+        positions = torch.arange(self.shape[1], device=self.read.device) + self.past  # (T,)
         return positions.expand(self.shape)
 
 
@@ -165,7 +157,7 @@ def is_padding_mask(attention_mask: Any) -> bool:
 
 
 # (is the layer local?, is the stack causal?)
-MASKS: dict[tuple[bool, bool], Callable[..., Any]] = {
+MASKS: dict[tuple[bool, bool], Any] = {
     (False, False): create_bidirectional_mask,
     (False, True): create_causal_mask,
     (True, False): create_bidirectional_sliding_window_mask,
@@ -178,28 +170,6 @@ def eager_config(config: ScratchConfig) -> ScratchConfig:
     config = copy.copy(config)
     config._attn_implementation = "eager"
     return config
-
-
-def segment_bounds(lengths: Tensor) -> dict[str, Any]:
-    """The bounds of segments of these lengths (N,), as the arguments of variable-length kernels."""
-    bounds = F.pad(lengths.cumsum(0), (1, 0)).to(torch.int32)  # (N + 1,), from 0 to B * T
-    longest = int(lengths.max())
-    return {
-        "cu_seq_lens_q": bounds,
-        "cu_seq_lens_k": bounds,
-        "max_length_q": longest,
-        "max_length_k": longest,
-    }
-
-
-def with_bounds(
-    config: ScratchConfig, inputs: Inputs, kwargs: dict[str, Any]
-) -> dict[str, Any]:
-    """kwargs, with the bounds of segments where flash attention is to read them."""
-    if "flash" not in config._attn_implementation or kwargs.get("max_length_k") is not None:
-        return kwargs
-    lengths = inputs.segment_lengths
-    return kwargs if lengths is None else kwargs | segment_bounds(lengths)
 
 
 def self_attention_mask(
@@ -218,10 +188,8 @@ def self_attention_mask(
         mask = mask[layer_type]
     check_mask_of_scores(config, mask)
     within_segment = None
-    if cache is None and "flash" not in config._attn_implementation:
-        segment_ids = inputs.segment_ids()  # (B, T); flash kernels read the bounds instead
-        if segment_ids is not None:
-            within_segment = packed_sequence_mask_function(segment_ids)
+    if inputs.segment_ids is not None and cache is None:
+        within_segment = packed_sequence_mask_function(inputs.segment_ids)
     return MASKS[layer_type == "sliding_attention", is_causal](
         config,
         shape_only(inputs),
@@ -247,8 +215,7 @@ def cross_attention_mask(
         attention_mask,
         encoder_hidden_states,
         "attention_mask",
-        axes="tokens of the source",
-        hint="; prefill_chunk_size, which cuts it, is for decoders",
+        hint="; prefill_chunk_size, which cuts the source, is for decoders",
     )
     check_mask_of_scores(config, attention_mask)
     return create_bidirectional_mask(
@@ -261,44 +228,45 @@ def shape_only(inputs: Inputs) -> Tensor:
     return torch.empty((*inputs.shape, 1), dtype=torch.float32, device=inputs.read.device)
 
 
-# --- checks: each raises ValueError with the argument's name, its shape and what it has to be -----
+def segment_bounds(lengths: Tensor) -> dict[str, Any]:
+    """The bounds of segments of these lengths (N,), as the arguments of variable-length kernels."""
+    bounds = nn.functional.pad(lengths.cumsum(0), (1, 0)).to(
+        torch.int32
+    )  # (N + 1,), from 0 to B * T
+    longest = int(lengths.max())
+    return {
+        "cu_seq_lens_q": bounds,
+        "cu_seq_lens_k": bounds,
+        "max_length_q": longest,
+        "max_length_k": longest,
+    }
 
 
-def check_shape(states: Any, name: str, axes: tuple[str, ...]) -> None:
-    """Raises TypeError for what is no tensor."""
-    if not isinstance(states, Tensor):
-        raise TypeError(
-            f"{name}: a {type(states).__name__} is no tensor; tokenizers make one by "
-            "return_tensors='pt'."
+# --- checks, which traced graphs skip -------------------------------------------------------------
+
+
+def check_shape(value: Any, name: str, axes: tuple[int | str, ...], hint: str = "") -> None:
+    """Raises ValueError; axes: the size of each axis, or its name where any size but 0 will do."""
+    if value is None or is_tracing(value):
+        return
+    shape = tuple(getattr(value, "shape", ()))
+    fits = [size == axis or (isinstance(axis, str) and size) for size, axis in zip(shape, axes)]
+    if len(shape) != len(axes) or not all(fits):
+        raise ValueError(
+            f"{name} {shape}: has to be a tensor ({', '.join(map(str, axes))}){hint}; of a list, "
+            f"tokenizers make one by return_tensors='pt', and of a single text {name}[None]."
         )
-    message = f"{name} {tuple(states.shape)}: has to be ({', '.join(axes)})"
-    if states.ndim != len(axes):
-        raise ValueError(f"{message}; a single text is {name}[None].")
-    if not is_tracing(states) and 0 in states.shape[:2]:
-        raise ValueError(f"{message}, none of them 0; leave empty texts out.")
 
 
-def check_mask(
-    mask: Any,
-    states: Tensor,
-    name: str,
-    past: Any = 0,
-    axes: str = "cached and new tokens",
-    hint: str = "",
-) -> None:
-    """states (B, T, ...): what is masked, after past cached tokens; traced graphs are not checked."""
-    if isinstance(mask, dict):  # by type of layer, of generate_batch
-        mask = mask.get("full_attention", mask)
+def check_mask(mask: Any, states: Tensor, name: str, past: Any = 0, hint: str = "") -> None:
+    """states (B, T, ...): what is masked, after past cached tokens."""
     if mask is None or is_tracing(states):
         return
-    if len(getattr(mask, "shape", ())) == 4:
-        return  # it says what sees what: see check_mask_of_scores
-    check_shape(mask, name, ("texts", "tokens"))
-    expected = len(states), past + states.shape[1]
-    if isinstance(past, int) and mask.shape != expected:  # a static cache counts on its device
-        raise ValueError(
-            f"{name} {tuple(mask.shape)}: has to be {expected}, (texts, {axes}){hint}."
-        )
+    if isinstance(mask, dict) or len(getattr(mask, "shape", ())) == 4:
+        return  # they say what sees what: see check_mask_of_scores
+    # A static cache counts on its device, which is not asked.
+    tokens = past + states.shape[1] if isinstance(past, int) else "cached and new tokens"
+    check_shape(mask, name, (len(states), tokens), hint)
     if mask.is_floating_point() and (mask < 0).any():
         raise ValueError(
             f"{name} has negative values: has to be 1 at real tokens and 0 at padding; "
@@ -307,13 +275,12 @@ def check_mask(
 
 
 def check_mask_of_scores(config: ScratchConfig, mask: Any) -> None:
-    """mask (B, 1, T, S): a tensor, or a BlockMask for flex_attention."""
+    """mask (B, 1, T, S): a tensor, or a BlockMask for flex_attention. Raises ValueError for others."""
     if len(getattr(mask, "shape", ())) != 4:
         return
     backend, is_dense = config._attn_implementation, isinstance(mask, Tensor)
-    is_scores = is_dense and (mask.dtype == torch.bool or mask.is_floating_point())
-    is_read = not is_dense if backend == "flex_attention" else is_scores
-    if "flash" in backend or not is_read:
+    is_number = is_dense and mask.dtype != torch.bool and not mask.is_floating_point()
+    if is_number or "flash" in backend or is_dense == (backend == "flex_attention"):
         raise ValueError(
             f"{backend} attention would ignore or misread this attention_mask "
             f"{tuple(mask.shape)}. Eager and sdpa take (texts, tokens), or (texts, 1, queries, "

@@ -6,7 +6,6 @@ Shapes: everything here works on the last axis alone: (..., hidden) stands for (
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -47,20 +46,22 @@ def make_projection(size: int, features: int) -> nn.Module:
     return nn.Linear(size, features)
 
 
-def clamped(total: Tensor) -> Tensor:
-    """Makes infinite values finite, so that the next norm is, too; T5's limit in float16 is 64504."""
-    limit = torch.finfo(total.dtype).max - 1000
-    return total.clamp(-limit, limit)
-
-
 class Residual(nn.Module):
-    """The norm and the dropout of a residual connection around f; each subclass has an order of its own."""
+    """norm(x + f(x)), the residual connection around f (Vaswani et al. 2017, 3.1; BERT, BART, Marian)."""
 
     def __init__(self, config: ScratchConfig) -> None:
         super().__init__()
         self.norm = make_norm(config, config.hidden_size)
         self.dropout = nn.Dropout(config.hidden_dropout)
-        self.clamp = clamped if config.float16_guards else nn.Identity()  # in PreNorm, as T5
+        self.float16_guards = config.float16_guards
+
+    def before(self, residual: Tensor) -> Tensor:
+        """x -> what f reads."""
+        return residual
+
+    def after(self, residual: Tensor, update: Tensor) -> Tensor:
+        """x, f(...) -> what the next part reads."""
+        return self.norm(residual + self.dropout(update))
 
 
 class PreNorm(Residual):
@@ -70,20 +71,14 @@ class PreNorm(Residual):
         return self.norm(residual)
 
     def after(self, residual: Tensor, update: Tensor) -> Tensor:
-        return self.clamp(residual + self.dropout(update))
+        total = residual + self.dropout(update)
+        if self.float16_guards:  # infinite values become finite, so that the next norm is, too
+            limit = torch.finfo(total.dtype).max - 1000  # T5's in float16, 64504
+            total = total.clamp(-limit, limit)
+        return total
 
 
-class PostNorm(Residual):
-    """norm(x + f(x)) (Vaswani et al. 2017, 3.1; BERT, BART, Marian)."""
-
-    def before(self, residual: Tensor) -> Tensor:
-        return residual
-
-    def after(self, residual: Tensor, update: Tensor) -> Tensor:
-        return self.norm(residual + self.dropout(update))
-
-
-class OutputNorm(PostNorm):
+class OutputNorm(Residual):
     """x + norm(f(x)) (Liu et al. 2022, Swin V2; OLMo 2)."""
 
     def after(self, residual: Tensor, update: Tensor) -> Tensor:
@@ -101,9 +96,9 @@ class SandwichNorm(PreNorm):
         return residual + self.dropout(self.output_norm(update))
 
 
-NORM_POSITIONS: dict[str, Any] = {
+NORM_POSITIONS: dict[str, type[Residual]] = {
+    "post": Residual,
     "pre": PreNorm,
-    "post": PostNorm,
     "output": OutputNorm,
     "sandwich": SandwichNorm,
 }

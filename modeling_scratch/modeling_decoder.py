@@ -6,9 +6,8 @@ Shapes: B batch, T length, V vocabulary, C labels.
 
 from typing import Any
 
-import torch.nn.functional as F
 from torch import Tensor, nn
-from transformers import Cache
+from transformers import Cache, GenerationMixin
 from transformers.modeling_outputs import (
     CausalLMOutputWithPast,
     SequenceClassifierOutputWithPast,
@@ -19,7 +18,6 @@ from .configuration_scratch import ScratchDecoderConfig
 from .heads import classification_loss, cross_entropy, pooled_output
 from .inputs import Inputs
 from .layers import make_projection
-from .modeling_base import MaybeTensor, ScratchGenerationMixin
 from .stack import ScratchDecoderModel, ScratchDecoderPreTrainedModel
 
 
@@ -28,17 +26,19 @@ def next_tokens(labels: Tensor, inputs: Inputs) -> Tensor:
 
     -100 at padding, and at the end of a text or segment.
     """
-    real, segment_ids = inputs.real_tokens(), inputs.segment_ids()
-    labels = F.pad(labels[:, 1:], (0, 1), value=-100)
-    is_pair = real & F.pad(real[:, 1:], (0, 1))  # both this token and the next one are real
+    real = inputs.real_tokens()
+    labels = nn.functional.pad(labels[:, 1:], (0, 1), value=-100)
+    is_pair = real & nn.functional.pad(
+        real[:, 1:], (0, 1)
+    )  # both this token and the next one are real
     labels = labels.masked_fill(~is_pair.to(labels.device), -100)
-    if segment_ids is not None:
-        is_last = segment_ids.diff(append=segment_ids[:, -1:]) != 0  # (B, T)
+    if inputs.segment_ids is not None:
+        is_last = inputs.segment_ids.diff(append=inputs.segment_ids[:, -1:]) != 0  # (B, T)
         labels = labels.masked_fill(is_last.to(labels.device), -100)
     return labels
 
 
-class ScratchDecoderForCausalLM(ScratchDecoderPreTrainedModel, ScratchGenerationMixin):
+class ScratchDecoderForCausalLM(ScratchDecoderPreTrainedModel, GenerationMixin):
     """p(next token) = softmax(x E^T), E the token embeddings where tied (Radford et al. 2018, 3.1)."""
 
     _tied_weights_keys = {"lm_head.weight": "model.embeddings.tokens.weight"}
@@ -57,13 +57,13 @@ class ScratchDecoderForCausalLM(ScratchDecoderPreTrainedModel, ScratchGeneration
     @can_return_tuple
     def forward(
         self,
-        input_ids: MaybeTensor = None,
-        attention_mask: MaybeTensor = None,
-        position_ids: MaybeTensor = None,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        position_ids: Tensor | None = None,
         past_key_values: Cache | None = None,
-        inputs_embeds: MaybeTensor = None,
-        labels: MaybeTensor = None,
-        token_type_ids: MaybeTensor = None,
+        inputs_embeds: Tensor | None = None,
+        labels: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
         use_cache: bool | None = None,
         logits_to_keep: int | Tensor = 0,
         num_items_in_batch: Tensor | int | None = None,
@@ -93,8 +93,7 @@ class ScratchDecoderForCausalLM(ScratchDecoderPreTrainedModel, ScratchGeneration
         is_count = isinstance(logits_to_keep, int)
         # slice(0, None), all, for 0.
         kept: Any = slice(-logits_to_keep, None) if is_count else logits_to_keep
-        hidden_states = outputs.last_hidden_state[:, kept]
-        logits = self.lm_head(self.projection(hidden_states))  # (B, T, V)
+        logits = self.lm_head(self.projection(outputs.last_hidden_state[:, kept]))  # (B, T, V)
         if labels is not None and shift_labels is None:
             shift_labels = next_tokens(labels, inputs)
         if shift_labels is not None:
@@ -118,13 +117,13 @@ class ScratchDecoderForSequenceClassification(ScratchDecoderPreTrainedModel):
     @can_return_tuple
     def forward(
         self,
-        input_ids: MaybeTensor = None,
-        attention_mask: MaybeTensor = None,
-        position_ids: MaybeTensor = None,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        position_ids: Tensor | None = None,
         past_key_values: Cache | None = None,
-        inputs_embeds: MaybeTensor = None,
-        labels: MaybeTensor = None,
-        token_type_ids: MaybeTensor = None,
+        inputs_embeds: Tensor | None = None,
+        labels: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
         use_cache: bool | None = None,
         num_items_in_batch: Tensor | int | None = None,
         **kwargs: Any,
@@ -146,13 +145,19 @@ class ScratchDecoderForSequenceClassification(ScratchDecoderPreTrainedModel):
             cu_seq_lens=kwargs.get("cu_seq_lens_q"),
             past_key_values=past_key_values,
         )
-        kwargs |= {"past_key_values": past_key_values, "use_cache": use_cache}
-        real = inputs.real_tokens()
-        if attention_mask is None or self.config.counted_tokens != "real":
-            real = inputs.tokens_except(self.config.pad_token_id)  # as native classes do
-        pooled, outputs = pooled_output(self.model, inputs, real, "last", **kwargs)
+        pooled, outputs = pooled_output(
+            self.model,
+            inputs,
+            "last",
+            past_key_values=past_key_values,
+            use_cache=use_cache,
+            **kwargs,
+        )
         logits = self.score(pooled)
-        loss = classification_loss(self.config, logits, labels, num_items_in_batch)
         return SequenceClassifierOutputWithPast(
-            loss, logits, outputs.past_key_values, outputs.hidden_states, outputs.attentions
+            loss=classification_loss(self.config, logits, labels, num_items_in_batch),
+            logits=logits,
+            past_key_values=outputs.past_key_values,
+            hidden_states=outputs.hidden_states,
+            attentions=outputs.attentions,
         )

@@ -4,10 +4,8 @@
 Shapes: B batch, T length, M masked tokens, V vocabulary, C labels.
 """
 
-from collections.abc import Callable
 from typing import Any
 
-import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers import Cache
 from transformers.modeling_outputs import (
@@ -19,17 +17,23 @@ from transformers.modeling_outputs import (
 from transformers.utils import can_return_tuple
 
 from .configuration_scratch import ScratchEncoderConfig
-from .heads import classification_loss, cross_entropy, labelled_tokens, pooled_output, span_loss
+from .heads import (
+    classification_loss,
+    cross_entropy,
+    labelled_tokens,
+    pooled_output,
+    select_tokens,
+    span_loss,
+)
 from .inputs import Inputs
 from .layers import ACTIVATIONS, make_norm
-from .modeling_base import MaybeTensor
 from .question_answering import ENCODER_PIPELINES
 from .stack import ScratchEncoderModel, ScratchEncoderPreTrainedModel
 
-HEAD_ACTIVATIONS: dict[str | None, Callable[[Tensor], Tensor]] = {
-    "tanh": F.tanh,
-    "relu": F.relu,
-    "gelu": F.gelu,
+HEAD_ACTIVATIONS: dict[str | None, Any] = {
+    "tanh": nn.functional.tanh,
+    "relu": nn.functional.relu,
+    "gelu": nn.functional.gelu,
 }
 
 
@@ -95,12 +99,12 @@ class ScratchEncoderForMaskedLM(ScratchEncoderPreTrainedModel):
     @can_return_tuple
     def forward(
         self,
-        input_ids: MaybeTensor = None,
-        attention_mask: MaybeTensor = None,
-        token_type_ids: MaybeTensor = None,
-        position_ids: MaybeTensor = None,
-        inputs_embeds: MaybeTensor = None,
-        labels: MaybeTensor = None,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        labels: Tensor | None = None,
         num_items_in_batch: Tensor | int | None = None,
         **kwargs: Any,
     ) -> MaskedLMOutput:
@@ -120,10 +124,14 @@ class ScratchEncoderForMaskedLM(ScratchEncoderPreTrainedModel):
         )
         hidden_states = outputs.last_hidden_state
         if token_indices is not None:
-            hidden_states = hidden_states.flatten(0, 1)[token_indices]  # (M, hidden)
+            hidden_states = select_tokens(hidden_states, token_indices)  # (M, hidden)
         logits = self.lm_head(hidden_states)
-        loss = cross_entropy(logits, labels, num_items_in_batch)
-        return MaskedLMOutput(loss, logits, outputs.hidden_states, outputs.attentions)
+        return MaskedLMOutput(
+            loss=cross_entropy(logits, labels, num_items_in_batch),
+            logits=logits,
+            hidden_states=outputs.hidden_states,
+            attentions=outputs.attentions,
+        )
 
 
 class ScratchEncoderForSequenceClassification(ScratchEncoderPreTrainedModel):
@@ -139,12 +147,12 @@ class ScratchEncoderForSequenceClassification(ScratchEncoderPreTrainedModel):
     @can_return_tuple
     def forward(
         self,
-        input_ids: MaybeTensor = None,
-        attention_mask: MaybeTensor = None,
-        token_type_ids: MaybeTensor = None,
-        position_ids: MaybeTensor = None,
-        inputs_embeds: MaybeTensor = None,
-        labels: MaybeTensor = None,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        labels: Tensor | None = None,
         num_items_in_batch: Tensor | int | None = None,
         past_key_values: Cache | None = None,
         **kwargs: Any,
@@ -162,15 +170,20 @@ class ScratchEncoderForSequenceClassification(ScratchEncoderPreTrainedModel):
             cu_seq_lens=kwargs.get("cu_seq_lens_q"),
             past_key_values=past_key_values,
         )
-        pooling = self.config.classifier_pooling
-        real = inputs.real_tokens()
-        if pooling == "first" and self.config.counted_tokens != "real":
-            real = inputs.all_tokens()  # native classes read column 0, even where it is padding
-        kwargs |= {"past_key_values": past_key_values}
-        pooled, outputs = pooled_output(self.model, inputs, real, pooling, **kwargs)
+        pooled, outputs = pooled_output(
+            self.model,
+            inputs,
+            self.config.classifier_pooling,
+            past_key_values=past_key_values,
+            **kwargs,
+        )
         logits = self.classifier(pooled)
-        loss = classification_loss(self.config, logits, labels, num_items_in_batch)
-        return SequenceClassifierOutput(loss, logits, outputs.hidden_states, outputs.attentions)
+        return SequenceClassifierOutput(
+            loss=classification_loss(self.config, logits, labels, num_items_in_batch),
+            logits=logits,
+            hidden_states=outputs.hidden_states,
+            attentions=outputs.attentions,
+        )
 
 
 class ScratchEncoderForTokenClassification(ScratchEncoderPreTrainedModel):
@@ -187,12 +200,12 @@ class ScratchEncoderForTokenClassification(ScratchEncoderPreTrainedModel):
     @can_return_tuple
     def forward(
         self,
-        input_ids: MaybeTensor = None,
-        attention_mask: MaybeTensor = None,
-        token_type_ids: MaybeTensor = None,
-        position_ids: MaybeTensor = None,
-        inputs_embeds: MaybeTensor = None,
-        labels: MaybeTensor = None,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        labels: Tensor | None = None,
         num_items_in_batch: Tensor | int | None = None,
         **kwargs: Any,
     ) -> TokenClassifierOutput:
@@ -207,8 +220,12 @@ class ScratchEncoderForTokenClassification(ScratchEncoderPreTrainedModel):
             **kwargs,
         )
         logits = self.classifier(self.dropout(outputs.last_hidden_state))
-        loss = cross_entropy(logits, labels, num_items_in_batch)
-        return TokenClassifierOutput(loss, logits, outputs.hidden_states, outputs.attentions)
+        return TokenClassifierOutput(
+            loss=cross_entropy(logits, labels, num_items_in_batch),
+            logits=logits,
+            hidden_states=outputs.hidden_states,
+            attentions=outputs.attentions,
+        )
 
 
 class ScratchEncoderForQuestionAnswering(ScratchEncoderPreTrainedModel):
@@ -226,13 +243,13 @@ class ScratchEncoderForQuestionAnswering(ScratchEncoderPreTrainedModel):
     @can_return_tuple
     def forward(
         self,
-        input_ids: MaybeTensor = None,
-        attention_mask: MaybeTensor = None,
-        token_type_ids: MaybeTensor = None,
-        position_ids: MaybeTensor = None,
-        inputs_embeds: MaybeTensor = None,
-        start_positions: MaybeTensor = None,
-        end_positions: MaybeTensor = None,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        start_positions: Tensor | None = None,
+        end_positions: Tensor | None = None,
         num_items_in_batch: Tensor | int | None = None,
         **kwargs: Any,
     ) -> QuestionAnsweringModelOutput:
@@ -248,14 +265,17 @@ class ScratchEncoderForQuestionAnswering(ScratchEncoderPreTrainedModel):
         )
         hidden_states = self.dropout(outputs.last_hidden_state)
         start_logits, end_logits = self.qa_outputs(hidden_states).unbind(-1)  # (B, T) each
-        loss = span_loss(
-            start_logits,
-            end_logits,
-            start_positions,
-            end_positions,
-            attention_mask,
-            num_items_in_batch,
-        )
         return QuestionAnsweringModelOutput(
-            loss, start_logits, end_logits, outputs.hidden_states, outputs.attentions
+            loss=span_loss(
+                start_logits,
+                end_logits,
+                start_positions,
+                end_positions,
+                attention_mask,
+                num_items_in_batch,
+            ),
+            start_logits=start_logits,
+            end_logits=end_logits,
+            hidden_states=outputs.hidden_states,
+            attentions=outputs.attentions,
         )

@@ -6,20 +6,17 @@ Shapes: B batch, S length of the source, T length of the target, M tokens with a
 
 from typing import Any
 
-import torch.nn.functional as F
 from torch import Tensor, nn
-from transformers import Cache
+from transformers import Cache, GenerationMixin
 from transformers.modeling_outputs import BaseModelOutput, Seq2SeqLMOutput, Seq2SeqModelOutput
 from transformers.utils import ModelOutput, can_return_tuple
 
 from .configuration_scratch import ScratchSeq2SeqConfig
-from .heads import cross_entropy, labelled_tokens
+from .heads import cross_entropy, labelled_tokens, select_tokens
 from .layers import make_projection
-from .modeling_base import MaybeTensor, ScratchGenerationMixin, ScratchPreTrainedModel
+from .modeling_base import ScratchPreTrainedModel
 from .pipelines import SEQ2SEQ_PIPELINES
 from .stack import ScratchDecoderModel, ScratchEncoderModel
-
-RECORDED = "output_attentions", "output_hidden_states"  # by the encoder, too
 
 
 class ScratchSeq2SeqPreTrainedModel(ScratchPreTrainedModel):
@@ -33,11 +30,8 @@ class ScratchSeq2SeqPreTrainedModel(ScratchPreTrainedModel):
         mean_resizing: bool = True,
     ) -> nn.Embedding:
         """As PreTrainedModel's, for one shared vocabulary; of two it would not know which."""
-        resizes = (
-            new_num_tokens not in (None, self.config.vocab_size)
-            or pad_to_multiple_of is not None
-        )
-        if resizes and not self.config.share_encoder_decoder_embeddings:
+        is_one = self.config.share_encoder_decoder_embeddings
+        if not is_one and (new_num_tokens != self.config.vocab_size or pad_to_multiple_of):
             raise ValueError(
                 "share_encoder_decoder_embeddings=False: two vocabularies cannot be resized as one. Resize those of a "
                 "new model by vocab_size and decoder_vocab_size in its config."
@@ -45,7 +39,7 @@ class ScratchSeq2SeqPreTrainedModel(ScratchPreTrainedModel):
         embeddings = super().resize_token_embeddings(
             new_num_tokens, pad_to_multiple_of, mean_resizing
         )
-        if resizes:
+        if is_one:
             self.config.decoder_vocab_size = self.config.vocab_size
         return embeddings
 
@@ -80,30 +74,31 @@ class ScratchSeq2SeqModel(ScratchSeq2SeqPreTrainedModel):
     @can_return_tuple
     def forward(
         self,
-        input_ids: MaybeTensor = None,
-        attention_mask: MaybeTensor = None,
-        decoder_input_ids: MaybeTensor = None,
-        decoder_attention_mask: MaybeTensor = None,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        decoder_input_ids: Tensor | None = None,
+        decoder_attention_mask: Tensor | None = None,
         encoder_outputs: BaseModelOutput | None = None,
         past_key_values: Cache | None = None,
-        inputs_embeds: MaybeTensor = None,
-        decoder_inputs_embeds: MaybeTensor = None,
-        decoder_position_ids: MaybeTensor = None,
-        token_type_ids: MaybeTensor = None,
+        inputs_embeds: Tensor | None = None,
+        decoder_inputs_embeds: Tensor | None = None,
+        decoder_position_ids: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
         use_cache: bool | None = None,
+        token_indices: Tensor | None = None,
+        position_ids: Tensor | None = None,
         **kwargs: Any,
     ) -> Seq2SeqModelOutput:
         """input_ids (B, S) with attention_mask (B, S), decoder_input_ids (B, T)
         -> last_hidden_state (B, T, hidden).
 
         encoder_outputs, where they are given, spare the encoder its work; the masks have 1 at real
-        tokens; token_type_ids (B, S) are those of the source.
+        tokens; token_type_ids (B, S) are those of the source. token_indices: see ScratchDecoderModel.
         """
-        refuse_packed(kwargs)
+        refuse_packed(position_ids, kwargs)
         if encoder_outputs is None:
-            recorded = {name: kwargs[name] for name in RECORDED if name in kwargs}
             texts = input_ids, attention_mask, token_type_ids, None, inputs_embeds
-            encoder_outputs = self.encoder(*texts, return_dict=True, **recorded)
+            encoder_outputs = self.encoder(*texts, return_dict=True, **kwargs)
         elif not isinstance(encoder_outputs, ModelOutput):
             encoder_outputs = BaseModelOutput(*encoder_outputs)
         encoder_states = encoder_outputs.last_hidden_state
@@ -116,6 +111,7 @@ class ScratchSeq2SeqModel(ScratchSeq2SeqPreTrainedModel):
             encoder_hidden_states=encoder_states,
             encoder_attention_mask=attention_mask,
             use_cache=use_cache,
+            token_indices=token_indices,
             return_dict=True,
             **kwargs,
         )
@@ -131,18 +127,16 @@ class ScratchSeq2SeqModel(ScratchSeq2SeqPreTrainedModel):
         )
 
 
-def refuse_packed(kwargs: dict[str, Any]) -> None:
-    """Raises ValueError for a packed batch; takes position_ids that are None out of kwargs."""
-    if kwargs.pop("position_ids", None) is not None or "cu_seq_lens_q" in kwargs:
+def refuse_packed(position_ids: Tensor | None, kwargs: dict[str, Any]) -> None:
+    """Raises ValueError for a packed batch."""
+    if position_ids is not None or "cu_seq_lens_q" in kwargs:
         raise ValueError(
             "An encoder-decoder takes padded batches with masks, not packed ones (position_ids, "
             "cu_seq_lens_q), and reads the source at once: prefill_chunk_size is not supported."
         )
 
 
-class ScratchSeq2SeqForConditionalGeneration(
-    ScratchSeq2SeqPreTrainedModel, ScratchGenerationMixin
-):
+class ScratchSeq2SeqForConditionalGeneration(ScratchSeq2SeqPreTrainedModel, GenerationMixin):
     """p(next target token | source) = softmax(x E^T + b), E the decoder's table if tied (Vaswani et al. 2017, 3.4)."""
 
     pipelines = SEQ2SEQ_PIPELINES
@@ -168,23 +162,23 @@ class ScratchSeq2SeqForConditionalGeneration(
                 f"decoder_start_token_id={start}, pad_token_id={pad}: set both in the config to train on labels "
                 "(tokenization.special_token_ids says what a tokenizer calls them)."
             )
-        shifted = F.pad(labels[:, :-1].long(), (1, 0), value=start)
+        shifted = nn.functional.pad(labels[:, :-1].long(), (1, 0), value=start)
         return shifted.masked_fill(shifted == -100, pad)
 
     @can_return_tuple
     def forward(
         self,
-        input_ids: MaybeTensor = None,
-        attention_mask: MaybeTensor = None,
-        decoder_input_ids: MaybeTensor = None,
-        decoder_attention_mask: MaybeTensor = None,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        decoder_input_ids: Tensor | None = None,
+        decoder_attention_mask: Tensor | None = None,
         encoder_outputs: BaseModelOutput | None = None,
         past_key_values: Cache | None = None,
-        inputs_embeds: MaybeTensor = None,
-        decoder_inputs_embeds: MaybeTensor = None,
-        decoder_position_ids: MaybeTensor = None,
-        token_type_ids: MaybeTensor = None,
-        labels: MaybeTensor = None,
+        inputs_embeds: Tensor | None = None,
+        decoder_inputs_embeds: Tensor | None = None,
+        decoder_position_ids: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        labels: Tensor | None = None,
         use_cache: bool | None = None,
         num_items_in_batch: Tensor | int | None = None,
         smoothing: float = 0.0,
@@ -221,7 +215,7 @@ class ScratchSeq2SeqForConditionalGeneration(
         )
         hidden_states = outputs.last_hidden_state
         if token_indices is not None:
-            hidden_states = hidden_states.flatten(0, 1)[token_indices]  # (M, hidden)
+            hidden_states = select_tokens(hidden_states, token_indices)  # (M, hidden)
         logits = self.lm_head(self.projection(hidden_states))
         loss = cross_entropy(logits, labels, num_items_in_batch, smoothing)
         fields = {name: value for name, value in outputs.items() if name != "last_hidden_state"}

@@ -14,9 +14,6 @@ from typing import Any
 import torch
 from torch import Tensor
 from transformers import AutoTokenizer, Pipeline, PreTrainedTokenizerBase
-from transformers.utils import logging
-
-logger = logging.get_logger(__name__)
 
 DEFAULT_NEW_TOKENS = 256  # if neither the caller nor the model limits the length of an answer
 # In the folder of a model whose decoder has its own vocabulary.
@@ -44,11 +41,22 @@ class Text2TextGenerationPipeline(Pipeline):
         self.target_tokenizer = target_tokenizer or self._find_target_tokenizer()
 
     def _find_target_tokenizer(self) -> PreTrainedTokenizerBase:
-        separate = getattr(self.model.config, "share_encoder_decoder_embeddings", True) is False
-        if not separate or getattr(self.tokenizer, "separate_vocabs", False):
+        is_one = getattr(self.model.config, "share_encoder_decoder_embeddings", True)
+        if is_one or getattr(self.tokenizer, "separate_vocabs", False):
             return self.tokenizer
+        name = self.model.name_or_path
+        # `pipeline` does not say of which commit a class of the Hub is; the name of its module does.
+        module = (
+            type(self)
+            .__module__.replace("_hyphen_", "-")
+            .replace("_dot_", ".")
+            .replace("._", ".")
+        )
+        commit = re.search(
+            rf"\.{re.escape(name.replace('/', '.'))}\.([0-9a-f]{{40}})\.", module
+        )
+        revision = commit and commit[1]
         try:
-            name, revision = self.model.name_or_path, self._revision()
             return AutoTokenizer.from_pretrained(
                 name, subfolder=TARGET_FOLDER, revision=revision
             )
@@ -57,20 +65,6 @@ class Text2TextGenerationPipeline(Pipeline):
                 f"The decoder has a vocabulary of its own, and there is no {TARGET_FOLDER} in {name!r}: "
                 "keep its tokenizer there, or give target_tokenizer."
             ) from error
-
-    def _revision(self) -> str | None:
-        """The commit of a class that came with its model from the Hub, by its name: `pipeline` passes none on."""
-        module = (
-            type(self)
-            .__module__.replace("_hyphen_", "-")
-            .replace("_dot_", ".")
-            .replace("._", ".")
-        )
-        found = re.search(
-            rf"\.{re.escape(self.model.name_or_path.replace('/', '.'))}\.([0-9a-f]{{40}})\.",
-            module,
-        )
-        return found[1] if found else None
 
     def __call__(self, inputs: Any, **kwargs: Any) -> Any:
         """inputs: a text, a list of texts, or a generator or data set of them."""
@@ -83,9 +77,9 @@ class Text2TextGenerationPipeline(Pipeline):
 
     def _sanitize_parameters(
         self,
-        return_tensors: bool | None = None,
-        return_text: bool | None = None,
-        return_scores: bool = False,
+        return_tensors: bool = False,
+        return_text: bool = False,
+        return_scores: bool | None = None,
         clean_up_tokenization_spaces: bool | None = None,
         truncation: Any = None,
         src_lang: str | None = None,
@@ -97,28 +91,16 @@ class Text2TextGenerationPipeline(Pipeline):
                 "return_tensors and return_text exclude each other: ids or text, choose one."
             )
         languages = {"src_lang": src_lang, "tgt_lang": tgt_lang}
-        given = {name: value for name, value in languages.items() if value is not None}
-        preprocess: dict[str, Any] = (
-            given if truncation is None else {**given, "truncation": truncation}
-        )
-        forward = {
-            **generate_kwargs,
-            **given,
-            **({"return_scores": True} if return_scores else {}),
-        }
-        postprocess = {
-            "return_tensors": True if return_tensors else None,
-            "clean_up_tokenization_spaces": clean_up_tokenization_spaces,
-        }
         return (
-            preprocess,
-            forward,
-            {name: value for name, value in postprocess.items() if value is not None},
+            _given(truncation=truncation, **languages),
+            generate_kwargs | _given(return_scores=return_scores, **languages),
+            _given(
+                return_tensors=return_tensors or None,
+                clean_up_tokenization_spaces=clean_up_tokenization_spaces,
+            ),
         )
 
-    def _task_settings(
-        self, src_lang: str | None = None, tgt_lang: str | None = None
-    ) -> dict[str, Any]:
+    def _task_settings(self, src_lang: Any = None, tgt_lang: Any = None) -> dict[str, Any]:
         """What the config says of this task, as T5's does: a prefix of every text, arguments of generate."""
         specific = getattr(self.model.config, "task_specific_params", None) or {}
         return dict(
@@ -132,9 +114,8 @@ class Text2TextGenerationPipeline(Pipeline):
             raise ValueError(
                 f"{type(inputs).__name__} {str(inputs)[:40]!r} is no text: give a string, or a list of them."
             )
-        prefix = self._task_settings(**languages).get(
-            "prefix", getattr(self.model.config, "prefix", None) or ""
-        )
+        prefix = getattr(self.model.config, "prefix", None) or ""
+        prefix = self._task_settings(**languages).get("prefix", prefix)
         encoded = self._encode(prefix + inputs, truncation, languages)
         if not encoded["input_ids"].numel():
             raise ValueError(f"{inputs!r} gives no tokens: there is nothing to read.")
@@ -142,19 +123,16 @@ class Text2TextGenerationPipeline(Pipeline):
         return encoded
 
     def _encode(self, text: str, truncation: Any, languages: dict[str, str]) -> Any:
-        tokenizer = self.tokenizer
+        tokenizer, options = self.tokenizer, {"return_tensors": "pt", "truncation": truncation}
         if not languages or not hasattr(tokenizer, "_build_translation_inputs"):
-            # Languages choose the settings at most.
-            return tokenizer(text, return_tensors="pt", truncation=truncation)
+            return tokenizer(text, **options)  # languages choose the settings at most
         both = {"src_lang": None, "tgt_lang": None, **languages}
-        encoded = tokenizer._build_translation_inputs(
-            text, return_tensors="pt", truncation=truncation, **both
-        )
-        codes = [
-            encoded.get("forced_bos_token_id"),
+        encoded = tokenizer._build_translation_inputs(text, **options, **both)
+        codes = (
             *tokenizer.prefix_tokens,
             *tokenizer.suffix_tokens,
-        ]
+            encoded.get("forced_bos_token_id"),
+        )
         if tokenizer.unk_token_id in codes:
             raise ValueError(
                 f"src_lang={both['src_lang']!r}, tgt_lang={both['tgt_lang']!r}: unknown to the tokenizer."
@@ -169,56 +147,45 @@ class Text2TextGenerationPipeline(Pipeline):
         tgt_lang: str | None = None,
         **generate_kwargs: Any,
     ) -> Any:
-        generation = {**self._task_settings(src_lang, tgt_lang), **generate_kwargs}
+        generation = self._task_settings(src_lang, tgt_lang) | generate_kwargs
         generation.pop("prefix", None)
-        added: dict[str, Any] = self._length(model_inputs["input_ids"].shape[1], generation)
+        added: dict[str, Any] = {}
+        if all(
+            self._setting(name, generation) is None for name in ("max_new_tokens", "max_length")
+        ):
+            positions = getattr(self.model.config, "max_position_embeddings", None)
+            added["max_new_tokens"] = min(DEFAULT_NEW_TOKENS, positions or DEFAULT_NEW_TOKENS)
         if return_scores:
             added |= {"return_dict_in_generate": True, "output_scores": True}
-        generation = _with_settings(generation, added)
-        output = self.model.generate(**{**model_inputs, **generation})
+        if generation.get("generation_config") is None:
+            generation |= added
+        else:  # the caller's own stays as it is
+            generation["generation_config"] = copy.deepcopy(generation["generation_config"])
+            generation["generation_config"].update(**added)
+        output = self.model.generate(**(dict(model_inputs) | generation))
         sequences = output if isinstance(output, Tensor) else output.sequences
         is_written = self._is_written(sequences, generation)
         answers = {"sequences": sequences, "is_written": is_written}
         if return_scores:
             answers["scores"] = self._scores(output, is_written)
-        return {
-            name: each.unflatten(0, (len(model_inputs["input_ids"]), -1))
-            for name, each in answers.items()
-        }
+        texts = len(model_inputs["input_ids"])
+        return {name: each.unflatten(0, (texts, -1)) for name, each in answers.items()}
 
     def _setting(self, name: str, generation: dict[str, Any]) -> Any:
         """What holds in a call of generate: the caller's word, that of its generation_config, or the model's."""
         if name in generation:
             return generation[name]
-        of_caller = getattr(generation.get("generation_config"), name, None)
-        return (
-            getattr(self.model.generation_config, name, None)
-            if of_caller is None
-            else of_caller
-        )
-
-    def _length(self, source: int, generation: dict[str, Any]) -> dict[str, int]:
-        """The limit of an answer's length, where nobody has set one; the lengths that are set are checked."""
-        lengths = (self._setting(name, generation) for name in ("max_new_tokens", "max_length"))
-        longest = next((length for length in lengths if length is not None), None)
-        if longest is not None:
-            self.check_inputs(source, self._setting("min_length", generation) or 0, longest)
-            return {}
-        positions = (
-            getattr(self.model.config, "max_position_embeddings", None) or DEFAULT_NEW_TOKENS
-        )
-        return {"max_new_tokens": min(DEFAULT_NEW_TOKENS, positions)}
-
-    def check_inputs(self, source: int, shortest: int, longest: int) -> None:
-        """Warn of lengths in tokens that cannot be meant: of a text, and the limits of its answer."""
+        configs = generation.get("generation_config"), self.model.generation_config
+        values = (getattr(config, name, None) for config in configs)
+        return next((value for value in values if value is not None), None)
 
     def _is_written(self, sequences: Tensor, generation: dict[str, Any]) -> Tensor:
         """(answers, T): True up to the end of each answer, False at what fills a batch."""
-        ends, pad = (
+        end, pad = (
             self._setting(name, generation) for name in ("eos_token_id", "pad_token_id")
         )
         is_end = torch.isin(
-            sequences, torch.tensor([] if ends is None else ends, device=sequences.device)
+            sequences, torch.tensor([] if end is None else end, device=sequences.device)
         )
         is_end[:, 0] = False  # some decoders start with the end token
         goes_on = (sequences != (-1 if pad is None else pad)).flip(-1).cumsum(-1).flip(-1) > 0
@@ -245,14 +212,11 @@ class Text2TextGenerationPipeline(Pipeline):
             if return_tensors:
                 records.append({f"{self.return_name}_token_ids": ids[is_written]})
             else:
-                text = str(
-                    self.target_tokenizer.decode(ids, skip_special_tokens=True, **decoding)
-                )
-                records.append({f"{self.return_name}_text": text.strip()})
-        for record, score in zip(
-            records, model_outputs.get("scores", torch.empty(1, 0))[0].tolist()
-        ):
-            record["score"] = score
+                text = self.target_tokenizer.decode(ids, skip_special_tokens=True, **decoding)
+                records.append({f"{self.return_name}_text": str(text).strip()})
+        if "scores" in model_outputs:
+            for record, score in zip(records, model_outputs["scores"][0].tolist()):
+                record["score"] = score
         return records
 
 
@@ -261,16 +225,6 @@ class SummarizationPipeline(Text2TextGenerationPipeline):
 
     task_key = "summarization"
     return_name = "summary"
-
-    def check_inputs(self, source: int, shortest: int, longest: int) -> None:
-        if shortest > longest:
-            logger.warning(
-                f"min_length={shortest}, and at most {longest} tokens: a summary cannot satisfy both."
-            )
-        if source < longest // 2:
-            logger.warning(
-                f"A text of {source} tokens, and its summary may have {longest}: set a lower max_length."
-            )
 
 
 class TranslationPipeline(Text2TextGenerationPipeline):
@@ -284,20 +238,9 @@ class TranslationPipeline(Text2TextGenerationPipeline):
             kwargs = {"src_lang": languages[1], "tgt_lang": languages[2], **kwargs}
         super().__init__(*args, task=task, **kwargs)
 
-    def check_inputs(self, source: int, shortest: int, longest: int) -> None:
-        if source > 0.9 * longest:
-            logger.warning(
-                f"A text of {source} tokens, and its translation at most {longest}: set a higher max_length."
-            )
 
-
-def _with_settings(generation: dict[str, Any], added: dict[str, Any]) -> dict[str, Any]:
-    """Add arguments of generate; they go into the caller's generation_config if there is one."""
-    config = copy.deepcopy(generation.get("generation_config"))
-    if config is None:
-        return generation | added
-    config.update(**added)
-    return generation | {"generation_config": config}
+def _given(**arguments: Any) -> dict[str, Any]:
+    return {name: value for name, value in arguments.items() if value is not None}
 
 
 # Task: the pipeline, and the Auto class whose models it serves.
@@ -307,8 +250,4 @@ SEQ2SEQ_PIPELINES = {
     "seq2seq-translation": (TranslationPipeline, "AutoModelForSeq2SeqLM"),
 }
 
-__all__ = [
-    "SummarizationPipeline",
-    "Text2TextGenerationPipeline",
-    "TranslationPipeline",
-]
+__all__ = ["SummarizationPipeline", "Text2TextGenerationPipeline", "TranslationPipeline"]

@@ -5,7 +5,6 @@ Shapes: B batch, T length, S keys, N segments, E embedding size, H heads, D head
 """
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -53,10 +52,14 @@ def rotary(
     rotated = int(size * rope.get("partial_rotary_factor", 1.0))  # R
     # In float32, as native models compute them.
     pairs = torch.arange(0, rotated, 2, device=position_ids.device, dtype=torch.float32)
-    length = position_ids.max() + 1  # a tensor: no synchronisation
-    scale = SCALED_FREQUENCIES[rope["rope_type"]]
     frequencies = 1.0 / rope["rope_theta"] ** (pairs / rotated)  # (R / 2,)
-    frequencies = scale(frequencies, rope=rope, size=rotated, length=length, limit=limit)
+    frequencies = SCALED_FREQUENCIES[rope["rope_type"]](
+        frequencies,
+        rope=rope,
+        size=rotated,
+        length=position_ids.max() + 1,  # a tensor: no synchronisation
+        limit=limit,
+    )
     angles = position_ids[..., None, None].float() * frequencies  # (B, T, 1, R / 2)
     angles = torch.cat((angles, angles), dim=-1)  # (B, T, 1, R)
     factor = yarn_attention_factor(rope)
@@ -156,38 +159,3 @@ def relative_buckets(
 
 
 POSITION_BIASES: dict[str, Any] = {"alibi": Alibi, "relative": RelativePositions}
-
-
-# --- position_ids, which inputs.py counts ---------------------------------------------------------
-
-
-def positions_from_mask(
-    attention_mask: Tensor | None,
-    shape: Sequence[int],
-    device: torch.device,
-    past: Tensor | int = 0,
-) -> Tensor:
-    """position = number of real tokens before this one, so padding on either side changes nothing.
-
-    attention_mask (B, past + T), 1 at real tokens; without one, or with one of scores (B, 1, T, T), all are real. past
-    counts cached tokens. Returns (B, T), or (1, T) where all are real.
-    """
-    if getattr(attention_mask, "ndim", 0) != 2:
-        return torch.arange(shape[1], device=device)[None] + past  # (1, T)
-    positions = attention_mask.bool().long().cumsum(-1) - 1  # (B, past + T)
-    return positions.clamp(min=0)[:, -shape[1] :]  # (B, T)
-
-
-def positions_from_lengths(lengths: Tensor, shape: Sequence[int]) -> Tensor:
-    """[0, 1, 2, 0, 1, ...]: positions that restart with each segment. (N,) -> (B, T)."""
-    count = shape[0] * shape[1]
-    starts = lengths.cumsum(0) - lengths  # (N,)
-    starts = starts.repeat_interleave(lengths, output_size=count)  # (B * T,)
-    return (torch.arange(count, device=lengths.device) - starts).view(*shape)  # (B, T)
-
-
-def restarts(position_ids: Tensor, shape: Sequence[int]) -> Tensor:
-    """True at the first token of each row, and where a position is not the one before plus 1: (B, T)."""
-    position_ids = position_ids.expand(*shape)
-    # The first difference is 0, so that each row starts one.
-    return position_ids.diff(dim=-1, prepend=position_ids[:, :1]) != 1

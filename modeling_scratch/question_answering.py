@@ -7,6 +7,18 @@ from typing import Any
 import torch
 from transformers.pipelines.base import ChunkPipeline
 
+# The arguments of a call, and the least value of each.
+AT_LEAST = {
+    "max_seq_len": 1,
+    "doc_stride": 0,
+    "max_question_len": 1,
+    "top_k": 1,
+    "max_answer_len": 1,
+    "handle_impossible_answer": False,
+    "align_to_words": False,
+}
+WINDOWS = "max_seq_len", "doc_stride", "max_question_len"
+
 
 class QuestionAnsweringPipeline(ChunkPipeline):
     """pipe(question=..., context=...) -> {"score", "start", "end", "answer"}, the answer a piece of the context.
@@ -36,38 +48,20 @@ class QuestionAnsweringPipeline(ChunkPipeline):
         return super().__call__(inputs, **kwargs)
 
     def _sanitize_parameters(
-        self,
-        top_k: int | None = None,
-        max_answer_len: int | None = None,
-        handle_impossible_answer: bool | None = None,
-        align_to_words: bool | None = None,
-        **windows: Any,
+        self, **arguments: Any
     ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-        top_k = windows.pop("topk", top_k)
-        unknown = windows.keys() - {"doc_stride", "max_seq_len", "max_question_len"}
-        if unknown:
+        if "topk" in arguments:  # its name in transformers 4
+            arguments["top_k"] = arguments.pop("topk")
+        given = {name: value for name, value in arguments.items() if value is not None}
+        if unknown := given.keys() - AT_LEAST.keys():
             raise ValueError(
                 f"{', '.join(sorted(unknown))}: not an argument of question answering."
             )
-        for name, value in {
-            "top_k": top_k,
-            "max_answer_len": max_answer_len,
-            **windows,
-        }.items():
-            least = 0 if name == "doc_stride" else 1
-            if value is not None and value < least:
-                raise ValueError(f"{name}={value}: has to be at least {least}.")
-        answers = {
-            "top_k": top_k,
-            "max_answer_len": max_answer_len,
-            "handle_impossible_answer": handle_impossible_answer,
-            "align_to_words": align_to_words,
-        }
-        windows, answers = (
-            {name: value for name, value in each.items() if value is not None}
-            for each in (windows, answers)
-        )
-        return windows, {}, answers
+        for name, value in given.items():
+            if value < AT_LEAST[name]:
+                raise ValueError(f"{name}={value}: has to be at least {AT_LEAST[name]}.")
+        windows = {name: given.pop(name) for name in WINDOWS if name in given}
+        return windows, {}, given
 
     def preprocess(
         self,
@@ -81,7 +75,11 @@ class QuestionAnsweringPipeline(ChunkPipeline):
         has_table = getattr(self.model.config, "position_type", None) == "learned"
         limit = self.model.config.max_position_embeddings if has_table else max_seq_len
         max_seq_len = min(max_seq_len, self.tokenizer.model_max_length, limit)
-        question = self._shorten(question, max_question_len)
+        cut = self.tokenizer(
+            question, add_special_tokens=False, truncation=True, max_length=max_question_len
+        ).encodings[0]
+        if cut.overflowing:
+            question = question[min(cut.offsets)[0] : max(end for _, end in cut.offsets)]
         length = len(self.tokenizer(question, add_special_tokens=False)["input_ids"])
         room = max_seq_len - length - self.tokenizer.num_special_tokens_to_add(pair=True)
         doc_stride = max(0, min(128, room // 2)) if doc_stride is None else doc_stride
@@ -103,22 +101,6 @@ class QuestionAnsweringPipeline(ChunkPipeline):
             tensors = {name: torch.tensor([encoded[name][number]]) for name in names}
             is_last = number == len(encoded.encodings) - 1
             yield {**tensors, "encoding": encoding, "context": context, "is_last": is_last}
-
-    def _shorten(self, question: str, longest: int) -> str:
-        """Keep what `longest` tokens of a longer question stand for, on the tokenizer's truncation side."""
-        offsets = (
-            self.tokenizer(question, add_special_tokens=False, verbose=False)
-            .encodings[0]
-            .offsets
-        )
-        if len(offsets) <= longest:
-            return question
-        kept = (
-            offsets[:longest]
-            if self.tokenizer.truncation_side == "right"
-            else offsets[-longest:]
-        )
-        return question[min(start for start, _ in kept) : max(end for _, end in kept)]
 
     def _forward(self, model_inputs: dict[str, Any]) -> dict[str, Any]:
         meta = {name: model_inputs.pop(name) for name in ("encoding", "context", "is_last")}
@@ -179,13 +161,11 @@ class QuestionAnsweringPipeline(ChunkPipeline):
             torch.tensor([token == self.tokenizer.cls_token_id for token in encoding.ids])
             & ~in_context
         )
-        logits = [
-            window[name][0, -size:] if left else window[name][0, :size]
-            for name in ("start", "end")
-        ]
+        tokens = slice(-size, None) if left else slice(size)
+        hidden = ~(in_context | is_null)
         start, end = (
-            x.masked_fill(~(in_context | is_null), float("-inf")).log_softmax(-1)
-            for x in logits
+            window[name][0, tokens].masked_fill(hidden, float("-inf")).log_softmax(-1)
+            for name in ("start", "end")
         )  # (tokens,) each
         null = float((start + end)[is_null].exp().sum())
         # Excludes spans of white space, ends before starts, and spans that are too long. Impossible spans are left
@@ -207,16 +187,18 @@ def _pair_up(questions: Any, contexts: Any) -> Any:
         raise ValueError("Pass question and context, or dictionaries that contain both.")
     if isinstance(questions, str) and isinstance(contexts, str):
         return {"question": questions, "context": contexts}
-    lists = [
-        texts if isinstance(texts, str) else list(texts) for texts in (questions, contexts)
-    ]
-    size = max(len(texts) for texts in lists if not isinstance(texts, str))
-    columns = [[texts] * size if isinstance(texts, str) else texts for texts in lists]
-    if len(columns[0]) != len(columns[1]):
+    if isinstance(questions, str):
+        return [{"question": questions, "context": context} for context in contexts]
+    if isinstance(contexts, str):
+        return [{"question": question, "context": contexts} for question in questions]
+    questions, contexts = list(questions), list(contexts)
+    if len(questions) != len(contexts):
         raise ValueError(
-            f"{len(columns[0])} questions and {len(columns[1])} contexts: their numbers have to be equal."
+            f"{len(questions)} questions and {len(contexts)} contexts: their numbers have to be equal."
         )
-    return [{"question": question, "context": context} for question, context in zip(*columns)]
+    return [
+        {"question": each, "context": context} for each, context in zip(questions, contexts)
+    ]
 
 
 def _question_and_context(example: Any) -> tuple[str, str]:

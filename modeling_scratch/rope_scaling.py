@@ -7,7 +7,6 @@ max_position_embeddings.
 """
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -65,7 +64,7 @@ def blend(frequencies: Tensor, kept: Tensor, factor: float) -> Tensor:
     return kept * frequencies + (1 - kept) * frequencies / factor
 
 
-SCALED_FREQUENCIES: dict[str, Callable[..., Tensor]] = {
+SCALED_FREQUENCIES: dict[str, Any] = {
     "default": lambda frequencies, **_: frequencies,
     "linear": linear,
     "dynamic": dynamic,

@@ -13,7 +13,6 @@ from torch import Tensor, nn
 from transformers import AttentionMaskInterface, Cache, DynamicCache, EncoderDecoderCache
 from transformers.modeling_layers import GradientCheckpointingLayer
 from transformers.modeling_outputs import (
-    BaseModelOutput,
     BaseModelOutputWithPastAndCrossAttentions,
     BaseModelOutputWithPooling,
 )
@@ -27,16 +26,16 @@ from .configuration_scratch import (
     ScratchSeq2SeqConfig,
 )
 from .embeddings import Embeddings
-from .heads import Pooler, pooled_tokens
+from .heads import Pooler, one_text_a_row, pooled_tokens, select_tokens
 from .inputs import (
     Inputs,
     cross_attention_mask,
     eager_config,
+    segment_bounds,
     self_attention_mask,
-    with_bounds,
 )
 from .layers import NORM_POSITIONS, FeedForward, make_norm
-from .modeling_base import MaybeTensor, ScratchPreTrainedModel
+from .modeling_base import ScratchPreTrainedModel
 from .positions import POSITION_BIASES, rotary_cos_sin
 
 
@@ -73,28 +72,29 @@ class Block(GradientCheckpointingLayer):
         encoder_hidden_states: Tensor | None = None,
         encoder_attention_mask: Any = None,
         position_bias: Tensor | None = None,
+        rotary: tuple[Tensor, Tensor] | None = None,
         **kwargs: Any,
     ) -> Tensor:
         """(B, T, hidden), encoder_hidden_states (B, S, hidden) -> (B, T, hidden).
 
-        The rest, with rotary, past_key_values and attention_fn in kwargs: see Attention.forward.
+        The rest, with past_key_values and attention_fn in kwargs: see Attention.forward.
         """
-        residual = self.attention_residual
-        query = residual.before(hidden_states)
+        query = self.attention_residual.before(hidden_states)
         # The weights are dropped: Transformers records them, by a hook, if a call asks for them.
-        update, _ = self.attention(query, attention_mask, position_bias=position_bias, **kwargs)
-        hidden_states = residual.after(hidden_states, update)
+        update, _ = self.attention(
+            query, attention_mask, position_bias=position_bias, rotary=rotary, **kwargs
+        )
+        hidden_states = self.attention_residual.after(hidden_states, update)
 
         if self.cross_attention is not None:
-            residual = self.cross_attention_residual
-            query = residual.before(hidden_states)
+            query = self.cross_attention_residual.before(hidden_states)
             update, _ = self.cross_attention(
                 query, encoder_attention_mask, encoder_hidden_states, **kwargs
             )
-            hidden_states = residual.after(hidden_states, update)
+            hidden_states = self.cross_attention_residual.after(hidden_states, update)
 
-        residual = self.feed_forward_residual
-        return residual.after(hidden_states, self.feed_forward(residual.before(hidden_states)))
+        update = self.feed_forward(self.feed_forward_residual.before(hidden_states))
+        return self.feed_forward_residual.after(hidden_states, update)
 
 
 class ParallelBlock(Block):
@@ -111,12 +111,13 @@ class ParallelBlock(Block):
         encoder_hidden_states: Tensor | None = None,
         encoder_attention_mask: Any = None,
         position_bias: Tensor | None = None,
+        rotary: tuple[Tensor, Tensor] | None = None,
         **kwargs: Any,
     ) -> Tensor:
         """(B, T, hidden) -> the same. Not in encoder-decoders: encoder_hidden_states are None."""
         normed = self.attention_residual.before(hidden_states)
         update, _ = self.attention(
-            normed, attention_mask, position_bias=position_bias, **kwargs
+            normed, attention_mask, position_bias=position_bias, rotary=rotary, **kwargs
         )
         return self.attention_residual.after(hidden_states, update + self.feed_forward(normed))
 
@@ -142,8 +143,9 @@ class Stack(nn.Module):
         # post_init collects these names from all modules: they stay float32 where other weights are
         # loaded in float16 or, if strict, in bfloat16.
         self._keep_in_fp32_modules = {"down_proj"} if config.float16_guards else None
-        norms = {"norm", "output_norm", "q_norm", "k_norm"}
-        self._keep_in_fp32_modules_strict = norms if config.float32_norms else None
+        self._keep_in_fp32_modules_strict = (
+            {"norm", "output_norm", "q_norm", "k_norm"} if config.float32_norms else None
+        )
         self.attention_types = config.attention_types(num_layers)
         self.position_bias = bias(config, is_causal) if bias else None
         has_norm = config.final_norm
@@ -263,31 +265,30 @@ class StackModel:
         config names, with masks as eager attention takes them. kwargs: see Stack.forward.
         """
         config, attention_fn = choose_attention(self.config, attention_fn, kwargs)
-        if past_key_values is None and encoder_hidden_states is None:
-            kwargs = with_bounds(config, inputs, kwargs)
+        is_packed = inputs.segment_lengths is not None and past_key_values is None
+        reads_bounds = "flash" in config._attn_implementation
+        if is_packed and reads_bounds and kwargs.get("max_length_k") is None:
+            kwargs |= segment_bounds(inputs.segment_lengths)
         position_ids = inputs.positions(config)  # (B, T)
         hidden_states = self.embeddings(
             inputs.input_ids,
             position_ids,
             inputs.token_type_ids,
             inputs.inputs_embeds,
-            longest=inputs.past + inputs.shape[1],
         )
-        by_type = {}
-        for kind in dict.fromkeys(self.stack.attention_types):
-            by_type[kind] = (
+        by_type = {
+            kind: (
                 self_attention_mask(config, inputs, self.is_causal, past_key_values, kind),
                 score_bias(self.stack, inputs.shape, hidden_states, past_key_values, kind),
                 rotary_cos_sin(config, position_ids, hidden_states.dtype, kind),
             )
-        encoder_mask = cross_attention_mask(
-            config, inputs, encoder_hidden_states, encoder_attention_mask
-        )
+            for kind in dict.fromkeys(self.stack.attention_types)
+        }
         return self.stack(
             hidden_states,
             by_type,
             encoder_hidden_states,
-            encoder_mask,
+            cross_attention_mask(config, inputs, encoder_hidden_states, encoder_attention_mask),
             past_key_values=past_key_values,
             attention_fn=attention_fn,
             **kwargs,
@@ -316,15 +317,15 @@ class ScratchEncoderModel(StackModel, ScratchEncoderPreTrainedModel):
     @capture_outputs  # adds the recorded hidden_states and attentions, and takes return_dict
     def forward(
         self,
-        input_ids: MaybeTensor = None,
-        attention_mask: MaybeTensor = None,
-        token_type_ids: MaybeTensor = None,
-        position_ids: MaybeTensor = None,
-        inputs_embeds: MaybeTensor = None,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
         past_key_values: Cache | None = None,
         inputs: Inputs | None = None,
         **kwargs: Any,
-    ) -> BaseModelOutput | BaseModelOutputWithPooling:
+    ) -> BaseModelOutputWithPooling:
         """input_ids (B, T) or inputs_embeds (B, T, E), attention_mask (B, T) with 1 at real tokens
         -> (B, T, hidden).
 
@@ -333,7 +334,6 @@ class ScratchEncoderModel(StackModel, ScratchEncoderPreTrainedModel):
         which attention_mask covers. inputs: all of these, as heads hand them on. token_indices
         (M,), rising: which of the B * T hidden states are read; the values of others are undefined.
         """
-        kwargs |= {"past_key_values": past_key_values}
         if inputs is None:
             inputs = Inputs(
                 input_ids=input_ids,
@@ -344,14 +344,11 @@ class ScratchEncoderModel(StackModel, ScratchEncoderPreTrainedModel):
                 cu_seq_lens=kwargs.get("cu_seq_lens_q"),
                 past_key_values=past_key_values,
             )
+        hidden_states = self.engine(inputs, past_key_values=past_key_values, **kwargs)
         if self.pooler is None:
-            return BaseModelOutput(self.engine(inputs, **kwargs))
-        hidden_states = self.engine(inputs, **{**kwargs, "token_indices": None})
-        real = inputs.real_tokens()
-        if self.config.counted_tokens != "real":
-            real = inputs.all_tokens()  # native classes read column 0, even where it is padding
-        first = pooled_tokens(inputs, real, "first")
-        pooled = self.pooler(hidden_states.flatten(0, 1)[first])  # (B, hidden)
+            return BaseModelOutputWithPooling(hidden_states)
+        first = pooled_tokens(*one_text_a_row(self.config, inputs, "first"), "first")
+        pooled = self.pooler(select_tokens(hidden_states, first))  # (B, hidden)
         return BaseModelOutputWithPooling(hidden_states, pooled)
 
 
@@ -373,25 +370,26 @@ class ScratchDecoderModel(StackModel, ScratchDecoderPreTrainedModel):
 
     def __init__(self, config: ScratchDecoderConfig | ScratchSeq2SeqConfig) -> None:
         super().__init__(config)
-        attends_to_encoder = config.is_encoder_decoder
-        self.prefix = "decoder_" if attends_to_encoder else ""  # of the arguments' names
         self.embeddings = Embeddings(config, config.decoder_vocab_size)
         self.stack = Stack(
-            config, config.decoder_layers, is_causal=True, cross_attention=attends_to_encoder
+            config,
+            config.decoder_layers,
+            is_causal=True,
+            cross_attention=config.is_encoder_decoder,
         )
         self.post_init()
 
     @capture_outputs
     def forward(
         self,
-        input_ids: MaybeTensor = None,
-        attention_mask: MaybeTensor = None,
-        position_ids: MaybeTensor = None,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        position_ids: Tensor | None = None,
         past_key_values: Cache | None = None,
-        inputs_embeds: MaybeTensor = None,
-        encoder_hidden_states: MaybeTensor = None,
-        encoder_attention_mask: MaybeTensor = None,
-        token_type_ids: MaybeTensor = None,
+        inputs_embeds: Tensor | None = None,
+        encoder_hidden_states: Tensor | None = None,
+        encoder_attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
         use_cache: bool | None = None,
         inputs: Inputs | None = None,
         **kwargs: Any,
@@ -418,7 +416,7 @@ class ScratchDecoderModel(StackModel, ScratchDecoderPreTrainedModel):
                 token_type_ids=token_type_ids,
                 cu_seq_lens=kwargs.get("cu_seq_lens_q"),
                 past_key_values=past_key_values,
-                prefix=self.prefix,
+                prefix="decoder_" if self.config.is_encoder_decoder else "",
             )
         cache = self._cache(past_key_values, inputs, use_cache)
         hidden_states = self.engine(
@@ -439,7 +437,7 @@ class ScratchDecoderModel(StackModel, ScratchDecoderPreTrainedModel):
         if use_cache is None:
             use_cache = self.config.use_cache and not self.training
         # A row of several segments has no single end at which cached tokens could continue.
-        if use_cache and cache is None and inputs.segment_ids() is None:
+        if use_cache and cache is None and inputs.segment_ids is None:
             cache = DynamicCache(config=self.config)
         if cache is None or not self.config.is_encoder_decoder:
             return cache

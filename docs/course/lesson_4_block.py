@@ -29,7 +29,7 @@ import torch.nn.functional as F
 
 from modeling_scratch import ScratchEncoderForTokenClassification, course, presets, textbook
 from modeling_scratch.configuration_scratch import ScratchEncoderConfig
-from modeling_scratch.layers import NORM_POSITIONS, FeedForward, PostNorm, PreNorm
+from modeling_scratch.layers import NORM_POSITIONS, FeedForward, PreNorm, Residual
 from modeling_scratch.stack import Stack
 
 STEPS = int(os.environ.get("NOTEBOOK_STEPS", "100"))  # of the training at the end
@@ -87,7 +87,7 @@ course.check("pre_norm", pre_norm)
 torch.manual_seed(0)
 config = ScratchEncoderConfig(hidden_size=32, num_attention_heads=4, intermediate_size=128, hidden_dropout=0.0)
 x, part = torch.randn(2, 6, 32), torch.tanh  # any part will do
-for residual in (PreNorm(config), PostNorm(config)):
+for residual in (PreNorm(config), Residual(config)):
     spread = residual.after(x, part(residual.before(x))).std()
     print(f"{type(residual).__name__}: spread {spread:.2f}")
 print("all of them:", *NORM_POSITIONS)

@@ -1,21 +1,25 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """The engine: the textbook's numbers in less time. `import modeling_scratch` turns it on for the package's own classes.
 
-It sets four attributes of these classes: `engine`, which computes the last hidden states, `run_call`, `run_generate`,
-and `create_masks_for_generate`. During a call, plain layers have faster forwards (forwards.py). Saved folders contain
+It sets four attributes of these classes: `engine`, which computes the last hidden states, `__call__`, `generate`, and
+`create_masks_for_generate`. During a call, plain layers have faster forwards (forwards.py). Saved folders contain
 none of it.
 """
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
+from types import MethodType
 from typing import Any
 
 from torch import Tensor
+from transformers import GenerationMixin
 
 from .. import attention as formulas
 from ..inputs import Inputs
-from ..modeling_base import ScratchGenerationMixin, ScratchPreTrainedModel
+from ..modeling_base import ScratchPreTrainedModel
+from ..modeling_decoder import ScratchDecoderForCausalLM
+from ..modeling_seq2seq import ScratchSeq2SeqForConditionalGeneration
 from ..registration import others
 from ..stack import StackModel
 from . import captured_decoding
@@ -26,14 +30,24 @@ from .text_classification import SortingTextClassificationPipeline
 
 __all__ = ["SortingTextClassificationPipeline", "disable", "disabled", "enable", "is_enabled", "textbook"]
 
-# What the classes of the textbook have, and what the engine sets.
-SEAMS = (
+
+def call(model: Any, *args: Any, **kwargs: Any) -> Any:
+    return fast_call(super(ScratchPreTrainedModel, model).__call__, *args, **kwargs)
+
+
+def generate(model: Any, *args: Any, **kwargs: Any) -> Any:
+    return fast_generate(MethodType(GenerationMixin.generate, model), *args, **kwargs)
+
+
+# What the engine sets in the classes of the textbook, which have or inherit it.
+SEAMS: tuple[tuple[type, str, Any], ...] = (
     (StackModel, "engine", fast_engine),
-    (ScratchPreTrainedModel, "run_call", staticmethod(fast_call)),
+    (ScratchPreTrainedModel, "__call__", call),
     (ScratchPreTrainedModel, "create_masks_for_generate", staticmethod(masks_for_generate)),
-    (ScratchGenerationMixin, "run_generate", staticmethod(fast_generate)),
+    (ScratchDecoderForCausalLM, "generate", generate),
+    (ScratchSeq2SeqForConditionalGeneration, "generate", generate),
 )
-TEXTBOOK = [vars(model_class)[name] for model_class, name, _ in SEAMS]
+TEXTBOOK = [vars(model_class).get(name) for model_class, name, _ in SEAMS]  # None: it is inherited
 _lock = Lock()
 # As enable and disable left it, and the contexts that run, in all threads.
 _counts = {"enabled": 0, "disabled": 0, "textbook": 0}
@@ -99,6 +113,9 @@ def _update(name: str, change: Callable[[int], int]) -> None:
         _counts[name] = change(_counts[name])
         is_on = _counts["enabled"] and not (_counts["disabled"] or _counts["textbook"])
         for (model_class, attribute, fast), textbooks in zip(SEAMS, TEXTBOOK):
-            setattr(model_class, attribute, fast if is_on else textbooks)
+            if is_on or textbooks is not None:
+                setattr(model_class, attribute, fast if is_on else textbooks)
+            elif attribute in vars(model_class):
+                delattr(model_class, attribute)
         if _counts["textbook"]:
             StackModel.engine = eager_engine

@@ -189,7 +189,7 @@ def _reads_one_a_text(model: Any, inputs: Inputs, indices: Tensor | None) -> boo
     """Whether the head reads exactly one token per text of a bidirectional model; on a CPU, which may look."""
     if indices is None or model.is_causal or indices.device.type != "cpu":
         return False
-    segments = inputs.segment_ids()
+    segments = inputs.segment_ids
     texts = indices // inputs.shape[1] if segments is None else segments.flatten()[indices]
     count = inputs.shape[0] if segments is None else int(segments[-1, -1]) + 1
     return torch.equal(texts, torch.arange(count, device=texts.device))
@@ -234,13 +234,12 @@ def _run(
 ) -> Tensor:
     """Embeddings, blocks and final norm in this layout; returns (B, T, hidden)."""
     mask, encoder_mask = masks or (None, None)
-    position_ids, longest = inputs.positions(model.config), kwargs.get("max_length_q", inputs.shape[1])
-    read: tuple = inputs.input_ids, position_ids, inputs.token_type_ids, inputs.inputs_embeds
+    read: tuple = inputs.input_ids, inputs.positions(model.config), inputs.token_type_ids, inputs.inputs_embeds
     if packing is not None:
         if inputs.input_ids is not None and has_hooks(model.embeddings.tokens):  # NEFTune draws noise for each text
             read = None, *read[1:3], model.embeddings.tokens(inputs.input_ids)
         read = tuple(map(packing.pack, read))
-    hidden_states = model.embeddings(*read, longest=longest)
+    hidden_states = model.embeddings(*read)
     kinds = dict.fromkeys(model.stack.attention_types)
     rotary = {kind: rotary_cos_sin(model.config, read[1], hidden_states.dtype, kind) for kind in kinds}
     options = {**kwargs, "attention_fn": attention_fn}

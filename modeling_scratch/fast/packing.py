@@ -22,9 +22,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..positions import positions_from_lengths
 from .bin_packing import arrange, equal_rows
 from .onednn import recurring
+
+
+def positions_from_lengths(lengths: Tensor) -> Tensor:
+    """[0, 1, 2, 0, 1, ...]: positions that restart with each text. (N,) -> (tokens,)."""
+    starts = (lengths.cumsum(0) - lengths).repeat_interleave(lengths)
+    return torch.arange(len(starts), device=lengths.device) - starts
 
 
 def same_segment(queries: Tensor, keys: Tensor) -> Tensor:
@@ -165,8 +170,7 @@ def make_packing(
     if room := recurring(packed, weights, tokens.device) - packed:
         pieces.append((0, room, False))
     begins, counts, are_real = (torch.tensor(column) for column in zip(*pieces))  # on the CPU: no synchronisation
-    positions = positions_from_lengths(counts, (1, int(counts.sum())))[0]
-    order = (torch.repeat_interleave(begins, counts) + positions).clamp(max=len(tokens) - 1)
+    order = (torch.repeat_interleave(begins, counts) + positions_from_lengths(counts)).clamp(max=len(tokens) - 1)
     indices = tokens[order.to(tokens.device)]
     real = None if are_real.all() else are_real.repeat_interleave(counts).nonzero().flatten().to(tokens.device)
     return Packing(indices, (shape[0], shape[1]), groups, real)

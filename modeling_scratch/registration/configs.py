@@ -63,8 +63,12 @@ def from_dict(cls: Any, config_dict: dict[str, Any], **kwargs: Any) -> Any:
     return super(ScratchConfig, cls).from_dict(config_dict, **kwargs)
 
 
-def on_init(config: ScratchConfig, unknown: Mapping[str, Any]) -> None:
-    """For ScratchConfig.on_init; unknown: arguments that are no fields of it."""
+_derive = ScratchConfig.__post_init__
+
+
+def post_init(config: ScratchConfig, **unknown: Any) -> None:
+    """For ScratchConfig.__post_init__; unknown: arguments that are no fields of it."""
+    _derive(config, **unknown)
     if rows := unknown.get(RETIRED_FIELD):
         raise ValueError(f"{RETIRED_FIELD}={rows}: n-grams were removed; train anew.")
     if RETIRED_FIELD in unknown:

@@ -108,7 +108,10 @@ def test_errors_name_what_is_wrong(tmp_path: Path, capfd: pytest.CaptureFixture)
     def fails(arguments: list[object], *pieces: str) -> None:
         refused(capfd, figures.main, [*arguments, "--output_dir", tmp_path / "figures"], *pieces)
 
-    fails(["postions"], "no such figure; the choices are positions, position-biases, masks, speed-history (did you mean positions?)")
+    fails(
+        ["postions"],
+        "no such figure; the choices are positions, position-biases, masks, speed-history (did you mean positions?)",
+    )
     fails(["masks", "--model", tmp_path / "none"], "none: folder not found")
     fails(["masks", "--model", empty], "empty cannot be loaded")
     fails(["masks", "--model", tmp_path / "mamba"], "MambaModel is no model of this package")

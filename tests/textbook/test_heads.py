@@ -3,6 +3,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -10,9 +11,11 @@ import torch.nn.functional as F
 from model_cases import CAUSAL_LM, HEADS, MASK, MASKED_LM, TINY, Case, assert_close, tiny
 from shared import redraw
 from torch import Tensor
+from transformers.modeling_outputs import BaseModelOutput
 
 from modeling_scratch import ScratchEncoderForSequenceClassification
-from modeling_scratch.heads import cross_entropy, pool, span_loss
+from modeling_scratch.heads import cross_entropy, pooled_output, span_loss
+from modeling_scratch.inputs import Inputs
 
 STATES = torch.randn(*MASK.shape, TINY["hidden_size"], generator=torch.Generator().manual_seed(1))
 REDUCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -25,6 +28,13 @@ REDUCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 def draw(*shape: int, seed: int = 0) -> Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).requires_grad_()
+
+
+def pool(states: Tensor, mask: Tensor, pooling: str) -> Tensor:
+    """Of a base model whose hidden states these are."""
+    base: Any = lambda **_: BaseModelOutput(states)  # noqa: E731
+    base.config = tiny()
+    return pooled_output(base, Inputs(inputs_embeds=states, attention_mask=mask), pooling)[0]
 
 
 @pytest.mark.parametrize("pooling", REDUCTIONS)

@@ -210,13 +210,3 @@ def test_without_a_mask_padding_is_known_by_its_token() -> None:
     embeds = model.get_input_embeddings()(IDS)
     assert_close(model(inputs_embeds=embeds).logits, model(IDS).logits)
     assert_close(DECODER_TEXTS.model(pad_token_id=None)(IDS).logits, model(IDS).logits)
-
-
-# What is left
-
-
-def test_a_cache_beyond_the_learned_positions_is_refused() -> None:
-    model = CAUSAL_LM.model(**POSITIONS["learned"], use_cache=True)
-    cache = model(IDS[:, :1].expand(-1, TINY["max_position_embeddings"])).past_key_values
-    with pytest.raises(ValueError, match=f"max_position_embeddings={TINY['max_position_embeddings']}"):
-        model(IDS[:, :1], past_key_values=cache)

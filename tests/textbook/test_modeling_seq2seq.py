@@ -18,7 +18,6 @@ from model_cases import (
     Case,
     assert_close,
     assert_same_outputs,
-    backends,
     draw_ids,
     engines,
     every_switch,
@@ -160,24 +159,6 @@ def test_a_plain_cache_gets_one_beside_it_and_training_keeps_none() -> None:
     rest = model(SOURCE, MASK, TARGET[:, 4:], past_key_values=first.past_key_values)
     assert_close(torch.cat((first.logits, rest.logits), 1), model(SOURCE, MASK, TARGET).logits)
     assert model.train()(SOURCE, MASK, TARGET).past_key_values is None
-
-
-@backends
-def test_hidden_states_and_attention_maps(backend: str) -> None:
-    model = SEQ2SEQ_LM.model(decoder_layers=3, attn_implementation=backend)
-    outputs = model(SOURCE, MASK, TARGET, output_hidden_states=True, output_attentions=True)
-    shapes = {
-        "encoder_hidden_states": (LAYERS + 1, (3, 9, 16)), "decoder_hidden_states": (4, (3, 7, 16)),
-        "encoder_attentions": (LAYERS, (3, HEADS, 9, 9)), "decoder_attentions": (3, (3, HEADS, 7, 7)),
-        "cross_attentions": (3, (3, HEADS, 7, 9)),
-    }  # fmt: skip
-    assert {name: (len(outputs[name]), outputs[name][0].shape) for name in shapes} == shapes
-    assert torch.equal(outputs.encoder_hidden_states[-1], outputs.encoder_last_hidden_state)
-    for weights in outputs.cross_attentions:
-        assert (weights.masked_select(~REAL[:, None, None]) == 0).all()
-        assert_close(weights.sum(-1), torch.ones(3, HEADS, 7))
-    plain = model(SOURCE, MASK, TARGET)
-    assert_close(plain[0], outputs[0])
 
 
 def test_what_the_encoder_said_may_be_given() -> None:

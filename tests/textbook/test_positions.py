@@ -11,10 +11,10 @@ from transformers import LlamaConfig
 from transformers.models.bloom.modeling_bloom import build_alibi_tensor
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding, apply_rotary_pos_emb
 
+from modeling_scratch.inputs import Inputs
 from modeling_scratch.positions import (
     Alibi,
     alibi_slopes,
-    positions_from_mask,
     rotary,
     rotate,
     sinusoidal,
@@ -81,7 +81,8 @@ COUNTED = (
 def test_positions_count_real_tokens(dtype: torch.dtype) -> None:
     """Those of padding do not matter, but have to be rows of a table."""
     for mask, expected in COUNTED:
-        found = positions_from_mask(torch.tensor([mask], dtype=dtype), (1, 5), torch.device("cpu"))[0].tolist()
+        inputs = Inputs(torch.ones(1, 5), attention_mask=torch.tensor([mask], dtype=dtype))
+        found = inputs.positions(tiny())[0].tolist()
         assert [place if real else None for place, real in zip(found, mask, strict=True)] == expected
         assert set(found) <= set(range(5))
 
