@@ -81,10 +81,7 @@ HINTS = {
         "is the tokenizer this model's own? New tokens need "
         "model.resize_token_embeddings(len(tokenizer))"
     ),
-    "position_ids": (
-        "learned positions end at max_position_embeddings: truncate the texts "
-        "(tokenizer(..., truncation=True)), or use rotary or sinusoidal positions"
-    ),
+    "position_ids": "learned positions end at max_position_embeddings",
     "token_type_ids": "see config.type_vocab_size",
 }
 

@@ -44,19 +44,20 @@ def one_text_a_row(
 ) -> tuple[Tensor, Tensor]:
     """Indices (N, L) in the flattened (B, T) of the tokens of N texts, and a mask (N, L) of those that count.
 
-    Texts are the rows of a padded batch, then N is B and L is T; or segments, of which the longest has L tokens; None:
-    computed, which synchronises an accelerator.
+    Texts are the rows of a padded batch, then N is B and L is T; or segments, of which the longest has L tokens.
+    longest: L; None: computed, which synchronises an accelerator.
     """
-    tokens = torch.arange(inputs.shape.numel(), device=inputs.read.device)  # (B * T,)
+    rows, columns = inputs.shape
+    tokens = torch.arange(rows * columns, device=inputs.read.device)  # (B * T,)
     if inputs.segment_lengths is None:
         return tokens.view(inputs.shape), tokens_that_count(config, inputs, pooling)
     lengths = inputs.segment_lengths.to(tokens.device)[:, None]  # (N, 1)
     if longest is None:
         longest = int(lengths.max())
-    columns = torch.arange(longest, device=tokens.device)
+    positions = torch.arange(longest, device=tokens.device)
     starts = lengths.cumsum(0) - lengths  # (N, 1)
     # Empty segments may end the batch.
-    return (starts + columns).clamp(max=len(tokens) - 1), columns < lengths
+    return (starts + positions).clamp(max=len(tokens) - 1), positions < lengths
 
 
 def tokens_that_count(config: Any, inputs: Inputs, pooling: str) -> Tensor:

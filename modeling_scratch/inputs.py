@@ -132,20 +132,22 @@ class Inputs:
         if self.position_ids is not None:
             return self.position_ids.expand(self.shape)
         if self.segment_lengths is not None:
-            starts = (
-                self.segment_lengths.cumsum(0) - self.segment_lengths
-            )  # (N,), in the flattened batch
+            lengths = self.segment_lengths
+            starts = lengths.cumsum(0) - lengths  # (N,), in the flattened batch
             tokens = torch.arange(self.shape.numel(), device=starts.device).view(self.shape)
-            return tokens - starts[self.segment_ids]
-        if config.counted_tokens == "not_pad_token_id":
+            positions = tokens - starts[self.segment_ids]
+        elif config.counted_tokens == "not_pad_token_id":
             counted = self.tokens_except(config.pad_token_id)
             # -1 + position_offset is RoBERTa's row of padding.
-            return torch.where(counted, counted.cumsum(-1) - 1 + self.past, -1)
-        if config.counted_tokens == "real" and is_padding_mask(self.attention_mask):
+            positions = torch.where(counted, counted.cumsum(-1) - 1 + self.past, -1)
+        elif config.counted_tokens == "real" and is_padding_mask(self.attention_mask):
             positions = self.attention_mask.bool().cumsum(-1) - 1  # (B, past + T)
-            return positions.clamp(min=0)[:, -self.shape[1] :]
-        positions = torch.arange(self.shape[1], device=self.read.device) + self.past  # (T,)
-        return positions.expand(self.shape)
+            positions = positions.clamp(min=0)[:, -self.shape[1] :]
+        else:
+            positions = torch.arange(self.shape[1], device=self.read.device) + self.past  # (T,)
+            positions = positions.expand(self.shape)
+        check_length(config, positions, self.past)
+        return positions
 
 
 def is_padding_mask(attention_mask: Any) -> bool:
@@ -230,9 +232,8 @@ def shape_only(inputs: Inputs) -> Tensor:
 
 def segment_bounds(lengths: Tensor) -> dict[str, Any]:
     """The bounds of segments of these lengths (N,), as the arguments of variable-length kernels."""
-    bounds = nn.functional.pad(lengths.cumsum(0), (1, 0)).to(
-        torch.int32
-    )  # (N + 1,), from 0 to B * T
+    bounds = nn.functional.pad(lengths.cumsum(0), (1, 0))  # (N + 1,), from 0 to B * T
+    bounds = bounds.to(torch.int32)
     longest = int(lengths.max())
     return {
         "cu_seq_lens_q": bounds,
@@ -271,6 +272,19 @@ def check_mask(mask: Any, states: Tensor, name: str, past: Any = 0, hint: str = 
         raise ValueError(
             f"{name} has negative values: has to be 1 at real tokens and 0 at padding; "
             "biases are 4-D."
+        )
+
+
+def check_length(config: ScratchConfig, positions: Tensor, past: Tensor | int) -> None:
+    """Raises ValueError for a text beyond learned positions; an accelerator would not say why it fails."""
+    limit = config.max_position_embeddings
+    if config.position_type != "learned" or is_tracing(positions) or isinstance(past, Tensor):
+        return
+    if past + positions.shape[1] > limit and positions.max() >= limit:
+        raise ValueError(
+            f"A text of {int(positions.max()) + 1} tokens, but learned positions end at "
+            f"max_position_embeddings={limit}: truncate it (tokenizer(..., truncation=True)), or use "
+            "rotary or sinusoidal positions."
         )
 
 

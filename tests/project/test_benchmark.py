@@ -113,7 +113,6 @@ def test_what_is_wrong_with_the_arguments_is_one_line(tmp_path: Path, capsys: py
         (["train-sst2", "--quick", "--data_folder", str(tmp_path)], "sst2/train.parquet not found"),
         (["train-sst2", "--threads", "100000"], "--threads 100000: must be from 1 to "),
         (["train-sst2", "--device", "junk"], "--device junk: "),
-        (["train-sst2", "--history", "h.jsonl"], "--history is retired: keep the files of --json"),
         (["train-sst2", "--json", str(tmp_path / "file")], "file exists; choose another name or give --overwrite"),
     ):
         assert message in refusal(capsys, benchmark.main, arguments)

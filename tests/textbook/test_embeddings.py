@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import torch
-from model_cases import ENCODER, TINY, assert_close, tiny
+from model_cases import DECODER, ENCODER, TINY, assert_close, tiny
 from shared import redraw
 
 from modeling_scratch.embeddings import Embeddings
@@ -37,9 +37,14 @@ def test_a_text_beyond_the_learned_positions_is_refused_with_the_way_out() -> No
         "input_ids": ids, "position_ids": packed
     }:  # fmt: skip
         assert learned(**inputs).last_hidden_state.isfinite().all()
+    with pytest.raises(ValueError, match=f"of {LIMIT + 1} tokens, .*max_position_embeddings={LIMIT}.*truncation=True"):
+        learned(ids[:, : LIMIT + 1])
+    decoder = DECODER.model(position_type="learned")
+    cache = decoder(ids[:, :LIMIT], use_cache=True).past_key_values
+    with pytest.raises(ValueError, match=f"of {LIMIT + 1} tokens, .*max_position_embeddings={LIMIT}"):
+        decoder(ids[:, :1], past_key_values=cache)
     longer = torch.cat([torch.arange(LIMIT + more) for more in (1, -1, 0)])[None]
-    for inputs in {"input_ids": ids[:, : LIMIT + 1]}, {"input_ids": ids, "position_ids": longer}:
-        with pytest.raises(IndexError, match=r"position_ids .*max_position_embeddings.*truncation=True"):
-            learned(**inputs)
+    with pytest.raises(IndexError, match=r"position_ids .*max_position_embeddings"):
+        learned(ids, position_ids=longer)
     for position_type in "none", "sinusoidal", "sinusoidal_halves", "rotary":
         assert ENCODER.model(position_type=position_type)(ids).last_hidden_state.isfinite().all()
