@@ -10,7 +10,6 @@ pooled_output reads them.
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .configuration_scratch import ScratchConfig
@@ -20,7 +19,7 @@ from .inputs import Inputs, is_padding_mask
 def _mean(hidden_states: Tensor, mask: Tensor) -> Tensor:
     # hidden_states (B, T, hidden), mask (B, T) -> (B, hidden).
     dtype = torch.promote_types(hidden_states.dtype, torch.float32)
-    total = (hidden_states * mask[..., None]).sum(1, dtype=dtype)  # (B, hidden)
+    total = hidden_states.masked_fill(~mask[..., None], 0).sum(1, dtype=dtype)  # (B, hidden)
     count = mask.sum(1, keepdim=True).clamp(min=1)  # (B, 1)
     return (total / count).to(hidden_states.dtype)
 
@@ -154,7 +153,7 @@ def cross_entropy(
     logits, labels = logits.flatten(0, -2).float(), labels.flatten().to(logits.device)
     if not labels.is_floating_point():  # classes; NumPy and Arrow may hold them as int32
         labels = labels.long()
-    losses = F.cross_entropy(
+    losses = nn.functional.cross_entropy(
         logits, labels, ignore_index=-100, reduction="none", label_smoothing=label_smoothing
     )
     return mean_loss(losses, (labels != -100).sum(), num_items_in_batch)
@@ -162,8 +161,8 @@ def cross_entropy(
 
 # Beside cross_entropy, of logits and labels of one shape.
 LOSSES: dict[str, Any] = {
-    "multi_label_classification": F.binary_cross_entropy_with_logits,
-    "regression": F.mse_loss,
+    "multi_label_classification": nn.functional.binary_cross_entropy_with_logits,
+    "regression": nn.functional.mse_loss,
 }
 
 

@@ -130,8 +130,8 @@ class Inputs:
         Real tokens before this one are counted, so that padding on either side changes nothing.
         """
         if self.position_ids is not None:
-            return self.position_ids.expand(self.shape)
-        if self.segment_lengths is not None:
+            positions = self.position_ids.expand(self.shape)
+        elif self.segment_lengths is not None:
             lengths = self.segment_lengths
             starts = lengths.cumsum(0) - lengths  # (N,), in the flattened batch
             tokens = torch.arange(self.shape.numel(), device=starts.device).view(self.shape)
@@ -146,7 +146,9 @@ class Inputs:
         else:
             positions = torch.arange(self.shape[1], device=self.read.device) + self.past  # (T,)
             positions = positions.expand(self.shape)
-        check_length(config, positions, self.past)
+        # A packed row is longer than its texts: to look at it would wait for the device.
+        if self.cu_seq_lens is None:
+            check_length(config, positions, self.past)
         return positions
 
 

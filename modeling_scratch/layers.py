@@ -8,7 +8,6 @@ from collections.abc import Callable
 from functools import partial
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .configuration_scratch import ScratchConfig
@@ -23,7 +22,7 @@ class RMSNorm(nn.Module):
         self.eps = eps
 
     def forward(self, hidden_states: Tensor) -> Tensor:
-        normed = F.rms_norm(hidden_states.float(), self.weight.shape, eps=self.eps)
+        normed = nn.functional.rms_norm(hidden_states.float(), self.weight.shape, eps=self.eps)
         if self.weight.dtype.itemsize == 2:  # as Llama and T5: rounded before the product
             return self.weight * normed.to(self.weight.dtype)
         return (self.weight * normed).to(hidden_states.dtype)  # float32_norms: rounded after it
@@ -105,14 +104,14 @@ NORM_POSITIONS: dict[str, type[Residual]] = {
 
 # name: (function, gated?)
 ACTIVATIONS: dict[str, tuple[Callable[..., Tensor], bool]] = {
-    "relu": (F.relu, False),
-    "gelu": (F.gelu, False),
-    "gelu_tanh": (partial(F.gelu, approximate="tanh"), False),
-    "silu": (F.silu, False),
-    "reglu": (F.relu, True),
-    "geglu": (F.gelu, True),
-    "geglu_tanh": (partial(F.gelu, approximate="tanh"), True),
-    "swiglu": (F.silu, True),
+    "relu": (nn.functional.relu, False),
+    "gelu": (nn.functional.gelu, False),
+    "gelu_tanh": (partial(nn.functional.gelu, approximate="tanh"), False),
+    "silu": (nn.functional.silu, False),
+    "reglu": (nn.functional.relu, True),
+    "geglu": (nn.functional.gelu, True),
+    "geglu_tanh": (partial(nn.functional.gelu, approximate="tanh"), True),
+    "swiglu": (nn.functional.silu, True),
 }
 
 

@@ -30,7 +30,7 @@ def next_tokens(labels: Tensor, inputs: Inputs) -> Tensor:
     labels = nn.functional.pad(labels[:, 1:], (0, 1), value=-100)
     is_pair = real & nn.functional.pad(
         real[:, 1:], (0, 1)
-    )  # both this token and the next one are real
+    )  # this token and the next one are real
     labels = labels.masked_fill(~is_pair.to(labels.device), -100)
     if inputs.segment_ids is not None:
         is_last = inputs.segment_ids.diff(append=inputs.segment_ids[:, -1:]) != 0  # (B, T)

@@ -31,7 +31,8 @@ class ScratchSeq2SeqPreTrainedModel(ScratchPreTrainedModel):
     ) -> nn.Embedding:
         """As PreTrainedModel's, for one shared vocabulary; of two it would not know which."""
         is_one = self.config.share_encoder_decoder_embeddings
-        if not is_one and (new_num_tokens != self.config.vocab_size or pad_to_multiple_of):
+        is_same = new_num_tokens in (None, self.config.vocab_size) and not pad_to_multiple_of
+        if not is_one and not is_same:
             raise ValueError(
                 "share_encoder_decoder_embeddings=False: two vocabularies cannot be resized as one. Resize those of a "
                 "new model by vocab_size and decoder_vocab_size in its config."

@@ -266,7 +266,8 @@ class StackModel:
         """
         config, attention_fn = choose_attention(self.config, attention_fn, kwargs)
         is_packed = inputs.segment_lengths is not None and past_key_values is None
-        reads_bounds = "flash" in config._attn_implementation
+        # An encoder's texts, which cross-attention reads, have other bounds.
+        reads_bounds = "flash" in config._attn_implementation and encoder_hidden_states is None
         if is_packed and reads_bounds and kwargs.get("max_length_k") is None:
             kwargs |= segment_bounds(inputs.segment_lengths)
         position_ids = inputs.positions(config)  # (B, T)
@@ -344,10 +345,13 @@ class ScratchEncoderModel(StackModel, ScratchEncoderPreTrainedModel):
                 cu_seq_lens=kwargs.get("cu_seq_lens_q"),
                 past_key_values=past_key_values,
             )
+        if self.pooler is not None:
+            kwargs["token_indices"] = None  # the pooler reads one more token of each text
         hidden_states = self.engine(inputs, past_key_values=past_key_values, **kwargs)
         if self.pooler is None:
             return BaseModelOutputWithPooling(hidden_states)
-        first = pooled_tokens(*one_text_a_row(self.config, inputs, "first"), "first")
+        longest = kwargs.get("max_length_q")
+        first = pooled_tokens(*one_text_a_row(self.config, inputs, "first", longest), "first")
         pooled = self.pooler(select_tokens(hidden_states, first))  # (B, hidden)
         return BaseModelOutputWithPooling(hidden_states, pooled)
 

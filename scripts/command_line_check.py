@@ -35,7 +35,7 @@ class Parser(argparse.ArgumentParser):
         retired = self.retired.get(f"{value[1]} {value[2]}") if value else None
         likely = get_close_matches(names[0], self._option_string_actions, 1) if unknown and names else []
         if self.first and message.endswith(f"required: {self.first}"):
-            message = f"{self.first}: required; its values may also come first, before other options"
+            message = f"{self.first[2:]}: required, before all options"
         hint = f" (did you mean {likely[0]}?)" if likely else ""
         self.exit(2, f"{self.prog}: error: {retired or f'{message}{hint}'}\n")
 

@@ -91,7 +91,7 @@ def checks(session: Session) -> Rows:
     if not session.done("checks").get(key, {"failed": True})["failed"]:
         return
     mark = "not gpu and not slow" if session.rehearses else "gpu"
-    command = [sys.executable, "-m", "pytest", "-q", "-m", mark, "--tb=short", "-p", "no:cacheprovider", *CHECKS]
+    command = [sys.executable, "-m", "pytest", "-m", mark, "--tb=short", "-p", "no:cacheprovider", *CHECKS]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     lines = [line for line in ended.stdout.splitlines() if line.strip()]
     if ended.returncode not in (0, 5):  # 5: no test has the mark
@@ -189,9 +189,10 @@ def _run(name: str, session: Session, limit: float) -> None:
         child.join(limit)
         was_stopped = child.is_alive()
     finally:
-        for kill in (os.killpg, os.kill) if child.is_alive() else ():  # it leads its group as soon as it runs
-            with suppress(ProcessLookupError):
-                kill(child.pid, signal.SIGKILL)
+        if child.is_alive():
+            for kill in (os.killpg, os.kill):  # it leads its group as soon as it runs
+                with suppress(ProcessLookupError):
+                    kill(child.pid, signal.SIGKILL)
         child.join()
     session.results = read_results(session.folder)
     if was_stopped:

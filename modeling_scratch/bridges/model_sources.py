@@ -4,7 +4,6 @@
 import inspect
 import json
 import os
-import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -83,9 +82,15 @@ def _parse_overrides(text: str) -> dict[str, Any]:
 
 
 def override_parts(overrides: str | None) -> list[str]:
-    """Split --config_overrides at the commas before a name: others belong to a list or a dictionary."""
-    parts = re.split(r",(?=\s*\w+\s*=)", overrides or "")
-    return [part.strip(" ,") for part in parts if part.strip(" ,")]
+    """Split --config_overrides at its commas, except those in brackets of a list or a dictionary."""
+    parts, depth = [""], 0
+    for character in overrides or "":
+        depth += (character in "[{") - (character in "]}")
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part.strip() for part in parts if part.strip()]
 
 
 def with_override(overrides: str | None, name: str, value: Any) -> str:

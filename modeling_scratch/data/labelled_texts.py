@@ -220,8 +220,10 @@ def _refuse_splits(table: Source, columns: Sequence[str]) -> None:
     """Raise `DataError` for a column that divides the rows into splits: those of all would be trained on."""
     for column in columns:
         names = {str(row.values.get(column)).strip().lower() for row in table.rows()}  # of JSON, rows may lack it
-        if len({"train"} | {SPLIT_NAMES[name] for name in names if name in SPLIT_NAMES}) > 1:
-            files = f"for name, rows in table.groupby({column!r}): rows.to_csv(f'{{name}}.csv')"
+        found = {SPLIT_NAMES[name] for name in names if name in SPLIT_NAMES}
+        if "train" in found and len(found) > 1:
+            rows = f"for name, rows in table.groupby({column!r}, dropna=False)"
+            files = f"{rows}: rows.to_csv(f'{{name}}.csv', index=False)"
             what = f"column {column!r} names splits: write a file for each ({files}), and name their folder"
             raise DataError(f"{table}: {what}, or leave the column out")
 

@@ -122,6 +122,8 @@ def answered(row: Row, fixed: list[str] | None = None) -> Question:
     where = f"{row.where} (id {question.id[:SHOWN]})" if question.id else row.where
     (given,) = select(row.values, FIELDS[2:], where).values()
     pairs = _answer_fields(given, f"{where}, answers")
+    if pairs and str(row.values.get("is_impossible")).strip().lower() in ("true", "1"):
+        raise DataError(f"{where}: has answers, and is_impossible; correct one of them")
     places = (f"{where}, answers[{number}]" for number in range(len(pairs)))
     answers = tuple(_located(text, at, question.context, place, fixed) for (text, at), place in zip(pairs, places))
     return question._replace(answers=answers, where=where)

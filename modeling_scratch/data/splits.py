@@ -245,7 +245,7 @@ class FileSource:
             return None
         from datasets import Features
 
-        with intact(self.paths[0], f"class names of column {column!r} in its metadata"):  # which can be any JSON
+        with intact(self.paths[0], f"a table with valid class names of column {column!r}"):  # which can be any JSON
             schema = pq.read_schema(self.paths[0])
             only_column = pa.schema([schema.field(column)], metadata=schema.metadata)
             return _class_names(Features.from_arrow_schema(only_column)[column])

@@ -52,6 +52,7 @@ Records = Iterator[tuple[int, list[str]]]  # the line of each in its file, and i
 BATCH_ROWS = 1_000
 HEADED = (".csv", ".tsv", ".xlsx")  # whose first line names the columns
 UNLABELLED_FOLDER = "unsup"  # of aclImdb
+GAP = r"\N"  # as MySQL, PostgreSQL and Hive write a missing value
 UNNAMED = "column_"  # and its number, of a column without a name
 BLANKS = " \t\r\n\xa0\ufeff"  # around the names of columns
 
@@ -260,7 +261,7 @@ def _text_records(table: Table) -> Records:
             if any("\0" in field for field in fields):
                 raise csv.Error("contains a NUL byte; if the encoding is utf-16-le, set --encoding")
             if fields:
-                yield line, fields
+                yield line, ["" if field == GAP else field for field in fields] if GAP in fields else fields
                 row += 1
             line = table.header_line + reader.line_num
     except csv.Error as error:
@@ -392,7 +393,8 @@ def objects(values: Any, where: str) -> Iterator[tuple[str, dict[str, Any]]]:
         raise DataError(f"{where}: {type(values).__name__}, but expected a list of objects")
     for number, value in enumerate(values):
         if not isinstance(value, dict):
-            raise DataError(f"{where}[{number}]: {type(value).__name__}, but expected an object")
+            what = f"{type(value).__name__}, but expected an object; with pandas, write orient='records'"
+            raise DataError(f"{where}[{number}]: {what}")
         yield f"{where}[{number}]", value
 
 

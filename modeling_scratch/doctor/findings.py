@@ -96,12 +96,12 @@ class Check:
     def examine(self, subject: Any) -> "Finding":
         """Run the check. An error that it raises is a finding, too."""
         try:
-            for holds, reason in self.needs:
-                only_if(holds(subject), reason)
+            for holds, why in self.needs:
+                only_if(holds(subject), why)
             with torch.random.fork_rng(devices=[]):
                 self.run(subject)
-        except DoesNotApply as reason_:
-            return self.finding(Verdict.DOES_NOT_APPLY, str(reason_))
+        except DoesNotApply as reason:
+            return self.finding(Verdict.DOES_NOT_APPLY, str(reason))
         except FallsShort as fault:
             return self.finding(Verdict.FALLS_SHORT, str(fault))
         except Exception as error:  # of the model that is examined: any

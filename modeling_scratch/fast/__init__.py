@@ -9,11 +9,9 @@ none of it.
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
-from types import MethodType
 from typing import Any
 
 from torch import Tensor
-from transformers import GenerationMixin
 
 from .. import attention as formulas
 from ..inputs import Inputs
@@ -35,8 +33,11 @@ def call(model: Any, *args: Any, **kwargs: Any) -> Any:
     return fast_call(super(ScratchPreTrainedModel, model).__call__, *args, **kwargs)
 
 
-def generate(model: Any, *args: Any, **kwargs: Any) -> Any:
-    return fast_generate(MethodType(GenerationMixin.generate, model), *args, **kwargs)
+def generate_of(model_class: Any) -> Callable:
+    def generate(model: Any, *args: Any, **kwargs: Any) -> Any:
+        return fast_generate(super(model_class, model).generate, *args, **kwargs)
+
+    return generate
 
 
 # What the engine sets in the classes of the textbook, which have or inherit it.
@@ -44,8 +45,10 @@ SEAMS: tuple[tuple[type, str, Any], ...] = (
     (StackModel, "engine", fast_engine),
     (ScratchPreTrainedModel, "__call__", call),
     (ScratchPreTrainedModel, "create_masks_for_generate", staticmethod(masks_for_generate)),
-    (ScratchDecoderForCausalLM, "generate", generate),
-    (ScratchSeq2SeqForConditionalGeneration, "generate", generate),
+    *(
+        (each, "generate", generate_of(each))
+        for each in (ScratchDecoderForCausalLM, ScratchSeq2SeqForConditionalGeneration)
+    ),
 )
 TEXTBOOK = [vars(model_class).get(name) for model_class, name, _ in SEAMS]  # None: it is inherited
 _lock = Lock()
@@ -62,7 +65,7 @@ def enable() -> None:
 def disable() -> None:
     """Disable the engine, so that scratch models run the textbook code, and free what it kept."""
     _update("enabled", lambda _: 0)
-    captured_decoding.kept.clear()
+    captured_decoding.forget()
     others.disable()
 
 

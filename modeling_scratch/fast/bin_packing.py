@@ -7,13 +7,13 @@ the cost of a row grows with the square of its width.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain
+from itertools import chain, pairwise
 
 # The cost of an attention call and of a padding token, in units of one attention score.
 CALL_COST = 8192
 PADDING_COST = 400
-WIDEST = 3  # times the longest of the texts that share rows
-MOST_TRIES = 12  # more find no better rows
+# The upper ends of the spans of widths, in lengths of the longest text. At most one width per span is tried.
+SPANS = 1.1, 1.2, 1.35, 1.5, 1.75, 2, 3
 
 
 @dataclass
@@ -26,28 +26,33 @@ class Rows:
 
     @property
     def cost(self) -> int:
-        return CALL_COST + len(self.texts) * self.width**2 + PADDING_COST * self.padding
+        return _cost(len(self.texts), self.width, self.padding)
+
+
+def _cost(count: int, width: int, padding: int) -> int:
+    """The cost of `count` rows that attend in one call."""
+    return CALL_COST + count * width**2 + PADDING_COST * padding
 
 
 def arrange(lengths: Sequence[int]) -> list[Rows]:
-    """Arrange all non-empty texts: the longest in rows of their own, the others in shared rows of one width.
+    """Arrange all non-empty texts: each text above some length in its own row, shorter ones in shared rows.
 
-    Of all numbers of long texts and all widths, those with the least cost; the most promising are tried first.
+    The length is chosen for the least cost.
     """
     texts = sorted(filter(lengths.__getitem__, range(len(lengths))), key=lengths.__getitem__, reverse=True)
-    alone = _rows_of_their_own(texts, lengths)
-    starts = [0, *accumulate(len(rows.texts) for rows in alone)]  # where the texts behind these rows begin
-    spent = [0, *accumulate(rows.cost for rows in alone)]
-    best, least, choices = alone, spent[-1], []
-    for count, start in enumerate(starts[:-1]):
-        tokens, longest = sum(lengths[text] for text in texts[start:]), lengths[texts[start]]
-        widths = {max(longest, -(-tokens // rows)) for rows in range(1, tokens // longest + 1)}
-        fitting = (width for width in widths if width <= WIDEST * longest)
-        choices += [(spent[count] + _least_cost(tokens, width), width, count) for width in fitting]
-    for bound, width, count in sorted(choices)[:MOST_TRIES]:
+    alone: list[Rows] = []
+    starts, spent = [0], [0]  # the number of texts in the first rows of one text each, and their cost
+    while starts[-1] < len(texts):
+        alone.append(_rows_of_their_own(texts[starts[-1] :], lengths))
+        starts.append(starts[-1] + len(alone[-1].texts))
+        spent.append(spent[-1] + alone[-1].cost)
+
+    best, least = alone, spent[-1]
+    bounds = [cost + _bound(texts[start:], lengths) for start, cost in zip(starts[:-1], spent)]
+    for bound, count in sorted(zip(bounds, range(len(bounds)))):
         if bound >= least:
             break
-        if shared := _fill(texts[starts[count] :], lengths, width, least - spent[count]):
+        if shared := _share_rows(texts[starts[count] :], lengths, least - spent[count]):
             best, least = [*alone[:count], shared], spent[count] + shared.cost
     return best
 
@@ -59,25 +64,46 @@ def equal_rows(lengths: Sequence[int]) -> list[Rows]:
     return [Rows(width, texts[width], 0) for width in widths]
 
 
-def _rows_of_their_own(texts: Sequence[int], lengths: Sequence[int]) -> list[Rows]:
-    """Rows of one text each, longest first; texts share a call while their padding costs less than another one."""
-    found: list[Rows] = []
-    waste = CALL_COST
+def _bound(texts: Sequence[int], lengths: Sequence[int]) -> int:
+    """A lower bound of the cost of shared rows for these texts, longest first: rows without padding."""
+    return CALL_COST + lengths[texts[0]] * sum(lengths[text] for text in texts)
+
+
+def _rows_of_their_own(texts: Sequence[int], lengths: Sequence[int]) -> Rows:
+    """Take texts, longest first, into rows of one text each while their padding costs less than another call."""
+    width, waste, padding = lengths[texts[0]], 0, 0
+    found: list[list[int]] = []
     for text in texts:
-        width, length = found[-1].width if found else 0, lengths[text]
-        waste += width**2 - length**2 + PADDING_COST * (width - length)
-        if not found or waste > CALL_COST:
-            found.append(Rows(length, [], 0))
-            width, waste = length, 0
-        found[-1].texts.append([text])
-        found[-1].padding += width - length
-    return found
+        missing = width - lengths[text]
+        waste += width**2 - lengths[text] ** 2 + PADDING_COST * missing
+        if waste > CALL_COST:
+            break
+        found.append([text])
+        padding += missing
+    return Rows(width, found, padding)
+
+
+def _share_rows(texts: Sequence[int], lengths: Sequence[int], least: int) -> Rows | None:
+    """All texts, longest first, in rows of one width, at most three times the longest; None if none costs below least.
+
+    In each span of widths, the width with the lowest bound is tried, the cheapest span first.
+    """
+    tokens, longest, best = sum(lengths[text] for text in texts), lengths[texts[0]], None
+    widest = (least - CALL_COST) // tokens  # wider rows cost more than least by their scores alone
+    edges = [longest - 1, *(min(int(longest * times), widest) for times in SPANS)]
+    spans = (range(low + 1, high + 1) for low, high in pairwise(edges) if low < high)
+    for cost, width in sorted(min((_least_cost(tokens, width), width) for width in span) for span in spans):
+        if cost >= least:
+            break
+        if rows := _fill(texts, lengths, width, least):
+            best, least = rows, rows.cost
+    return best
 
 
 def _least_cost(tokens: int, width: int, lost: int = 0) -> int:
     """A lower bound of the cost at this width, with `lost` padding tokens so far and no more to come."""
     count = -(-(tokens + lost) // width)
-    return CALL_COST + count * width**2 + PADDING_COST * (count * width - tokens)
+    return _cost(count, width, count * width - tokens)
 
 
 def _fill(texts: Sequence[int], lengths: Sequence[int], width: int, least: int) -> Rows | None:

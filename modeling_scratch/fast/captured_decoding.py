@@ -43,6 +43,13 @@ _locks: defaultdict[torch.device, RLock] = defaultdict(RLock)
 kept: weakref.WeakKeyDictionary[nn.Module, "Decoder"] = weakref.WeakKeyDictionary()  # of the last call of a model
 
 
+def forget() -> None:
+    """Free what models keep. No other thread may be in a capture, which a graph that is freed would end."""
+    for model, decoder in list(kept.items()):
+        with _locks[decoder.mask.device]:
+            kept.pop(model, None)
+
+
 def decodes_captured(model: Any, config: GenerationConfig, prompt: Any, kwargs: dict[str, Any]) -> bool:
     """Whether captured steps support this plain call of generate (see is_plain_call), and pay."""
     if model.device.type != "cuda" or getattr(prompt, "device", None) != model.device or prompt.ndim != 2:

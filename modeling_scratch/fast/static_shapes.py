@@ -9,9 +9,6 @@ Labels of the padding are -100: it has no loss and no gradient.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from itertools import accumulate
-from math import inf
 from typing import Any
 
 import numpy as np
@@ -43,34 +40,41 @@ class Size:
 def choose_sizes(lengths: Sequence[int], batch_size: int, count: int = 4, seed: int = 0) -> list[Size]:
     """Return the sizes with the least padding for random batches of batch_size texts of these lengths.
 
-    Raises ValueError for more sizes than MOST_SIZES, or without a text that has tokens.
+    Raises ValueError for more sizes than MOST_SIZES, empty batches, or without a text that has tokens.
     """
     if not 1 <= count <= MOST_SIZES:
         raise ValueError(f"count {count}: a training has 1 to {MOST_SIZES} sizes, as each takes a CUDA graph.")
+    if batch_size < 1:
+        raise ValueError(f"batch_size {batch_size}: has to be at least 1.")
     if not len(lengths) or max(lengths) < 1:
         raise ValueError("lengths: there is no text with tokens from which sizes could be chosen.")
     random, longest = np.random.default_rng(seed), int(max(lengths))
     drawn = random.choice(np.asarray(lengths), (SAMPLED_BATCHES, batch_size))
     rows, counts = np.unique(-(-drawn.sum(1) // MULTIPLE), return_counts=True)
-    sizes = [MULTIPLE * tiles for tiles in _least_padding(rows.tolist(), counts.tolist(), count)]
+    sizes = [MULTIPLE * int(tiles) for tiles in _least_padding(rows, counts, count)]
     return [Size(tokens, batch_size + -(-tokens // longest), longest) for tokens in sizes]
 
 
-def _least_padding(rows: list[int], counts: list[int], most: int) -> tuple[int, ...]:
-    """Return at most `most` of the rising lengths of rows; counts: how many have each. A row takes the next one."""
-    before = [0, *accumulate(counts)]
+def _least_padding(rows: np.ndarray, counts: np.ndarray, most: int) -> list[int]:
+    """Return at most `most` of the rising lengths of rows; counts: how many rows have each. A row takes the next one.
 
-    @cache
-    def best(end: int, most: int) -> tuple[float, tuple[int, ...]]:
-        """The length of all rows[:end] together, filled up to the next of at most `most` lengths, and these."""
-        if end == 0 or most == 0:
-            return (inf, ()) if end else (0, ())
-        longest, shorter = rows[end - 1], ((start, *best(start, most - 1)) for start in range(end))
-        return min(
-            (others + longest * (before[end] - before[start]), (*chosen, longest)) for start, others, chosen in shorter
-        )
-
-    return best(len(rows), most)[1]
+    Dynamic programming: least[n] is the length of all rows[:n] together, with the lengths chosen so far.
+    """
+    before = np.concatenate(([0], counts.cumsum()))
+    least = np.full(len(rows) + 1, np.inf)
+    least[0] = 0
+    splits = []  # by the number of lengths: where the rows of the longest one begin
+    for _ in range(most):
+        filled = least + np.concatenate(([0], rows))[:, None] * (before[:, None] - before)  # (end, start)
+        filled[np.triu_indices(len(least), 1)] = np.inf
+        splits.append(filled.argmin(1))
+        least = filled.min(1)
+    chosen, end = [], len(rows)
+    for starts in reversed(splits):
+        if starts[end] < end:
+            chosen.append(int(rows[end - 1]))
+        end = int(starts[end])
+    return chosen[::-1]
 
 
 def fill(batch: Mapping[str, Any], sizes: Sequence[Size], pad_token_id: int) -> dict[str, Any]:
@@ -89,17 +93,17 @@ def fill(batch: Mapping[str, Any], sizes: Sequence[Size], pad_token_id: int) -> 
     ends = (tokens + size.longest * torch.arange(1, size.texts - texts + 1)).clamp(max=size.tokens)
     filled: dict[str, Any] = {"cu_seq_lens_q": torch.cat((bounds, ends.to(bounds))), "max_length_q": size.longest}
     filled |= {"cu_seq_lens_k": filled["cu_seq_lens_q"], "max_length_k": size.longest}
-    positions = (torch.arange(padding) % size.longest)[None]
     for name in batch.keys() - set(BOUNDS):
         value = batch[name]
         if name == "position_ids":
+            positions = (torch.arange(padding) % size.longest)[None]
             filled[name] = torch.cat((value, positions.to(value)), 1)
-        elif name in LABELS:
-            filled[name] = F.pad(value, (0, padding if value.ndim == 2 else size.texts - texts), value=-100)
         elif name in ("input_ids", "token_type_ids"):
             filled[name] = F.pad(value, (0, padding), value=pad_token_id if name == "input_ids" else 0)
-        elif isinstance(value, Tensor) and value.ndim:
-            raise ValueError(f"{name} {tuple(value.shape)}: a packed batch with it cannot be filled up.")
-        else:
+        elif name in LABELS:
+            filled[name] = F.pad(value, (0, padding if value.ndim == 2 else size.texts - texts), value=-100)
+        elif not isinstance(value, Tensor) or value.ndim == 0:
             filled[name] = value  # such as num_items_in_batch
+        else:
+            raise ValueError(f"{name} {tuple(value.shape)}: a packed batch with it cannot be filled up.")
     return {name: filled[name] for name in batch}

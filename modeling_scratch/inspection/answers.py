@@ -33,8 +33,8 @@ class Target:
     def probability(self, score: Tensor) -> float:
         """Return the probability that a score stands for; a number stays as it is."""
         if self.unit == LOG_ODDS:
-            return score.sigmoid().item()
-        return (score.exp() if self.unit == MEAN_LOG else score).item()
+            return score.double().sigmoid().item()  # in float32, a sure answer is 1
+        return (score.double().exp() if self.unit == MEAN_LOG else score).item()
 
 
 def target_of(subject: Subject, output: Any) -> Target | None:

@@ -255,7 +255,7 @@ def _wrong_answers(path: Path) -> dict[str, dict[str, str]]:
 
 OTHER_TEXTS = (
     "The runs were evaluated on different texts. The same ones are held out of the same file, also after some of its "
-    "rows are added or dropped, by the same --split_seed and --validation_fraction."
+    "rows are added or dropped, by the same version, --split_seed and --validation_fraction."
 )
 
 

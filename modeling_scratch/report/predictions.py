@@ -74,6 +74,8 @@ class Predictions:
             found = cls(*about, ids, labels, predictions, head.get("problem_type", ONE_CLASS))
             if found.problem_type not in KNOWN or not len(rows) == head["texts"] > 0:
                 raise ValueError
+            if found.problem_type == ONE_CLASS and not {*labels, *predictions} <= {*found.label_names}:
+                raise ValueError
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise DataError(f"{path}: damaged: restore it from a copy, or train again with --overwrite") from error
         return found

@@ -64,7 +64,7 @@ def check_numbers(arguments: Any) -> None:
         least, most = LEAST.get(name, 0), MOST.get(name, math.inf)
         if not math.isfinite(value):
             raise DataError(f"--{name} {value}: must be a finite number")
-        if value < least and not (isinstance(default, int | float) and default < 0):
+        if value < least and value != default:
             raise DataError(f"--{name} {value}: must be at least {least}")
         if value > most:
             raise DataError(f"--{name} {value}: must be at most {most}")

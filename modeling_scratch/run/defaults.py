@@ -24,6 +24,7 @@ from .checkpoints import resumes
 from .encoder_models import ModelArguments
 from .layout import RECORD
 from .losses import CLASS_WEIGHTS
+from .resuming import rows_a_step
 from .search import check_search
 
 BY_TEXTS = "by default, that of the table in docs/own-data.md for so many texts"
@@ -153,9 +154,12 @@ def complete_epochs(run: Any, data: Any) -> None:
     training, texts = run.groups["training"], len(data.splits["train"])
     if training.num_train_epochs is None:
         most = HEAD_EPOCHS[0] if run.options.model_name_or_path else HEAD_EPOCHS[1]
-        training.num_train_epochs = float(epochs_for(texts, training.train_batch_size, HEAD_EPOCHS[0], most))
+        chosen = float(epochs_for(texts, rows_a_step(training), HEAD_EPOCHS[0], most))
+        recorded = read_run(run.folder).get("training", {}) if run.continues else {}
+        training.num_train_epochs = recorded.get("num_train_epochs", chosen)
         length = f"{times(training.num_train_epochs, 'epoch')}, {counted(steps_of(training, texts), 'step')}"
-        print(f"{counted(texts, 'text')}: {length}; change them by --num_train_epochs")
+        if training.max_steps <= 0:
+            print(f"{counted(texts, 'text')}: {length}; change them by --num_train_epochs")
 
 
 def values_of(row: Row, texts: int, has_words: bool = True) -> Values:

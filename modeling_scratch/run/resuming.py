@@ -175,7 +175,8 @@ def check_same_data(folder: Path, digests: Mapping[str, str | None]) -> None:
     if changed := [split for split in {**recorded, **digests} if recorded.get(split) != digests.get(split)]:
         raise DataError(
             f"cannot continue the run in {folder}: the rows of {' and '.join(changed)}, or their order, are not those "
-            "that it was started with; restore the data, or choose another --output_dir for a new run"
+            "that it was started with; restore the data, or the version of this package that run_config.json names, as "
+            "another may hold out other texts; or choose another --output_dir for a new run"
         )
 
 

@@ -215,6 +215,7 @@ def _steps(run: Run, documents: Any, tokenizer: PreTrainedTokenizerBase) -> int:
 def discarded(arguments: TrainingArguments) -> Iterator[Any]:
     """Yield a copy of the arguments for a trainer that writes and reports nowhere."""
     arguments = copy(arguments)
-    with TemporaryDirectory() as arguments.output_dir:
+    with TemporaryDirectory() as folder:
+        arguments.output_dir = folder
         arguments.report_to, arguments.resume_from_checkpoint = [], None
         yield arguments

@@ -40,7 +40,7 @@ class OneLineParser(HfArgumentParser):
 
     def __init__(self, dataclass_types: Any, raises: bool = False, first: str | None = None, **kwargs: Any) -> None:
         """raises: errors are exceptions, for calls from Python. first: the option of values before all options."""
-        usage = f"%(prog)s {first[2:]} [options]" if first else "%(prog)s [options]"
+        usage = f"%(prog)s {first[2:]} ... [options]" if first else "%(prog)s [options]"
         super().__init__(dataclass_types, usage=usage, allow_abbrev=False, **kwargs)
         self.raises, self.first = raises, first
         self.hidden = {name for each in self.dataclass_types for name in inherited(each)} - SHOWN
@@ -79,7 +79,7 @@ class OneLineParser(HfArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Answer a retired value of an option, or name the option that an unknown one probably means."""
-        value = re.search(r"argument (--\w+).*: invalid choice: '(\w+)'", message)
+        value = re.search(r"argument (--\w+).*: invalid choice: '([\w-]+)'", message)
         unknown = re.match("unrecognized arguments: (--[^ =]+)", message)
         likely = get_close_matches(unknown[1], self._option_string_actions, 1) if unknown else []
         message += f" (did you mean {likely[0]}?)" if likely else ""
@@ -154,7 +154,10 @@ def run_program(
         given.insert(0, first)
     names = {each.partition("=")[0] for each in given}
     if first and parser.requires(first) and names.isdisjoint((first, "-h", "--help")):
-        parser.error(f"{first}: required; its values may also come first, before other options")
+        for name in sorted(names):
+            if line := retired(name, parser.retired_options):
+                parser.error(line)
+        parser.error(f"{first[2:]}: required, before all options")
     dataclasses = parser.dataclasses(given)
     try:
         with panics_as_errors():

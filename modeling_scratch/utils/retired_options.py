@@ -46,7 +46,9 @@ def retired(name: str, of_command: Mapping[str, str] = {}) -> str | None:
 
     of_command: options that one command alone had, and what replaces them.
     """
-    name = name.replace("-", "_").replace("__", "--", 1) if name.startswith("--") else name
+    if name.startswith("--"):  # the option alone: its value keeps its hyphens
+        option, *value = name.split(" ", 1)
+        name = " ".join([option.replace("-", "_").replace("__", "--", 1), *value])
     line = of_command.get(name) or RETIRED.get(name)
     return line and f"{name} is retired: {line}"
 

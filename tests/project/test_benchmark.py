@@ -109,6 +109,7 @@ def test_what_is_wrong_with_the_arguments_is_one_line(tmp_path: Path, capsys: py
     for arguments, message in (
         (["train-mnist"], "invalid choice: 'train-mnist'"),
         (["mlm"], "--workload mlm is retired: train-sst2 and train-imdb measure training"),
+        (["train-marian"], "--workload train-marian is retired: train-sst2 and"),
         (["train-sst2", "--rounds", "0"], "--rounds 0: must be at least 1"),
         (["train-sst2", "--quick", "--data_folder", str(tmp_path)], "sst2/train.parquet not found"),
         (["train-sst2", "--threads", "100000"], "--threads 100000: must be from 1 to "),

@@ -76,7 +76,7 @@ WRONG = {
     "retired, and another one missing": ("push --folder x --space u/n", "--space is retired: docs/serving.md has"),
     "retired value": ("pretrain --objective context", "--objective context is retired: use --objective mlm"),
     "retired program": ("load-test --model runs/demo", "it is retired: start `modeling-scratch serve`"),
-    "required option": ("compare", "--runs: required; its values may also come first, before other options"),
+    "required option": ("compare", "runs: required, before all options"),
     "missing file": ("data --train_file gone.csv", "gone.csv: cannot be read: No such file or directory"),
     "missing folder": ("train-tokens --data_dir gone", "gone: folder not found"),
     "file as folder": ("train-answers --output_dir {file}", "--output_dir {file}: this is a file, not a folder"),

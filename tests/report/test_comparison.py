@@ -229,7 +229,7 @@ def test_runs_that_cannot_be_compared(runs: list[Path], tmp_path: Path, capfd: p
     for arguments, *pieces in (
         ([runs[0]], "at least two runs"),
         ([runs[0], tmp_path / "none"], "none: folder not found"),
-        (["--output", "o.json", *runs], "--runs: required; its values may also come first"),
+        (["--output", "o.json", *runs], "runs: required, before all options"),
         ([runs[0], empty], f"empty: a folder without {PREDICTIONS}"),
         ([runs[0], numbers], "differ: single_label_classification and regression"),
         ([runs[0], many], "bad, middling, good and bad, middling, good, 0, 1, 2, 3, 4, 5, 6, ..."),

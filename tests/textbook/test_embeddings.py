@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import torch
-from model_cases import DECODER, ENCODER, TINY, assert_close, tiny
+from model_cases import CAUSAL_LM, DECODER, ENCODER, TINY, assert_close, tiny
 from shared import redraw
 
 from modeling_scratch.embeddings import Embeddings
@@ -44,7 +44,9 @@ def test_a_text_beyond_the_learned_positions_is_refused_with_the_way_out() -> No
     with pytest.raises(ValueError, match=f"of {LIMIT + 1} tokens, .*max_position_embeddings={LIMIT}"):
         decoder(ids[:, :1], past_key_values=cache)
     longer = torch.cat([torch.arange(LIMIT + more) for more in (1, -1, 0)])[None]
-    with pytest.raises(IndexError, match=r"position_ids .*max_position_embeddings"):
+    with pytest.raises(ValueError, match=f"of {LIMIT + 1} tokens, .*max_position_embeddings={LIMIT}"):
         learned(ids, position_ids=longer)
+    with pytest.raises(ValueError, match="max_position_embeddings"):
+        CAUSAL_LM.model(position_type="learned").generate(ids[:, :LIMIT], max_new_tokens=2, pad_token_id=0)
     for position_type in "none", "sinusoidal", "sinusoidal_halves", "rotary":
         assert ENCODER.model(position_type=position_type)(ids).last_hidden_state.isfinite().all()

@@ -119,10 +119,15 @@ const answer = () => (text().answer ??= answered(recorded, text().tokens));
 /** The answer in a few words, as the head of the page tells it. */
 const answerSentence = () => ANSWERS[task()].say(answer());
 
+const HEAD = "The head turns the last states into one number for each possible answer, a logit. ";
+const INTRODUCTIONS = {
+  regression: "The head turns the last states into the answer.",
+  embedding: "This model has no head. Its last states are the vectors of the tokens.",
+  "multi-label": `${HEAD}The sigmoid turns each logit into the probability of its label.`,
+};
+
 const partAnswer = () =>
-  part("answer", "The answer",
-    "The head turns the last states into one number for each possible answer, a logit. Softmax turns logits into "
-      + "probabilities.",
+  part("answer", "The answer", INTRODUCTIONS[task()] ?? `${HEAD}Softmax turns logits into probabilities.`,
     el("p", { class: "conclusion" }, answerSentence()), ANSWERS[task()].show(answer()));
 
 /** Tokens with their labels: {word, token (the label), p, isNew (marked)}. */
