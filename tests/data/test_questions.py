@@ -118,6 +118,7 @@ FAULTS = [
     (nested(answers=None), f"{PLACE} (id q7): no column 'answers'"),
     (nested(answers={"text": ["a"], "answer_start": []}), "lists text and answer_start, of equal length"),
     (nested(answers="["), "answers: invalid JSON"),
+    (nested(is_impossible=True), f"{PLACE} (id q7): has answers, and is_impossible"),
     (nested(answers=3), "int, but expected a list of objects"),
     (nested(question=" "), f"{PLACE}, question: ' ' is empty or not text"),
     ({"data": [{"paragraphs": [{"qas": [ENTRY]}]}]}, f"{PARAGRAPH}: no column 'context'"),

@@ -95,6 +95,11 @@ def test_quotes_of_a_tsv_are_literal_where_they_do_not_enclose_fields(tmp_path: 
     assert texts_of(path) == [line.split("\t")[0] for line in lines]
 
 
+def test_gaps_of_databases_are_missing_values(tmp_path: Path) -> None:
+    path = write_text(tmp_path / "a.tsv", "text\tlabel\n\\N\ta\nC:\\N\t\\N\n")
+    assert rows_of(path) == [{"text": "", "label": "a"}, {"text": "C:\\N", "label": ""}]
+
+
 @pytest.mark.parametrize(
     ("name", "encoding"), [("a.csv", "cp1252"), ("a.tsv", "utf-16"), ("a.jsonl", "gbk"), ("a.jsonl", "utf-16")]
 )

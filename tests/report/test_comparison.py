@@ -222,6 +222,7 @@ def test_runs_that_cannot_be_compared(runs: list[Path], tmp_path: Path, capfd: p
         lines[:-1],
         lines[1:],
         [*lines[:-1], lines[-1].replace("prediction", "p")],
+        [*lines[:-1], lines[-1].replace('"label": "', '"label": "no ')],
         [],
     ):
         (damaged / PREDICTIONS).write_text("\n".join(content))

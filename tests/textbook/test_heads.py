@@ -61,6 +61,17 @@ def test_a_text_of_no_tokens_is_zeros(pooling: str, dtype: torch.dtype) -> None:
     assert (states.grad[1] == 0).all()
 
 
+@pytest.mark.parametrize("pooling", REDUCTIONS)
+def test_a_text_that_overflows_spoils_no_other_in_its_row(pooling: str) -> None:
+    states = STATES[:1].repeat(1, 2, 1)[:, :10]
+    states[:, 4:7] = torch.nan
+    base: Any = lambda **_: BaseModelOutput(states)  # noqa: E731
+    base.config = tiny()
+    inputs = Inputs(inputs_embeds=states, cu_seq_lens=torch.tensor([0, 3, 4, 7, 10]))
+    pooled = pooled_output(base, inputs, pooling)[0]
+    assert pooled.isnan().all(-1).tolist() == [False, False, True, False]
+
+
 def test_the_mean_of_a_long_text_fits_16_bits_though_its_sum_does_not() -> None:
     states = torch.full((1, 4096, 2), 20.0, dtype=torch.float16)
     assert torch.equal(pool(states, torch.ones(1, 4096), "mean"), states[:, 0])

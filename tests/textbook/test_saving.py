@@ -92,6 +92,11 @@ TABLES = [(MASKED_LM, tied, size) for tied in (True, False) for size in (None, 8
 TABLES += [(ENCODER, True, 8), (SEQ2SEQ_LM, True, None), (SEQ2SEQ_LM, False, None)]
 
 
+def test_the_table_of_two_vocabularies_is_returned_as_it_is() -> None:
+    model = SEQ2SEQ_LM.model(share_encoder_decoder_embeddings=False)
+    assert model.resize_token_embeddings() is model.get_input_embeddings()
+
+
 @pytest.mark.parametrize("new", [80, 40], ids=["more", "fewer"])
 @pytest.mark.parametrize(("case", "tied", "size"), TABLES)
 def test_resized_vocabulary(case: Case, tied: bool, size: int | None, new: int, tmp_path: Path) -> None:

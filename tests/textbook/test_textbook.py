@@ -171,6 +171,8 @@ def test_the_pooler_reads_the_first_real_token_of_each_text() -> None:
     assert_close(outputs.pooler_output, (first @ model.pooler.dense.weight.T + model.pooler.dense.bias).tanh())
     packed = model(IDS[:1], position_ids=torch.tensor([[0, 1, 2, 3, 0, 1, 2, 3, 4]])).pooler_output
     assert_close(packed, torch.cat([model(part).pooler_output for part in (IDS[:1, :4], IDS[:1, 4:])]))
+    read = model(IDS, MASK, token_indices=torch.tensor([3, 12, 21]))  # without those that the pooler reads
+    assert_close(read.pooler_output, outputs.pooler_output)
     whole = torch.ones(len(IDS), 1, 9, 9, dtype=torch.bool)
     assert_close(model(IDS, whole).pooler_output, model(IDS).pooler_output)
 
