@@ -143,7 +143,7 @@ def test_labels_become_ids_and_names(
 def test_metadata_of_a_parquet_file_without_valid_class_names_are_refused(tmp_path: Path, metadata: bytes) -> None:
     table = pa.table({"text": TEXTS, "label": [0, 1] * 6}).replace_schema_metadata({"huggingface": metadata})
     pq.write_table(table, tmp_path / "train.parquet")
-    with fault("train.parquet: damaged or not class names of column 'label' in its metadata"):
+    with fault("train.parquet: damaged or not a table with valid class names of column 'label'"):
         load(tmp_path)
 
 

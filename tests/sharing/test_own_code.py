@@ -37,8 +37,8 @@ def folder(tmp_path: Path) -> Path:
     put(tmp_path / "configuration_scratch.py", '"silu", "reglu"', f'"silu", "{NEW}", "reglu"')
     put(
         tmp_path / "layers.py",
-        '    "silu": (F.silu',
-        f'    "{NEW}": (lambda x: F.relu(x) ** 2, False),\n    "silu": (F.silu',
+        '    "silu": (nn.functional.silu',
+        f'    "{NEW}": (lambda x: nn.functional.relu(x) ** 2, False),\n    "silu": (nn.functional.silu',
     )
     put(tmp_path / "config.json", '"silu"', f'"{NEW}"')
     return tmp_path
