@@ -61,6 +61,29 @@ def lines_of(folder: Path) -> list[dict]:
     return [json.loads(line) for line in (folder / PREDICTIONS).read_text().splitlines()[1:]]
 
 
+def test_scores_and_differences_are_those_of_references(runs: list[Path], capsys: pytest.CaptureFixture) -> None:
+    report = compared(*runs)
+    right = []
+    for folder, run in zip(runs, report["runs"]):
+        labels, predictions = columns(folder)
+        assert run["name"] == folder.name, "no path of a user"
+        assert {name: score["value"] for name, score in run["scores"].items()} == pytest.approx(
+            {
+                "accuracy": accuracy_score(labels, predictions),
+                "f1_macro": f1_score(labels, predictions, average="macro"),
+            }
+        )
+        right.append(np.array(labels) == predictions)
+    (difference,) = report["differences"]
+    assert difference["scores"]["accuracy"]["value"] == pytest.approx(right[1].mean() - right[0].mean())
+    assert difference["verdict"] == "no difference that these 62 texts can show"
+    unequal = [row for row, pair in enumerate(zip(columns(runs[0])[1], columns(runs[1])[1])) if pair[0] != pair[1]]
+    assert [int(each["id"].partition("-")[0]) - 1 for each in report["disagreements"]] == unequal
+    shown = capsys.readouterr().out
+    assert "| no difference that these 62 texts can show |" in shown
+    assert f"disagree on {len(unequal)} texts" in shown
+
+
 def test_a_better_run_is_called_better(tmp_path: Path) -> None:
     worse = save_run(tmp_path / "worse", 1)
     better = save(tmp_path / "better", "single_label_classification", CLASSES, LABELS, LABELS)
@@ -183,6 +206,13 @@ def test_the_greatest_disagreements_of_numbers_are_first(tmp_path: Path) -> None
     apart = {a["id"]: abs(a["prediction"] - b["prediction"]) for a, b in zip(*map(lines_of, numbers))}
     ids = [each["id"] for each in compared(*numbers)["disagreements"]]
     assert ids == sorted(ids, key=lambda each: -apart[each])
+
+
+def test_texts_are_matched_in_any_order(runs: list[Path], tmp_path: Path) -> None:
+    rows = [*np.random.default_rng(5).permutation(60), 60, 61]
+    expected, found = compared(*runs), compared(runs[0], save_run(tmp_path / "shuffled", 2, rows))
+    assert {**found["differences"][0], "run": "run2"} == expected["differences"][0]
+    assert [each["id"] for each in found["disagreements"]] == [each["id"] for each in expected["disagreements"]]
 
 
 def test_texts_of_disagreements_are_those_of_the_wrong_answers(
