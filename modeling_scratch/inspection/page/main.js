@@ -114,6 +114,9 @@ function contents(sections) {
 function changeBar() {
   const bar = el("div", { class: "change-bar", role: "status" });
   const best = (shares) => {
+    if (task() === "multi-label") { // none, one or several
+      return ANSWERS[task()].say(Array.from(shares, (share, i) => ({ name: labelOf(i), share })));
+    }
     const [i] = bestIds(shares, 1);
     return `${labelOf(i)} ${task() === "regression" ? number(shares[i]) : percent(shares[i])}`;
   };

@@ -232,7 +232,9 @@ function outcome() {
   const { baseline, change } = state, changed = state.changed ?? baseline;
   const before = answerOf(baseline, unchanged()), after = answerOf(changed, change);
   const undo = state.changed ? [el("p", {}, resetButton())] : [];
-  if (!before) return [note("Open a tensor above to see it before and after."), ...undo];
+  if (!before) {
+    return [note("This part shows no answer of this task: open a tensor above to see it before and after."), ...undo];
+  }
   if (!after) {
     return [note(answerRow(change) < 0
       ? "The token that was answered for is gone."
