@@ -19,9 +19,7 @@ from typing import Any
 import transformers
 from transformers.pipelines import PIPELINE_REGISTRY
 
-from . import (
-    configuration_scratch as configuration_scratch,
-)  # first: it refuses versions that are too old
+from . import configuration_scratch as configuration_scratch  # first: it refuses versions that are too old
 from . import fast, presets
 from .bridges.conversion import (
     convert_config,
@@ -31,12 +29,7 @@ from .bridges.conversion import (
     export_state_dict,
     load_pretrained,
 )
-from .configuration_scratch import (
-    ScratchConfig,
-    ScratchDecoderConfig,
-    ScratchEncoderConfig,
-    ScratchSeq2SeqConfig,
-)
+from .configuration_scratch import ScratchConfig, ScratchDecoderConfig, ScratchEncoderConfig, ScratchSeq2SeqConfig
 from .fast import textbook
 from .modeling_decoder import ScratchDecoderForCausalLM, ScratchDecoderForSequenceClassification
 from .modeling_encoder import (

@@ -27,15 +27,12 @@ class Embeddings(nn.Module):
         self.scale = config.hidden_size**0.5 if config.embedding_scale else 1.0
         self.rounds_scale = config.float32_norms  # to half precision, as Gemma does
         self.offset = config.position_offset
-        self.positions = (
-            nn.Embedding(config.max_position_embeddings + self.offset, size)
-            if config.position_type == "learned"
-            else None
-        )
+        self.positions = self.token_types = None
+        if config.position_type == "learned":
+            self.positions = nn.Embedding(config.max_position_embeddings + self.offset, size)
         self.sinusoid = SINUSOIDS.get(config.position_type)
-        self.token_types = (
-            nn.Embedding(config.type_vocab_size, size) if config.type_vocab_size else None
-        )
+        if config.type_vocab_size:
+            self.token_types = nn.Embedding(config.type_vocab_size, size)
         self.norm = make_norm(config, size, config.embedding_norm)
         self.dropout = nn.Dropout(config.hidden_dropout)
         self.projection = make_projection(config.embedding_size, config.hidden_size)

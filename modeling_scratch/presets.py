@@ -18,12 +18,7 @@ from dataclasses import fields
 from functools import partial
 from typing import Any, TypeVar
 
-from .configuration_scratch import (
-    ScratchConfig,
-    ScratchDecoderConfig,
-    ScratchEncoderConfig,
-    ScratchSeq2SeqConfig,
-)
+from .configuration_scratch import ScratchConfig, ScratchDecoderConfig, ScratchEncoderConfig, ScratchSeq2SeqConfig
 from .utils.field_names import likely_field
 
 Config = TypeVar("Config", bound=ScratchConfig)
@@ -168,10 +163,7 @@ SEQ2SEQS: dict[str, Callable[..., ScratchSeq2SeqConfig]] = {
 
 def _preset(config_class: type[Config], overrides: dict[str, Any], **settings: Any) -> Config:
     """Build a config; overrides take precedence. Raises ValueError for fields that it would ignore, or drop."""
-    known = {field.name for field in fields(config_class)} | {
-        "num_labels",
-        "attn_implementation",
-    }
+    known = {field.name for field in fields(config_class)} | {"num_labels", "attn_implementation"}
     for name in overrides.keys() - known:
         hint = likely_field(name, config_class, similarity=0.6)
         raise ValueError(

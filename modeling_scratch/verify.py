@@ -25,10 +25,7 @@ def verify(folder: str | os.PathLike, trust_remote_code: bool = False, revision:
 
 def main() -> int:
     name = next((each for each in sys.argv[1:] if not each.startswith("-")), "FOLDER")
-    print(
-        f"verify is retired: use modeling-scratch doctor {name} --checks {' '.join(CHECKS)}",
-        file=sys.stderr,
-    )
+    print(f"verify is retired: use modeling-scratch doctor {name} --checks {' '.join(CHECKS)}", file=sys.stderr)
     return 2
 
 
