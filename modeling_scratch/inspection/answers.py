@@ -30,12 +30,6 @@ class Target:
     def score(self) -> str:
         return f"{self.unit} of {self.what}"
 
-    def probability(self, score: Tensor) -> float:
-        """Return the probability that a score stands for; a number stays as it is."""
-        if self.unit == LOG_ODDS:
-            return score.double().sigmoid().item()  # in float32, a sure answer is 1
-        return (score.double().exp() if self.unit == MEAN_LOG else score).item()
-
 
 def target_of(subject: Subject, output: Any) -> Target | None:
     """Return what is explained of a recorded output; None for a model whose answer is no single one."""

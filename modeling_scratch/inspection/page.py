@@ -19,7 +19,7 @@ FOLDER = Path(__file__).with_name("page")
 # In the order in which they stand in the page's one script.
 SCRIPTS = (
     "unpack", "forward", "tokenize", "view", "formulas", "view-matrix", "view-tokens", "view-pass", "view-attention",
-    "view-lens", "view-answer", "view-change", "view-words", "view-backward", "typed", "main",
+    "view-lens", "view-answer", "view-words", "view-change", "typed", "main",
 )  # fmt: skip
 MORE_POSITIONS, LEAST_POSITIONS = 8, 128  # than the longest text has, and at all: for tokens that a reader adds
 

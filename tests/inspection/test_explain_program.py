@@ -59,6 +59,7 @@ def test_what_cannot_be_explained_is_refused(folder: Path, tmp_path: Path, capfd
 
     wrong("--model", folder, pieces=("--text",))
     wrong("--model", folder, "--text", TEXT, "--language", "de", pieces=("--language is retired", "in English"))
+    wrong("--model", folder, "--text", TEXT, "--label", "good", pieces=("--label is retired", "lesson 5"))
     wrong("--model", folder, "--text", TEXT, "--output", tmp_path / "page.pdf", pieces=("--output", ".html"))
     wrong("--model", tmp_path / "nothing", "--text", TEXT, pieces=("folder not found",))
     (tmp_path / "pairs").mkdir()
