@@ -89,7 +89,7 @@ def tokenizers_of(name: str, trust_remote_code: bool = False) -> Tokenizers:
     """Load source and target tokenizers. Raises `DataError` if they are what some families make without a file."""
     tokenizers = load_tokenizers(name, trust_remote_code)
     if any(len(tokenizer) <= len(tokenizer.all_special_tokens) for tokenizer in tokenizers):
-        raise DataError(f"--model {name}: no tokenizer; save the one used in training")
+        raise DataError(f"--model {name}: no tokenizer; save the one used in training there")
     return tokenizers
 
 

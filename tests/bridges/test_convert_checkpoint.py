@@ -43,6 +43,11 @@ def test_there_and_back(native: Path, tmp_path: Path, capsys: pytest.CaptureFixt
     inputs = AutoTokenizer.from_pretrained(tmp_path / "back")(TEXT, return_tensors="pt")
     for model in (ours, back):
         torch.testing.assert_close(model(**inputs).logits, theirs(**inputs).logits, atol=1e-5, rtol=0)
+    for path in native.glob("tokenizer*"):
+        path.unlink()
+    convert("--input", native, "--output_dir", tmp_path / "bare")
+    assert "no tokenizer; save" in capsys.readouterr().out
+    assert not list((tmp_path / "bare").glob("tokenizer*"))
 
 
 def test_weights_of_16_bits_under_a_config_of_32(native: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

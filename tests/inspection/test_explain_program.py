@@ -72,4 +72,4 @@ def test_what_cannot_be_explained_is_refused(folder: Path, tmp_path: Path, capfd
     wrong("--model", other, "--text", TEXT, pieces=("GPTNeoModel is no model of this package", "bert"))
     bare = tmp_path / "bare"
     CAUSAL_LM.model().save_pretrained(bare)
-    wrong("--model", bare, "--text", TEXT, pieces=("tokenizer",))
+    wrong("--model", bare, "--text", TEXT, pieces=("no tokenizer; save",))

@@ -22,7 +22,7 @@ from modeling_scratch.utils.markdown import escaped
 
 NAMES = ["bad", "good"]
 CLASSES = ["bad", "fair", "good"]
-OWN = {"bad": ["dull", "cold", "not good"], "fair": ["mild", "average"], "good": ["warm", "bright"]}
+OWN = {"bad": ["dull", "isn't", "not good"], "fair": ["mild", "average"], "good": ["warm", "bright"]}
 COMMON = ["film", "the", "plot", "a"]
 
 
