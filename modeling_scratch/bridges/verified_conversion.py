@@ -89,9 +89,7 @@ def _own_class(name: str, where: str) -> Any:
 def _copy_tokenizer(name: str, folder: Path) -> None:
     try:
         tokenizer = AutoTokenizer.from_pretrained(name)
-        has_words = len(tokenizer) > len(
-            tokenizer.all_special_tokens
-        )  # or it is what some families make without a file
+        has_words = len(tokenizer) > len(tokenizer.all_special_tokens)  # some families make one without a file
     except (OSError, ValueError, KeyError):  # none, or a required library is not installed
         has_words = False
     if not has_words:

@@ -109,8 +109,7 @@ def class_words_text(result: BaselineResult, names: Sequence[str]) -> str:
     scores[:, [at for at, ngram in enumerate(weights.ngrams) if JOINT in ngram.split()]] = 0
     for index, of_class in zip(result.classes, scores):
         best = [at for at in np.argsort(-of_class, kind="stable")[:NGRAMS] if of_class[at] > 0]
-        rows += (
-            [[names[index], ", ".join(OF_APOSTROPHES.sub(r"'\1", weights.ngrams[at]) for at in best)]] if best else []
-        )
+        shown = [OF_APOSTROPHES.sub(r"'\1", weights.ngrams[at]) for at in best]
+        rows += [[names[index], ", ".join(shown)]] if best else []
     head = f"The words that speak most for each class in {escaped(result.name)}:"
     return f"{head}\n\n{table(['class', 'words'], rows[:MOST_CLASSES])}" if rows else ""
