@@ -152,14 +152,6 @@ def test_texts_are_those_of_any_container() -> None:
         assert [found.text for found in explain(model, TOKENIZER, each).texts] == texts
 
 
-def test_a_truncated_text_is_explained_as_far_as_it_is_read() -> None:
-    model, _ = explained(scratch.ScratchEncoderForSequenceClassification)
-    found, whole = (explain(model, TOKENIZER, text, max_tokens=6).texts[0] for text in (f"{TEXT} {OTHER}", TEXT[:18]))
-    assert "truncated to 6 tokens" in found.notes[0]
-    assert found.text == whole.text
-    assert found.attributions == whole.attributions
-
-
 def prepared(kind: str) -> Any:
     """A model that is legal and unusual."""
     if kind in ("float16", "bfloat16"):
@@ -186,13 +178,10 @@ def test_an_unusual_model_has_finite_analyses(kind: str) -> None:
     assert all(torch.equal(value, weights[name]) for name, value in model.state_dict().items())
 
 
-def test_a_tagger_of_one_label_has_no_odds_to_explain() -> None:
+def test_a_tagger_of_one_label_has_no_odds_and_an_unknown_token_is_shown_by_its_id() -> None:
     (text,) = explain(model_of(scratch.ScratchEncoderForTokenClassification, num_labels=1), TOKENIZER, TEXT).texts
     assert text.attributions is None
     assert any("no attributions" in note for note in text.notes)
-
-
-def test_a_token_that_the_tokenizer_lacks_is_shown_by_its_id() -> None:
     model = model_of(scratch.ScratchEncoderForMaskedLM, vocab_size=len(TOKENIZER) + 100)
     with torch.no_grad():
         model.lm_head.decoder.bias[-1] += 1e3
@@ -205,6 +194,9 @@ def test_texts_and_targets_are_truncated_to_what_the_model_reads() -> None:
     (text,) = explain(model, TOKENIZER, 4 * TEXT, targets=4 * OTHER).texts
     assert len(text.tokens.ids) == len(text.target_tokens.ids) == 8
     assert sum("truncated to 8 tokens (the limit of the model)" in note for note in text.notes) == 2
+    model, _ = explained(scratch.ScratchEncoderForSequenceClassification)
+    found, whole = (explain(model, TOKENIZER, text, max_tokens=6).texts[0] for text in (f"{TEXT} {OTHER}", TEXT[:18]))
+    assert (found.text, found.attributions) == (whole.text, whole.attributions)
 
 
 def test_arrays_hold_a_tensor() -> None:

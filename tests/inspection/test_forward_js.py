@@ -213,12 +213,9 @@ def test_token_types_count_as_in_pytorch() -> None:
     assert_same([Run(model, {**inputs, "token_type_ids": types})])
 
 
-def test_tied_weights_are_packed_once() -> None:
+def test_tied_weights_are_packed_once_and_those_of_a_large_model_not() -> None:
     tensors = weights.packed_model(model_cases.MASKED_LM.model(), 8)["tensors"]
     assert tensors["lm_head.decoder.weight"] == tensors["model.embeddings.tokens.weight"]
-
-
-def test_a_model_above_the_limit_has_no_packed_form() -> None:
     assert weights.packed_model(model_cases.TEXTS.model(vocab_size=170_000), 8) is None
 
 

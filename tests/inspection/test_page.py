@@ -133,16 +133,6 @@ def test_the_page_is_accessible(page: Any, folder: Path, name: str) -> None:
     assert violations(page, in_full=name != "small") == []
 
 
-def test_rounding_of_large_logits_is_no_fault(page: Any, tmp_path: Path) -> None:
-    model = model_of(CLASSES[1])  # a masked language model
-    with torch.no_grad():
-        model.lm_head.decoder.weight *= 30
-    explain(model, TOKENIZER, "a [MASK] film").save(tmp_path / "page.html")
-    opened(page, tmp_path / "page.html")
-    assert float(page.get_attribute("html", "data-difference")) > 1e-4
-    assert page.locator("header .verdict.good").count() == 1
-
-
 @pytest.mark.parametrize("has_weights", [True, False])
 def test_a_page_of_every_class_has_an_answer(page: Any, tmp_path: Path, has_weights: bool) -> None:
     for model_class in CLASSES:
@@ -176,7 +166,7 @@ def test_parts_are_broken_and_mended(page: Any, folder: Path, classifier: Any) -
     """The logits are those of PyTorch with the same part broken."""
     opened(page, folder / "classifier.html")
     before, ids = shown_logits(page), [int(text) for text in page.locator("#change .tokens .id").all_inner_texts()]
-    for name in ("scaling", "residual", "norm", "softmax_axis"):
+    for name in ("scaling", "softmax_axis"):
         switch = page.locator("#change [role=switch]", has_text=name.partition("_")[0])
         switch.click()
         with broken(classifier, name):
@@ -184,9 +174,9 @@ def test_parts_are_broken_and_mended(page: Any, folder: Path, classifier: Any) -
         assert "→" in page.inner_text(".change-bar")
         switch.click()
         assert shown_logits(page) == before
-    assert page.locator("#change [role=switch]", has_text="Causal mask").count() == 0
-    opened(page, folder / "decoder.html")
-    assert page.locator("#change [role=switch]", has_text="Causal mask").count() == 1
+    for kind, has_mask in (("classifier", 0), ("decoder", 1)):
+        opened(page, folder / f"{kind}.html")
+        assert page.locator("#change [role=switch]", has_text="Causal mask").count() == has_mask
 
 
 def test_a_token_is_swapped_added_and_removed(page: Any, folder: Path, classifier: Any) -> None:
@@ -244,19 +234,15 @@ def test_a_new_text_is_computed_as_pytorch_does(page: Any, folder: Path, classif
     assert page.locator("#words .said").count() == 3
 
 
-def test_a_new_pair_is_read_as_a_pair(page: Any, folder: Path, classifier: Any) -> None:
+def test_a_new_pair_is_read_as_a_pair_and_what_cannot_be_read_is_said(page: Any, folder: Path, classifier: Any) -> None:
     opened(page, folder / "pair.html")
     type_text(page, "a slow film", "is it bad ?")
     ids = TOKENIZER("a slow film", "is it bad ?")["input_ids"]
     assert shown_logits(page) == pytest.approx(logits_of(classifier, input_ids=ids), abs=1e-4)
-
-
-def test_what_cannot_be_read_is_said(page: Any, folder: Path) -> None:
     opened(page, folder / "classifier.html")
-    type_text(page, "  ")
-    assert "empty" in page.inner_text(".typing .problem")
-    type_text(page, "a film " * 40)
-    assert "82 tokens" in page.inner_text(".typing .problem")
+    for text, problem in (("  ", "empty"), ("a film " * 40, "82 tokens")):
+        type_text(page, text)
+        assert problem in page.inner_text(".typing .problem")
     assert page.inner_text("h1") == HOSTILE
 
 
@@ -278,38 +264,24 @@ def test_a_new_text_is_continued_and_translated(page: Any, folder: Path) -> None
     assert shown_logits(page) == pytest.approx(expected, abs=1e-4)
 
 
-def test_sliders_cut_the_distribution(page: Any, folder: Path) -> None:
-    opened(page, folder / "decoder.html")
-    values = page.locator("#answer .bars .value")
-    assert "100%" not in values.all_inner_texts()
-    page.fill("#slider-topk", "1")
-    assert values.all_inner_texts()[:2] == ["100%", "cut"]
-
-
 FOCUS = """() => {
     const at = document.activeElement, around = at.closest("section, header, nav");
     return [around?.id || around?.tagName, at.getAttribute("role") ?? at.tagName];
 }"""
+UNREACHABLE = """() => [...document.querySelectorAll("button[tabindex='-1'], [role=button][tabindex='-1']")]
+    .filter(button => ![...button.parentElement.children].some(other => other.tabIndex === 0)).length"""
 
 
 def test_the_keyboard_reaches_everything(page: Any, folder: Path) -> None:
+    """Each button is a stop, or one of a group with arrow keys of which one is; space flips a switch."""
     opened(page, folder / "classifier.html")
     seen = []
-    for _ in range(150):
+    while len(seen) < 150 and (not seen or seen[-1][1] != "BODY"):
         page.keyboard.press("Tab")
         seen.append(tuple(page.evaluate(FOCUS)))
-        if seen[-1][1] == "BODY":
-            break
-    # Everything visible that reacts is a stop, or one of a group with arrow keys of which one is.
     assert {"HEADER", "NAV", *PARTS} - {"lens", "answer", "words"} <= {place for place, _ in seen}
     assert {"radio", "switch", "gridcell", "button", "BUTTON", "SUMMARY", "A", "INPUT"} <= {kind for _, kind in seen}
-    unreachable = """() => [...document.querySelectorAll("button[tabindex='-1'], [role=button][tabindex='-1']")]
-        .filter(button => ![...button.parentElement.children].some(other => other.tabIndex === 0)).length"""
-    assert page.evaluate(unreachable) == 0
-
-
-def test_arrow_keys_read_a_matrix_and_space_flips_a_switch(page: Any, folder: Path) -> None:
-    opened(page, folder / "classifier.html")
+    assert page.evaluate(UNREACHABLE) == 0
     cell = page.locator("#attention [role=gridcell]").first
     cell.focus()
     page.keyboard.press("ArrowDown")
@@ -348,7 +320,7 @@ def test_nothing_overflows(page: Any, folder: Path, name: str) -> None:
         page.wait_for_function(WIDE_IS_MARKED)
 
 
-def test_weights_of_another_model_are_noticed(
+def test_weights_of_another_model_are_noticed_and_rounding_is_not(
     page: Any, tmp_path: Path, classifier: Any, explained: dict[str, Any]
 ) -> None:
     other = lively(ScratchEncoderForSequenceClassification(classifier.config))
@@ -356,6 +328,12 @@ def test_weights_of_another_model_are_noticed(
         other.classifier.out_proj.bias += 0.001
     write_page(explained, other, tmp_path / "page.html")
     assert "was edited" in opened(page, tmp_path / "page.html").inner_text(".verdict.bad >> nth=0")
+    model = model_of(CLASSES[1])  # a masked language model, with logits that differ by more in float32
+    with torch.no_grad():
+        model.lm_head.decoder.weight *= 30
+    explain(model, TOKENIZER, "a [MASK] film").save(tmp_path / "page.html")
+    assert opened(page, tmp_path / "page.html").locator("header .verdict.good").count() == 1
+    assert float(page.get_attribute("html", "data-difference")) > 1e-4
 
 
 def test_a_million_parameters_stay_below_5_mb(explained: dict[str, Any]) -> None:
