@@ -16,8 +16,7 @@ from ..data.containers import strings_in
 from ..data.text_pairs import TextPair
 from ..inference.answers import names_of
 from ..utils.errors import DataError
-from .answers import target_of
-from .attributions import Attributions, attributions_of
+from .attributions import Attributions, attributions_of, target_of
 from .page import page
 from .recorder import Recording, as_textbook, record
 from .subjects import GENERATION, TAGGING, TEXT_TASKS, Subject, Tokens, subject_of, task_of

@@ -15,6 +15,7 @@ import modeling_scratch
 from ..bridges.configs import FAMILIES
 from ..bridges.model_sources import Tokenizers, check_loaded, load_checkpoint, load_tokenizers, read_special_tokens
 from ..data.text_pairs import check_single, trained_columns
+from ..inference.loading import check_tokenizer
 from ..modeling_base import ScratchPreTrainedModel
 from ..utils.errors import DataError
 from ..utils.files import check_output
@@ -88,8 +89,8 @@ def load_explained(name: str, trust_remote_code: bool = False) -> tuple[Any, Tok
 def tokenizers_of(name: str, trust_remote_code: bool = False) -> Tokenizers:
     """Load source and target tokenizers. Raises `DataError` if they are what some families make without a file."""
     tokenizers = load_tokenizers(name, trust_remote_code)
-    if any(len(tokenizer) <= len(tokenizer.all_special_tokens) for tokenizer in tokenizers):
-        raise DataError(f"--model {name}: no tokenizer; save the one used in training there")
+    for tokenizer in tokenizers:
+        check_tokenizer(tokenizer)
     return tokenizers
 
 
