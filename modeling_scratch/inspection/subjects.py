@@ -196,11 +196,11 @@ def read_of(encoded: Tokens) -> str:
     """Return what was read of a truncated text, which is what a page shows."""
     if encoded.spans is None:
         return encoded.text
-    read = []
-    for part, (start, text) in enumerate(zip(starts(encoded.text), parts_of(encoded.text))):
-        ends = [end for (_, end), other in zip(encoded.spans, encoded.sides) if other == part]
-        read.append(text[: max(0, max(ends, default=0) - start)])
-    return of_parts(read)
+    ends = dict.fromkeys(encoded.sides, 0)
+    for (_, end), part in zip(encoded.spans, encoded.sides):
+        ends[part] = max(ends[part], end)
+    parts = enumerate(zip(starts(encoded.text), parts_of(encoded.text)))
+    return of_parts([text[: max(0, ends.get(part, 0) - start)] for part, (start, text) in parts])
 
 
 def _mask(subject: Subject) -> None:
