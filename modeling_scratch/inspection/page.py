@@ -42,11 +42,12 @@ def rendered(explanation: dict[str, Any], model: ScratchPreTrainedModel | None) 
     sides = [text.get(side) for text in texts for side in ("tokens", "target_tokens")]
     longest = max((len(side["ids"]) for side in sides if side), default=0)
     weights = None if model is None else packed_model(model, max(longest + MORE_POSITIONS, LEAST_POSITIONS))
+    title = f"{texts[0]['text'][:80]} – {name}" if texts else name
     style = _read("style.css")
     script = "\n".join(_read(f"{name}.js") for name in SCRIPTS)
     parts = {
         "policy": policy(style, script), "style": style, "script": script,
-        "title": html.escape(f"{texts[0]['text'][:80]} – {name}" if texts else name), "explanation": _compressed(explanation),
+        "title": html.escape(title), "explanation": _compressed(explanation),
         "weights": _compressed(weights), "most_weights": str(MOST_WEIGHTS),
     }  # fmt: skip
     return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _read("page.html"))

@@ -78,24 +78,10 @@ def opened(page: Any, path: Path) -> Any:
     return page
 
 
-def test_every_part_opens(page: Any, folder: Path) -> None:
-    opened(page, folder / "classifier.html")
-    assert page.eval_on_selector_all("section.part", "parts => parts.map(part => part.id)") == PARTS
-    links = page.eval_on_selector_all(".path a", "links => links.map(link => link.getAttribute('href'))")
-    assert links == ["#tokens", "#pass", "#attention", "#answer"]
-    page.check("#pass-all")
-    page.click("details.block >> nth=1")
-    page.evaluate("() => document.querySelectorAll('details').forEach(each => { each.open = true; })")
-    page.wait_for_function("() => document.querySelectorAll('details.step').length > 100")
-    page.evaluate("() => document.querySelectorAll('details.step').forEach(each => { each.open = true; })")
-    page.wait_for_function("() => document.querySelectorAll('.step-body .place').length > 100")
-    page.evaluate("() => document.querySelectorAll('.head-button, .piece').forEach(each => each.click())")
-    assert page.locator(".step [role=grid]").count() > 100
-
-
-def test_each_tensor_has_its_formula(page: Any, folder: Path) -> None:
+def test_every_part_opens_and_each_tensor_has_its_formula(page: Any, folder: Path) -> None:
     """Nothing of a decoder is said of an encoder, and a detail has the formula that it is for."""
     opened(page, folder / "classifier.html")
+    assert page.eval_on_selector_all("section.part", "parts => parts.map(part => part.id)") == PARTS
     assert page.is_visible("details.step:has(.name:text-is('weights')) [role=grid]")  # open at first
     step = page.locator("details.step:not(.minor)", has=page.locator("summary .name:text-is('scores')")).first
     step.locator("summary").first.click()
@@ -103,6 +89,8 @@ def test_each_tensor_has_its_formula(page: Any, folder: Path) -> None:
     assert step.locator(".chosen").all_text_contents() == ["QiKiTdk+M"]
     page.check("#pass-all")
     open_pass(page)
+    page.evaluate("() => document.querySelectorAll('.head-button, .piece').forEach(each => each.click())")
+    assert page.locator(".step [role=grid]").count() > 100
     assert "cached ones" not in page.inner_text("#pass")
     assert not {"before", "after"} & set(page.locator(".step .name").all_inner_texts())
     assert page.locator(".step.minor .formula.whole .chosen").count() > 20
@@ -148,21 +136,7 @@ def test_a_page_of_every_class_has_an_answer(page: Any, tmp_path: Path, has_weig
     assert ("computes nothing anew" in page.inner_text("header .verdict")) == (not has_weights)
 
 
-def test_a_head_is_switched_off_and_on_again(page: Any, folder: Path) -> None:
-    """What the logits then are, run_forward.js tells."""
-    opened(page, folder / "classifier.html")
-    before = shown_logits(page)
-    page.click('#change [role=switch][aria-label="Layer 2: Head 3"]')
-    assert shown_logits(page) != before
-    assert "→" in page.inner_text(".change-bar")
-    assert page.locator("#attention .head-view h3 small").count() == 1
-    page.click(".change-bar button")
-    assert shown_logits(page) == before
-    assert page.inner_text(".change-bar") == ""
-    assert page.get_attribute('[aria-label="Layer 2: Head 3"]', "aria-checked") == "true"
-
-
-def test_parts_are_broken_and_mended(page: Any, folder: Path, classifier: Any) -> None:
+def test_heads_and_parts_are_switched_off_and_on_again(page: Any, folder: Path, classifier: Any) -> None:
     """The logits are those of PyTorch with the same part broken."""
     opened(page, folder / "classifier.html")
     before, ids = shown_logits(page), [int(text) for text in page.locator("#change .tokens .id").all_inner_texts()]
@@ -174,6 +148,12 @@ def test_parts_are_broken_and_mended(page: Any, folder: Path, classifier: Any) -
         assert "→" in page.inner_text(".change-bar")
         switch.click()
         assert shown_logits(page) == before
+    page.click('#change [role=switch][aria-label="Layer 2: Head 3"]')  # what the logits then are, run_forward.js tells
+    assert shown_logits(page) != before
+    assert page.locator("#attention .head-view h3 small").count() == 1
+    page.click(".change-bar button")
+    assert (shown_logits(page), page.inner_text(".change-bar")) == (before, "")
+    assert page.get_attribute('[aria-label="Layer 2: Head 3"]', "aria-checked") == "true"
     for kind, has_mask in (("classifier", 0), ("decoder", 1)):
         opened(page, folder / f"{kind}.html")
         assert page.locator("#change [role=switch]", has_text="Causal mask").count() == has_mask
