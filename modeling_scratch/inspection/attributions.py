@@ -143,16 +143,11 @@ def _integral(subject: Subject, target: Target, start: Tensor, end: Tensor, step
     """(x - x') * mean gradient, by the midpoint rule, summed over features: (T,)."""
     total = torch.zeros(end.shape[1], device=end.device, dtype=torch.float64)
     middles = (torch.arange(steps, device=total.device) + 0.5) / steps
-    for part in middles.split(rows_a_batch(subject)):
+    length, config = max(len(subject.text.ids), len(subject.target_ids)), subject.model.config
+    vocabulary = max(config.vocab_size, getattr(config, "decoder_vocab_size", 0) or 0)
+    for part in middles.split(max(1, min(64, MOST_LOGITS // (length * vocabulary)))):
         points = (start + part[:, None, None].to(end.dtype) * (end - start)).requires_grad_()
         with torch.enable_grad():
             (gradient,) = torch.autograd.grad(_scored(subject, target, points).sum(), points, materialize_grads=True)
         total += ((end - start)[0] * gradient.sum(0)).sum(-1).double()
     return total / steps
-
-
-def rows_a_batch(subject: Subject) -> int:
-    """Return how many rows have at most `MOST_LOGITS` logits, and at most 64."""
-    length = max(len(subject.text.ids), len(subject.target_ids))
-    vocabulary = max(subject.model.config.vocab_size, getattr(subject.model.config, "decoder_vocab_size", 0) or 0)
-    return max(1, min(64, MOST_LOGITS // (length * vocabulary)))

@@ -162,7 +162,8 @@ class Recorder(TorchFunctionMode):
                  for tensor in inputs]  # fmt: skip
         sources = [source for source in known if source is not None]
         for tensor, index in tensors_in(result):
-            if id(tensor) in self.made and same(self.made[id(tensor)].tensor, tensor):
+            made = self.made.get(id(tensor))
+            if made and made.tensor.dtype == tensor.dtype and torch.equal(made.tensor, tensor):
                 continue  # dropout outside of training, for instance, returns its input
             step = self._add(tensor, op + index, sources, layer)
             if layer is not None:
@@ -247,10 +248,6 @@ def named_tensors(value: Any) -> Iterator[tuple[Tensor, str]]:
     """Yield what `tensors_in` does of a tensor, and of a list or tuple of nothing but tensors."""
     if isinstance(value, Tensor) or (isinstance(value, list | tuple) and all(isinstance(x, Tensor) for x in value)):
         yield from tensors_in(value)
-
-
-def same(left: Tensor, right: Tensor) -> bool:
-    return left.shape == right.shape and left.dtype == right.dtype and torch.equal(left, right)
 
 
 def textbook_files(model: nn.Module) -> list[Path]:
