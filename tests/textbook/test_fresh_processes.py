@@ -1,5 +1,5 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
-"""Folders in fresh processes, by their own code or by the package: every Auto class opens them, and saves them.
+"""Folders in fresh processes, by their own code alone: every Auto class opens them, and saves them.
 
 There, a folder refuses a transformers older than its code was tested with.
 """
@@ -30,26 +30,22 @@ from safetensors.torch import load_file
 def bare(weights):
     return {name.removeprefix("model."): value for name, value in weights.items()}
 
-def load(where, auto_class, folder, **kwargs):
-    if where == "there":
-        kwargs["trust_remote_code"] = True
-    return getattr(transformers, auto_class).from_pretrained(folder, **kwargs)
+def load(auto_class, folder, **kwargs):
+    return getattr(transformers, auto_class).from_pretrained(folder, trust_remote_code=True, **kwargs)
 
 def open_folder(where, folder):
     assert transformers.AutoTokenizer.from_pretrained(folder)("a good film").input_ids[0] == 2
-    config = load(where, "AutoConfig", folder)
+    config = load("AutoConfig", folder)
     weights = {}
     for file in Path(folder).glob("*.safetensors"):
         weights |= bare(load_file(file))
     names = [name for name in config.auto_map if name != "AutoConfig" and hasattr(transformers, name)]
-    return {name: look(where, name, folder, weights) for name in names}
+    return {name: look(name, folder, weights) for name in names}
 
-def look(where, auto_class, folder, weights):
-    model, info = load(where, auto_class, folder, output_loading_info=True)
+def look(auto_class, folder, weights):
+    model, info = load(auto_class, folder, output_loading_info=True)
     with torch.device("meta"):
-        config = load(where, "AutoConfig", folder)
-        trust = {"trust_remote_code": True} if where == "there" else {}
-        empty = getattr(transformers, auto_class).from_config(config, **trust)
+        empty = getattr(transformers, auto_class).from_config(load("AutoConfig", folder), trust_remote_code=True)
     assert all(parameter.is_meta for parameter in empty.parameters()) and not model.training
     values = bare(model.state_dict())
     assert all(value.isfinite().all() for value in values.values())
@@ -88,20 +84,12 @@ def write(name: str, case: Case, top: Path) -> None:
     toy_tokenizer().save_pretrained(top / name)
 
 
-@pytest.mark.parametrize(
-    ("where", "folders"),
-    [
-        ("there", COMMON),
-        pytest.param("there", OTHERS, marks=pytest.mark.slow),
-        pytest.param("here", COMMON | OTHERS, marks=pytest.mark.slow),
-    ],
-    ids=["common", "others", "here"],
-)
-def test_every_auto_class_opens_every_folder(where: str, folders: dict[str, Case], tmp_path: Path) -> None:
+@pytest.mark.parametrize("folders", [COMMON, pytest.param(OTHERS, marks=pytest.mark.slow)], ids=["common", "others"])
+def test_every_auto_class_opens_every_folder(folders: dict[str, Case], tmp_path: Path) -> None:
     """All weights that the reader shares with the folder, bit for bit; the rest, and no other, is reported missing."""
     for name, case in folders.items():
         write(name, case, tmp_path)
-    found = run_fresh(MATRIX, [(where, "open_folder", str(tmp_path / name)) for name in folders])
+    found = run_fresh(MATRIX, [("there", "open_folder", str(tmp_path / name)) for name in folders])
     for (name, case), answers in zip(folders.items(), found, strict=True):
         auto_classes = names_of_auto_classes(case.model_class)
         assert answers.keys() == auto_classes.keys()
@@ -110,7 +98,7 @@ def test_every_auto_class_opens_every_folder(where: str, folders: dict[str, Case
         for auto_class, answer in answers.items():
             module, _, class_name = answer["class"].rpartition(".")
             assert class_name == auto_classes[auto_class]
-            assert module.startswith("modeling_scratch." if where == "here" else "transformers_modules.")
+            assert module.startswith("transformers_modules.")
             reader = getattr(scratch, class_name)(case.config(**settings_of(name)))
             bare = {weight.removeprefix("model."): weight for weight in reader.state_dict()}
             assert set(answer["equal"]) == bare.keys() & saved
