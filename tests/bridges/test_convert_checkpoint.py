@@ -82,10 +82,7 @@ def test_what_the_user_can_mend_is_one_line(native: Path, tmp_path: Path, capsys
         (("--input", tmp_path / "nothing", *new), "nothing: folder not found"),
         (("--input", tmp_path, *new), "a folder of models: "),
         (("--input", native, "--output_dir", native), "already exists"),
-        (
-            ("--input", native, *new, "--model_class", "NoSuchModel"),
-            "--model_class: 'NoSuchModel' is not a class of modeling_scratch",
-        ),
+        (("--input", native, *new, "--model_class", "NoSuchModel"), "'NoSuchModel' is not a class of modeling_scratch"),
         (("--input", native, *new, "--model_type", "bert"), "--model_type applies to scratch checkpoints only"),
         (("--input", native, *new, "--text_file", "a"), "--text_file is retired: leave it out"),
         (("--input", no_bridge, *new), "conflicts in position_type='sinusoidal'"),
