@@ -14,10 +14,6 @@ Item = TypeVar("Item")  # of a split: a text with its label, a sentence, a quest
 Strata = Callable[[Sequence[Item]], Sequence[Hashable]]  # the stratum of each item
 
 
-def _one_stratum(items: Sequence[Item]) -> Sequence[Hashable]:
-    return [None] * len(items)
-
-
 def draw(text: str, seed: int, purpose: str = "") -> float:
     """Return a number in [0, 1) that depends on the arguments alone: not on other texts, nor on the machine."""
     salt, content = (seed % 2**64).to_bytes(8, "big"), text.encode(errors="surrogatepass")
@@ -52,7 +48,7 @@ def complete_splits(
     arguments: SplitArguments,
     what: str,
     notes: list[str],
-    strata: Strata = _one_stratum,
+    strata: Strata | None = None,
 ) -> dict[str, list[Item]]:
     """Return train, validation and test, those that are missing held out of train, and add notes on them.
 
@@ -72,7 +68,8 @@ def complete_splits(
     split_of: dict[str, str] = {}
     for split in missing:
         rest = [each for each in distinct if each not in split_of]
-        order = stratified_order(rest, strata([first[each] for each in rest]), arguments.split_seed, split)
+        of_rest = strata([first[each] for each in rest]) if strata else [None] * len(rest)
+        order = stratified_order(rest, of_rest, arguments.split_seed, split)
         split_of.update((rest[row], split) for row in order[:size])
     held_out: dict[str, list[Item]] = {split: [] for split in ("train", *missing)}
     for item, each in zip(items, keys):
@@ -94,31 +91,34 @@ def sampled(
     arguments: SplitArguments,
     what: str,
     notes: list[str],
-    strata: Strata = _one_stratum,
+    strata: Strata | None = None,
 ) -> dict[str, list[Item]]:
     """Return the splits, of those above the maximum size a sample, in the order of its rows, with a note."""
     chosen = dict(splits)
     for split, items in splits.items():
         limit = arguments.max_train_samples if split == "train" else arguments.max_eval_samples
         if limit is not None and limit < len(items):
-            how = "drawn at random (--split_seed)" if strata is _one_stratum else "stratified by label"
+            how = "stratified by label" if strata else "drawn at random (--split_seed)"
             notes.append(f"{split}: {limit:,} of {counted(len(items), what)} used, {how}")
-            drawn = stratified_order(list(map(key, items)), strata(items), arguments.split_seed, split)[:limit]
+            of_items = strata(items) if strata else [None] * len(items)
+            drawn = stratified_order(list(map(key, items)), of_items, arguments.split_seed, split)[:limit]
             chosen[split] = [items[row] for row in sorted(drawn)]
     return chosen
 
 
-def overlaps(splits: Mapping[str, Sequence[str]], what: str) -> list[str]:
+def left_out(split: str, what: str, why: str, places: Sequence[str]) -> list[str]:
+    """Return a note on items that are left out, if there are any, with the first three places."""
+    dropped = f"dropped {counted(len(places), what)} {why}, first {'; '.join(places[:3])}"
+    return [f"{split}: {dropped}"] if places else []
+
+
+def overlaps(splits: Mapping[str, Sequence[str]], what: str, prefix: str = "") -> list[str]:
     """Return a warning for each split with texts that train has, too. what: the name of a text."""
     others = {split: texts for split, texts in splits.items() if split != "train"}
     train, warnings = set(map(normalised, splits["train"] if others else ())), []
     for split, texts in others.items():
         if count := sum(normalised(text) in train for text in texts):
             found = f"{count:,} of its {counted(len(texts), what)} also occur in train, inflating scores"
-            warnings.append(f"{split}: {found} (apart from case, white space and compatibility characters); all kept")
+            how = "(apart from case, white space and compatibility characters); all kept"
+            warnings.append(f"{prefix}{split}: {found} {how}")
     return warnings
-
-
-def overlap_notes(splits: Mapping[str, Sequence[str]], what: str) -> list[str]:
-    """Return the warnings of `overlaps` as notes."""
-    return [f"WARNING: {warning}" for warning in overlaps(splits, what)]
