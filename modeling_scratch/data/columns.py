@@ -26,6 +26,7 @@ LABEL_NAMES = ("label", "labels", "class", "sentiment")
 SAMPLE_ROWS = 1_000
 TEXT_REMEDY = "; name the text column with --text_column"
 OF_WORDS = re.compile(r"[^\x00-\x7f]|[A-Za-z]\S*\s+\S*[A-Za-z]")  # unlike a date, an id, a file or an address
+ANSWER = "answer"  # the column in which Prodigy has whether the label was accepted
 MOST_NAMES = 10  # of columns in an error
 INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")  # canonical ones only: "007" stays a string
 LIST = re.compile(r"\[.*\]", re.DOTALL)
@@ -124,6 +125,8 @@ def choose_columns(
         label_column = _only(varying or found, "label", columns, where)
     if label_column in text_columns:
         raise DataError(f"{where}: column {label_column!r} cannot be both the text and the label")
+    if label_column != ANSWER and any(value in ("reject", "ignore") for value in columns.get(ANSWER, ())):
+        raise DataError(f"{where}: column {ANSWER!r} rejects labels, as in Prodigy's exports; leave these rows out")
     return *text_columns, label_column
 
 

@@ -135,8 +135,8 @@ def _size_warnings(counts: Mapping[Label, int], is_one_class: bool) -> list[str]
     if small := [label for label in sorted(counts, key=str) if counts[label] < LEAST_ROWS]:
         listed = some([f"{quoted(label)} ({counts[label]})" for label in small], MOST_SHOWN)
         option = shlex.join(["--drop_labels", *map(str, small[:MOST_SHOWN])])
-        what = f"classes with fewer than {LEAST_ROWS} rows can hardly be learned: {listed}"
-        warnings.append(f"{what}; add rows, or leave theirs out by {option}")
+        advice = f"; add rows, or leave theirs out by {option}" if len(counts) - len(small) > 1 else ""
+        warnings.append(f"classes with fewer than {LEAST_ROWS} rows can hardly be learned: {listed}{advice}")
     if is_one_class and counts and is_imbalanced(Counter(counts).elements()):
         (frequent, most), *_, (rare, fewest) = Counter(_learnable(counts)).most_common()
         what = f"{quoted(frequent)} has {most / fewest:,.0f} times as many rows as {quoted(rare)}"

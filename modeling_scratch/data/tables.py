@@ -338,7 +338,7 @@ def _as_text(cell: object) -> str:
 # JSON
 
 
-def _read_json(table: Table, columns: Sequence[str] | None) -> Numbered:
+def _read_json(table: Table, wanted: Sequence[str] | None) -> Numbered:
     """Read one document: a list of objects, {"data": such a list}, an object, or the columns that pandas writes.
 
     A file of several documents has an object a line.
@@ -348,21 +348,19 @@ def _read_json(table: Table, columns: Sequence[str] | None) -> Numbered:
         document = parse_json(text)
     except (ValueError, RecursionError) as error:
         if getattr(error, "msg", "") == "Extra data" or not text.strip():
-            return _read_json_lines(table, columns)
+            return _read_json_lines(table, wanted)
         raise DataError(f"{path}: invalid JSON: {error}") from error
     if isinstance(document, dict):
-        indices = next((list(column) for column in document.values() if isinstance(column, dict)), [])
+        columns = list(document.values())
+        indices = dict(columns[0]) if columns and isinstance(columns[0], dict) else {}
+        are_columns = all(isinstance(column, dict) and column.keys() == indices.keys() for column in columns)
         if isinstance(document.get("data"), list):
             document = document["data"]
-        elif indices and all(map(str.isdecimal, indices)) and _have_keys(document.values(), indices):
+        elif indices and are_columns and all(map(str.isdecimal, indices)):
             document = [{name: column[index] for name, column in document.items()} for index in indices]
         else:
             document = [document]
     return ((number, values) for number, (_, values) in enumerate(objects(document, str(path)), 1))
-
-
-def _have_keys(columns: Iterable[Any], keys: list[str]) -> bool:
-    return all(isinstance(column, dict) and list(column) == keys for column in columns)
 
 
 def objects(values: Any, where: str) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -59,6 +59,7 @@ PLAIN = {"text": TEXTS, "label": CLASSES}
             ["'a' or 'b'", "--label_column", "one column of lists", "table[['a', 'b']]", "--class_names a b"],
         ),
         ({"a": TEXTS, "b": TEXTS, "data": [{"text": "good"}] * 12}, {}, ["'data' has objects", "--text_column"]),
+        ({**PLAIN, "answer": ["accept", "reject"] * 6}, {}, ["'answer' rejects labels", "leave these rows out"]),
         ({"text": TEXTS}, {}, ["'text'", "label", "--label_column"]),
         ({"id": list(range(12)), "label": CLASSES}, {}, ["'id', 'label'", "text", "--text_column"]),
         ({"text": TEXTS, "meta": [{"tone": "good"}] * 12}, {}, ["'meta' has objects or lists", "json_normalize"]),
