@@ -253,28 +253,26 @@ def name_classes(
 ) -> dict[Label, str]:
     """Return the name of each class, in the order of the class ids: from `given`, or else the class itself.
 
-    labels: of all rows of train. declared: the order of the data set. Without it, numbers come first, in their order
-    (0 and 1 alone become NEGATIVE and POSITIVE). given: new names of integers and of declared classes, or the order of
-    strings. Raises `DataError` if the labels are not classes, or if `given` does not match them.
+    labels: of all rows of train. declared: the order of the data set. Without it, numbers come first, in their order.
+    given: new names of integers and of declared classes, or the order of strings. Raises `DataError` if the labels are
+    not classes, or if `given` does not match them.
     """
     distinct = set(labels)
     if len(distinct) > MAX_CLASSES or len(distinct) == len(labels) > 2:
+        found = f"{len(labels)} rows of the train split have {len(distinct)} different labels"
+        needed = f"A class needs several rows, and a classifier at most {MAX_CLASSES:,} classes"
         raise DataError(
-            f"{len(labels)} rows of the train split have {len(distinct)} different labels: probably the wrong column; "
-            "choose the label column with --label_column. A class needs several rows, and a classifier at most "
-            f"{MAX_CLASSES:,} classes: join them by --label_map, or leave some out by --drop_labels"
+            f"{found}: probably the wrong column; choose the label column with --label_column. {needed}: join them by "
+            "--label_map, or leave some out by --drop_labels"
         )
     order = [*declared] or sorted(distinct, key=_numbers_first)
-    if given is None:
-        return dict(zip(order, SENTIMENT_NAMES if order == [0, 1] else map(str, order)))
     label_of = {str(label): label for label in order}
-    if {label_key(name) for name in given} == set(label_of):
-        return {label_of[label_key(name)]: name for name in given}
+    if given is None or {label_key(name) for name in given} == set(label_of):
+        return {label_of[label_key(name)]: name for name in given or label_of}
     may_rename = bool(declared) or not any(isinstance(label, str) for label in order)
     if not may_rename or len(set(given)) != len(order) or len(given) != len(order):
-        raise DataError(
-            f"--class_names {' '.join(given)} does not match the labels of the train split: {', '.join(label_of)}"
-        )
+        what = f"does not match the labels of the train split: {', '.join(label_of)}"
+        raise DataError(f"--class_names {' '.join(given)} {what}")
     return dict(zip(order, given))
 
 

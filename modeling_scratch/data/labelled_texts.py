@@ -260,9 +260,11 @@ class _Reader:
     def mapped(self, split: str, examples: list[Example]) -> list[Example]:
         """Return the examples with the classes that theirs are read as, without those that are left out."""
         read_as = self.label_map.read(split, _counts(examples), self.notes)
-        for number, (text, label, where) in enumerate(examples):
-            examples[number] = Example(text, tuple(dict.fromkeys(read_as[c] for c in label if c in read_as)), where)
-        return [each for each in examples if each.label or not isinstance(self.label_type, OneClass)]
+        read = (
+            each._replace(label=tuple(dict.fromkeys(read_as[label] for label in each.label if label in read_as)))
+            for each in examples
+        )
+        return [each for each in read if each.label or not isinstance(self.label_type, OneClass)]
 
     def evaluation(self, split: str, source: Source, names: Mapping[Label, str]) -> list[Example]:
         """Return the checked examples of a split, or none if its labels are withheld and the file was not named."""
@@ -299,11 +301,10 @@ class _Reader:
                 raise DataError(f"--class_names {' '.join(given)}: a regression has one number; give one name for it")
             return {}
         names = name_classes(_labels(train), given, declared)
-        if given or list(names) != [0, 1]:
-            return names
-        if not isinstance(self.label_type, OneClass):
-            return {0: "0", 1: "1"}
-        self.notes.append(f"labels 0 and 1 are named {' and '.join(SENTIMENT_NAMES)}; set --class_names to change this")
+        if list(names) == [0, 1] and not given and isinstance(self.label_type, OneClass):
+            named = f"labels 0 and 1 are named {' and '.join(SENTIMENT_NAMES)}"
+            self.notes.append(f"{named}; set --class_names to change this")
+            return dict(zip(names, SENTIMENT_NAMES))
         return names
 
 

@@ -178,9 +178,7 @@ class QuestionDataArguments(TableArguments, SplitArguments):
     """The source of questions with their contexts and answers."""
 
     data_dir: str | None = option(None, f"A folder with train.*, validation.* and test.* ({', '.join(READERS)}).")
-    train_file: str | None = option(
-        None, "Training data: json as SQuAD's, or a table with the columns question, context and answers."
-    )
+    train_file: str | None = option(None, "Training data: SQuAD's json, or a table of question, context and answers.")
     fix_offsets: bool = option(False, "Move an answer that is not at its offset to its nearest occurrence.")
 
 

@@ -167,22 +167,16 @@ class DataArguments(TableArguments, SplitArguments):
     """The source of labelled text: at most one of `dataset_name`, `data_dir` and `train_file`."""
 
     dataset_name: str | None = option(None, "A data set on the Hub; sst2 and imdb are short names.")
-    data_dir: str | None = option(
-        None, "A folder with train.*, validation.* and test.* (csv, jsonl, parquet, ...), or of .txt files by label."
-    )
+    data_dir: str | None = option(None, "A folder with train.*, validation.* and test.*, or of .txt files by label.")
     train_file: str | None = option(None, "Training data: csv, tsv, jsonl, parquet or xlsx.")
     text_column: TextColumns = option(None, TEXT_COLUMN_HELP)
     label_column: str | None = option(None, "The label column; inferred by default.")
     label_map: list[str] | None = option(None, LABEL_MAP_HELP)
     drop_labels: list[str] | None = option(None, DROP_LABELS_HELP)
     class_names: list[str] | None = option(None, "The label names, in the order of the class ids.")
-    problem_type: ProblemType | None = option(
-        None, "What a text has: one class, any number of classes, or a number; inferred by default."
-    )
+    problem_type: ProblemType | None = option(None, "A text has one class, several, or a number; inferred by default.")
     label_separator: str | None = option(None, "What separates the labels of a text in a cell, e.g. '|'.")
-    demo_words: Literal["all", "common"] = option(
-        "all", "The opinion words of the demo reviews: all, or the common ones, which take fewer steps to learn."
-    )
+    demo_words: Literal["all", "common"] = option("all", "Opinion words of the demo: all, or the common ones (faster).")
 
     def __post_init__(self) -> None:
         self.tables: Mapping[str, DatasetSource] | None = None  # of a call from Python; no option names them

@@ -62,12 +62,8 @@ class TableArguments:
     delimiter: str | None = option(None, "The delimiter of csv files: one character or the word tab; found by default.")
     sheet: str | None = option(None, "The sheet of an Excel workbook; the first by default.")
     encoding: str | None = option(None, ENCODING_HELP)
-    no_header: bool = option(
-        False, "Read the first line of csv, tsv and xlsx files as a row; columns are column_1, column_2, ..."
-    )
-    header_row: int | None = option(
-        None, "The line with the names of the columns in csv, tsv and xlsx files; those above it are left out."
-    )
+    no_header: bool = option(False, "The first line of csv, tsv and xlsx files is a row; columns are column_1, ...")
+    header_row: int | None = option(None, "The line with the names in csv, tsv and xlsx; those above it are left out.")
 
     @property
     def form(self) -> "TableForm":

@@ -252,18 +252,10 @@ def labels_of_parts(text: str, spans: Iterable[tuple[Span, str]]) -> list[str]:
 class TaggedDataArguments(SplitArguments):
     """The source of labelled words, and their columns."""
 
-    data_dir: str | None = option(
-        None, f"A folder with train.*, validation.* and test.* ({', '.join((*COLUMNS, *LISTS))})."
-    )
-    train_file: str | None = option(
-        None, "Training data: jsonl or parquet with a list of words and one of labels; others are CoNLL."
-    )
-    word_column: str | None = option(
-        None, f"The words: an index (CoNLL; default 0) or a name ({', '.join(WORD_NAMES[:-1])})."
-    )
-    label_column: str | None = option(
-        None, f"The labels: an index (CoNLL; default -1, the last) or a name ({', '.join(LABEL_NAMES[:-1])})."
-    )
+    data_dir: str | None = option(None, f"A folder of train.*, validation.*, test.* ({', '.join((*COLUMNS, *LISTS))}).")
+    train_file: str | None = option(None, "Training data: CoNLL, or jsonl or parquet with lists of words and labels.")
+    word_column: str | None = option(None, f"Words: an index (CoNLL: 0) or a name ({', '.join(WORD_NAMES[:-1])}).")
+    label_column: str | None = option(None, f"Labels: an index (CoNLL: -1) or a name ({', '.join(LABEL_NAMES[:-1])}).")
     encoding: str | None = option(None, ENCODING_HELP)
 
     def __post_init__(self) -> None:

@@ -26,9 +26,7 @@ END = re.compile(r"[.!?…。！？]\s*$")  # of a sentence
 class TranslationDataArguments(TableArguments, SplitArguments):
     """The source of translation pairs: exactly one of `dataset_name`, `data_dir` and `train_file`."""
 
-    data_dir: str | None = option(
-        None, "A folder with train.*, validation.* and test.*: tables, or one file per language."
-    )
+    data_dir: str | None = option(None, "A folder with train.*, validation.* and test.*: tables, or a file a language.")
     train_file: list[str] | None = option(  # type: ignore[assignment]
         None, "A table (csv, tsv, jsonl, parquet), or two text files with one text per line."
     )
@@ -37,9 +35,7 @@ class TranslationDataArguments(TableArguments, SplitArguments):
     )
     test_file: list[str] | None = option(None, "Test data, for the final evaluation.")  # type: ignore[assignment]
     validation_fraction: float = option(0.02, "The fraction of train to hold out if there is no validation split.")
-    source_column: str | None = option(
-        None, "The source column or, with two text files, the suffix of the source file (train.en)."
-    )
+    source_column: str | None = option(None, "The source column or, of two text files, the source's suffix (train.en).")
     target_column: str | None = option(None, "The target column or suffix.")
 
     def __post_init__(self) -> None:
