@@ -21,7 +21,7 @@ from ..configuration_scratch import ProblemType
 from ..utils.errors import DataError, counted, first_few, quoted
 from ..utils.files import rows_digest
 from .columns import SAMPLE_ROWS, Label, choose_columns, label_key, normalised, parse_texts
-from .held_out import complete_splits, left_out, missing_splits, overlaps, sampled
+from .held_out import Division, left_out, missing_splits, overlaps
 from .label_types import SENTIMENT_NAMES, ClassSet, LabelType, Number, OneClass, choose_label_type, name_classes
 from .labels import LabelMap, find_doubts
 from .splits import SPLIT_NAMES, SPLITS, DataArguments, FileSource, Source, open_splits
@@ -140,11 +140,11 @@ def load_splits(arguments: DataArguments) -> ReviewData:
     splits, names = _Reader(arguments, columns, label_type, notes).read(sources, train)
     del train  # for the memory
     counts, missing = _counts(splits["train"]), missing_splits(splits)
-    how = arguments, "row", notes, lambda examples: label_type.strata([example.label for example in examples])
-    splits = complete_splits(splits, missing, lambda row: normalised(row.text), *how)
+    division = Division(arguments, "row", notes, lambda rows: label_type.strata([row.label for row in rows]))
+    splits = division.completed(splits, missing, lambda row: normalised(row.text))
     _check_learned(counts, splits["train"])
     held_out = [row.text for split, rows in splits.items() if split != "train" for row in rows]
-    splits = sampled(splits, attrgetter("text"), *how)
+    splits = division.sampled(splits, attrgetter("text"))
     _check_different(_labels(splits["train"]))
     ids = {label: number for number, label in enumerate(names)}
     proposed, warnings = find_doubts(cells, counts, isinstance(label_type, OneClass))

@@ -16,7 +16,7 @@ from ..utils.files import rows_digest
 from ..utils.markdown import excerpt
 from ..utils.options import option
 from .columns import check_length, is_missing, normalised, read_lines
-from .held_out import complete_splits, missing_splits, overlaps, sampled
+from .held_out import Division, missing_splits, overlaps
 from .splits import SplitArguments, open_splits
 from .tables import READERS, Row, TableArguments, TableForm, json_object, objects, parse_json, read_rows, select
 from .text_pairs import TextPair
@@ -221,8 +221,9 @@ def load_questions(arguments: QuestionDataArguments) -> QuestionData:
     """
     sources, notes = open_splits(arguments)
     splits = {split: _read(split, source.rows(), arguments, notes) for split, source in sources.items()}
-    splits = complete_splits(splits, missing_splits(splits), Question.folded_context, arguments, "question", notes)
-    splits = sampled(splits, attrgetter("question"), arguments, "question", notes)
+    division = Division(arguments, "question", notes)
+    splits = division.completed(splits, missing_splits(splits), Question.folded_context)
+    splits = division.sampled(splits, attrgetter("question"))
     data = QuestionData(splits, notes)
     if not any(question.answers for question in splits["train"]):
         raise DataError(f"{splits['train'][0].where}: no question of the train split has an answer")

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from ..utils.errors import DataError, counted
 from ..utils.files import rows_digest
 from ..utils.options import option
-from .held_out import complete_splits, missing_splits, overlaps, sampled
+from .held_out import Division, missing_splits, overlaps
 from .label_types import MAX_CLASSES
 from .splits import FileSource, Source, SplitArguments, open_splits
 from .tables import ENCODING_HELP, Row, TableForm, missing_column, read_rows, select
@@ -311,8 +311,8 @@ def load_tagged(arguments: TaggedDataArguments) -> TaggedData:
     if is_bio := _mark_entities(splits["train"]):
         splits = {split: _as_bio(split, rows, notes) for split, rows in splits.items()}
     text_of = attrgetter("text")
-    splits = complete_splits(splits, missing_splits(splits), text_of, arguments, "sentence", notes)
-    splits = sampled(splits, text_of, arguments, "sentence", notes)
+    division = Division(arguments, "sentence", notes)
+    splits = division.sampled(division.completed(splits, missing_splits(splits), text_of), text_of)
     used = {label for sentence in splits["train"] for label in sentence.labels}
     labels = sorted(used | set(map(inside, used)) if is_bio else used)
     names = sorted(labels, key=lambda label: (label != OUTSIDE, label[2:])) if is_bio else labels  # by their types

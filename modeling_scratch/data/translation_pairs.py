@@ -12,7 +12,7 @@ from ..utils.errors import DataError
 from ..utils.files import rows_digest
 from ..utils.options import option
 from .columns import parse_text
-from .held_out import complete_splits, left_out, overlaps, sampled
+from .held_out import Division, left_out, overlaps
 from .splits import SPLIT_NAMES, FileSource, Source, SplitArguments, files_of, open_splits
 from .tables import FOUND, HEADED, READERS, Row, TableArguments, TableForm, Values, select
 from .text_files import format_of
@@ -122,8 +122,8 @@ def load_pairs(arguments: TranslationDataArguments) -> TranslationData:
     columns = _choose_columns(sources["train"], arguments, notes)
     splits = {split: _read_pairs(split, source, columns, notes) for split, source in sources.items()}
     missing = [] if "validation" in splits else ["validation"]
-    splits = complete_splits(splits, missing, itemgetter(0), arguments, "pair", notes)
-    splits = sampled(splits, itemgetter(0), arguments, "pair", notes)
+    division = Division(arguments, "pair", notes)
+    splits = division.sampled(division.completed(splits, missing, itemgetter(0)), itemgetter(0))
     data = TranslationData(splits, columns, notes)
     notes += overlaps({split: data.sources(split) for split in splits}, "source", "WARNING: ")
     return data

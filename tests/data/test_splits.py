@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from text_samples import WRITERS, fault, load, read, reviews, write
 
 from modeling_scratch.data.documents import DocumentArguments
-from modeling_scratch.data.held_out import Strata, complete_splits, missing_splits, overlaps, sampled, stratified_order
+from modeling_scratch.data.held_out import Division, Strata, missing_splits, overlaps, stratified_order
 from modeling_scratch.data.label_types import Number
 from modeling_scratch.data.labelled_texts import load_splits
 from modeling_scratch.data.questions import QuestionDataArguments
@@ -238,15 +238,15 @@ def test_rows_that_are_held_out_are_in_one_split(rows: list[str], fraction: floa
     size = max(1, round(fraction * distinct))
     if size * len(missing) >= distinct:
         with fault(f"{distinct} different row", f"too few to hold out {' and '.join(missing)}"):
-            complete_splits(given_splits, missing, str, options, "row", notes)
+            Division(options, "row", notes).completed(given_splits, missing, str)
         return
-    splits = complete_splits(given_splits, missing, str, options, "row", notes)
+    splits = Division(options, "row", notes).completed(given_splits, missing, str)
     assert list(splits) == ["train", "validation", "test"]
     made = {split: splits[split] for split in ("train", *missing)}
     assert sum(map(Counter, made.values()), Counter()) == Counter(rows)
     assert {split: len(set(made[split])) for split in missing} == dict.fromkeys(missing, size)
     assert overlaps(made, "row") == []
-    assert splits == complete_splits(given_splits, missing, str, options, "row", [])
+    assert splits == Division(options, "row", []).completed(given_splits, missing, str)
     assert [note.split(":")[0] for note in notes if not note.startswith("WARNING")] == missing
     share = min(len(splits[split]) for split in missing) / len(rows)
     assert any("as equal ones share a split" in note for note in notes) == (2 * share < fraction)
@@ -268,8 +268,9 @@ def test_a_text_stays_in_its_split_when_other_rows_come_or_go(kind: str, share: 
         fewer = [str(row) for row in random.permutation(rows)[: round(2_000 * (1 - share))]]
         found = []
         for each in (rows, fewer):
-            splits = complete_splits({"train": each}, ("validation", "test"), str, options, "row", [], KINDS[kind])
-            samples = sampled(splits, str, options, "row", [], KINDS[kind])
+            division = Division(options, "row", [], KINDS[kind])
+            splits = division.completed({"train": each}, ("validation", "test"), str)
+            samples = division.sampled(splits, str)
             found.append([{*part[split]} & {*fewer} for part in (splits, samples) for split in ("validation", "test")])
         for before, after in zip(*found):
             assert len(before & after) >= 0.9 * len(before)
@@ -280,7 +281,7 @@ def test_a_sample_has_its_size_and_the_order_of_the_rows(rows: list[str], most: 
     notes: list[str] = []
     numbered = {split: list(enumerate(rows)) for split in ("train", "validation")}
     options = arguments(max_train_samples=most, max_eval_samples=most_others)
-    chosen = sampled(numbered, lambda row: row[1], options, "row", notes)
+    chosen = Division(options, "row", notes).sampled(numbered, lambda row: row[1])
     assert [len(each) for each in chosen.values()] == [min(most, len(rows)), min(most_others, len(rows))]
     for split, each in chosen.items():
         assert each == sorted(each)
