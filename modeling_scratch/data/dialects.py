@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import islice, tee
+from itertools import chain, islice, tee
 from typing import Any
 
 from .text_files import MAX_FIELD_CHARACTERS
@@ -24,7 +24,7 @@ def parsed(lines: Iterable[str], delimiter: str, **style: Any) -> Any:
     return csv.reader(lines, delimiter=delimiter, strict=True, **style)
 
 
-def quotes_are_literal(lines: Iterable[str]) -> bool:
+def _are_literal(lines: Iterable[str]) -> bool:
     """Return whether the quotes of a TSV file belong to the texts, as in GLUE, and do not enclose them, as of pandas.
 
     They enclose fields if that divides the whole file into equally many fields, unless it takes in lines that have
@@ -45,12 +45,20 @@ def quotes_are_literal(lines: Iterable[str]) -> bool:
     return len(enclosing) > 1 or (len(literal) == 1 and literal.total() > enclosing.total())
 
 
-def find_delimiter(lines: Iterable[str], delimiters: Sequence[str], **style: Any) -> str:
-    """Return the delimiter that divides most of the first records as the header is divided; the first of several."""
-    copies = zip(tee(lines, len(delimiters)), delimiters)
+def find_dialect(sample: list[str], rest: Iterable[str], given: str | None, is_tsv: bool) -> tuple[str, dict[str, Any]]:
+    """Return the delimiter, and the options of the quotes. sample, rest: of the lines. given: a delimiter, or None.
+
+    The delimiter divides most of the first records as the header is divided; it is the first of several.
+    """
+    first = sample[0] if sample else ""
+    if is_tsv and not given and ("\t" in first or not {*first} & {*DELIMITERS}):
+        return "\t", {"quoting": csv.QUOTE_NONE if _are_literal(chain(sample, rest)) else csv.QUOTE_MINIMAL}
+    style = {"skipinitialspace": any(map(BLANK_BEFORE_QUOTE.search, sample))}
+    delimiters = [given] if given else DELIMITERS
+    copies = zip(tee(chain(sample, rest), len(delimiters)), delimiters)
     fitting = [_fitting(parsed(copy, delimiter, **style)) for copy, delimiter in copies]
     best = [delimiter for delimiter, number in zip(delimiters, fitting) if number == max(fitting)]
-    return best[0] if len(best) == 1 else delimiters[0]
+    return best[0] if len(best) == 1 else delimiters[0], style
 
 
 def _fitting(records: Iterable[list[str]]) -> int:
