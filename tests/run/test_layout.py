@@ -21,7 +21,7 @@ def test_no_other_file_names_them() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in names
     }
-    assert {file for file, _ in found} <= {"run/layout.py", "run/folder_rule.py"}, found
+    assert {file for file, _ in found} == {"run/layout.py"}, found
 
 
 def test_each_says_which_module_writes_it() -> None:

@@ -13,7 +13,7 @@ from test_resume import KILL
 from transformers import Trainer
 
 from modeling_scratch.run import train as choreography
-from modeling_scratch.run.folder_rule import refusal
+from modeling_scratch.run.layout import refusal
 
 SHORT = "--max_steps 2 --save_strategy no"
 OVERWRITE = f"{SHORT} --overwrite"
