@@ -165,7 +165,9 @@ class EncoderTrainingArguments(RunArguments, TrainingArguments):
 class HeadTrainingArguments(EncoderTrainingArguments):
     """transformers.TrainingArguments with defaults for small models on a CPU, and few texts."""
 
-    learning_rate: float = option(2e-3, "The peak learning rate of AdamW.")
+    learning_rate: float | None = option(
+        None, "The peak learning rate of AdamW; by default 5e-3 for a new model, and 5e-5 for a checkpoint."
+    )
     num_train_epochs: float | None = option(
         None, "The number of training epochs; by default 10, and up to 100 for a new model and few texts."
     )

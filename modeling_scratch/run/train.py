@@ -17,7 +17,7 @@ from ..tasks.base import Task, Training
 from ..utils.command_line import run_program
 from ..utils.terminal import told
 from .arguments import check_score, checking_arguments, choose_epoch, inputs_of
-from .defaults import complete_epochs
+from .defaults import complete_head
 from .life_cycle import Run, summary
 from .pushing import share
 from .run_folder import alone, delete_set_aside
@@ -48,7 +48,7 @@ def train(task: Task, *options: Any) -> None:
         run = Run.open(f"scripts/{task.program}.py", model, source, arguments, inputs_of(model, source))
     data = read(task, run)
     task.complete(run, data)
-    complete_epochs(run, data)
+    complete_head(run, data)
     arguments = run.groups["training"]
     if getattr(arguments, "search_trials", 0):
         print(search_arguments(task, run, data))
