@@ -24,14 +24,6 @@ def test_no_other_file_names_them() -> None:
     assert {file for file, _ in found} == {"run/layout.py"}, found
 
 
-def test_each_says_which_module_writes_it() -> None:
-    constants = {value: name for name, value in vars(layout).items() if isinstance(value, str)}
-    of_modules = [(entry.name, entry.written.partition(",")[0]) for entry in layout.ENTRIES if "/" in entry.written]
-    for name, module in of_modules:
-        if name in constants and module != "Trainer":
-            assert constants[name] in (PACKAGE / f"{module}.py").read_text(encoding="utf-8"), name
-
-
 def test_what_runs_write_is_set_aside_for_another_and_nothing_else(tmp_path: Path) -> None:
     ours = {"run_config.json", "test.translations.txt", "predictions.jsonl", "search.json", "model.safetensors"}
     theirs = {"thesis.txt", "notes.md", "translations.txt"}

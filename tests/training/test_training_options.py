@@ -5,7 +5,6 @@ import json
 import re
 import shlex
 import shutil
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pretrain
 import pytest
 import torch
 import train_classifier
-from processes import refusal
+from processes import at_call, in_child, refusal
 from shared import redraw
 from test_temperature import write_noisy
 from transformers import (
@@ -24,7 +23,6 @@ from transformers import (
     MPNetForSequenceClassification,
     PreTrainedModel,
 )
-from transformers.trainer_pt_utils import LengthGroupedSampler
 from transformers.trainer_utils import TrainOutput
 
 from modeling_scratch import ScratchDecoderForSequenceClassification, ScratchEncoderForSequenceClassification, presets
@@ -32,8 +30,6 @@ from modeling_scratch.run.arguments import EncoderTrainingArguments
 from modeling_scratch.run.checkpoints import checkpoints_in
 from modeling_scratch.run.defaults import ClassifierTrainingArguments
 from modeling_scratch.run.optimizers import depths
-from modeling_scratch.run.resuming import LengthGroups
-from modeling_scratch.run.search import search
 from modeling_scratch.run.trainer import RunTrainer
 from modeling_scratch.utils.errors import DivergedError
 
@@ -216,64 +212,38 @@ def test_a_log_entry_is_a_line_beside_the_progress_bar(reviews: Path, tmp_path: 
 
 @pytest.fixture(scope="module")
 def searched(reviews: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three trials, of which the second one diverges."""
     output = tmp_path_factory.mktemp("search") / "run"
-    train(reviews, output, "--search_trials 2 --num_train_epochs 2")
+
+    def diverge(*_: Any, **__: Any) -> None:
+        raise DivergedError("some logits are NaN")
+
+    def run() -> None:
+        train(reviews, output, "--search_trials 3 --num_train_epochs 2")
+
+    ended = in_child(at_call(RunTrainer, "evaluate", 2, diverge), run)
+    assert ended.status == 0, ended.text
+    assert "2 of 3 trials have not diverged; on validation:" in ended.text
     return output
 
 
-def trials(run: Path) -> list[dict[str, float]]:
-    return json.loads((run / "search.json").read_text())["trials"]
-
-
-def test_search_keeps_scores_and_no_weights(searched: Path) -> None:
-    rows = trials(searched)
+def test_search_keeps_scores_and_no_weights(searched: Path, reviews: Path, tmp_path: Path) -> None:
+    """And the best arguments give the score that it saw."""
+    found = json.loads((searched / "search.json").read_text())
+    rows = found["trials"]
     assert [row["accuracy"] for row in rows] == sorted((row["accuracy"] for row in rows), reverse=True)
     for row in rows:
         assert 2e-3 <= row["learning_rate"] <= 2e-1
         assert row["per_device_train_batch_size"] in (8, 16, 32)
         assert row["num_train_epochs"] in (1, 2)
     assert {path.name for path in searched.iterdir()} == {"run_config.json", "search.json"}
-    assert json.loads((searched / "run_config.json").read_text())["training"]["search_trials"] == 2
+    assert json.loads((searched / "run_config.json").read_text())["training"]["search_trials"] == 3
+    train(reviews, tmp_path / "best", f"--num_train_epochs 2 {found['best_arguments']}")
+    scores = json.loads((tmp_path / "best" / "all_results.json").read_text())
+    assert (scores["eval_accuracy"], scores["eval_loss"]) == (rows[0]["accuracy"], rows[0]["loss"])
 
 
-def test_the_best_arguments_give_the_score_that_the_search_saw(searched: Path, reviews: Path, tmp_path: Path) -> None:
-    best = json.loads((searched / "search.json").read_text())["best_arguments"]
-    train(reviews, tmp_path / "best", f"--num_train_epochs 2 {best}")
-    scores, first = json.loads((tmp_path / "best" / "all_results.json").read_text()), trials(searched)[0]
-    assert (scores["eval_accuracy"], scores["eval_loss"]) == (first["accuracy"], first["loss"])
-
-
-# Reports
-
-
-def test_batches_of_similar_lengths_are_others_in_each_epoch() -> None:
-    sampler = LengthGroups(LengthGroupedSampler(4, lengths=[number % 9 for number in range(80)]), seed=3, rows_a_step=4)
-    orders = []
-    for epoch in (0, 1, 0):
-        sampler.set_epoch(epoch)
-        orders.append(list(sampler))
-    assert orders[0] == orders[2] != orders[1]
-
-
-def test_the_lowest_loss_of_equals_comes_first_and_a_trial_that_diverges_ends_nothing(tmp_path: Path) -> None:
-    options: dict[str, Any] = {"search_trials": 4, "max_steps": 5, "learning_rate": 0.01, "use_cpu": True}
-    arguments = ClassifierTrainingArguments(
-        str(tmp_path), num_train_epochs=1, per_device_train_batch_size=16, **options
-    )
-    attempts = count()
-
-    def attempt(values: dict[str, Any]) -> dict[str, float]:
-        if (number := next(attempts)) == 1:
-            raise DivergedError("some logits are NaN")
-        return {"eval_accuracy": 0.5, "eval_loss": -number}
-
-    found = search(arguments, "accuracy", attempt)
-    assert "3 of 4 trials have not diverged; on validation:" in found
-    assert [row["trial"] for row in trials(tmp_path)] == [3, 2, 0]
-    assert len({row["learning_rate"] for row in trials(tmp_path)}) == 3
-
-
-# Lower precision
+# Steps
 
 
 def trained(folder: Path, model: PreTrainedModel, rows: Any, *callbacks: Any, **options: Any) -> TrainOutput:
@@ -288,17 +258,6 @@ def trained(folder: Path, model: PreTrainedModel, rows: Any, *callbacks: Any, **
 
 def rows_of(count: int) -> list[dict[str, Any]]:
     return [{"input_ids": [5 + n % 8, 6, 7], "attention_mask": [1, 1, 1], "label": n % 2} for n in range(count)]
-
-
-def test_bfloat16_learns_as_float32_does_and_keeps_its_weights(tmp_path: Path) -> None:
-    losses = []
-    for bf16 in (False, True):
-        torch.manual_seed(0)
-        options = {"bf16": bf16, "learning_rate": 1e-2, "per_device_train_batch_size": 4, "max_steps": 12}
-        losses.append(trained(tmp_path, model := encoder(), rows_of(48), **options).training_loss)
-        assert {weight.dtype for weight in model.parameters()} == {torch.float32}
-    assert losses[0] == pytest.approx(losses[1], rel=0.01)
-    assert losses[0] != losses[1]
 
 
 def test_accumulated_batches_of_a_native_class_are_one_batch(tmp_path: Path) -> None:
