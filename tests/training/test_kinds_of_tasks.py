@@ -18,19 +18,20 @@ TOPICS = {"plot": ["plot", "story"], "acting": ["actor", "cast"], "music": ["sco
 GOOD, BAD = ["great", "lovely", "warm"], ["poor", "dull", "cold"]
 
 
-def write_topics(path: Path, rows: int, drawn: random.Random) -> None:
+def write_topics(path: Path) -> None:
     """A text names its topics, which are none, one or several."""
-    with path.open("w", encoding="utf-8") as file:
-        for number in range(rows):
-            names = [name for name in TOPICS if drawn.random() < 0.4]
-            text = " ".join(["film", str(number), *(drawn.choice(TOPICS[name]) for name in names)])
-            file.write(json.dumps({"text": text, "topics": names}) + "\n")
+    drawn, rows = random.Random(0), []
+    for number in range(200):
+        names = [name for name in TOPICS if drawn.random() < 0.4]
+        words = " ".join(["film", str(number), *(drawn.choice(TOPICS[name]) for name in names)])
+        rows.append(json.dumps({"text": words, "topics": names}))
+    path.write_text("\n".join(rows), encoding="utf-8")
 
 
-def write_stars(path: Path, rows: int, drawn: random.Random) -> None:
+def write_stars(path: Path) -> None:
     """The number is around 50 and grows with the words that praise."""
-    lines = ["text,stars"]
-    for number in range(rows):
+    drawn, lines = random.Random(0), ["text,stars"]
+    for number in range(300):
         good, bad = drawn.randint(0, 3), drawn.randint(0, 3)
         words = [*drawn.choices(GOOD, k=good), *drawn.choices(BAD, k=bad), "film", str(number)]
         drawn.shuffle(words)
@@ -38,29 +39,10 @@ def write_stars(path: Path, rows: int, drawn: random.Random) -> None:
     path.write_text("\n".join(lines), encoding="utf-8")
 
 
-def train(folder: Path, name: str, extra: str = "") -> Path:
-    file, column, epochs = {"sets": ("topics.jsonl", "topics", 9), "numbers": ("stars.csv", "stars", 4)}[name]
-    options = f"--train_file {folder / file} --label_column {column} --num_train_epochs {epochs} --ema_decay 0"
-    train_classifier.main(f"{options} --output_dir {folder / name} {SMALL} {extra}".split())
-    return folder / name
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("kinds")
-    write_topics(folder / "topics.jsonl", 200, random.Random(0))
-    write_stars(folder / "stars.csv", 300, random.Random(0))
-    return folder
-
-
-@pytest.fixture(scope="module")
-def sets(folder: Path) -> Path:
-    return train(folder, "sets", "--eval_strategy no --save_strategy no")
-
-
-@pytest.fixture(scope="module")
-def numbers(folder: Path) -> Path:
-    return train(folder, "numbers", "--save_total_limit 9")
+def train(table: Path, column: str, epochs: int) -> Path:
+    options = f"--train_file {table} --label_column {column} --num_train_epochs {epochs} --ema_decay 0"
+    train_classifier.main(f"{options} --output_dir {table.parent / 'run'} {SMALL}".split())
+    return table.parent / "run"
 
 
 def content(run: Path, name: str) -> dict:
@@ -82,23 +64,22 @@ def check_report(run: Path, problem_type: str, scores: set[str]) -> dict:
     return evaluation
 
 
-def test_sets_of_classes_are_learned(sets: Path) -> None:
+def test_sets_of_classes_are_learned(tmp_path: Path) -> None:
     names = {"f1_micro", "f1_macro", "exact_match", "hamming_loss"}
+    write_topics(tmp_path / "topics.jsonl")
+    sets = train(tmp_path / "topics.jsonl", "topics", 9)
     evaluation = check_report(sets, "multi_label_classification", names)
     assert evaluation["scores"]["f1_micro"]["value"] > 0.8 < evaluation["baselines"][0]["scores"]["f1_micro"]["value"]
     assert [row["label"] for row in evaluation["classes"]] == ["acting", "music", "plot"]
     assert "any number of the labels acting, music, plot" in (sets / "README.md").read_text()
     [answers] = pipeline("text-classification", model=str(sets), top_k=None)(["film 7 story actor"])
-    assert {answer["label"]: answer["score"] > 0.5 for answer in answers} == {
-        "plot": True,
-        "acting": True,
-        "music": False,
-    }
+    assert {answer["label"] for answer in answers if answer["score"] > 0.5} == {"plot", "acting"}
 
 
-def test_numbers_are_learned_in_their_own_unit(numbers: Path) -> None:
-    names = {"mae", "rmse", "pearson", "spearman"}
-    evaluation = check_report(numbers, "regression", names)
+def test_numbers_are_learned_in_their_own_unit(tmp_path: Path) -> None:
+    write_stars(tmp_path / "stars.csv")
+    numbers = train(tmp_path / "stars.csv", "stars", 4)
+    evaluation = check_report(numbers, "regression", {"mae", "rmse", "pearson", "spearman"})
     assert evaluation["scores"]["rmse"]["value"] < 8
     assert evaluation["scores"]["pearson"]["value"] > 0.9
     assert evaluation["baselines"][0]["scores"]["pearson"]["value"] > 0.8

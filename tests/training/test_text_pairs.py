@@ -14,9 +14,7 @@ from serving import served
 from text_samples import fault, load, write
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
 
-from modeling_scratch.data.columns import choose_columns, read_texts
-from modeling_scratch.data.splits import DataArguments
-from modeling_scratch.data.text_pairs import TextPair
+from modeling_scratch.data.columns import choose_columns
 from modeling_scratch.serving.answerers import load_answerer
 
 COLUMNS = "--text_column premise hypothesis"
@@ -45,15 +43,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def train(folder: Path, name: str, extra: str) -> Path:
-    options = f"--train_file {folder / 'train.jsonl'} {COLUMNS} --output_dir {folder / name} {SMALL} {extra}"
-    train_classifier.main(options.split())
-    return folder / name
-
-
 @pytest.fixture(scope="module")
 def run(folder: Path) -> Path:
-    return train(folder, "run", "--label_column label --num_train_epochs 2 --save_total_limit 9")
+    options = f"--train_file {folder / 'train.jsonl'} {COLUMNS} --output_dir {folder / 'run'} {SMALL}"
+    train_classifier.main(f"{options} --label_column label --num_train_epochs 2".split())
+    return folder / "run"
 
 
 def content(path: Path) -> Any:
@@ -71,36 +65,28 @@ def test_the_columns_of_a_pair_are_named(tmp_path: Path) -> None:
     columns = entailment(20)
     rows = [dict(zip(columns, values)) for values in zip(*columns.values())]
     assert choose_columns(rows, "data", ["hypothesis", "premise"]) == ("hypothesis", "premise", "label")
-    path = write(tmp_path / "train.jsonl", {**columns, "hypothesis": ["", *columns["hypothesis"][1:]]})
-    found = [text for _, text in read_texts(path, ["premise", "hypothesis"])]
-    assert found == ["", *map(TextPair, columns["premise"][1:], columns["hypothesis"][1:])]
-    for names in (["premise"] * 2, ["premise", "hypothesis", "label"]):
-        with fault("--text_column premise", "two different ones for pairs"):
-            DataArguments(data_dir=str(tmp_path), text_column=names)
-    with fault("'label' cannot be both"):
-        load(tmp_path, text_column=["premise", "label"], label_column="label")
-    with fault("no column 'answer'"):
-        load(tmp_path, text_column=["premise", "answer"])
+    write(tmp_path / "train.jsonl", columns)
+    for names, label, told in (
+        (["premise"] * 2, None, ["--text_column premise", "two different ones for pairs"]),
+        (["premise", "hypothesis", "label"], None, ["--text_column premise", "two different ones for pairs"]),
+        (["premise", "label"], "label", ["'label' cannot be both"]),
+        (["premise", "answer"], None, ["no column 'answer'"]),
+    ):
+        with fault(*told):
+            load(tmp_path, text_column=names, label_column=label)
 
 
-def test_equal_pairs_share_a_split_and_texts_alone_do_not(tmp_path: Path) -> None:
-    firsts, seconds = [f"first {row % 30}" for row in range(120)], [f"SECOND {row % 60}" for row in range(120)]
+def test_equal_pairs_share_a_split_and_one_without_a_text_is_dropped(tmp_path: Path) -> None:
+    firsts, seconds = [f"first {row % 30}" for row in range(122)], [f"SECOND {row % 60}" for row in range(122)]
     seconds[60:] = [text.lower() for text in seconds[60:]]
-    write(tmp_path / "train.csv", {"a": firsts, "b": seconds, "label": [row % 2 for row in range(120)]})
+    firsts[120], seconds[121] = "", " "
+    write(tmp_path / "train.csv", {"a": firsts, "b": seconds, "label": [row % 2 for row in range(122)]})
     data = load(tmp_path, text_column=["a", "b"])
     pairs = {split: {text.lower() for text in data.texts(split)} for split in data.splits}
     assert sum(map(len, pairs.values())) == len(set.union(*pairs.values())) == 60
     assert not any("also occur in train" in warning for warning in data.warnings)
-    assert data.digests() != load(tmp_path, text_column=["b", "a"]).digests()
-
-
-def test_a_row_without_one_of_both_texts_is_dropped(tmp_path: Path) -> None:
-    rows = entailment(60)
-    rows["premise"][3], rows["hypothesis"][5] = "", " "
-    write(tmp_path / "train.csv", rows)
-    data = load(tmp_path, text_column=["premise", "hypothesis"], label_column="label")
-    assert sum(len(split) for split in data.splits.values()) == 58
     assert any("dropped 2 rows without a text" in note for note in data.notes)
+    assert data.digests() != load(tmp_path, text_column=["b", "a"]).digests()
 
 
 def test_the_model_reads_both_texts_with_their_token_types(run: Path) -> None:
@@ -127,29 +113,23 @@ def test_the_report_and_the_card_show_both_texts(run: Path) -> None:
     assert "premise and hypothesis" in card
 
 
-def test_files_of_pairs_are_answered(run: Path, tmp_path: Path) -> None:
+def test_pairs_are_answered_in_files_and_by_the_server(run: Path, tmp_path: Path) -> None:
     write(tmp_path / "new.csv", {"premise": ["ball is red", ""], "hypothesis": ["it is blood", "it is sky"]})
     options = f"--model {run} --input {tmp_path / 'new.csv'} --output {tmp_path / 'answers.jsonl'} --with_text True"
     predict_program.main(f"{options} {COLUMNS} --top_k all".split())
     answer, empty = map(json.loads, (tmp_path / "answers.jsonl").read_text(encoding="utf-8").splitlines())
-    assert (answer["text"], answer["text_pair"]) == ("ball is red", "it is blood")
-    found = {each["label"]: each["score"] for each in answer["top"]}
-    assert found == pytest.approx(answer_of(run, "ball is red", "it is blood"), rel=1e-4)
-    assert empty["label"] is empty["score"] is None
-    assert (empty["text"], empty["text_pair"]) == ("", "it is sky")
-
-
-def test_the_server_classifies_pairs(run: Path) -> None:
-    pair = {"text": "ball is red", "text_pair": "it is blood"}
+    pair = {name: answer[name] for name in ("text", "text_pair")}
+    assert pair == {"text": "ball is red", "text_pair": "it is blood"}
+    assert (empty["label"], empty["score"], empty["text"], empty["text_pair"]) == (None, None, "", "it is sky")
     with served(load_answerer(str(run), "cpu")) as client:
         outputs = client.post("/classify", json={"inputs": [pair, pair], "top_k": "all"}).json()["outputs"]
         wrong = client.post("/classify", json={"inputs": "ball is red"})
-        empty = client.post("/classify", json={"inputs": {**pair, "text": " "}, "threshold": 0}).json()
-    for output in outputs:
-        found = {each["label"]: each["score"] for each in output}
-        assert found == pytest.approx(answer_of(run, *pair.values()), rel=1e-4)
+        nothing = client.post("/classify", json={"inputs": {**pair, "text": " "}, "threshold": 0}).json()
+    expected = answer_of(run, *pair.values())
+    for output in (answer["top"], *outputs):
+        assert {each["label"]: each["score"] for each in output} == pytest.approx(expected, rel=1e-4)
     assert (wrong.status_code, "must be an object with text and text_pair" in wrong.text) == (422, True)
-    assert (empty["outputs"], empty["labels"]) == ([], None)
+    assert (nothing["outputs"], nothing["labels"]) == ([], None)
 
 
 def test_what_takes_single_texts_refuses_pairs(run: Path, folder: Path, tmp_path: Path, capsys) -> None:

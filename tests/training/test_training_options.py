@@ -22,6 +22,7 @@ from transformers import (
     MPNetConfig,
     MPNetForSequenceClassification,
     PreTrainedModel,
+    TrainerCallback,
 )
 from transformers.trainer_utils import TrainOutput
 
@@ -29,9 +30,10 @@ from modeling_scratch import ScratchDecoderForSequenceClassification, ScratchEnc
 from modeling_scratch.run.arguments import EncoderTrainingArguments
 from modeling_scratch.run.checkpoints import checkpoints_in
 from modeling_scratch.run.defaults import ClassifierTrainingArguments
+from modeling_scratch.run.layout import AVERAGE
 from modeling_scratch.run.optimizers import depths
 from modeling_scratch.run.trainer import RunTrainer
-from modeling_scratch.utils.errors import DivergedError
+from modeling_scratch.utils.errors import DataError, DivergedError
 
 TINY = "hidden_size=8,intermediate_size=8,num_hidden_layers=1,num_attention_heads=2,hidden_dropout=0.1"
 FAST = "--learning_rate 2e-2 --per_device_train_batch_size 16 --use_cpu --disable_tqdm True --report_to none"
@@ -65,6 +67,7 @@ REFUSED = {
     "--save_steps 0": "--save_steps 0: must be above 0",
     "--metric_for_best_model nothing": "--metric_for_best_model nothing: the choices are loss, accuracy",
     "--layer_decay 1.5": "--layer_decay",
+    "--ema_decay 1 --max_steps 1": "--ema_decay",
     "--early_stopping_patience 2 --ema_decay 0.9": "--ema_decay 0",
     "--early_stopping_patience 2 --ema_decay 0 --save_strategy no": "--save_strategy",
     "--search_trials 2 --early_stopping_patience 2": "--early_stopping_patience",
@@ -272,3 +275,52 @@ def test_accumulated_batches_of_a_native_class_are_one_batch(tmp_path: Path) -> 
         trained(tmp_path, model, rows_of(8), **size, optim="sgd", learning_rate=0.1)
         weights.append(model.state_dict())
     torch.testing.assert_close(*weights, atol=1e-6, rtol=1e-4)
+
+
+# The moving average of the weights
+
+
+class Trace(TrainerCallback):
+    """The weights after each step."""
+
+    def __init__(self) -> None:
+        self.steps: list[torch.Tensor] = []
+
+    def on_step_end(self, *_, model: torch.nn.Module, **__) -> None:
+        self.steps.append(flat(model))
+
+
+def flat(model: torch.nn.Module) -> torch.Tensor:
+    return torch.cat([weight.detach().flatten().clone() for weight in model.parameters()])
+
+
+SETTINGS = {
+    "save_strategy": "steps", "save_steps": 5, "save_total_limit": 9, "per_device_train_batch_size": 4,
+    "learning_rate": 1e-2, "lr_scheduler_type": "constant", "weight_decay": 0.0,
+}  # fmt: skip
+
+
+def averaged(folder: Path, decay: float, max_steps: int = 12, **options: Any) -> tuple[torch.nn.Module, Trace]:
+    model, trace = redraw(encoder(num_hidden_layers=1)), Trace()
+    trained(folder, model, rows_of(24), trace, ema_decay=decay, max_steps=max_steps, **SETTINGS, **options)
+    return model, trace
+
+
+@pytest.mark.parametrize("decay", [0.5, 0.999], ids=str)
+def test_the_end_is_the_average_of_all_steps(tmp_path: Path, decay: float) -> None:
+    model, trace = averaged(tmp_path, decay)
+    average = flat(redraw(ScratchEncoderForSequenceClassification(model.config)))
+    for step, weights in enumerate(trace.steps, 1):
+        d = min(decay, (step + 1) / (step + 10))
+        average = d * average + (1 - d) * weights
+    torch.testing.assert_close(flat(model), average, atol=1e-6, rtol=1e-5)
+    assert not torch.allclose(flat(model), trace.steps[-1])
+
+
+def test_a_checkpoint_has_the_weights_that_training_goes_on_with_and_their_average(tmp_path: Path) -> None:
+    _, trace = averaged(tmp_path, 0.9, max_steps=7)
+    checkpoint = ScratchEncoderForSequenceClassification.from_pretrained(tmp_path / "checkpoint-5")
+    assert torch.equal(flat(checkpoint), trace.steps[4])
+    (tmp_path / "checkpoint-5" / AVERAGE).unlink()
+    with pytest.raises(DataError, match="--ema_decay 0"):
+        averaged(tmp_path, 0.9, resume_from_checkpoint=str(tmp_path / "checkpoint-5"))
