@@ -29,8 +29,7 @@ class Linear(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.config = PreTrainedConfig()
-        self.layer = nn.Linear(4, 3)
+        self.config, self.layer = PreTrainedConfig(), nn.Linear(4, 3)
         nn.init.normal_(self.layer.weight, generator=torch.Generator().manual_seed(1))
         nn.init.zeros_(self.layer.bias)
 
@@ -50,12 +49,9 @@ def test_a_step_is_that_of_the_weighted_cross_entropy(
     tmp_path: Path, batch: int, accumulated: int, smoothing: float
 ) -> None:
     """Whatever batches the texts of the step are in: they are of unequal weight."""
-    model, reference = Linear(), Linear()
-    weights = balanced_weights(LABELS, 3)
-    expected = F.cross_entropy(
-        reference(FEATURES).logits, torch.tensor(LABELS), torch.tensor(weights), reduction="none",
-        label_smoothing=smoothing,
-    ).mean()  # fmt: skip
+    model, reference, weights = Linear(), Linear(), torch.tensor(balanced_weights(LABELS, 3))
+    options: Any = {"reduction": "none", "label_smoothing": smoothing}
+    expected = F.cross_entropy(reference(FEATURES).logits, torch.tensor(LABELS), weights, **options).mean()
     expected.backward()
     with torch.no_grad():
         for weight in reference.parameters():
@@ -66,11 +62,10 @@ def test_a_step_is_that_of_the_weighted_cross_entropy(
         max_grad_norm=0, lr_scheduler_type="constant", save_strategy="no", disable_tqdm=True,
     )  # fmt: skip
     rows = Dataset.from_dict({"features": FEATURES.numpy(), "labels": LABELS})
-    loss = WeightedCrossEntropy(torch.tensor(weights), smoothing)
+    loss = WeightedCrossEntropy(weights, smoothing)
     trainer = RunTrainer(model, arguments, train_dataset=rows, eval_dataset=rows, compute_loss_func=loss)
     assert trainer.evaluate()["eval_loss"] == pytest.approx(float(expected.detach()), abs=1e-5)
-    trained = trainer.train()
-    assert trained.training_loss == pytest.approx(float(expected.detach()), abs=1e-5)
+    assert trainer.train().training_loss == pytest.approx(float(expected.detach()), abs=1e-5)
     for found, wanted in zip(model.parameters(), reference.parameters()):
         torch.testing.assert_close(found, wanted)
 
