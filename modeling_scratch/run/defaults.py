@@ -160,8 +160,7 @@ def complete_head(run: Any, data: Any) -> None:
         if getattr(training, name) is None:
             setattr(training, name, recorded.get(name, value))
     if says_length:
-        length = f"{times(training.num_train_epochs, 'epoch')}, {counted(steps_of(training, texts), 'step')}"
-        print(f"{counted(texts, 'text')}: {length}; change them by --num_train_epochs")
+        print(f"{counted(texts, 'text')}: {length_of(training, texts)}; change them by --num_train_epochs")
 
 
 def values_of(row: Row, texts: int, has_words: bool = True) -> Values:
@@ -208,6 +207,11 @@ def steps_of(training: Any, texts: int) -> int:
     return ceil(training.num_train_epochs * ceil(batches / training.gradient_accumulation_steps))
 
 
+def length_of(training: Any, texts: int) -> str:
+    steps = counted(steps_of(training, texts), "step")
+    return steps if training.max_steps > 0 else f"{times(training.num_train_epochs, 'epoch')}, {steps}"
+
+
 def settings_text(data: ReviewData, model: ModelArguments, training: Any) -> str:
     """Return the line that says the settings of a new model."""
     changes = dict(part.partition("=")[::2] for part in override_parts(model.config_overrides))
@@ -215,12 +219,9 @@ def settings_text(data: ReviewData, model: ModelArguments, training: Any) -> str
     if changes.keys() >= {"num_hidden_layers", "hidden_size"}:
         sizes = f"{counted(int(changes['num_hidden_layers']), 'layer')} of {changes['hidden_size']}"
     texts, what = data.splits["train"].num_rows, "pair" if data.has_pairs else "text"
-    length = counted(steps_of(training, texts), "step")
-    if training.max_steps <= 0:
-        length = f"{times(training.num_train_epochs, 'epoch')}, {length}"
     return (
-        f"{counted(texts, what)}: {sizes}, vocabulary {model.vocab_size:,}, {length}; change them by "
-        "--config_overrides, --vocab_size, --num_train_epochs"
+        f"{counted(texts, what)}: {sizes}, vocabulary {model.vocab_size:,}, {length_of(training, texts)}; change them "
+        "by --config_overrides, --vocab_size, --num_train_epochs"
     )
 
 

@@ -31,7 +31,7 @@ from ..inference.arguments import ALL, PredictArguments
 from ..tasks import CLASSIFY, named
 from ..utils.errors import DataError, one_line, panics_as_errors
 from ..utils.files import read_json
-from ..utils.python_options import built, check_names
+from ..utils.options import built, check_names
 from .layout import EVALUATION, RESULTS
 from .train import train
 

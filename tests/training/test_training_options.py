@@ -23,11 +23,13 @@ from transformers import (
     MPNetForSequenceClassification,
     PreTrainedModel,
     TrainerCallback,
+    TrainerState,
 )
 from transformers.trainer_utils import TrainOutput
 
 from modeling_scratch import ScratchDecoderForSequenceClassification, ScratchEncoderForSequenceClassification, presets
 from modeling_scratch.run.arguments import EncoderTrainingArguments
+from modeling_scratch.run.callbacks import progress_line
 from modeling_scratch.run.checkpoints import checkpoints_in
 from modeling_scratch.run.defaults import ClassifierTrainingArguments
 from modeling_scratch.run.layout import AVERAGE
@@ -103,9 +105,8 @@ def decoder() -> PreTrainedModel:
 
 
 def native() -> PreTrainedModel:
-    return DistilBertForSequenceClassification(
-        DistilBertConfig(vocab_size=16, dim=8, hidden_dim=8, n_heads=2, n_layers=3)
-    )
+    config = DistilBertConfig(vocab_size=16, dim=8, hidden_dim=8, n_heads=2, n_layers=3)
+    return DistilBertForSequenceClassification(config)
 
 
 @pytest.mark.parametrize("build", [encoder, decoder, native])
@@ -192,12 +193,11 @@ def test_pretraining_stops_early_by_its_loss_and_keeps_the_best(tmp_path: Path, 
 
 
 VALUES = r"loss [\d.]+, gradient norm [\d.]+, rate [\d.e-]+"
-COUNTS = "--include_num_input_tokens_seen True"  # with which Trainer logs times, too
 
 
 def test_a_log_entry_is_a_line_beside_the_progress_bar(reviews: Path, tmp_path: Path, capsys) -> None:
-    options = f"--max_steps 2 --per_device_train_batch_size 160 --logging_steps 1 --ema_decay 0.9 {COUNTS}"
-    train(reviews, tmp_path / "run", f"{options} --disable_tqdm False")
+    options = "--max_steps 2 --per_device_train_batch_size 160 --logging_steps 1 --ema_decay 0.9 --disable_tqdm False"
+    train(reviews, tmp_path / "run", f"{options} --include_num_input_tokens_seen True")  # with which Trainer logs times
     printed = capsys.readouterr()
     lines = [line for line in printed.out.splitlines() if line.startswith("step ")]
     of_steps = rf"step [12] of 2 \(epoch \d\.\d\d\): {VALUES}(, num input tokens|$)"
@@ -208,6 +208,16 @@ def test_a_log_entry_is_a_line_beside_the_progress_bar(reviews: Path, tmp_path: 
     assert "{'" not in printed.out + printed.err
     assert "runtime" not in printed.out
     assert "%|" in printed.err
+
+
+@pytest.mark.parametrize(("evaluations", "printed"), [(5, 5), (20, 20), (74, 21)])
+def test_of_many_evaluations_some_are_printed_and_the_last(evaluations: int, printed: int) -> None:
+    entries = [{"eval_loss": 1.0, "step": 5 * number} for number in range(1, evaluations + 1)]
+    lines = [
+        progress_line(entry, TrainerState(max_steps=5 * evaluations, log_history=entries[:number]), is_in_train=True)
+        for number, entry in enumerate(entries, 1)
+    ]
+    assert (sum(line is not None for line in lines), lines[-1] is None) == (printed, False)
 
 
 # The search
