@@ -1,7 +1,6 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Self-pretraining: one run of two stages, which never reads the texts that it is evaluated on, and resumes exactly."""
 
-import json
 import re
 import shutil
 from collections.abc import Callable
@@ -23,6 +22,7 @@ from modeling_scratch.data.unlabelled import load_corpus
 from modeling_scratch.run import self_pretraining, trainer
 from modeling_scratch.run.run_folder import claim
 from modeling_scratch.sharing.push import files_to_upload
+from modeling_scratch.utils.files import read_json
 
 TINY = "--config_overrides hidden_size=8,intermediate_size=8,num_hidden_layers=1,num_attention_heads=2"
 QUIET = f"--report_to none --use_cpu --disable_tqdm True {TINY}"
@@ -60,22 +60,18 @@ def finished(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return output
 
 
-def read(path: Path) -> dict:
-    return json.loads(path.read_text(encoding="utf-8"))
-
-
 def times(folder: Path) -> dict[str, int]:
     return {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
 
 
 def test_the_report_says_what_pretraining_read_and_reached(finished: Path) -> None:
     """The first stage is neither verified nor pushed."""
-    steps = read(finished / "run_config.json")["self_pretraining"]["steps"]
+    steps = read_json(finished / "run_config.json")["self_pretraining"]["steps"]
     for page in "results.md", "README.md":
         text = (finished / page).read_text(encoding="utf-8")
         assert re.search(rf"Pretrained on .* texts: {steps:,} steps in \S+ minutes, loss ", text), page
     assert (finished / "tokenizer.json").read_bytes() == (finished / "pretraining" / "tokenizer.json").read_bytes()
-    assert read(finished / "config.json")["classifier_pooling"] == "mean"
+    assert read_json(finished / "config.json")["classifier_pooling"] == "mean"
     assert is_as_recorded(finished)
     assert not [name for name in files_to_upload(finished) if name.startswith("pretraining")]
 
@@ -84,7 +80,7 @@ def test_never_pretrains_on_texts_of_validation_and_test(data: Path, finished: P
     vocabulary = AutoTokenizer.from_pretrained(finished / "pretraining").get_vocab()
     assert {"quiet", "loud"} <= vocabulary.keys()
     assert not {"zebra", "okapi"} & vocabulary.keys()
-    notes = read(finished / "pretraining" / "run_config.json")["notes"]
+    notes = read_json(finished / "pretraining" / "run_config.json")["notes"]
     assert [note.split("; ")[1].split()[0] for note in notes if "removed" in note] == ["0", "6", "6"]
     arguments = DataArguments(data_dir=str(data))
     corpus = load_corpus(load_splits(arguments), arguments, [str(data.parent / "more.txt")])
@@ -151,10 +147,10 @@ def test_minutes_are_measured_once_and_resumed_as_recorded(data: Path, tmp_path:
         options = f"{arguments} {extra}".split()
         ended = in_child(patch, partial(train_classifier.main, options))
         assert ended.status == status, ended.text
-        records.append(read(tmp_path / "run" / "run_config.json"))
+        records.append(read_json(tmp_path / "run" / "run_config.json"))
     before, after = records
     assert after["pretraining"]["pretrain_minutes"] == 0.01
-    steps = read(tmp_path / "run" / "pretraining" / "trainer_state.json")["global_step"]
+    steps = read_json(tmp_path / "run" / "pretraining" / "trainer_state.json")["global_step"]
     assert after["self_pretraining"]["steps"] == before["self_pretraining"]["steps"] == steps
 
 

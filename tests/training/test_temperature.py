@@ -180,13 +180,21 @@ class Bounded(GPT2ForSequenceClassification):
         self.score = nn.Sequential(self.score, nn.Tanh())
 
 
-@pytest.mark.parametrize("problem", ["tanh", "regression", "multi_label_classification", "few"])
-def test_other_models_are_left_alone(problem: str, tmp_path: Path) -> None:
-    config = Native("gpt2", HEADS[1]).config(problem_type=None if problem in ("tanh", "few") else problem)
+@pytest.mark.parametrize(
+    ("model_class", "problem", "rows"),
+    [
+        (Bounded, None, 120),
+        (GPT2ForSequenceClassification, "regression", 120),
+        (GPT2ForSequenceClassification, "multi_label_classification", 120),
+        (GPT2ForSequenceClassification, None, 99),
+    ],
+    ids=["tanh", "number", "sets", "few texts"],
+)
+def test_other_models_are_left_alone(model_class: Any, problem: str | None, rows: int, tmp_path: Path) -> None:
     torch.manual_seed(0)
-    model = (Bounded if problem == "tanh" else GPT2ForSequenceClassification)(config)
+    model = model_class(Native("gpt2", HEADS[1]).config(problem_type=problem))
     before = {name: weight.clone() for name, weight in model.state_dict().items()}
-    calibration = calibrate(trainer_of(model, tmp_path, 99 if problem == "few" else 120))
+    calibration = calibrate(trainer_of(model, tmp_path, rows))
     assert calibration.temperature == 1
     assert calibration.obstacle
     assert all(torch.equal(weight, before[name]) for name, weight in model.state_dict().items())
