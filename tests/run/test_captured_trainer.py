@@ -5,7 +5,7 @@ import copy
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
@@ -65,7 +65,7 @@ def model_of(dropout: float = 0.0) -> Any:
 
 def train(
     folder: Path, model: Any, device: str, make: Any = CapturedTrainer, resume: bool = False, **changes: Any
-) -> Trainer:
+) -> Any:
     captured = {"captured": True} if make is CapturedTrainer else {}
     callbacks: Sequence[Any] = changes.pop("callbacks", ())
     rows, collator = changes.pop("train_dataset", list), changes.pop("data_collator", DataCollatorWithPadding)
@@ -86,19 +86,13 @@ def train(
 
 
 class Witness(TrainerCallback):
-    """Remembers of which trainers the steps were captured."""
-
-    captured: ClassVar[dict[int, bool]] = {}
+    """Notes of its trainer whether the steps are captured."""
 
     def __init__(self, trainer: Any) -> None:
         self.trainer = trainer
 
     def on_step_end(self, *_: Any, **__: Any) -> None:
-        self.captured[id(self.trainer)] = getattr(self.trainer, "replays", None) is not None
-
-
-def was_captured(trainer: Trainer) -> bool:
-    return Witness.captured[id(trainer)]
+        self.trainer.was_captured = getattr(self.trainer, "replays", None) is not None
 
 
 def logged(trainer: Trainer, name: str = "loss") -> list[float]:
@@ -111,8 +105,8 @@ def test_losses_norms_and_weights_are_those_of_trainer(settings: str, device: st
     model, plain = model_of(), model_of()
     found = train(tmp_path / "captured", model, device, **SETTINGS[settings])
     expected = train(tmp_path / "plain", plain, device, Trainer, **SETTINGS[settings])
-    assert was_captured(found)
-    assert not was_captured(expected)
+    assert found.was_captured
+    assert not expected.was_captured
     for name in ("loss", "grad_norm", "learning_rate", "eval_loss"):
         torch.testing.assert_close(logged(found, name), logged(expected, name), rtol=1e-3, atol=1e-4)
     torch.testing.assert_close(model.state_dict(), plain.state_dict(), rtol=1e-3, atol=1e-4)
@@ -202,7 +196,7 @@ def test_what_prevents_captures_is_logged_and_trains_as_ever(
     model, plain = model_of(), model_of()
     found = train(tmp_path / "captured", model, "cpu", max_steps=3, **OBSTACLES[reason])
     train(tmp_path / "plain", plain, "cpu", Trainer, max_steps=3, **OBSTACLES[reason])
-    assert not was_captured(found)
+    assert not found.was_captured
     assert f"Steps are not captured as CUDA graphs: {reason}." in caplog.text
     torch.testing.assert_close(model.state_dict(), plain.state_dict())
 
@@ -211,12 +205,12 @@ def test_whole_numbers_as_labels_of_a_regression_are_not_packed(tmp_path: Path) 
     model = model_of()
     model.config.num_labels, model.num_labels, model.config.problem_type = 3, 3, "regression"
     rows = [{**row, "labels": [float(row["labels"])] * 3} for row in rows_of()]
-    assert not was_captured(train(tmp_path, model, "cpu", max_steps=2, train_dataset=lambda _: rows))
+    assert not train(tmp_path, model, "cpu", max_steps=2, train_dataset=lambda _: rows).was_captured
 
 
 def test_by_default_a_cpu_trains_as_ever(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     trainer = train(tmp_path, model_of(), "cpu", partial(CapturedTrainer), max_steps=1)
-    assert not was_captured(trainer)
+    assert not trainer.was_captured
     assert "captured" not in caplog.text
 
 
@@ -226,7 +220,7 @@ class TestOnGpu:
     @pytest.mark.parametrize("steps", [FEWEST_STEPS, 3])
     def test_a_long_run_is_captured_by_default_and_a_short_one_is_not(self, steps: int, tmp_path: Path) -> None:
         trainer = train(tmp_path, model_of(), "cuda", partial(CapturedTrainer), max_steps=steps, bf16=True)
-        assert was_captured(trainer) == (steps == FEWEST_STEPS)
+        assert trainer.was_captured == (steps == FEWEST_STEPS)
         assert np.isfinite(logged(trainer)).all()
 
     def test_dropout_draws_new_numbers_at_each_replay(self, tmp_path: Path) -> None:
