@@ -15,7 +15,7 @@ from ..data.labelled_texts import ReviewData
 from ..report.classification_report import ClassifierReport
 from ..report.metrics import ONE_CLASS
 from ..sharing.run_record import DEFAULTS
-from ..tasks.base import Report, Task, Training
+from ..tasks.base import Task
 from ..utils.errors import DataError
 from ..utils.terminal import told
 from .defaults import choose, complete, known_defaults, settings_text
@@ -78,8 +78,3 @@ def baselines_of(task: Task, run: Run, data: ReviewData) -> Any:
             tokenizer = task.build_tokenizer(options, sample, run.checkpoint)
             rehearse(make_trainer(task, prepared(task, options, copied, sample, tokenizer)))
     return baselines
-
-
-def report_classifier(training: Training, trainer: Any, predicted: Any) -> Report:
-    """Write the report. predicted: the outputs for the evaluated split."""
-    return training.baselines.report(trainer, predicted, training.weights, training.stages)
