@@ -36,7 +36,7 @@ from .quoted_texts import (
     misclassified_text,
     save_misclassified,
 )
-from .report_files import evaluated_split, model_notes
+from .report_files import evaluated_split, model_notes, stages_table
 from .significance import MODEL, compared, headline_of, strongest, with_intervals
 
 EXAMPLES_OF_CLASS, EXAMPLES = 2, 6  # quoted texts of each class; of reports without classes
@@ -122,11 +122,11 @@ class ClassifierReport:
         return self.kind.shown(self.names, answer)
 
     def report(
-        self, trainer: Trainer, predicted: PredictionOutput, calibration: Calibration, stages: Sequence[str] = ()
+        self, trainer: Trainer, predicted: PredictionOutput, calibration: Calibration, stages: Sequence[Any] = ()
     ) -> Report:
         """Return the report, and write predictions, pictures and what it points to into the run's folder.
 
-        predicted: the outputs of the trained model for the evaluated split. stages: what is said of those before.
+        predicted: the outputs of the trained model for the evaluated split. stages: `stage_of` each, if there are two.
         """
         folder, logits = Path(trainer.args.output_dir or ""), finite(predicted.predictions)
         answers, problem_type = self.metrics.answers(logits), self.data.problem_type
@@ -137,7 +137,7 @@ class ClassifierReport:
         evaluation = self.evaluation(answers)
         if problem_type == ONE_CLASS:
             evaluation["calibration"] = calibration_scores(calibration, logits, self.labels, self.split)
-        evaluation["notes"] = [*stages, *model_notes(trainer), *self.notes]
+        evaluation["notes"] = [*([stages_table(stages)] if stages else []), *model_notes(trainer), *self.notes]
         baseline = next(each for each in self.baselines if each.name == evaluation["comparison"]["baseline"])
         evaluation["linear_model"] = self._keep_linear(trainer.args, baseline, evaluation["comparison"]["verdict"])
         told, quoted = [scores_text(evaluation)], ""

@@ -14,6 +14,7 @@ from ..data.demo_reviews import COMMON_SHARE, LABEL_NAMES, TRAIN_SIZE, demo_spli
 from ..data.labelled_texts import ReviewData
 from ..report.classification_report import ClassifierReport
 from ..report.metrics import ONE_CLASS
+from ..report.report_files import stage_of
 from ..sharing.run_record import DEFAULTS
 from ..tasks.base import Report, Task, Training
 from ..utils.errors import DataError
@@ -82,4 +83,8 @@ def baselines_of(task: Task, run: Run, data: ReviewData) -> Any:
 
 def report_classifier(training: Training, trainer: Any, predicted: Any) -> Report:
     """Write the report. predicted: the outputs for the evaluated split."""
-    return training.baselines.report(trainer, predicted, training.weights, training.stages)
+    stages, state = list(training.stages), trainer.state
+    if stages:
+        texts = f"{len(training.data.splits['train']):,}"
+        stages.append(stage_of(state.log_history, state.global_step, texts, training.run.resumed_at))
+    return training.baselines.report(trainer, predicted, training.weights, stages)
