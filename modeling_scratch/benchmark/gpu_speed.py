@@ -37,7 +37,7 @@ from .data import Batch, Rows, in_random_order, on_device, packed, padded, paddi
 from .gpu_tokens import Tokens
 from .models import CLASSIFIER, DECODER, check_logits, make_pair
 from .settings import Settings
-from .timing import run_rounds, training_operations
+from .timing import training_operations
 
 Row = dict[str, Any]
 Rounds = Sequence[Sequence[Batch]]
@@ -109,7 +109,7 @@ def in_turns(sides: Mapping[str, tuple[Callable[[Batch], object], Rounds]], plan
             for _ in range(3):
                 step(batch)
         plan.settings.wait()
-    taken = timing.in_turns({name: run_rounds(*side) for name, side in sides.items()}, plan.rounds, plan.settings.wait)
+    taken = timing.in_turns(sides, plan.settings.wait)
     return {
         name: [1e3 * seconds / len(one) for seconds, one in zip(taken[name], rounds)]
         for name, (_, rounds) in sides.items()
