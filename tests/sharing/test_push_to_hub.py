@@ -19,11 +19,8 @@ from processes import in_child
 from records import findings, is_as_recorded
 from shared import refused
 from toy_text import toy_tokenizer
-from transformers import TrainingArguments
 
 from modeling_scratch.doctor.diagnosis import folder_of
-from modeling_scratch.run.pushing import share
-from modeling_scratch.run.trainer import RunTrainer
 from modeling_scratch.sharing.uploads import check_contents
 from modeling_scratch.sharing.verification import write_verification
 from modeling_scratch.utils.errors import DataError
@@ -248,28 +245,6 @@ def test_texts_of_the_data_of_a_run_stay_here(hub, folder, capfd):
         assert re.search(f"left out  {name}  .of an earlier version: it may quote texts of the data", told)
         assert f"deleted on the Hub  {name}  (earlier commits still have it" in told
     assert not [name for name, content in on_the_hub(hub, repository).items() if words.encode() in content]
-
-
-def test_a_push_of_a_run_leaves_predictions_behind(hub, tmp_path, capfd):
-    """Whoever has the texts could find them in the digests."""
-    output = tmp_path / "run"
-    arguments = TrainingArguments(
-        str(output), use_cpu=True, report_to="none", push_to_hub=True, hub_model_id="user/trained", hub_token=TOKEN,
-        hub_private_repo=True,
-    )  # fmt: skip
-    trainer = RunTrainer(TEXTS.model(), arguments, processing_class=toy_tokenizer())
-    trainer.save_model(_internal_call=True)
-    (output / "linear").mkdir()
-    tables = {"predictions.jsonl", "misclassified.csv", "class_words.csv"}
-    left = {*tables, "examples.jsonl", "test.translations.txt", "notes.md", *LINEAR}
-    for name in ("results.md", *left):
-        (output / name).write_text("of the run")
-    share(trainer)
-    names = on_the_hub(hub, "user/trained").keys()
-    assert {"model.safetensors", "results.md", "attention.py"} < names
-    assert not left & names
-    assert "End of training" in hub.messages("user/trained")
-    assert hub.repositories["user/trained"].private
 
 
 def test_what_no_run_wrote_is_left_out_and_named(hub, folder, capfd):
