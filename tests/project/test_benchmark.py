@@ -83,7 +83,8 @@ def test_a_history_that_is_none_is_refused(line: str | None, tmp_path: Path, cap
     if line is not None:
         path.write_text(f"{sound}{line}", encoding="utf-8")
     told = f"{path}, line {sound.count(chr(10)) + 1}: no line of" if line else f"{path}: not found, or without a line"
-    assert f"--history {told}" in refusal(capsys, figures.main, ["speed-history", "--history", str(path)])
+    arguments = ["speed-history", "--history", str(path), "--output_dir", str(tmp_path)]
+    assert f"--history {told}" in refusal(capsys, figures.main, arguments)
 
 
 @pytest.mark.parametrize("kind", [CLASSIFIER, DECODER, TRANSLATOR], ids=["bert", "gpt2", "marian"])

@@ -11,7 +11,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
 from modeling_scratch.report import baselines
-from modeling_scratch.report.baselines import BASELINES, LARGE_CORPUS, one_versus_rest, ridge, run_baselines
+from modeling_scratch.report.baselines import LARGE_CORPUS, one_versus_rest, ridge, run_baselines
 
 WORDS = [["awful", "dull", "bleak"], ["fine", "bright", "warm"], ["odd", "weird", "strange"]]
 
@@ -44,7 +44,7 @@ LEARNED = {
 def test_they_learn(train_texts: list[str], train_labels: list[int], texts: list[str], labels: list[int]) -> None:
     """Classes keep their numbers. Texts without a known word have probabilities, too."""
     results = run_baselines(train_texts, train_labels, [*texts, "", "unheardof"])
-    assert len(results) == len(BASELINES)
+    assert [result.name for result in results] == ["TF-IDF + logistic regression", "NB-SVM"]
     for result in results:
         assert result.predictions[: len(texts)].tolist() == labels
         assert result.classes.tolist() == sorted(set(train_labels))

@@ -11,7 +11,7 @@ import serve
 from shared import refused
 from test_baseline import corpus
 
-from modeling_scratch.report.baselines import BASELINES, one_versus_rest, ridge, run_baselines
+from modeling_scratch.report.baselines import one_versus_rest, ridge, run_baselines
 
 TEXTS = ["A dull film, film", "plot scene", "bright actor dull odd", "unheard of"]
 ONE_CLASS = "single_label_classification"
@@ -40,7 +40,7 @@ def test_the_saved_model_gives_the_probabilities_of_scikit_learn(classes: list[i
         scores = [[of_text[name] for name in names] for of_text in listed[:-1]]
         assert scores == pytest.approx(np.float32(expected), abs=2e-7), "predict writes the digits of float32"
         assert [answer["label"] for answer in found] == [*(names[label] for label in result.predictions), None]
-    assert number + 1 == len(BASELINES)
+    assert number == 1
 
 
 def test_sets_of_classes_and_numbers(tmp_path: Path) -> None:
