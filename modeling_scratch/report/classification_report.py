@@ -37,7 +37,7 @@ from .quoted_texts import (
     save_misclassified,
 )
 from .report_files import evaluated_split, model_notes, stages_table
-from .significance import MODEL, compared, headline_of, strongest, with_intervals
+from .significance import MODEL, compared, headline_of, with_intervals
 
 EXAMPLES_OF_CLASS, EXAMPLES = 2, 6  # quoted texts of each class; of reports without classes
 MACRO_F1 = "The classes are weighted or imbalanced, so macro F1 decides: it says more than accuracy."
@@ -152,7 +152,6 @@ class ClassifierReport:
         score, labels = self.metrics.score, self.labels
         answers = {each.name: each.predictions for each in self.baselines}
         scores = with_intervals(self.metrics.scores, {MODEL: predicted, **answers}, labels)["models"]
-        best = strongest(score, labels, answers)
         constant = np.broadcast_to(self.kind.constant(self.train_labels), labels.shape)
         return {
             "problem_type": self.data.problem_type,
@@ -164,7 +163,7 @@ class ClassifierReport:
             "baselines": [
                 {"name": each.name, "scores": scores[each.name], "settings": each.settings} for each in self.baselines
             ],
-            "comparison": compared(score, labels, predicted, answers[best], best),
+            "comparison": compared(score, labels, predicted, answers),
             **self._of_classes(predicted),
         }
 

@@ -70,7 +70,7 @@ def test_the_first_line_says_which_model_to_use(only_model, only_baseline, both,
     model, baseline = (np.where(correct, labels, 1 - labels) for correct in (right, of_baseline))
     scores = with_intervals(CLASSES.scores, {MODEL: model, BASELINE: baseline}, labels)["models"]
     about = {"problem_type": "single_label_classification", "headline": None, "texts": len(labels), "split": "test"}
-    comparison = compared(ACCURACY, labels, model, baseline, BASELINE)
+    comparison = compared(ACCURACY, labels, model, {BASELINE: baseline})
     of_baselines = [{"name": BASELINE, "scores": scores[BASELINE]}]
     evaluation = {**about, "scores": scores[MODEL], "baselines": of_baselines, "comparison": comparison}
     report = scores_text(evaluation)
@@ -98,6 +98,6 @@ def test_macro_f1_decides_where_classes_are_imbalanced_or_weighted() -> None:
     assert macro_f1_decides([1] * 6 + [0] * 4, is_weighted=True)
     finds, better = right_in(0.84, RARE), right_in(0.95, RARE)
     values = " and ".join(f"{f1_score(RARE, each, average='macro'):.2%}" for each in (finds, better))
-    found = compared(MACRO_F1, RARE, finds, better, BASELINE)
+    found = compared(MACRO_F1, RARE, finds, {BASELINE: better})
     assert found["verdict"] == "worse"
     assert found["evidence"] == f"macro F1 {values} (paired bootstrap)".replace("%", " %")
