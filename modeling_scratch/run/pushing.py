@@ -8,7 +8,6 @@ from transformers import Trainer
 
 from ..sharing.hub import REPEAT, Repository
 from ..sharing.model_card import write_card
-from ..sharing.uploads import upload_of_model
 from ..sharing.verification import write_verification
 from ..utils.errors import DataError, attempt, one_line
 from .layout import CARD, VERIFICATION
@@ -39,4 +38,4 @@ def _push(folder: Path, trainer: Trainer) -> str:
     arguments, name = trainer.args, trainer.hub_model_id or ""
     token = arguments.hub_token or huggingface_hub.get_token() or ""
     repository = Repository(name, token, bool(arguments.hub_private_repo), arguments.hub_revision)
-    return repository.commit(upload_of_model(folder, repository.token), "End of training").commit_url
+    return repository.commit(folder, "End of training").commit_url
