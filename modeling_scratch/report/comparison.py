@@ -271,8 +271,8 @@ def _disagreements_text(disagreements: Sequence[Mapping[str, Any]]) -> str:
     shown = disagreements[:SHOWN]
     heads = ["text", "label", *map(escaped, shown[0]["predictions"]), "where"]
     rows = [
-        [excerpt(each["text"] or "–"), *map(_shown, (each["label"], *each["predictions"].values())),
-         each["where"] or f"row {each['id'].partition('-')[0]} of the split"]
+        [excerpt(each["text"] or f"row {each['id'].partition('-')[0]} of the split"),
+         *map(_shown, (each["label"], *each["predictions"].values())), each["where"] or "–"]
         for each in shown
     ]  # fmt: skip
     return f"The runs disagree on {counted(len(disagreements), 'text')}{most}{first}\n\n{table(heads, rows)}"

@@ -77,11 +77,11 @@ def stage_of(log: Sequence[Mapping[str, Any]], steps: int, read: str, since: int
 
 def stages_table(stages: Sequence[Mapping[str, Any]]) -> str:
     """Return the stages as Markdown: pretraining, and fine-tuning after it."""
-    rows = [
-        [name, each["read"], f"{each['steps']:,}", f"{each['minutes']:.1f}", each["since"] or "", each["result"]]
-        for name, each in zip(("pretraining on masked words", "fine-tuning"), stages)
-    ]
-    return table(["stage", "texts", "steps", "minutes", "resumed at step", "validation"], rows)
+    rows = []
+    for name, each in zip(("pretraining on masked words", "fine-tuning"), stages):
+        minutes = f"{each['minutes']:.1f}" + (f" since step {each['since']:,}" if each["since"] else "")
+        rows.append([name, each["read"], f"{each['steps']:,}", minutes, each["result"]])
+    return table(["stage", "texts", "steps", "minutes", "validation"], rows)
 
 
 # The split that a report is about

@@ -304,15 +304,7 @@ def test_what_is_wrong_in_a_folder_never_leaves_it(fault, hub, folder, capfd):
     assert len(hub.requests) == seen
 
 
-def test_texts_that_resemble_tokens_go(tmp_path):
-    (tmp_path / "README.md").write_text(f"sha256:{'0a' * 32}\nhf_short\n{'hf_' * 100_000}\n")
-    check_contents(tmp_path, ["README.md"])
-    (tmp_path / "README.md").write_text("# Mine\n\nof-no-known-form\n")
-    with pytest.raises(DataError, match=r"README.md: contains an access token in line 3; remove it"):
-        check_contents(tmp_path, ["README.md"], "of-no-known-form")
-
-
-def test_arguments_that_cannot_work(hub, folder, capfd):
+def test_arguments_and_texts_that_cannot_work(hub, folder, capfd):
     for arguments, part in (
         (["--commit_message", TOKEN], "do not pass an access token"),
         (["--repo_id", "user/x/y"], "user/x/y"),
@@ -321,3 +313,7 @@ def test_arguments_that_cannot_work(hub, folder, capfd):
         (["--folder", "nowhere"], "--folder nowhere: folder not found"),
     ):
         not_pushed(capfd, options(folder, "user/x", *arguments), part)
+    (folder / "README.md").write_text(f"sha256:{'0a' * 32}\nhf_short\n{'hf_' * 100_000}\nof-no-known-form\n")
+    check_contents(folder, ["README.md"])  # what resembles tokens
+    with pytest.raises(DataError, match=r"README.md: contains an access token in line 4; remove it"):
+        check_contents(folder, ["README.md"], "of-no-known-form")
