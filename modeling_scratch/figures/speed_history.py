@@ -22,8 +22,8 @@ MEASURED, ROW = {"version", "date", "processor", "rows"}, {"workload", "setting"
 def read_history(path: Path) -> list[dict[str, Any]]:
     """Return the lines of a history, each of which `benchmark --json` has written. Raises `DataError` for others."""
     check_regular(path)
-    entries = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines() if path.is_file() else (), 1):
+    entries, text = [], path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+    for number, line in enumerate(text.splitlines(), 1):
         try:
             entry = json.loads(line)
             if not entry.keys() >= MEASURED or not all(row.keys() >= ROW for row in entry["rows"]):

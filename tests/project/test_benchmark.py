@@ -76,12 +76,12 @@ def test_workloads_run_and_say_what_they_measured(
     assert rows[0]["workload"] in drawn
 
 
-@pytest.mark.parametrize("line", [None, "", "{", "[]", '{"rows": []}'])
+@pytest.mark.parametrize("line", [None, "", "{", "[]", '{"rows": []}', "\udc89"])
 def test_a_history_that_is_none_is_refused(line: str | None, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     """Also one with a damaged line after sound ones, which is named."""
     path, sound = tmp_path / "history.jsonl", HISTORY.read_text(encoding="utf-8") if line else ""
     if line is not None:
-        path.write_text(f"{sound}{line}", encoding="utf-8")
+        path.write_text(f"{sound}{line}", encoding="utf-8", errors="surrogateescape")
     told = f"{path}, line {sound.count(chr(10)) + 1}: no line of" if line else f"{path}: not found, or without a line"
     arguments = ["speed-history", "--history", str(path), "--output_dir", str(tmp_path)]
     assert f"--history {told}" in refusal(capsys, figures.main, arguments)
