@@ -6,9 +6,10 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..report.plots import plain_axes
 from ..utils.errors import DataError
 from ..utils.files import check_regular
-from .look import colors, plain_axes, titled
+from .look import colors, titled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
