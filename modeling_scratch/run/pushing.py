@@ -8,7 +8,6 @@ from transformers import Trainer
 
 from ..sharing.hub import REPEAT, Repository
 from ..sharing.model_card import write_card
-from ..sharing.uploads import upload_of_model
 from ..sharing.verification import write_verification
 from ..utils.errors import DataError, attempt, one_line
 from .layout import CARD, VERIFICATION
@@ -26,8 +25,7 @@ def share(trainer: Trainer) -> None:
         try:
             token = arguments.hub_token or huggingface_hub.get_token() or ""
             repository = Repository(name, token, bool(arguments.hub_private_repo), arguments.hub_revision)
-            commit = repository.commit(upload_of_model(folder, repository.token), "End of training")
-            print(f"pushed: {commit.commit_url}")
+            print(f"pushed: {repository.commit(folder, 'End of training').commit_url}")
         except Exception as error:  # network, client, server: many types
             reason = one_line(error).removesuffix(f"; {REPEAT}")
             again = f"modeling-scratch push --folder {folder} --repo_id {name}"

@@ -69,7 +69,8 @@ def test_the_report_says_what_pretraining_read_and_reached(finished: Path) -> No
     steps = read_json(finished / "run_config.json")["self_pretraining"]["steps"]
     for page in "results.md", "README.md":
         text = (finished / page).read_text(encoding="utf-8")
-        assert re.search(rf"Pretrained on .* texts: {steps:,} steps in \S+ minutes, loss ", text), page
+        row = rf"\| pretraining on masked words \| \S+ \| {steps:,} \| .*loss .*\n\| fine-tuning \| 60 \| .*loss "
+        assert re.search(row, text), page
     assert (finished / "tokenizer.json").read_bytes() == (finished / "pretraining" / "tokenizer.json").read_bytes()
     assert read_json(finished / "config.json")["classifier_pooling"] == "mean"
     assert is_as_recorded(finished)
