@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import datasets
 import numpy as np
 import torch
 from transformers import EvalPrediction
@@ -89,7 +88,7 @@ def encode_questions(questions: Sequence[Question], reader: Reader) -> Encoded:
             values |= dict(zip(("start_positions", "end_positions"), span or (null, null)))
             for name, value in values.items():
                 columns.setdefault(name, []).append(value)
-    return Encoded(datasets.Dataset.from_dict(columns), [], lost)
+    return Encoded.of(columns, lost)
 
 
 def _spans(question: Question, windows: Sequence[Window], truncation_side: str) -> list[tuple[int, int] | None]:

@@ -4,7 +4,6 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import datasets
 import torch
 from transformers import AutoModelForSeq2SeqLM, PreTrainedModel, PreTrainedTokenizerBase, Seq2SeqTrainingArguments
 
@@ -179,4 +178,4 @@ def encode_pairs(data: TranslationData, split: str, tokenizers: Tokenizers, max_
     if not fitting:
         raise DataError(f"{split}: all pairs exceed {max_length} tokens; raise --max_length")
     columns = dict(zip(("input_ids", "labels"), zip(*fitting)))
-    return Encoded(datasets.Dataset.from_dict(columns), [], notes=notes)
+    return Encoded.of(columns, notes=notes)
