@@ -8,8 +8,9 @@ from tqdm import tqdm
 from ..data.encoded_texts import in_chunks
 from ..data.text_pairs import column_names
 from ..tasks import named
-from ..utils.errors import DataError
+from ..utils.errors import DataError, counted
 from ..utils.files import open_output
+from ..utils.terminal import told
 from .arguments import PredictArguments
 from .loading import saved_action
 from .rows import check_input, row_writer
@@ -29,7 +30,9 @@ def predict(arguments: PredictArguments) -> None:
     answering.name_columns(arguments)
     arguments.keep_beside(answering.columns(arguments))
     check_input(arguments, answering.rows)
-    answerer = answering.load(arguments)
+    with told("loading the model"):
+        answerer = answering.of(arguments)
+    rows = 0
     with (
         open_output(arguments.output) as handle,
         tqdm(unit=f" {answering.unit}", disable=arguments.no_progress or None) as bar,
@@ -40,6 +43,9 @@ def predict(arguments: PredictArguments) -> None:
             for line in answerer.lines(chunk):
                 write(line)
             handle.flush()
+            rows += len(chunk)
     for what, count in answerer.counts.items():
         if count:
             print(f"{what}: {count:,}", file=sys.stderr)
+    if arguments.output != "-":
+        print(f"saved {counted(rows, 'row')} to {arguments.output}", file=sys.stderr)

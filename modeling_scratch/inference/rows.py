@@ -26,9 +26,7 @@ from ..data.text_files import open_bytes
 from ..data.text_pairs import as_recorded, trained_columns
 from ..data.translation_pairs import NESTED, nested
 from ..utils.errors import DataError
-from .arguments import PredictArguments
-
-UNKNOWN_WORDS = "unknown_words"  # of an answer
+from .arguments import UNKNOWN_WORDS, PredictArguments
 
 
 def check_input(arguments: PredictArguments, read: Callable[[PredictArguments], Iterable[object]]) -> None:

@@ -12,8 +12,10 @@ from typing_extensions import TypedDict
 from ..bridges.model_sources import position_limit
 from ..data.questions import Question, asked_rows
 from ..data.text_pairs import parts_of
+from ..inference.answers import shortest
 from ..inference.arguments import ALL, PredictArguments
 from ..inference.batches import Job, check_finite, in_batches
+from ..inference.classification import unseen_words
 from ..inference.loading import load_head
 from ..question_answering import QuestionAnsweringPipeline
 from ..utils.errors import DataError
@@ -51,6 +53,7 @@ class Reader(Answerer):
     unit: ClassVar[str] = "questions"
     fields, takes, text_columns = FIELDS, ("top_k",), 0
     asks, answers = "A question with its context, or a list of these.", Found | list[Found]
+    roomless = 0  # questions that leave no room for their contexts
 
     def __init__(
         self,
@@ -114,8 +117,8 @@ class Reader(Answerer):
         outputs = [one for one in outputs if 1 in one["encoding"].sequence_ids]
         if not outputs:
             return []
-        found = self.pipe.postprocess(outputs, top_k=top_k, **self.chosen)
-        return [found] if top_k == 1 else found
+        found: Any = self.pipe.postprocess(outputs, top_k=top_k, **self.chosen)
+        return [{**each, "score": shortest(each["score"])} for each in ([found] if top_k == 1 else found)]
 
     def _read(self, windows: Sequence[Window]) -> list[Window]:
         """Return the logits of each window of a batch."""
@@ -149,7 +152,9 @@ class Reader(Answerer):
         ids = self.pipe.tokenizer(question, add_special_tokens=False, verbose=False)["input_ids"]
         tokens = sum(len(window["encoding"].ids) for window in windows)
         top_k = options.get("top_k", self.defaults["top_k"])
-        return Job(windows, tokens, sides[0].count(0) < len(ids), (("top_k", top_k),))
+        unknown, parts = self.pipe.tokenizer.unk_token_id, parts_of(text)
+        unseen = dict.fromkeys(word for each in windows for word in unseen_words(each["encoding"], unknown, parts))
+        return Job(windows, tokens, sides[0].count(0) < len(ids), (("top_k", top_k),), [*unseen])
 
     def run(self, jobs: Sequence[Job]) -> list[list[Found]]:
         """Return the best answers. Windows of several contexts share a batch."""
@@ -169,7 +174,9 @@ class Reader(Answerer):
     def counts(self) -> dict[str, int]:
         return {
             "rows without a question or a context, which get no answer": self.empty,
-            "questions that leave no room for their contexts (--max_length), which get no answer": self.cut,
+            "questions that leave no room for their contexts (--max_length), which get no answer": self.roomless,
+            "questions that are truncated": self.cut,
+            **super().counts,
         }
 
     # Rows of files
@@ -190,11 +197,10 @@ class Reader(Answerer):
         jobs = list[Job | None]()
         for text in texts:
             try:
-                jobs += self.encode([text], {})
-                self.empty += jobs[-1] is None
+                jobs += super().read([text])
             except ValueError:
                 jobs.append(None)
-                self.cut += 1
+                self.roomless += 1
         return jobs
 
 
