@@ -46,10 +46,11 @@ def test_each_of_several_tokens_ends_a_text(parts):
 
 
 def test_the_limit_is_the_tokenizers_or_that_of_the_positions():
-    tokenizer = writers.words()
-    endless = writers.translator(tokenizer, tokenizer, position_type="sinusoidal")
-    assert Translator(endless, tokenizer).limit == POSITIONS
-    tokenizer.model_max_length = 10**30
-    assert Translator(writers.translator(tokenizer, tokenizer), tokenizer).limit == POSITIONS
-    assert Translator(endless, tokenizer).limit is None
-    assert Translator(endless, tokenizer).generate([text_of(3 * POSITIONS)])[0][0].text
+    tokenizer, endless = writers.words(), writers.words()
+    endless.model_max_length = 10**30
+    limits = {}
+    for kind in ("learned", "sinusoidal"):
+        model = writers.translator(tokenizer, tokenizer, position_type=kind)
+        limits[kind] = Translator(model, tokenizer).limit, Translator(model, endless).limit
+    assert limits == {"learned": (POSITIONS, POSITIONS), "sinusoidal": (POSITIONS, None)}
+    assert Translator(model, endless).generate([text_of(3 * POSITIONS)])[0][0].text

@@ -89,19 +89,17 @@ def ask(client: httpx.Client, inputs: Any, route: str = "/classify", **options: 
 
 
 def test_labels_are_those_of_the_pipeline(client, pipe):
-    for inputs, options in ((TEXTS[6], {}), (TEXTS[:4], {"top_k": 2}), ([TEXTS[6]], {}), (LONG, {"top_k": 1000})):
+    exact = writers.text_of(writers.POSITIONS - 2)
+    for inputs, options, truncated in (
+        (exact, {}, False), (TEXTS[:4], {"top_k": 2}, [False] * 4), ([exact, LONG], {"top_k": 1000}, [False, True]),
+    ):  # fmt: skip
         answer = ask(client, inputs, **options).json()
         assert agrees(answer["outputs"], pipe(inputs, **{"top_k": 1, **options}, truncation=True))
+        assert answer["truncated"] == truncated
     best = ask(client, TEXTS[6]).json()
     assert best["labels"] == best["outputs"][0]["label"]
     unsure = ask(client, TEXTS[6], threshold=1.0).json()
     assert unsure == {**best, "labels": None}
-
-
-def test_texts_that_are_cut_are_told(client):
-    exact = writers.text_of(writers.POSITIONS - 2)
-    for inputs, truncated in ((LONG, True), (exact, False), ([exact, LONG], [False, True])):
-        assert ask(client, inputs).json()["truncated"] == truncated
 
 
 def test_translations_are_those_of_the_pipeline(translate_task, translate):
@@ -307,18 +305,6 @@ def test_a_text_that_the_model_fails_on_is_the_only_one_to_fail(classifier):
         held.gate.set()
         assert [asked.result().status_code for asked in (first, *others)] == [200, 200, 500, 200]
         assert "weights are damaged" in others[1].result().json()["error"]
-
-
-def test_a_full_queue_sends_away(held):
-    with served(held, max_waiting=2, max_texts=2) as client, ThreadPoolExecutor(2) as clients:
-        first = clients.submit(ask, client, "a")
-        assert held.working.wait(PATIENCE)
-        second = clients.submit(ask, client, TEXTS[:2])
-        wait_until(lambda: waiting(client) == 2)
-        response = ask(client, "a")
-        assert (response.status_code, response.headers["Retry-After"]) == (503, "1")
-        held.gate.set()
-        assert first.result().status_code == second.result().status_code == 200
 
 
 def test_a_request_that_takes_too_long_is_dropped(held):

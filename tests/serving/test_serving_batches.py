@@ -34,8 +34,9 @@ def test_a_batch_has_its_budget_and_the_oldest_goes_first() -> None:
         left = asyncio.create_task(batcher.answer([job(4, 2)]))
         others = asyncio.create_task(batcher.answer(asked))
         await asyncio.sleep(0)  # both are queued
-        with pytest.raises(HTTPException, match="the queue is full"):
+        with pytest.raises(HTTPException, match="503: the queue is full") as refused:
             await batcher.answer([job(7)])
+        assert refused.value.headers == {"Retry-After": "1"}
         left.cancel()
         await asyncio.wait([left])
         gate.set()

@@ -7,13 +7,12 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import predict
 import pytest
 import torch
 import train_translation
 from model_cases import TINY
 from shared import redraw
-from text_samples import fault
+from text_samples import fault, predicted
 from torch.nn.functional import cross_entropy
 from transformers import AutoModelForSeq2SeqLM, MBartTokenizer
 
@@ -96,10 +95,8 @@ def test_the_saved_folder_translates_as_the_run_did(which: str, request, data: P
     sources = (data / "test.en").read_text().splitlines()
     texts = [translation.text for translation in Translator(model, *tokenizers).translate(sources)]
     assert texts == (folder / "test.translations.txt").read_text().splitlines()
-    shutil.copy(data / "test.en", tmp_path / "test.txt")
-    predict.main(f"--model {folder} --input {tmp_path / 'test.txt'} --output {tmp_path / 'out.jsonl'}".split())
-    lines = (tmp_path / "out.jsonl").read_text().splitlines()
-    assert [json.loads(line)["translation"] for line in lines] == texts
+    answers = predicted(folder, data / "test.en", tmp_path / "out.jsonl")
+    assert [answer["translation"] for answer in answers] == texts
 
 
 def test_a_checkpoint_has_both_vocabularies(two_vocabularies: Path, tmp_path: Path) -> None:
