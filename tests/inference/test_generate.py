@@ -253,7 +253,7 @@ def test_a_folder_that_would_write_at_random(tmp_path, capfd):
     characters = writers.characters()
     decoder = writers.decoder(characters)
     classifier = ScratchDecoderForSequenceClassification(decoder.config)
-    bert = transformers.BertModel(transformers.BertConfig(vocab_size=20, hidden_size=16, num_hidden_layers=1))
+    bert = transformers.BertModel(transformers.BertConfig(vocab_size=20, hidden_size=12, num_hidden_layers=1))
     for name, model, piece in (
         ("classifier", classifier, "does not generate texts; use modeling-scratch predict"),
         ("encoder", bert, "no trained generation head"),
