@@ -30,7 +30,9 @@ class InputAndOutput:
         "A classifier, a tagger, a translator, or a model that answers questions: a folder or a name on the Hub.",
     )
     input: str = option(
-        "-", "A csv, tsv, jsonl, json, parquet or xlsx file, or txt with one text per line; -: standard input."
+        "-",
+        "A csv, tsv, jsonl, json, parquet or xlsx file, or txt (for a translator: any suffix) with one text per line; "
+        "-: standard input.",
     )
     max_file_size: float = option(MAX_FILE_SIZE, MAX_FILE_SIZE_HELP)
     output: str = option("-", "The output file, jsonl or csv; -: standard output.")
