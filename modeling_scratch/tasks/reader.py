@@ -23,10 +23,14 @@ from .answerer import MORE_THAN_ANY, Answerer, FileRow, Option, recorded_setting
 from .page import Page
 
 PIPELINE = "extractive-question-answering"
-SETTINGS = {"max_answer_len": int, "handle_impossible_answer": bool}  # of the pipeline, which a configuration records
 FIELDS = "question", "context"
 PARTS = "answer", "score", "start", "end"  # of an answer
 Window = dict[str, Any]  # what the pipeline's preprocess yields, or its forward returns
+
+
+def features_of(window: Window) -> dict[str, torch.Tensor]:
+    """Return what the model reads of a window, each (T,)."""
+    return {name: value[0] for name, value in window.items() if isinstance(value, torch.Tensor)}
 
 
 class Found(TypedDict):
@@ -67,13 +71,13 @@ class Reader(Answerer):
         """max_length: of a window, in tokens; by default that of the pipeline. top_k: answers to a row of predict."""
         limit, most = tokenizer.model_max_length, position_limit(model.config)
         tokenizer.model_max_length = min(limit, most or limit)
-        self.chosen = self.settings(model.config)
+        self.chosen = recorded_settings(model.config, PIPELINE)
         self.length = {} if max_length is None else {"max_seq_len": max_length}
         place = model.device if device is None else device
         try:
             pipe = QuestionAnsweringPipeline(model=model, tokenizer=tokenizer, device=place, **self.chosen)
-        except ValueError as error:
-            raise DataError(f"the tokenizer cannot be used: {error}") from error
+        except (ValueError, TypeError) as error:
+            raise DataError(f"the tokenizer, or a setting in config.json, cannot be used: {error}") from error
         super().__init__(pipe, {"top_k": MORE_THAN_ANY}, {"top_k": top_k}, batch_size=batch_size)
 
     @classmethod
@@ -81,13 +85,6 @@ class Reader(Answerer):
         model, tokenizer = load_head(arguments, AutoModelForQuestionAnswering, "not trained to answer questions")
         top_k = MORE_THAN_ANY if arguments.top_k == ALL else int(arguments.top_k or 1)
         return cls(model, tokenizer, None, arguments.batch_size, arguments.max_length, top_k)
-
-    @classmethod
-    def settings(cls, config: Any) -> dict[str, Any]:
-        """Return the valid settings of the pipeline that a configuration records."""
-        found = recorded_settings(config, PIPELINE)
-        valid = {name: found[name] for name, kind in SETTINGS.items() if type(found.get(name)) is kind}
-        return {name: value for name, value in valid.items() if name != "max_answer_len" or value > 0}
 
     # Windows
 
@@ -118,14 +115,12 @@ class Reader(Answerer):
         if not outputs:
             return []
         found: Any = self.pipe.postprocess(outputs, top_k=top_k, **self.chosen)
-        return [{**each, "score": shortest(each["score"])} for each in ([found] if top_k == 1 else found)]
+        best: list[Any] = [found] if top_k == 1 else found
+        return [each | {"score": shortest(each["score"])} for each in best]
 
     def _read(self, windows: Sequence[Window]) -> list[Window]:
         """Return the logits of each window of a batch."""
-        features = [
-            {name: value[0] for name, value in each.items() if isinstance(value, torch.Tensor)} for each in windows
-        ]
-        batch = DataCollatorWithPadding(self.pipe.tokenizer)(features)
+        batch = DataCollatorWithPadding(self.pipe.tokenizer)([features_of(each) for each in windows])
         outputs = self.pipe.forward({**batch, **dict.fromkeys(("encoding", "context", "is_last"))})
         return [self._outputs(*each) for each in zip(windows, outputs["start"], outputs["end"])]
 
