@@ -26,5 +26,5 @@ def save_words(folder: Path, texts: Iterable[str]) -> None:
 
 def read_words(model: str) -> frozenset[str]:
     """Return the words in a model's folder, or above that of a checkpoint; none if nobody has recorded them."""
-    path = next((each for each in (Path(model, WORDS), Path(model).parent / WORDS) if each.is_file()), None)
-    return frozenset(path.read_text("utf-8", "replace").split("\n") if path else ())
+    paths = (Path(model, WORDS), Path(model).parent / WORDS) if model else ()
+    return frozenset(next((path.read_text("utf-8", "replace").split("\n") for path in paths if path.is_file()), ()))

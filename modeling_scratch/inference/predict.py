@@ -24,7 +24,7 @@ def predict(arguments: PredictArguments) -> None:
     arguments.keep_beside(answering.columns(arguments))
     check_input(arguments, answering.rows)
     with told("loading the model"):
-        answerer = answering.of(arguments)
+        answerer = answering.load(arguments)
     rows = write_answers(answerer, arguments)
     for what, count in answerer.counts.items():
         if count:

@@ -56,7 +56,7 @@ def load_answerer(
     arguments = PredictArguments(model=name, device=device, **loading)  # type: ignore[arg-type]
     with task_of(arguments, "does not classify, tag, translate or answer", is_served=True) as task:
         assert task.answering
-        answerer = task.answering.of(arguments, {"num_beams": max_beams, "max_new_tokens": max_new_tokens})
+        answerer = task.answering.load(arguments, {"num_beams": max_beams, "max_new_tokens": max_new_tokens})
         if compiles and "max_new_tokens" not in answerer.options:
             raise DataError("--compile: the model writes no texts token by token; leave it out")
         if compiles:

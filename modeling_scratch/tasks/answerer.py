@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 from ..data.seen_words import read_words, words_in
@@ -57,7 +58,6 @@ class Answerer(ABC):
     limits: dict[str, int] = field(default_factory=dict)  # the maxima of options of requests
     defaults: dict[str, Any] = field(default_factory=dict)  # options that requests do not override
     batch_size: int = field(default=32, kw_only=True)  # of `lines`
-    known: frozenset[str] = field(default=frozenset(), init=False)  # words of training; empty: the tokenizer tells
     empty: int = field(default=0, init=False)  # texts of files
     cut: int = field(default=0, init=False)
     unseen: Counter[str] = field(default_factory=Counter, init=False)  # texts with each word that is unknown
@@ -68,12 +68,10 @@ class Answerer(ABC):
     def load(cls, arguments: PredictArguments, limits: Mapping[str, int] | None = None) -> "Answerer":
         """Load a saved model. limits: the most that a request of a server may ask for, by option."""
 
-    @classmethod
-    def of(cls, arguments: PredictArguments, limits: Mapping[str, int] | None = None) -> "Answerer":
-        """Load a saved model, as `load` does, and the words of its training."""
-        answerer = cls.load(arguments, limits)
-        answerer.known = read_words(arguments.model)
-        return answerer
+    @cached_property
+    def known(self) -> frozenset[str]:
+        """The words of the training; none where the tokenizer tells which are unknown."""
+        return read_words(getattr(self.pipe.model, "name_or_path", ""))
 
     @property
     def limit(self) -> int:

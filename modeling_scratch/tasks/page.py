@@ -29,7 +29,7 @@ class Page:
 
     def __init__(self, task: Any, arguments: PredictArguments) -> None:
         """Load the model."""
-        self.action, self.answerer = task.name, task.answering.of(arguments)
+        self.action, self.answerer = task.name, task.answering.load(arguments)
         self.fields = task.answering.fields
 
     def check(self, most: int, *texts: str) -> None:
