@@ -21,11 +21,9 @@ needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="torch.c
 PROMPTS = [torch.tensor(tokens) for tokens in ([5, 6], [4, 5, 6, 7, 4], [6])]
 
 
-def model_of(side: str, **fields: Any) -> Any:
+def models() -> dict[str, Any]:
     words = writers.words()
-    if side == "left":
-        return writers.decoder(writers.characters(), **fields)
-    return writers.translator(words, words, **fields)
+    return {"left": writers.decoder(writers.characters()), "right": writers.translator(words, words)}
 
 
 def written(model: Any, rows: list[Tensor], side: str, **options: Any) -> Tensor:
@@ -37,27 +35,35 @@ def written(model: Any, rows: list[Tensor], side: str, **options: Any) -> Tensor
 @needs_compiler
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_a_compiled_pass_writes_the_same_and_fits_other_batches(side: str) -> None:
-    """Once a single text and a batch were written, other numbers of texts and other lengths are, without compiling.
-
-    A model of the same shape has graphs of its own.
-    """
+    """Once a single text and a batch were written, other numbers of texts and other lengths are, without compiling."""
     torch.compiler.reset()
     calls = [
         (rows, {"max_new_tokens": new, **search})
         for rows, new in ((PROMPTS[:1], 6), (PROMPTS, 6), (PROMPTS[:2], 9), (PROMPTS[1:2], 12), (PROMPTS * 2, 4))
         for search in ({"do_sample": False}, {"do_sample": True, "top_k": 5}, {"num_beams": 3, "do_sample": False})
     ]
-    both = model_of(side), model_of(side, hidden_act="relu")
-    texts = [[written(model, rows, side, **options) for rows, options in calls] for model in both]
-    assert not torch.equal(texts[0][3], texts[1][3])
-    for model, expected in zip(both, texts):
-        compile_generation(model)
-        for (rows, options), text in zip(calls[:6], expected):
+    model = models()[side]
+    expected = [written(model, rows, side, **options) for rows, options in calls]
+    compile_generation(model)
+    for (rows, options), text in zip(calls[:6], expected):
+        assert torch.equal(written(model, rows, side, **options), text)
+    with torch.compiler.set_stance("fail_on_recompile"):
+        for (rows, options), text in zip(calls, expected):
             assert torch.equal(written(model, rows, side, **options), text)
-        with torch.compiler.set_stance("fail_on_recompile"):
-            for (rows, options), text in zip(calls, expected):
-                assert torch.equal(written(model, rows, side, **options), text)
-    assert len({tuple(row) for row in texts[0][1].tolist() + texts[0][4].tolist()}) > 1
+    assert len({tuple(row) for row in expected[1].tolist() + expected[4].tolist()}) > 1
+
+
+@pytest.mark.slow
+@needs_compiler
+def test_models_of_one_shape_have_graphs_of_their_own() -> None:
+    characters = writers.characters()
+    both = [writers.decoder(characters, hidden_act=activation) for activation in ("gelu", "relu")]
+    expected = [written(model, PROMPTS, "left", max_new_tokens=12) for model in both]
+    assert not torch.equal(*expected)
+    for model in both:
+        compile_generation(model)
+    for model, text in zip(both, expected):
+        assert torch.equal(written(model, PROMPTS, "left", max_new_tokens=12), text)
 
 
 REQUESTS = [
@@ -100,4 +106,4 @@ def test_what_cannot_be_compiled_is_refused(tmp_path: Path, monkeypatch: pytest.
         load_answerer(str(classifier), compiles=True)
     monkeypatch.setenv("CXX", "no-such-compiler")
     with pytest.raises(DataError, match=r"--compile: requires a C\+\+ compiler"):
-        compile_generation(model_of("left"))
+        compile_generation(models()["left"])
