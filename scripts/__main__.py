@@ -14,8 +14,10 @@ import runpy
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
+from threading import Timer
 
 from modeling_scratch_cli.command_line_check import check_command_line
 
@@ -84,7 +86,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def run(name: str, arguments: Sequence[str]) -> None:
     """Run a program as its script. If a library is missing, exit with the extra to install; on Ctrl-C, with 130."""
     sys.argv = [f"modeling-scratch {name}", *arguments]
+    waiting = Timer(2, print, ["loading PyTorch and Transformers ..."], {"file": sys.stderr, "flush": True})
+    waiting.daemon = True
+    waiting.start()
     try:
+        import_module("modeling_scratch")  # which takes most of the time until a program begins
+        waiting.cancel()
         runpy.run_module(f"modeling_scratch_cli.{PROGRAMS[name]}", run_name="__main__")
     except KeyboardInterrupt:  # while the program is imported
         print(f"modeling-scratch {name}: stopped", file=sys.stderr)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import predict
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -70,3 +71,9 @@ def fault(*pieces: str) -> Iterator[None]:
     message = str(caught.value)
     assert "\n" not in message
     assert [piece for piece in pieces if piece not in message] == [], message
+
+
+def predicted(model: object, source: object, output: Path, *options: str) -> list[dict[str, Any]]:
+    """What predict.py writes to `output`."""
+    predict.main(["--model", str(model), "--input", str(source), "--output", str(output), *options])
+    return read(output)

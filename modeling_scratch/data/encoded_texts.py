@@ -2,12 +2,14 @@
 """Tokenise many texts, or pairs of texts, into a data set."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from datasets import Dataset, concatenate_datasets
 from transformers import PreTrainedTokenizerBase
 
 from .text_pairs import text_lists
+
+if TYPE_CHECKING:  # who trains no model needs no such library, which takes a second to import
+    from datasets import Dataset
 
 SLICE = 1_000  # texts
 # Texts are sorted by length within a chunk. Its size is a compromise between padding and memory.
@@ -49,11 +51,13 @@ def shortened_lists(texts: Sequence[str], tokenizer: PreTrainedTokenizerBase, li
     return [[first_words(text, WORDS_OF_TOKENS * limit) for text in each] for each in text_lists(texts)]
 
 
-def encode_texts(texts: Sequence[str], tokenizer: PreTrainedTokenizerBase) -> tuple[Dataset, int]:
+def encode_texts(texts: Sequence[str], tokenizer: PreTrainedTokenizerBase) -> tuple["Dataset", int]:
     """Return the tokenizer's columns, and the number of texts that were truncated.
 
     Texts are tokenised in slices, as the tokenizer's own objects take 200 bytes a token.
     """
+    from datasets import Dataset, concatenate_datasets
+
     lists, slices, truncated = shortened_lists(texts, tokenizer, tokenizer.model_max_length), [], 0
     for start in range(0, max(1, len(texts)), SLICE):
         encoded = tokenizer(*(each[start : start + SLICE] for each in lists), truncation=True)

@@ -16,6 +16,7 @@ from tokenization.building import parts_of
 
 from ..utils.errors import DataError, counted
 from ..utils.markdown import percent
+from .encoded_texts import in_chunks
 
 Frame = tuple[list[int], list[int]]  # the special tokens before and after a document
 
@@ -42,8 +43,6 @@ class DocumentTokenizer:
     def __call__(self, documents: Iterable[str]) -> Iterator[Tokens]:
         """Yield each document's tokens, long documents in several parts. Raises `DataError` if there are no tokens."""
         has_tokens = False
-        from .encoded_texts import in_chunks  # and with it `datasets`, which a machine for `make gpu` need not have
-
         for batch in in_chunks(chain.from_iterable(map(_pieces, documents))):
             encoded = self.tokenizer(
                 [text for _, text, _ in batch],

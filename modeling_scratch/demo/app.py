@@ -99,25 +99,18 @@ def component(described: Component) -> Any:
 
 
 def answering(model: Page, most: int) -> Callable[..., Iterator[Any]]:
-    """Return the function of the page: texts, then settings -> the answer, which can grow."""
+    """Return the function of the page: texts, then settings -> the answer, which can grow. Errors are a sentence."""
 
     def answer(*values: Any) -> Iterator[Any]:
-        with in_words():
-            model.check(most, *values[: len(model.fields)])
-            found = model.answer(*values)
-            yield from found if model.grows else [found]
+        try:
+            with panics_as_errors(), failing_on("on this text"):
+                model.check(most, *values[: len(model.fields)])
+                found = model.answer(*values)
+                yield from found if model.grows else [found]
+        except DataError as error:
+            raise gradio.Error(escape(one_line(error), quote=False), print_exception=False) from None
 
     return answer
-
-
-@contextmanager
-def in_words() -> Iterator[None]:
-    """Show an error of a text or of the model on the page, as one sentence."""
-    try:
-        with panics_as_errors(), failing_on("on this text"):
-            yield
-    except DataError as error:
-        raise gradio.Error(escape(one_line(error), quote=False), print_exception=False) from None
 
 
 def launch_options(arguments: DemoArguments, port: int) -> dict[str, Any]:

@@ -5,6 +5,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from typing_extensions import TypedDict
 
@@ -41,14 +42,19 @@ def names_of(config: Any) -> list[str]:
 def to_scores(logits: torch.Tensor, config: Any) -> list[list[Scored]]:
     """Convert logits (B, C) to the probabilities of the classes, or to the numbers that they are, in their order.
 
-    They have the digits that tell them apart in their dtype: 0.7 of float32, not 0.699999988079071.
+    They have the digits of `shortest`.
     """
     if has_sigmoids(config):
         logits = logits.sigmoid()
     elif not gives_numbers(config):
         logits = logits.softmax(-1)
-    names, rows = names_of(config), logits.numpy().astype(str).astype(float).tolist()
+    names, rows = names_of(config), shortest(logits.numpy())
     return [[{"label": name, "score": score} for name, score in zip(names, row)] for row in rows]
+
+
+def shortest(values: Any) -> Any:
+    """Return numbers of float32, or one, with the digits that tell them apart in it: 0.7, not 0.699999988079071."""
+    return np.asarray(values, np.float32).astype(str).astype(float).tolist()
 
 
 def ranked(scores: Sequence[Scored]) -> list[Scored]:

@@ -17,7 +17,8 @@ from ..utils.files import MAX_FILE_SIZE, MAX_FILE_SIZE_HELP, check_inputs, check
 from ..utils.options import REQUIRED, option
 
 ALL = "all"  # of --top_k
-SCORE = "score_"  # and the name of a class: a column of its scores
+SCORE = "score_"  # and the name of a class: a column of its scores, by --top_k all
+UNKNOWN_WORDS = "unknown_words"  # a column of lines of JSON that have some
 
 
 @dataclass
@@ -29,7 +30,9 @@ class InputAndOutput:
         "A classifier, a tagger, a translator, or a model that answers questions: a folder or a name on the Hub.",
     )
     input: str = option(
-        "-", "A csv, tsv, jsonl, json, parquet or xlsx file, or txt with one text per line; -: standard input."
+        "-",
+        "A csv, tsv, jsonl, json, parquet or xlsx file, or txt (for a translator: any suffix) with one text per line; "
+        "-: standard input.",
     )
     max_file_size: float = option(MAX_FILE_SIZE, MAX_FILE_SIZE_HELP)
     output: str = option("-", "The output file, jsonl or csv; -: standard output.")
@@ -89,17 +92,18 @@ class PredictArguments(TableArguments, InputAndOutput):
             raise DataError(f"--keep_columns {self.keep_columns[0]}: requires a table ({', '.join(READERS)})")
         check_output("--output", self.output, self.input, self.overwrite)
 
-    def name_columns(self, are_fixed: bool = False) -> None:
+    def name_columns(self, are_fixed: bool = False, has_lines: bool = False) -> None:
         """Name the text columns of a table if nobody has: those that the model was trained on, or the one of texts.
 
         Print them, and the delimiter. Raises `DataError` for a file of another format, or without such a column.
-        are_fixed: whether the columns have the names of the model's fields.
+        are_fixed: whether the columns have the names of the model's fields. has_lines: whether other files, such as
+        test.en, have a text a line.
         """
         path = Path(self.input)
+        if path.is_file() and format_of(path) not in (".txt", *READERS) and not has_lines:
+            raise unknown_format(path, [".txt", *READERS])
         if not self.is_table:
             return
-        if path.is_file() and format_of(path) not in READERS:
-            raise unknown_format(path, [".txt", *READERS])
         table = open_table(path, self.form)
         notes = list(table.notes)
         if not self.text_column and not are_fixed:
@@ -112,11 +116,13 @@ class PredictArguments(TableArguments, InputAndOutput):
 
     def keep_beside(self, columns: Collection[str]) -> None:
         """Name the columns to keep in the output: those of the table, and given_NAME for one of the answers."""
+        taken = {"row", UNKNOWN_WORDS, *columns}
         for name in self.keep_columns or ():
             new = name
-            while new in {"row", *columns, *self.kept} or new.startswith(SCORE):
+            while new in taken or (self.top_k == ALL and new.startswith(SCORE)):
                 new = f"given_{new}"
             self.kept[new] = name
+            taken.add(new)
 
     @property
     def texts(self) -> dict[str, str]:
@@ -129,4 +135,4 @@ class PredictArguments(TableArguments, InputAndOutput):
 
     @property
     def is_table(self) -> bool:
-        return self.input != "-" and format_of(Path(self.input)) != ".txt"
+        return format_of(Path(self.input)) in READERS

@@ -174,7 +174,9 @@ def generate(arguments: GenerateArguments, search: SearchArguments) -> None:
     with failing_on("(--batch_size, --max_new_tokens)"), open_output(arguments.output_file) as handle:
         is_shown = arguments.prompt is not None and arguments.output_file == "-" and arguments.format is None
         written = show(rows[0][1], generator, handle) if is_shown else write_answers(rows, generator, handle, arguments)
-    if cut := [answer for answer in written if answer.is_cut]:
+    # A translation has an end. What continues a text need not: it is told only where it has less than was asked for.
+    most = math.inf if isinstance(generator, Translator) else generator.max_new_tokens - 1
+    if cut := [answer for answer in written if answer.cut_after and answer.cut_after <= most]:
         lengths = first_few([str(length) for length in sorted({answer.cut_after for answer in cut})], 5)
         told = f"have no end token and were cut at {lengths} tokens (--max_new_tokens, or the last position)"
         print(f"{len(cut):,} of {len(written):,} texts {told}", file=sys.stderr)

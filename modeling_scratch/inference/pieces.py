@@ -11,6 +11,7 @@ from ..data.columns import is_missing
 from ..data.tables import Values
 from ..data.tagged_sentences import Span, is_in_word, words_of_tokens
 from ..utils.errors import DataError
+from .answers import shortest
 
 WORD = re.compile(r"\S+")
 JOINS = re.compile("[-\u2010\u2011'\u2019]")  # hyphens and apostrophes, which have letters on both sides
@@ -88,5 +89,5 @@ def words_of(text: str, tokens: Sequence[Values]) -> list[Piece]:
 
 
 def _piece(text: str, start: int, end: int, label: str | None, score: Any) -> Piece:
-    score = None if score is None else float(score)
+    score = None if score is None else shortest(score)
     return {"text": text[start:end], "label": label, "score": score, "start": start, "end": end}

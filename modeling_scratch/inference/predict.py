@@ -2,14 +2,16 @@
 """Answer every row of a file with a saved model, in the order of the rows."""
 
 import sys
+from typing import Any
 
 from tqdm import tqdm
 
 from ..data.encoded_texts import in_chunks
 from ..data.text_pairs import column_names
 from ..tasks import named
-from ..utils.errors import DataError
+from ..utils.errors import DataError, counted
 from ..utils.files import open_output
+from ..utils.terminal import told
 from .arguments import PredictArguments
 from .loading import saved_action
 from .rows import check_input, row_writer
@@ -17,29 +19,45 @@ from .rows import check_input, row_writer
 
 def predict(arguments: PredictArguments) -> None:
     """Answer every row of the input. Raises `DataError` for an invalid input or model."""
+    answering = answering_of(arguments)
+    answering.name_columns(arguments)
+    arguments.keep_beside(answering.columns(arguments))
+    check_input(arguments, answering.rows)
+    with told("loading the model"):
+        answerer = answering.load(arguments)
+    rows = write_answers(answerer, arguments)
+    for what, count in answerer.counts.items():
+        if count:
+            print(f"{what}: {count:,}", file=sys.stderr)
+    if arguments.output != "-":
+        print(f"saved {counted(rows, 'row')} to {arguments.output}", file=sys.stderr)
+
+
+def answering_of(arguments: PredictArguments) -> Any:
+    """Return the class of the answerer. Raises `DataError` for options that it does not take."""
     task = named(saved_action(arguments.model))
-    answering = task.answering
-    if answering is None:
+    if (answering := task.answering) is None:
         raise DataError(f"--model {arguments.model}: {task.refusal}")
     for name in ("top_k", "threshold"):
         if getattr(arguments, name) is not None and name not in answering.takes:
             raise DataError(f"--{name}: {task.refusal}; leave it out")
     if len(column_names(arguments.text_column)) > answering.text_columns:
         raise DataError(f"--text_column {arguments.text_column}: {task.refusal}; leave it out")
-    answering.name_columns(arguments)
-    arguments.keep_beside(answering.columns(arguments))
-    check_input(arguments, answering.rows)
-    answerer = answering.load(arguments)
+    return answering
+
+
+def write_answers(answerer: Any, arguments: PredictArguments) -> int:
+    """Write the answers to all rows of the input, and return their number."""
+    rows = 0
     with (
         open_output(arguments.output) as handle,
-        tqdm(unit=f" {answering.unit}", disable=arguments.no_progress or None) as bar,
+        tqdm(unit=f" {answerer.unit}", disable=arguments.no_progress or None) as bar,
     ):
-        write = row_writer(handle, arguments, answering.columns(arguments, answerer))
+        write = row_writer(handle, arguments, answerer.columns(arguments, answerer))
         answerer.progress = bar.update
-        for chunk in in_chunks(answering.rows(arguments)):
+        for chunk in in_chunks(answerer.rows(arguments)):
             for line in answerer.lines(chunk):
                 write(line)
             handle.flush()
-    for what, count in answerer.counts.items():
-        if count:
-            print(f"{what}: {count:,}", file=sys.stderr)
+            rows += len(chunk)
+    return rows

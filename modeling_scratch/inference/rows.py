@@ -26,9 +26,7 @@ from ..data.text_files import open_bytes
 from ..data.text_pairs import as_recorded, trained_columns
 from ..data.translation_pairs import NESTED, nested
 from ..utils.errors import DataError
-from .arguments import PredictArguments
-
-UNKNOWN_WORDS = "unknown_words"  # of an answer
+from .arguments import UNKNOWN_WORDS, PredictArguments
 
 
 def check_input(arguments: PredictArguments, read: Callable[[PredictArguments], Iterable[object]]) -> None:
@@ -81,12 +79,8 @@ def row_writer(handle: TextIO, arguments: PredictArguments, answer: Sequence[str
     """
     columns = ["row", *arguments.kept, *answer]
     if arguments.format == "jsonl":
-
-        def write(line: Values) -> object:
-            unknown = [UNKNOWN_WORDS] if line.get(UNKNOWN_WORDS) else []
-            return handle.write(_as_json({name: line[name] for name in [*columns, *unknown]}) + "\n")
-
-        return write
+        names = *columns, UNKNOWN_WORDS
+        return lambda line: handle.write(_as_json({name: line[name] for name in names if name in line}) + "\n")
     table = csv.writer(handle, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
     table.writerow(columns)
     return lambda line: table.writerow(_cell(line.get(name)) for name in columns)

@@ -18,6 +18,7 @@ CONFUSION_MATRIX = "confusion_matrix.png"
 PREDICTIONS, MISCLASSIFIED = "predictions.jsonl", "misclassified.csv"
 TRANSLATIONS = "{}.translations.txt"  # of a split
 LINEAR = "linear"  # a folder; its n-grams are words of the training texts
+WORDS = "words.txt"  # of the training texts, where a tokenizer of bytes does not tell which are unknown
 TRIALS = "search.json"
 HISTORY, PICKLED_ARGUMENTS = "trainer_state.json", "training_args.bin"
 UNFINISHED = ".unfinished"  # a folder
@@ -45,6 +46,7 @@ ENTRIES = (
     Entry(MISCLASSIFIED, "report/quoted_texts", "compare", "wrong answers"),
     Entry("class_words.csv", BEFORE, what="words of classes, by version 0.1.0"),
     Entry(LINEAR, "report/classification_report", "predict", "the linear model"),
+    Entry(WORDS, "data/seen_words", "predict, serve, demo"),
     Entry(TRANSLATIONS.format("*"), "tasks/translate", what="translations"),
     Entry(RECORD, "sharing/run_record", "run/run_folder, sharing", "arguments", is_shared=True),
     Entry(EXAMPLES, "report/report_files", "sharing/card_summary"),

@@ -9,6 +9,7 @@ from typing import Any
 
 from transformers import DataCollatorWithPadding, set_seed
 
+from ..data.seen_words import save_words
 from ..data.text_pairs import parts_of
 from ..report.report_files import evaluated_split, predict_split, write_report
 from ..tasks import named
@@ -73,6 +74,8 @@ def carry_out(
         trainer.compute_metrics = task.metrics(training, split)
         predicted = predict_split(trainer, training.encoded[split].rows, split)
     if run.is_main:
+        if task.answering and is_of_bytes(run.options):
+            save_words(run.folder, data.texts("train"))
         with told("writing the report"):
             report = task.report(training, trainer, split, predicted)
             write_report(trainer, report, report.curve or task.curve)
@@ -81,6 +84,12 @@ def carry_out(
     if run.is_main:
         commands = next_commands(run, data.texts("train")[0]) if task.answering else []
         print(f"\n{summary(trainer, run.resumed_at)}", *commands, sep="\n")
+
+
+def is_of_bytes(options: Any) -> bool:
+    """Return whether a run has a new tokenizer to which no word is unknown."""
+    is_new = not (options.model_name_or_path or getattr(options, "tokenizer_name_or_path", None))
+    return is_new and options.tokenizer_kind == "byte_bpe"
 
 
 def read(task: Task, run: Run) -> Any:

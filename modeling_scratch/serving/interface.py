@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, create_model
 
-from ..inference.rows import UNKNOWN_WORDS
+from ..inference.arguments import UNKNOWN_WORDS
 from ..tasks.answerer import Answerer
 
 STRICT = ConfigDict(extra="forbid", strict=True)

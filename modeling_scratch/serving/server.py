@@ -54,15 +54,9 @@ class Server(uvicorn.Server):
 def serve(arguments: ServeArguments) -> None:
     """Serve requests until a signal arrives. Raises `DataError` for an invalid model or address."""
     with open_socket(arguments.host, arguments.port) as listener:
-        task = load_answerer(
-            arguments.model,
-            arguments.device,
-            arguments.max_beams,
-            arguments.max_new_tokens,
-            arguments.compile,
-            trust_remote_code=arguments.trust_remote_code,
-            allow_special_tokens=arguments.allow_special_tokens,
-        )
+        names = "device", "max_beams", "max_new_tokens", "trust_remote_code", "allow_special_tokens"
+        loading = {name: getattr(arguments, name) for name in names}
+        task = load_answerer(arguments.model, compiles=arguments.compile, **loading)
         Server(configuration(task, arguments)).run(sockets=[listener])
 
 

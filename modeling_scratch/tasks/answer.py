@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import datasets
 import numpy as np
-import torch
 from transformers import EvalPrediction
 
 from ..data.questions import Answer, Question, QuestionData, QuestionDataArguments, load_questions
@@ -20,7 +18,7 @@ from ..utils.options import option
 from .answerer import record_settings
 from .base import Curve, Encoded, Task, Training
 from .card import EXAMPLES, Card, Use, scores_table, shares_table
-from .reader import FIELDS, PIPELINE, Reader, ReaderPage, Window
+from .reader import FIELDS, PIPELINE, Reader, ReaderPage, Window, features_of
 
 LONGEST_CONTEXT = 400  # characters of a context in an example
 IGNORED = -100  # the position of an answer that a tokenizer has no token for
@@ -79,21 +77,16 @@ def encode_questions(questions: Sequence[Question], reader: Reader) -> Encoded:
 
     lost: the first answers that are in no window. Raises `DataError` for a question without room for its context.
     """
-    columns: dict[str, list[Any]] = {}
-    lost = 0
+    rows, lost = list[dict[str, Any]](), 0
     for question in questions:
         windows = reader.windows_of(question)
         spans = _spans(question, windows, reader.pipe.tokenizer.truncation_side)
         lost += bool(question.answers) and not any(spans)
         for window, span in zip(windows, spans):
             null = no_answer(window["encoding"], reader.pipe.tokenizer.cls_token_id)
-            values: dict[str, Any] = {
-                name: value[0].tolist() for name, value in window.items() if isinstance(value, torch.Tensor)
-            }
-            values |= dict(zip(("start_positions", "end_positions"), span or (null, null)))
-            for name, value in values.items():
-                columns.setdefault(name, []).append(value)
-    return Encoded(datasets.Dataset.from_dict(columns), [], lost)
+            features = {name: value.tolist() for name, value in features_of(window).items()}
+            rows.append({**features, **dict(zip(("start_positions", "end_positions"), span or (null, null)))})
+    return Encoded.of({name: [row[name] for row in rows] for name in rows[0]}, lost)
 
 
 def _spans(question: Question, windows: Sequence[Window], truncation_side: str) -> list[tuple[int, int] | None]:

@@ -9,13 +9,15 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
+from ..data.seen_words import read_words, words_in
 from ..data.text_pairs import of_parts, parts_of
-from ..inference.arguments import PredictArguments
+from ..inference.arguments import UNKNOWN_WORDS, PredictArguments
 from ..inference.batches import Job, in_batches, uncounted
 from ..inference.classification import is_empty
-from ..inference.rows import UNKNOWN_WORDS, read_input
+from ..inference.rows import read_input
 from ..utils.errors import first_few, panics_as_errors
 
 MORE_THAN_ANY = 1_000  # limit of top_k; as in a pipeline, larger values return all labels
@@ -47,6 +49,7 @@ class Answerer(ABC):
     fields: ClassVar[tuple[str, ...]] = ("text",)  # the names of the texts that a model reads at a time
     takes: ClassVar[Sequence[str]] = ()  # of predict's options: those for some tasks alone
     text_columns: ClassVar[int] = 1  # how many names --text_column can have
+    has_lines: ClassVar[bool] = False  # whether files of texts, one a line, can have any suffix, as in training
     asks: ClassVar[str] = "A text, or a list of texts."  # what a request has
     answers: ClassVar[Any]  # the type of the outputs for a text of a request
     is_always_list: ClassVar[bool] = False  # whether the outputs are a list also for one text, as the pipeline's
@@ -65,6 +68,11 @@ class Answerer(ABC):
     def load(cls, arguments: PredictArguments, limits: Mapping[str, int] | None = None) -> "Answerer":
         """Load a saved model. limits: the most that a request of a server may ask for, by option."""
 
+    @cached_property
+    def known(self) -> frozenset[str]:
+        """The words of the training; none where the tokenizer tells which are unknown."""
+        return read_words(getattr(self.pipe.model, "name_or_path", ""))
+
     @property
     def limit(self) -> int:
         """The number of tokens that the model reads of a text."""
@@ -79,7 +87,11 @@ class Answerer(ABC):
         """
         every = [each if isinstance(each, str) else of_parts([each[name] for name in self.fields]) for each in texts]
         with panics_as_errors():
-            return self._encode(every, options)
+            jobs = self._encode(every, options)
+        for text, job in zip(every, jobs):
+            if job and self.known:
+                job.unseen = [word for key, word in words_in(text).items() if key not in self.known]
+        return jobs
 
     def _encode(self, texts: Sequence[str], options: Mapping[str, Any]) -> list[Job | None]:
         return [None if is_empty(text) else self.job_of(text, options) for text in texts]
@@ -139,7 +151,7 @@ class Answerer(ABC):
     @classmethod
     def name_columns(cls, arguments: PredictArguments) -> None:
         """Find the column of texts, and print it. Raises `DataError` for a table without one."""
-        arguments.name_columns(are_fixed=len(cls.fields) > 1)
+        arguments.name_columns(len(cls.fields) > 1, cls.has_lines)
 
     @classmethod
     def columns(cls, arguments: PredictArguments, answerer: Any = None) -> list[str]:

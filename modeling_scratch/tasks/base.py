@@ -23,6 +23,12 @@ class Encoded(NamedTuple):
     lost: int = 0  # labels that no row has
     notes: Sequence[str] = ()  # for people
 
+    @classmethod
+    def of(cls, columns: Mapping[str, Any], lost: int = 0, notes: Sequence[str] = ()) -> "Encoded":
+        from datasets import Dataset  # which takes a second to import, and is needed by trainings alone
+
+        return cls(Dataset.from_dict(dict(columns)), [], lost, notes)
+
 
 @dataclass
 class Training:

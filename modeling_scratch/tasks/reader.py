@@ -12,8 +12,10 @@ from typing_extensions import TypedDict
 from ..bridges.model_sources import position_limit
 from ..data.questions import Question, asked_rows
 from ..data.text_pairs import parts_of
+from ..inference.answers import shortest
 from ..inference.arguments import ALL, PredictArguments
 from ..inference.batches import Job, check_finite, in_batches
+from ..inference.classification import unseen_words
 from ..inference.loading import load_head
 from ..question_answering import QuestionAnsweringPipeline
 from ..utils.errors import DataError
@@ -21,10 +23,14 @@ from .answerer import MORE_THAN_ANY, Answerer, FileRow, Option, recorded_setting
 from .page import Page
 
 PIPELINE = "extractive-question-answering"
-SETTINGS = {"max_answer_len": int, "handle_impossible_answer": bool}  # of the pipeline, which a configuration records
 FIELDS = "question", "context"
 PARTS = "answer", "score", "start", "end"  # of an answer
 Window = dict[str, Any]  # what the pipeline's preprocess yields, or its forward returns
+
+
+def features_of(window: Window) -> dict[str, torch.Tensor]:
+    """Return what the model reads of a window, each (T,)."""
+    return {name: value[0] for name, value in window.items() if isinstance(value, torch.Tensor)}
 
 
 class Found(TypedDict):
@@ -51,6 +57,7 @@ class Reader(Answerer):
     unit: ClassVar[str] = "questions"
     fields, takes, text_columns = FIELDS, ("top_k",), 0
     asks, answers = "A question with its context, or a list of these.", Found | list[Found]
+    roomless = 0  # questions that leave no room for their contexts
 
     def __init__(
         self,
@@ -64,13 +71,13 @@ class Reader(Answerer):
         """max_length: of a window, in tokens; by default that of the pipeline. top_k: answers to a row of predict."""
         limit, most = tokenizer.model_max_length, position_limit(model.config)
         tokenizer.model_max_length = min(limit, most or limit)
-        self.chosen = self.settings(model.config)
+        self.chosen = recorded_settings(model.config, PIPELINE)
         self.length = {} if max_length is None else {"max_seq_len": max_length}
         place = model.device if device is None else device
         try:
             pipe = QuestionAnsweringPipeline(model=model, tokenizer=tokenizer, device=place, **self.chosen)
-        except ValueError as error:
-            raise DataError(f"the tokenizer cannot be used: {error}") from error
+        except (ValueError, TypeError) as error:
+            raise DataError(f"the tokenizer, or a setting in config.json, cannot be used: {error}") from error
         super().__init__(pipe, {"top_k": MORE_THAN_ANY}, {"top_k": top_k}, batch_size=batch_size)
 
     @classmethod
@@ -78,13 +85,6 @@ class Reader(Answerer):
         model, tokenizer = load_head(arguments, AutoModelForQuestionAnswering, "not trained to answer questions")
         top_k = MORE_THAN_ANY if arguments.top_k == ALL else int(arguments.top_k or 1)
         return cls(model, tokenizer, None, arguments.batch_size, arguments.max_length, top_k)
-
-    @classmethod
-    def settings(cls, config: Any) -> dict[str, Any]:
-        """Return the valid settings of the pipeline that a configuration records."""
-        found = recorded_settings(config, PIPELINE)
-        valid = {name: found[name] for name, kind in SETTINGS.items() if type(found.get(name)) is kind}
-        return {name: value for name, value in valid.items() if name != "max_answer_len" or value > 0}
 
     # Windows
 
@@ -114,15 +114,13 @@ class Reader(Answerer):
         outputs = [one for one in outputs if 1 in one["encoding"].sequence_ids]
         if not outputs:
             return []
-        found = self.pipe.postprocess(outputs, top_k=top_k, **self.chosen)
-        return [found] if top_k == 1 else found
+        found: Any = self.pipe.postprocess(outputs, top_k=top_k, **self.chosen)
+        best: list[Any] = [found] if top_k == 1 else found
+        return [each | {"score": shortest(each["score"])} for each in best]
 
     def _read(self, windows: Sequence[Window]) -> list[Window]:
         """Return the logits of each window of a batch."""
-        features = [
-            {name: value[0] for name, value in each.items() if isinstance(value, torch.Tensor)} for each in windows
-        ]
-        batch = DataCollatorWithPadding(self.pipe.tokenizer)(features)
+        batch = DataCollatorWithPadding(self.pipe.tokenizer)([features_of(each) for each in windows])
         outputs = self.pipe.forward({**batch, **dict.fromkeys(("encoding", "context", "is_last"))})
         return [self._outputs(*each) for each in zip(windows, outputs["start"], outputs["end"])]
 
@@ -149,7 +147,9 @@ class Reader(Answerer):
         ids = self.pipe.tokenizer(question, add_special_tokens=False, verbose=False)["input_ids"]
         tokens = sum(len(window["encoding"].ids) for window in windows)
         top_k = options.get("top_k", self.defaults["top_k"])
-        return Job(windows, tokens, sides[0].count(0) < len(ids), (("top_k", top_k),))
+        unknown, parts = self.pipe.tokenizer.unk_token_id, parts_of(text)
+        unseen = dict.fromkeys(word for each in windows for word in unseen_words(each["encoding"], unknown, parts))
+        return Job(windows, tokens, sides[0].count(0) < len(ids), (("top_k", top_k),), [*unseen])
 
     def run(self, jobs: Sequence[Job]) -> list[list[Found]]:
         """Return the best answers. Windows of several contexts share a batch."""
@@ -169,7 +169,9 @@ class Reader(Answerer):
     def counts(self) -> dict[str, int]:
         return {
             "rows without a question or a context, which get no answer": self.empty,
-            "questions that leave no room for their contexts (--max_length), which get no answer": self.cut,
+            "questions that leave no room for their contexts (--max_length), which get no answer": self.roomless,
+            "questions that are truncated": self.cut,
+            **super().counts,
         }
 
     # Rows of files
@@ -190,11 +192,10 @@ class Reader(Answerer):
         jobs = list[Job | None]()
         for text in texts:
             try:
-                jobs += self.encode([text], {})
-                self.empty += jobs[-1] is None
+                jobs += super().read([text])
             except ValueError:
                 jobs.append(None)
-                self.cut += 1
+                self.roomless += 1
         return jobs
 
 

@@ -8,7 +8,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import datasets
 from torch import Tensor
 from transformers import DataCollatorForTokenClassification, EvalPrediction, PreTrainedTokenizerBase
 
@@ -84,7 +83,7 @@ def encode_sentences(
             raise DataError(f"{sentence.where(0)}: {error}; use another tokenizer (--tokenizer_kind)") from error
         labels.append(_token_labels(sentence, words, id_of, labels_all))
         lost += len(sentence.words) - len({*words} - {None})
-    return Encoded(datasets.Dataset.from_dict({**batch, "labels": labels}), [], lost)
+    return Encoded.of({**batch, "labels": labels}, lost)
 
 
 def _token_labels(

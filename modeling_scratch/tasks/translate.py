@@ -30,16 +30,15 @@ FEW = (
     "WARNING: train has {:,} pairs; a new model hardly learns to translate from fewer than several thousand: "
     "find more, or fine-tune a translator (--model_name_or_path)"
 )
-OF_TRANSLATIONS = {"bleu": "BLEU", "chrf": "chrF"}  # metrics that depend on the search
 
 
 def weights_of(trainer: Any) -> str:
     """Return what the report calls the saved weights: the best checkpoint, an average, or the last."""
     if trainer.average is not None:
         return "average of the weights"
-    best, metric = trainer.state.best_model_checkpoint, deciding_metric(trainer.args).removeprefix("eval_")
-    score, greedy = OF_TRANSLATIONS.get(metric, metric), " of greedy search" * (metric in OF_TRANSLATIONS)
-    return f"{Path(best).name}, the best by validation {score}{greedy}" if best else "last weights"
+    if (best := trainer.state.best_model_checkpoint) is None:
+        return "last weights"
+    return f"{Path(best).name}, the best by {deciding_metric(trainer.args).removeprefix('eval_')} on validation"
 
 
 def verdict(split: str, bleu: float, copied: float) -> str:

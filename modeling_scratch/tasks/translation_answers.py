@@ -28,7 +28,7 @@ class Translation(Answerer):
 
     name: ClassVar[str] = "translate"
     summary: ClassVar[str] = "Translate texts."
-    column, answers, is_always_list = "translation", list[dict[str, str]], True
+    column, answers, is_always_list, has_lines = "translation", list[dict[str, str]], True, True
 
     @classmethod
     def load(cls, arguments: PredictArguments, limits: Mapping[str, int] | None = None) -> "Translation":

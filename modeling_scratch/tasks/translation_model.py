@@ -4,7 +4,6 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import datasets
 import torch
 from transformers import AutoModelForSeq2SeqLM, PreTrainedModel, PreTrainedTokenizerBase, TrainingArguments
 
@@ -147,33 +146,27 @@ def _train(arguments: TranslationModelArguments, texts: list[str]) -> PreTrained
 
 def build_model(arguments: TranslationModelArguments, tokenizers: Tokenizers) -> PreTrainedModel:
     """Build a model from the preset or load the checkpoint. It must have positions for max_length tokens."""
+    source, target = tokenizers
     if name := arguments.model_name_or_path:
         model = load_body(AutoModelForSeq2SeqLM, name, arguments.trust_remote_code, dtype=torch.float32)
         model.generation_config.update(**dict.fromkeys(SEARCH))
     else:
-        model = _new_model(arguments, *tokenizers)
-    ask_for_mask(tokenizers[0], model)
+        settings = {
+            "vocab_size": len(source),
+            "decoder_vocab_size": len(target),
+            "share_encoder_decoder_embeddings": source is target,
+            "max_position_embeddings": arguments.max_length,
+            "sparse_prediction": True,
+            **special_token_ids(target),
+        }
+        preset = arguments.preset or DEFAULT_PRESET
+        config = preset_config(presets.SEQ2SEQS, preset, arguments.config_overrides, **settings)
+        model = ScratchSeq2SeqForConditionalGeneration(config)
+    ask_for_mask(source, model)
     limit = position_limit(model.config)
     if limit is not None and arguments.max_length > limit:
         raise DataError(f"--max_length {arguments.max_length}: the model has positions for only {limit} tokens")
     return model
-
-
-def _new_model(
-    arguments: TranslationModelArguments, source: PreTrainedTokenizerBase, target: PreTrainedTokenizerBase
-) -> PreTrainedModel:
-    settings = {
-        "vocab_size": len(source),
-        "decoder_vocab_size": len(target),
-        "share_encoder_decoder_embeddings": source is target,
-        "max_position_embeddings": arguments.max_length,
-        "sparse_prediction": True,
-        **special_token_ids(target),
-    }
-    preset = arguments.preset or DEFAULT_PRESET
-    return ScratchSeq2SeqForConditionalGeneration(
-        preset_config(presets.SEQ2SEQS, preset, arguments.config_overrides, **settings)
-    )
 
 
 def encode_pairs(data: TranslationData, split: str, tokenizers: Tokenizers, max_length: int) -> Encoded:
@@ -187,4 +180,4 @@ def encode_pairs(data: TranslationData, split: str, tokenizers: Tokenizers, max_
     if not fitting:
         raise DataError(f"{split}: all pairs exceed {max_length} tokens; raise --max_length")
     columns = dict(zip(("input_ids", "labels"), zip(*fitting)))
-    return Encoded(datasets.Dataset.from_dict(columns), [], notes=notes)
+    return Encoded.of(columns, notes=notes)

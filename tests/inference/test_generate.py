@@ -20,7 +20,7 @@ from writers import POSITIONS, text_of
 
 from modeling_scratch import ScratchDecoderForSequenceClassification
 from modeling_scratch.inference import generation as generate_room
-from modeling_scratch.inference.text_generators import Continuer
+from modeling_scratch.inference.text_generators import Continuer, Generated, Translator
 
 PROMPTS = ["abc", "", "h", "a b c d e f g h", "ghgh ghg", "  ", "abc", "f" * POSITIONS, "cab " * 5]
 SOURCES = [text_of(5), "", text_of(1), text_of(12), " ", text_of(3), text_of(5)]
@@ -141,15 +141,16 @@ def test_a_seed_decides_what_is_drawn(folders, tmp_path):
     assert texts() != texts()
 
 
-def test_what_is_not_said_is_as_the_checkpoint_says(tmp_path, capfd):
+def test_what_is_not_said_is_as_the_checkpoint_says(tmp_path):
     characters = writers.characters()
     settings = {"num_beams": 3, "max_new_tokens": 5}
     model = writers.save(tmp_path / DECODER, writers.decoder(characters), characters, **settings)
-    expected = [alone(model, text, 5) for text in PROMPTS]
-    assert [record["text"] for record in run(model, PROMPTS, tmp_path)] == expected
-    assert "5 tokens (--max_new" in capfd.readouterr().err
-    overridden = run(model, PROMPTS, tmp_path, "--num_beams", "1", "--max_new_tokens", "9")
-    assert [record["text"] for record in overridden] == [alone(model, text, 9, num_beams=1) for text in PROMPTS]
+    for options, search in (
+        ([], {"new": 5}),
+        (["--num_beams", "1", "--max_new_tokens", "9"], {"new": 9, "num_beams": 1}),
+    ):
+        records = run(model, PROMPTS, tmp_path, *options)
+        assert [record["text"] for record in records] == [alone(model, text, **search) for text in PROMPTS]
 
 
 # Limits
@@ -159,7 +160,7 @@ def test_a_decoder_stops_where_its_positions_end(folders, tmp_path, capfd):
     prompts = [("abcdefgh" * 3)[: POSITIONS - 6], "abc"]
     long, short = run(folders[DECODER], prompts, tmp_path, "--max_new_tokens", "9")
     assert (len(long["text"]), len(short["text"])) == (7, 9)
-    assert "2 of 2 texts have no end token and were cut at 7, 9 tokens (--max_new_tokens" in capfd.readouterr().err
+    assert "1 of 2 texts have no end token and were cut at 7 tokens" in capfd.readouterr().err  # 9 were asked for
 
 
 def test_a_prompt_that_is_too_long_is_refused_before_anything_is_written(folders, tmp_path, capfd):
@@ -174,12 +175,14 @@ def test_a_prompt_that_is_too_long_is_refused_before_anything_is_written(folders
     assert not (tmp_path / "out").exists()
 
 
-def test_sources_that_are_too_long_are_cut_and_counted(folders, tmp_path, capfd):
+def test_sources_that_are_cut_or_have_unknown_words_are_counted(folders, tmp_path, capfd):
     long = text_of(2 * POSITIONS)
-    model, texts = folders[TRANSLATOR], [text_of(3), long, *[long] * 5]
+    model, texts = folders[TRANSLATOR], [text_of(3), long, *[long] * 5, "Zebra", "", "a Zebra"]
     lines = run(model, texts, tmp_path, "--max_new_tokens", str(NEW), name="out.txt")
     assert lines[1] == alone(model, " ".join(long.split()[: POSITIONS - 1]))
-    assert f"6 texts truncated to {POSITIONS} tokens: line 2, 3, 4, 5, 6, ..." in capfd.readouterr().err
+    told = capfd.readouterr().err
+    assert f"6 texts truncated to {POSITIONS} tokens: line 2, 3, 4, 5, 6, ..." in told
+    assert "2 texts have words or characters that the model does not know: line 8, 10" in told
 
 
 # The library's own models
@@ -217,6 +220,52 @@ def test_a_prompt_goes_on_where_a_tokenizer_ends_texts() -> None:
     assert "".join(pieces) == answer.text
 
 
+# Translators
+
+
+@pytest.fixture(scope="module")
+def parts():
+    """A model whose target language has a vocabulary of its own, and its tokenizers."""
+    tokenizers = writers.words(), writers.words("target")
+    return writers.translator(*tokenizers), *tokenizers
+
+
+def translate(parts: Any, sources: list[str] = SOURCES, **options: Any) -> list[Any]:
+    return Translator(*parts, **{"max_new_tokens": NEW, **options}).translate(sources)
+
+
+def test_a_text_is_cut_where_it_found_no_end(parts):
+    """One that ends does so at every limit from there on; one that does not is longer with a higher limit."""
+    longest = translate(parts, max_new_tokens=POSITIONS)
+    assert {answer.is_cut for answer in longest} == {True, False}
+    for limit in (1, 5):
+        for answer, whole in zip(translate(parts, max_new_tokens=limit), longest):
+            assert whole.text.startswith(answer.text)
+            assert answer.is_cut == (len(whole.text.split()) + (not whole.is_cut) > limit) or not whole.text
+            assert answer.cut_after in (limit, None)
+    assert translate(parts, max_new_tokens=10 * POSITIONS) == longest
+
+
+def test_each_of_several_tokens_ends_a_text(parts):
+    source, target = [text_of(5)], parts[2]
+    words = translate(parts, source)[0].text.split()
+    end = next(word for word in words if word != words[0])
+    unused = next(word for word in writers.WORDS if f"target{word}" not in words)
+    ends = target.convert_tokens_to_ids([f"target{unused}", end])
+    assert translate(parts, source, eos_token_id=ends) == [Generated(" ".join(words[: words.index(end)]))]
+
+
+def test_the_limit_is_the_tokenizers_or_that_of_the_positions():
+    tokenizer, endless = writers.words(), writers.words()
+    endless.model_max_length = 10**30
+    limits = {}
+    for kind in ("learned", "sinusoidal"):
+        model = writers.translator(tokenizer, tokenizer, position_type=kind)
+        limits[kind] = Translator(model, tokenizer).limit, Translator(model, endless).limit
+    assert limits == {"learned": (POSITIONS, POSITIONS), "sinusoidal": (POSITIONS, None)}
+    assert Translator(model, endless).generate([text_of(3 * POSITIONS)])[0][0].text
+
+
 # What is wrong is said
 
 
@@ -250,21 +299,16 @@ def test_a_folder_that_would_write_at_random(tmp_path, capfd):
     characters = writers.characters()
     decoder = writers.decoder(characters)
     classifier = ScratchDecoderForSequenceClassification(decoder.config)
-    bert = transformers.BertConfig(vocab_size=20, hidden_size=16, num_hidden_layers=1, num_attention_heads=2)
-    for name, model, *pieces in (
-        ("classifier", classifier, "does not generate texts", "modeling-scratch predict"),
-        ("bert", transformers.BertForMaskedLM(bert), "BertForMaskedLM does not generate texts"),
-        ("encoder", transformers.BertModel(bert), "no trained generation head"),
-        ("empty", transformers.BertLMHeadModel(bert), "no tokenizer"),
+    bert = transformers.BertModel(transformers.BertConfig(vocab_size=20, hidden_size=12, num_hidden_layers=1))
+    for name, model, piece in (
+        ("classifier", classifier, "does not generate texts; use modeling-scratch predict"),
+        ("encoder", bert, "no trained generation head"),
+        ("damaged", decoder, "damaged"),
     ):
-        model.save_pretrained(tmp_path / name)
-        if name != "empty":
-            characters.save_pretrained(tmp_path / name)
-        refused(capfd, generate.main, ["--model_name_or_path", tmp_path / name, "--prompt", "a"], *pieces)
-    damaged = writers.save(tmp_path / "damaged", decoder, characters)
-    weights = (damaged / "model.safetensors").read_bytes()
-    (damaged / "model.safetensors").write_bytes(weights[:1000])
-    refused(capfd, generate.main, ["--model_name_or_path", damaged, "--prompt", "a"], str(damaged))
+        folder = writers.save(tmp_path / name, model, characters)
+        if name == "damaged":
+            (folder / "model.safetensors").write_bytes((folder / "model.safetensors").read_bytes()[:1000])
+        refused(capfd, generate.main, ["--model_name_or_path", folder, "--prompt", "a"], piece)
 
 
 # Ends that come from outside
@@ -288,11 +332,6 @@ def test_a_text_ends_before_the_first_stop(folders, tmp_path):
     stopped = run(folders[DECODER], PROMPTS, tmp_path, "--max_new_tokens", NEW, "--stop", letter, "zz")
     assert [one["text"] for one in stopped] == [one["text"].partition(letter)[0] for one in whole]
     assert all(one["cut"] == (two["cut"] and letter not in two["text"]) for one, two in zip(stopped, whole))
-
-
-def test_texts_with_unknown_words_are_named(folders, tmp_path, capfd):
-    run(folders[TRANSLATOR], [text_of(3), "Zebra", "", "a Zebra"], tmp_path)
-    assert "2 texts have words or characters that the model does not know: line 2, 4" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("is_nested", [True, False])

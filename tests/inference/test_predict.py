@@ -8,7 +8,6 @@ import runpy
 import shutil
 import signal
 import sys
-import tracemalloc
 from datetime import date
 from pathlib import Path
 
@@ -20,12 +19,11 @@ import transformers
 from processes import in_child, refusal
 from serving import save_classifier
 from shared import refused
-from text_samples import read, write
+from text_samples import predicted, write
 from writers import POSITIONS, text_of
 
 from modeling_scratch import ScratchEncoderForMaskedLM
 from modeling_scratch.data import encoded_texts
-from modeling_scratch.inference.linear_models import LinearWeights
 from modeling_scratch.serving.answerers import load_answerer
 
 TEXTS = [text_of(length) for length in (3, 50, 1, 22, 7, 12, 23, 2, 17, 2, 30, 12, 1)]  # 3 exceed the limit
@@ -41,12 +39,6 @@ def source(tmp_path):
     return write(tmp_path / "in.csv", {"text": TEXTS})
 
 
-def run(folder: Path, source: Path | str, output: Path, *options: str) -> list[dict]:
-    """The answers in `output`."""
-    predict.main(["--model", str(folder), "--input", str(source), "--output", str(output), *options])
-    return read(output)
-
-
 def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
@@ -55,32 +47,18 @@ def to_stdin(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
 
 
-def test_scores_of_many_classes_are_held_for_one_batch_alone(tmp_path):
-    labels = [f"class {number}" for number in range(1_000)]
-    weights = LinearWeights(["good"], numpy.arange(1_000.0)[:, None], numpy.zeros(1_000), None, False)
-    weights.save(tmp_path / "linear", "many", "single_label_classification", labels, has_pairs=False)
-    once, often = (write(tmp_path / f"{count}.csv", {"text": ["good"] * count}) for count in (1, 100))
-    run(tmp_path / "linear", once, tmp_path / "first.jsonl")  # what is imported and cached is not measured
-    tracemalloc.start()
-    try:
-        rows = run(tmp_path / "linear", often, tmp_path / "out.jsonl", "--batch_size", "4")
-        _, most = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert [row["label"] for row in rows] == ["class 999"] * 100
-    assert most < 10e6  # those of all texts take more than 20 MB
-
-
 def test_unknown_words_are_named_the_most_frequent_first(folder, tmp_path, capfd):
     source = write(tmp_path / "in.csv", {"text": [text_of(4), "quokka ☃ numbat", f"{text_of(4)} numbat"]})
-    rows = run(folder, source, tmp_path / "out.jsonl")
+    rows = predicted(folder, source, tmp_path / "out.jsonl")
     assert [row.get("unknown_words") for row in rows] == [None, ["quokka", "numbat"], ["numbat"]]
-    assert "words that the model has not seen (numbat, quokka): 2" in capfd.readouterr().err
+    told = capfd.readouterr().err
+    assert "words that the model has not seen (numbat, quokka): 2" in told
+    assert f"saved 3 rows to {tmp_path}/out.jsonl" in told
 
 
 def test_equals_the_pipeline_one_by_one_in_the_order_of_the_input(folder, source, tmp_path, monkeypatch, capfd):
     monkeypatch.setattr(encoded_texts, "CHUNK_TEXTS", 5)
-    answers = run(folder, source, tmp_path / "out.jsonl", "--batch_size", "2")
+    answers = predicted(folder, source, tmp_path / "out.jsonl", "--batch_size", "2")
     assert f"texts truncated to {POSITIONS} tokens: 3" in capfd.readouterr().err
     classify = transformers.pipeline("text-classification", str(folder))
     expected = [classify(text, truncation=True)[0] for text in TEXTS]
@@ -101,7 +79,7 @@ def test_every_kind_of_input(folder, tmp_path, monkeypatch, capfd, suffix):
         to_stdin(monkeypatch, "\n".join([*texts, ""]).encode())
     else:
         write(source, {"text": texts, "label": [0, 1, 0, 1, 0, 1]})
-    answers = run(folder, source, tmp_path / "out.jsonl", "--with_text")
+    answers = predicted(folder, source, tmp_path / "out.jsonl", "--with_text")
     assert [answer["row"] for answer in answers] == [1, 2, 3, 4, 5, 6]
     assert [answer["text"] for answer in answers] == texts
     for name in ("label", "score"):
@@ -111,7 +89,7 @@ def test_every_kind_of_input(folder, tmp_path, monkeypatch, capfd, suffix):
 
 def test_a_file_without_any_text(folder, tmp_path):
     (tmp_path / "in.txt").write_text("\n\n")
-    answers = run(folder, tmp_path / "in.txt", tmp_path / "out.jsonl")
+    answers = predicted(folder, tmp_path / "in.txt", tmp_path / "out.jsonl")
     assert answers == [{"row": row, "label": None, "score": None} for row in (1, 2)]
 
 
@@ -127,7 +105,7 @@ def test_columns_are_kept(folder, tmp_path, suffix):
     }
     source = write(tmp_path / "in.parquet", {**columns, "body": [text_of(3), None, text_of(5)]})
     kept = ["--keep_columns", "ticket_id", "date", "size", "label", "given_label"]
-    answers = run(folder, source, tmp_path / f"out{suffix}", "--text_column", "body", *kept)
+    answers = predicted(folder, source, tmp_path / f"out{suffix}", "--text_column", "body", *kept)
     names = ["row", "ticket_id", "date", "size", "given_label", "given_given_label", "label", "score"]
     assert list(answers[0]) == names
     none = None if suffix == ".jsonl" else ""
@@ -172,79 +150,65 @@ def test_a_row_that_cannot_be_read_is_told_before_the_model_is_loaded(tmp_path, 
     ],
 )
 def test_several_labels_a_text_and_regressions(source, tmp_path, capfd, labels, problem_type, suffix):
-    classes = [f"CLASS {number}" for number in range(labels)]
+    classes, least = [f"CLASS {number}" for number in range(labels)], -numpy.inf
     folder = save_classifier(tmp_path / "model", labels=classes, problem_type=problem_type)
-    answers = run(folder, source, tmp_path / f"out{suffix}")
+    answers, function = predicted(folder, source, tmp_path / f"out{suffix}"), "sigmoid"
     if suffix == ".csv":
-        answers = [{name: json.loads(value) for name, value in answer.items()} for answer in answers]
+        answers, least = [{name: json.loads(value) for name, value in row.items()} for row in answers], 0.5
     if problem_type == "regression":
         refused(capfd, predict.main, ["--model", folder, "--input", source, "--threshold", "0.5"], "predicts numbers")
-    function = "none" if problem_type == "regression" else "sigmoid"
+        function = "none"
     classify = transformers.pipeline("text-classification", str(folder), top_k=None, function_to_apply=function)
     for answer, pairs in zip(answers, classify(TEXTS, truncation=True)):
-        expected = {pair["label"]: pair["score"] for pair in pairs}
-        if problem_type == "multi_label_classification":
-            expected = {label: score for label, score in expected.items() if score > 0.5}
         found = dict(zip(answer["label"], answer["score"])) if labels > 1 else {answer["label"]: answer["score"]}
+        expected = {pair["label"]: pair["score"] for pair in pairs if pair["score"] > least}
         assert found == pytest.approx(expected, abs=1e-5)
         assert list(found) == [name for name in classes if name in expected]
-
-
-def pairs_of(folder: Path, text: str) -> list[dict]:
-    """All classes with their probabilities, as a pipeline gives them."""
-    return transformers.pipeline("text-classification", str(folder), top_k=None)([text], truncation=True)[0]
-
-
-def same_pairs(found: list[dict], expected: list[dict]) -> bool:
-    labels = [[pair["label"] for pair in pairs] for pairs in (found, expected)]
-    scores = [[pair["score"] for pair in pairs] for pairs in (found, expected)]
-    return labels[0] == labels[1] and scores[0] == pytest.approx(scores[1], abs=1e-5)
 
 
 @pytest.mark.parametrize(("top_k", "most"), [("2", 2), ("all", 3)])
 def test_the_most_likely_classes_are_listed_in_order(folder, tmp_path, top_k, most):
     texts = [TEXTS[0], "", TEXTS[3]]
-    source = write(tmp_path / "in.csv", {"text": texts, "number": ["1", "2", "3"]})
-    plain = run(folder, source, tmp_path / "plain.jsonl", "--text_column", "text")
+    source = write(tmp_path / "in.csv", {"text": texts, "score_bad": ["1", "2", "3"]})
+    plain = predicted(folder, source, tmp_path / "plain.jsonl", "--text_column", "text", "--keep_columns", "score_bad")
+    assert [answer.pop("score_bad") for answer in plain] == ["1", "2", "3"]
     options = ["--text_column", "text", "--top_k", top_k, "--with_text"]
-    answers = run(folder, source, tmp_path / "out.jsonl", *options)
+    answers = predicted(folder, source, tmp_path / "out.jsonl", *options)
+    classify = transformers.pipeline("text-classification", str(folder), top_k=None)
     for text, before, answer in zip(texts, plain, answers):
-        assert {**before, "text": text, "top": answer["top"]} == answer
-        assert same_pairs(answer["top"], pairs_of(folder, text)[:most]) if text else answer["top"] is None
-    for row, answer in zip(run(folder, source, tmp_path / "out.csv", *options), answers):
+        expected = classify([text], truncation=True)[0][:most] if text else None
+        top = expected and [{**pair, "score": pytest.approx(pair["score"], abs=1e-5)} for pair in expected]
+        assert answer == {**before, "text": text, "top": top}
+    for row, answer in zip(predicted(folder, source, tmp_path / "out.csv", *options), answers):
         if top_k == "all":
             found = {name: value for name, value in row.items() if name.startswith("score_")}
             expected = {f"score_{pair['label']}": str(pair["score"]) for pair in answer["top"] or []}
             assert found == (expected or dict.fromkeys(found, ""))
         else:
             assert (json.loads(row["top"]) if row["top"] else None) == answer["top"]
+    if top_k == "all":
+        kept = predicted(folder, source, tmp_path / "kept.csv", *options, "--keep_columns", "score_bad")
+        assert [row["given_score_bad"] for row in kept] == ["1", "2", "3"]
 
 
-def test_answers_below_a_threshold_have_no_label(folder, source, tmp_path, capfd):
-    """Their score stays."""
-    plain = run(folder, source, tmp_path / "plain.jsonl")
+def test_a_label_has_to_reach_the_threshold(folder, source, tmp_path, capfd):
+    """The score of a text without one stays."""
+    plain = predicted(folder, source, tmp_path / "plain.jsonl")
     threshold = sorted(answer["score"] for answer in plain)[len(plain) // 2]
-    capfd.readouterr()
-    answers = run(folder, source, tmp_path / "out.jsonl", "--threshold", str(threshold))
+    answers = predicted(folder, source, tmp_path / "out.jsonl", "--threshold", str(threshold))
     expected = [{**answer, "label": answer["label"] if answer["score"] >= threshold else None} for answer in plain]
     assert answers == expected != plain
     below = sum(answer["label"] is None for answer in answers)
     assert f"texts without a label, as none reaches --threshold: {below}" in capfd.readouterr().err
-
-
-def test_each_label_of_several_has_to_reach_the_threshold(source, tmp_path, capfd):
-    folder = save_classifier(tmp_path / "model", problem_type="multi_label_classification")
-    every = run(folder, source, tmp_path / "every.jsonl", "--threshold", "0")
-    answers = run(folder, source, tmp_path / "out.jsonl", "--threshold", "0.6", "--top_k", "2")
+    several = save_classifier(tmp_path / "model", problem_type="multi_label_classification")
+    every = predicted(several, source, tmp_path / "every.jsonl", "--threshold", "0")
+    answers = predicted(several, source, tmp_path / "some.jsonl", "--threshold", "0.6", "--top_k", "2")
     for before, answer in zip(every, answers):
-        assert before["label"] == ["bad", "middling", "good"]
-        pairs = list(zip(before["label"], before["score"]))
-        assert list(zip(answer["label"], answer["score"])) == [pair for pair in pairs if pair[1] >= 0.6]
-        best = sorted(pairs, key=lambda pair: -pair[1])[:2]
-        assert answer["top"] == [{"label": label, "score": score} for label, score in best]
+        pairs = [{"label": label, "score": score} for label, score in zip(before["label"], before["score"])]
+        kept = [pair for pair in pairs if pair["score"] >= 0.6]
+        assert [answer["label"], answer["score"]] == [[pair[name] for pair in kept] for name in ("label", "score")]
+        assert answer["top"] == sorted(pairs, key=lambda pair: -pair["score"])[:2]
     assert len({len(answer["label"]) for answer in answers}) > 1
-    assert all(answer["label"] == [] for answer in run(folder, source, tmp_path / "none.jsonl", "--threshold", "1"))
-    assert f"none reaches --threshold: {len(TEXTS)}" in capfd.readouterr().err
 
 
 def test_padding_is_masked_also_if_the_tokenizer_does_not_name_the_mask(folder, source, tmp_path):
@@ -252,7 +216,7 @@ def test_padding_is_masked_also_if_the_tokenizer_does_not_name_the_mask(folder, 
     other = shutil.copytree(folder, tmp_path / "model")
     content = json.loads((other / "tokenizer_config.json").read_text())
     (other / "tokenizer_config.json").write_text(json.dumps({**content, "model_input_names": ["input_ids"]}))
-    masked, unnamed = (run(each, source, tmp_path / f"{each.name}.jsonl") for each in (folder, other))
+    masked, unnamed = (predicted(each, source, tmp_path / f"{each.name}.jsonl") for each in (folder, other))
     assert unnamed == masked
 
 
@@ -265,7 +229,7 @@ def test_a_folder_that_would_answer_at_random_is_refused(folder, source, tmp_pat
     bert.save_pretrained(tmp_path / "bert")
     refused(capfd, predict.main, [*data, tmp_path / "bert"], "no tokenizer")
     transformers.AutoTokenizer.from_pretrained(folder).save_pretrained(tmp_path / "bert")
-    assert run(tmp_path / "bert", source, tmp_path / "out.jsonl")[0]["label"] in ("LABEL_0", "LABEL_1")
+    assert predicted(tmp_path / "bert", source, tmp_path / "out.jsonl")[0]["label"] in ("LABEL_0", "LABEL_1")
 
 
 def test_a_text_that_exhausts_the_tokenizer(folder, tmp_path, capfd):
@@ -287,14 +251,14 @@ def test_a_text_that_exhausts_the_tokenizer(folder, tmp_path, capfd):
 
 def test_a_model_that_fails_or_answers_nan(source, tmp_path, capfd):
     short = save_classifier(tmp_path / "model", position_type="learned", max_position_embeddings=20)
-    arguments = ["--model", short, "--input", source]
-    predict.main(list(map(str, arguments)))
+    predicted(short, source, tmp_path / "out.jsonl")
     assert "truncated to 20 tokens" in capfd.readouterr().err
-    refused(capfd, predict.main, [*arguments, "--max_length", "21"], "--max_length 21", "20 positions")
+    arguments = ["--model", short, "--input", source, "--max_length"]
+    refused(capfd, predict.main, [*arguments, "21"], "--max_length 21", "20 positions")
     model = transformers.AutoModelForSequenceClassification.from_pretrained(short)
     torch.nn.init.constant_(model.classifier.out_proj.bias, torch.nan)
     model.save_pretrained(short)
-    refused(capfd, predict.main, [*arguments, "--max_length", "9"], "NaN")
+    refused(capfd, predict.main, [*arguments, "9"], "NaN")
 
 
 def test_arguments_that_cannot_work(folder, source, tmp_path, monkeypatch, capfd):
@@ -338,7 +302,7 @@ def test_an_existing_output_stays_until_the_last_answer(folder, tmp_path, monkey
     refused(capfd, predict.main, [*arguments, "--overwrite"], "line 6, character 0")
     assert (output.read_text(), names(tmp_path)) == ("precious", ["in.txt", "out.jsonl"])
     source.write_bytes(b"fine\n")
-    assert len(run(folder, source, output, "--overwrite")) == 1
+    assert len(predicted(folder, source, output, "--overwrite")) == 1
     assert names(tmp_path) == ["in.txt", "out.jsonl"]
 
 

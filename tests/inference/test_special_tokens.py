@@ -1,14 +1,13 @@
 # Copyright 2026 The modeling-scratch authors. Licensed under the Apache License, Version 2.0.
 """Special tokens that a text spells out are text, in every program, as in the training of the model."""
 
-import json
 from pathlib import Path
 
 import generate
-import predict
 import pytest
 import writers
 from serving import save_classifier
+from text_samples import predicted
 from transformers import pipeline
 
 from modeling_scratch.run.encoder_models import ModelArguments, build_tokenizer
@@ -20,38 +19,29 @@ SPELLED = "word1 [SEP] word2 [PAD]"
 TEXTS = [SPELLED, SPELLED.replace("[SEP]", "[CLS]").replace("[PAD]", "[MASK]")]
 
 
-@pytest.fixture(scope="module")
-def classifier(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_classifier(tmp_path_factory.mktemp("classifier"))
-
-
 def scores(folder: Path, *options: str) -> list[float]:
-    source, output = folder / "texts.txt", folder / "answers.jsonl"
-    source.write_text("\n".join(TEXTS))
-    program = ["--model", folder, "--input", source, "--output", output, "--overwrite", *options]
-    predict.main(list(map(str, program)))
-    return [json.loads(line)["score"] for line in output.read_text().splitlines()]
+    (folder / "texts.txt").write_text("\n".join(TEXTS))
+    rows = predicted(folder, folder / "texts.txt", folder / "answers.jsonl", "--overwrite", *options)
+    return [row["score"] for row in rows]
 
 
-def test_predict_reads_them_as_text_unless_they_are_allowed(classifier: Path) -> None:
-    first, second = scores(classifier)
-    assert first == pytest.approx(second)
-    first, second = scores(classifier, "--allow_special_tokens")
-    assert first != pytest.approx(second)
+def test_predict_reads_them_as_text_unless_they_are_allowed(tmp_path: Path) -> None:
+    classifier = save_classifier(tmp_path)
+    for options in ([], ["--allow_special_tokens"]):
+        first, second = scores(classifier, *options)
+        assert (first == pytest.approx(second)) is not bool(options)
 
 
 def test_generate_reads_them_as_text_unless_they_are_allowed(tmp_path: Path) -> None:
     tokenizer = writers.words()
     folder = writers.save(tmp_path, writers.decoder(tokenizer), tokenizer)
-    written = []
     source, output = tmp_path / "prompts.txt", tmp_path / "texts.txt"
     source.write_text("word3 </s> word5\nword3 <pad> word5")
+    program = ["--model_name_or_path", folder, "--input_file", source, "--output_file", output, "--max_new_tokens", "6"]
     for options in ([], ["--overwrite", "--allow_special_tokens"]):
-        program = ["--model_name_or_path", folder, "--input_file", source, "--output_file", output]
-        generate.main([*map(str, program), "--max_new_tokens", "6", *options])
+        generate.main([*map(str, program), *options])
         first, second = output.read_text().splitlines()
-        written.append(first == second)
-    assert written == [True, False], output.read_text()
+        assert (first == second) is not bool(options)
 
 
 @pytest.mark.parametrize("allowed", [False, True])

@@ -10,6 +10,7 @@ import signal
 import socket
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from threading import Event
 from typing import Any
 
 import httpx
@@ -17,6 +18,7 @@ import pytest
 import serve
 import torch
 import writers
+from fastapi import HTTPException
 from fastapi.openapi.models import OpenAPI
 from jsonschema import Draft202012Validator
 from serving import PATIENCE, holding, save_classifier, served, server_process, wait_until, waiting
@@ -25,6 +27,7 @@ from transformers import pipeline
 
 from modeling_scratch.serving.answerers import load_answerer
 from modeling_scratch.serving.app import build_app
+from modeling_scratch.serving.batches import Batcher, Job
 from modeling_scratch.serving.server import ServeArguments, open_socket
 
 TEXTS = [writers.text_of(length) for length in range(1, 21)]
@@ -89,19 +92,17 @@ def ask(client: httpx.Client, inputs: Any, route: str = "/classify", **options: 
 
 
 def test_labels_are_those_of_the_pipeline(client, pipe):
-    for inputs, options in ((TEXTS[6], {}), (TEXTS[:4], {"top_k": 2}), ([TEXTS[6]], {}), (LONG, {"top_k": 1000})):
+    exact = writers.text_of(writers.POSITIONS - 2)
+    for inputs, options, truncated in (
+        (exact, {}, False), (TEXTS[:4], {"top_k": 2}, [False] * 4), ([exact, LONG], {"top_k": 1000}, [False, True]),
+    ):  # fmt: skip
         answer = ask(client, inputs, **options).json()
         assert agrees(answer["outputs"], pipe(inputs, **{"top_k": 1, **options}, truncation=True))
+        assert answer["truncated"] == truncated
     best = ask(client, TEXTS[6]).json()
     assert best["labels"] == best["outputs"][0]["label"]
     unsure = ask(client, TEXTS[6], threshold=1.0).json()
     assert unsure == {**best, "labels": None}
-
-
-def test_texts_that_are_cut_are_told(client):
-    exact = writers.text_of(writers.POSITIONS - 2)
-    for inputs, truncated in ((LONG, True), (exact, False), ([exact, LONG], [False, True])):
-        assert ask(client, inputs).json()["truncated"] == truncated
 
 
 def test_translations_are_those_of_the_pipeline(translate_task, translate):
@@ -170,6 +171,43 @@ def is_open(url: httpx.URL) -> bool:
     except ConnectionError:  # refused, or taken back while the listener closes
         return False
     return True
+
+
+# The queue
+
+
+def job(number: int, tokens: int = 1, **options: Any) -> Job:
+    return Job({"number": number}, tokens, options=tuple(options.items()))
+
+
+def test_a_batch_has_its_budget_and_the_oldest_goes_first() -> None:
+    batches: list[list[int]] = []
+    begun, gate = Event(), Event()
+
+    def run(jobs: list) -> list:
+        batches.append([each.features["number"] for each in jobs])
+        begun.set()
+        assert gate.wait(PATIENCE)
+        return batches[-1]
+
+    async def ask() -> list[list[int]]:
+        batcher = Batcher(run, max_tokens=10, max_waiting=6)
+        first = asyncio.create_task(batcher.answer([job(0)]))
+        assert await asyncio.to_thread(begun.wait, PATIENCE)
+        asked = [job(1, 4), job(2, 20), job(3, 5), job(5, 1, num_beams=2), job(6, 1)]
+        left = asyncio.create_task(batcher.answer([job(4, 2)]))
+        others = asyncio.create_task(batcher.answer(asked))
+        await asyncio.sleep(0)  # both are queued
+        with pytest.raises(HTTPException, match="503: the queue is full") as refused:
+            await batcher.answer([job(7)])
+        assert refused.value.headers == {"Retry-After": "1"}
+        left.cancel()
+        await asyncio.wait([left])
+        gate.set()
+        return [await asyncio.wait_for(each, PATIENCE) for each in (first, others)]
+
+    assert asyncio.run(ask()) == [[0], [1, 2, 3, 5, 6]]
+    assert batches == [[0], [3, 1], [2], [5], [6]]  # padded: 2 jobs of 5 tokens are 10
 
 
 # The interface as a document
@@ -307,18 +345,6 @@ def test_a_text_that_the_model_fails_on_is_the_only_one_to_fail(classifier):
         held.gate.set()
         assert [asked.result().status_code for asked in (first, *others)] == [200, 200, 500, 200]
         assert "weights are damaged" in others[1].result().json()["error"]
-
-
-def test_a_full_queue_sends_away(held):
-    with served(held, max_waiting=2, max_texts=2) as client, ThreadPoolExecutor(2) as clients:
-        first = clients.submit(ask, client, "a")
-        assert held.working.wait(PATIENCE)
-        second = clients.submit(ask, client, TEXTS[:2])
-        wait_until(lambda: waiting(client) == 2)
-        response = ask(client, "a")
-        assert (response.status_code, response.headers["Retry-After"]) == (503, "1")
-        held.gate.set()
-        assert first.result().status_code == second.result().status_code == 200
 
 
 def test_a_request_that_takes_too_long_is_dropped(held):

@@ -62,10 +62,8 @@ def test_a_chat_and_a_prompt_are_answered_with_what_generate_writes(served, cont
     chat, chunks = served.ask("/v1/chat/completions", messages=[{"role": "user", "content": content}])
     text = served.expected(f"{content}\n")
     assert chat["choices"][0]["message"] == {"role": "assistant", "content": text}
-    assert chat["usage"]["prompt_tokens"] == len(content) + 1
     assert "".join(chunk["delta"].get("content", "") for chunk in chunks) == text
     assert len(chunks) > 3
-    assert chunks[-1]["finish_reason"] == chat["choices"][0]["finish_reason"]
     completion, chunks = served.ask("/v1/completions", prompt=content)
     assert completion["choices"][0]["text"] == served.expected(content) != text
     assert "".join(chunk["text"] for chunk in chunks) == completion["choices"][0]["text"]

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import predict
 import pytest
 from fastapi.openapi.models import OpenAPI
 from huggingface_hub import ModelCard
 from serving import served
+from text_samples import predicted
 
 from modeling_scratch import tasks
 from modeling_scratch.inference.arguments import PredictArguments
@@ -72,18 +72,14 @@ def test_it_learns_and_has_a_card(run: Path) -> None:
 
 
 def test_predict_and_the_server_give_the_same_answers(run: Path, tmp_path: Path) -> None:
-    asked = f"--model {run} --input {run.parent / 'test.jsonl'} --output {tmp_path / 'out.jsonl'} --with_text"
-    predict.main(asked.split())
-    rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    options, asked = ("--with_text", "--keep_columns", "question"), exercises(30, 2)
+    rows = predicted(run, run.parent / "test.jsonl", tmp_path / "out.jsonl", *options)
+    for name, column in {"question": "given_question", "context": "context"}.items():
+        assert [row[column] for row in rows] == [each[name] for each in asked]
     found = [row["answer"] for row in rows]
-    predict.main([*asked.split(), "--overwrite", "--keep_columns", "question"])
-    rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
-    assert [row["given_question"] for row in rows] == [each["question"] for each in exercises(30, 2)]
-    assert [row["context"] for row in rows] == [each["context"] for each in exercises(30, 2)]
-    right = [each["answers"][0]["text"] for each in exercises(30, 2)]
-    assert sum(one["answer"] == other for one, other in zip(found, right)) > 27
+    assert sum(one["answer"] == each["answers"][0]["text"] for one, each in zip(found, asked)) > 27
     with served(load_answerer(str(run), "cpu"), max_texts=40) as client:
-        inputs = [{name: each[name] for name in ("question", "context")} for each in exercises(30, 2)]
+        inputs = [{name: each[name] for name in ("question", "context")} for each in asked]
         outputs = client.post("/choose", json={"inputs": inputs}).json()["outputs"]
         OpenAPI(**client.get("/openapi.json").json())
     assert [one["answer"] for one in outputs] == [one["answer"] for one in found]
