@@ -16,7 +16,6 @@ from signal import Signals
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn, optim
 from torch.utils.data import DataLoader, Sampler, SequentialSampler
@@ -25,7 +24,6 @@ from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_pt_utils import LengthGroupedSampler
 from transformers.trainer_utils import EvalLoopOutput, TrainOutput, rotate_checkpoints
 
-from ..data.packed_documents import SimilarLengths
 from ..modeling_base import ScratchPreTrainedModel
 from ..pipelines import TARGET_FOLDER
 from ..utils.errors import DataError, DivergedError, one_line
@@ -48,7 +46,7 @@ from .checkpoints import (
 )
 from .layout import PICKLED_ARGUMENTS, UNFINISHED
 from .optimizers import set_rates_by_depth
-from .resuming import BestCheckpoint, StopSignals, rows_a_step
+from .resuming import BestCheckpoint, LengthGroups, StopSignals, rows_a_step
 
 WHAT_TO_TRY = "restart with a lower --learning_rate, more --warmup_steps, --max_grad_norm 1, or no --fp16 and --bf16"
 # Of a sealed checkpoint, these are tied weights, which it has once; and `BestCheckpoint` finds that of a moved folder.
@@ -254,11 +252,10 @@ class RunTrainer(CapturedTrainer):
         """Trainer takes no sampler, and the order of its groups by length cannot be resumed."""
         if self.train_sampler is not None:
             return self.train_sampler
-        if self.args.train_sampling_strategy != "group_by_length":
-            return super()._get_train_sampler(*args)
-        rows: Any = self.train_dataset
-        lengths = np.array([len(row["input_ids"]) for row in rows])
-        return SimilarLengths(lengths, rows_a_step(self.args), self.args.seed)
+        sampler = super()._get_train_sampler(*args)
+        if isinstance(sampler, LengthGroupedSampler):
+            return LengthGroups(sampler, self.args.seed, rows_a_step(self.args))
+        return sampler
 
     def _get_eval_sampler(self, *args: Any) -> Sampler | None:
         """Trainer would group these by length, too. The reports take predictions in the order of the texts."""

@@ -25,6 +25,7 @@ from transformers import (
     TrainerCallback,
     TrainerState,
 )
+from transformers.trainer_pt_utils import LengthGroupedSampler
 from transformers.trainer_utils import TrainOutput
 
 from modeling_scratch import ScratchDecoderForSequenceClassification, ScratchEncoderForSequenceClassification, presets
@@ -34,6 +35,7 @@ from modeling_scratch.run.checkpoints import checkpoints_in
 from modeling_scratch.run.defaults import ClassifierTrainingArguments
 from modeling_scratch.run.layout import AVERAGE
 from modeling_scratch.run.optimizers import depths
+from modeling_scratch.run.resuming import LengthGroups
 from modeling_scratch.run.trainer import RunTrainer
 from modeling_scratch.utils.errors import DataError, DivergedError
 
@@ -334,3 +336,12 @@ def test_a_checkpoint_has_the_weights_that_training_goes_on_with_and_their_avera
     (tmp_path / "checkpoint-5" / AVERAGE).unlink()
     with pytest.raises(DataError, match="--ema_decay 0"):
         averaged(tmp_path, 0.9, resume_from_checkpoint=str(tmp_path / "checkpoint-5"))
+
+
+def test_batches_of_similar_lengths_are_others_in_each_epoch() -> None:
+    sampler = LengthGroups(LengthGroupedSampler(4, lengths=[number % 9 for number in range(80)]), seed=3, rows_a_step=4)
+    orders = []
+    for epoch in (0, 1, 0):
+        sampler.set_epoch(epoch)
+        orders.append(list(sampler))
+    assert orders[0] == orders[2] != orders[1]
