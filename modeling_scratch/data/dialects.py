@@ -9,9 +9,10 @@ from contextlib import suppress
 from itertools import islice, tee
 from typing import Any
 
-from .text_files import MAX_FIELD_CHARACTERS
+from .text_files import MAX_FIELD_CHARACTERS, words_in
 
 DELIMITERS = (",", ";", "\t", "|")
+UNQUOTED = ("\t", "|")  # which texts hardly contain, so that quotes may belong to the texts
 SAMPLE_RECORDS = 100
 NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
 SEPARATOR_LINE = re.compile(r"\ufeff?\"?sep=(.)\"?\s*")  # of Excel, above the header
@@ -24,8 +25,8 @@ def parsed(lines: Iterable[str], delimiter: str, **style: Any) -> Any:
     return csv.reader(lines, delimiter=delimiter, strict=True, **style)
 
 
-def quotes_are_literal(lines: Iterable[str]) -> bool:
-    """Return whether the quotes of a TSV file belong to the texts, as in GLUE, and do not enclose them, as of pandas.
+def quotes_are_literal(lines: Iterable[str], delimiter: str, **style: Any) -> bool:
+    """Return whether the quotes of a file belong to the texts, as in GLUE, and do not enclose them, as of pandas.
 
     They enclose fields if that divides the whole file into equally many fields, unless it takes in lines that have
     as many fields by themselves.
@@ -35,11 +36,11 @@ def quotes_are_literal(lines: Iterable[str]) -> bool:
     def counted_lines() -> Iterator[str]:
         for line in lines:
             if line.strip("\r\n"):
-                literal[line.count("\t")] += 1
+                literal[line.count(delimiter)] += 1
             yield line
 
     try:
-        enclosing.update(len(record) for record in parsed(counted_lines(), "\t") if record)
+        enclosing.update(len(record) for record in parsed(counted_lines(), delimiter, **style) if record)
     except csv.Error:
         return True
     return len(enclosing) > 1 or (len(literal) == 1 and literal.total() > enclosing.total())
@@ -47,8 +48,11 @@ def quotes_are_literal(lines: Iterable[str]) -> bool:
 
 def find_delimiter(lines: Iterable[str], delimiters: Sequence[str], **style: Any) -> str:
     """Return the delimiter that divides most of the first records as the header is divided; the first of several."""
-    copies = zip(tee(lines, len(delimiters)), delimiters)
-    fitting = [_fitting(parsed(copy, delimiter, **style)) for copy, delimiter in copies]
+    enclosing, literal = (tee(copy, len(delimiters)) for copy in tee(lines))
+    fitting = [_fitting(parsed(*both, **style)) for both in zip(enclosing, delimiters)]
+    if not any(fitting):
+        without_quotes = (_fitting(parsed(*both, quoting=csv.QUOTE_NONE)) for both in zip(literal, delimiters))
+        fitting = [number * (each in UNQUOTED) for number, each in zip(without_quotes, delimiters)]
     best = [delimiter for delimiter, number in zip(delimiters, fitting) if number == max(fitting)]
     return best[0] if len(best) == 1 else delimiters[0]
 
@@ -71,5 +75,5 @@ def is_a_row(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
     columns = [*zip(header, zip(*(row for row in rows if len(row) == len(header) and [*row] != [*header])))]
     recur = any(name in values for name, values in columns if name)
     is_number = any(all(map(NUMBER.fullmatch, (name, *filter(None, values)))) for name, values in columns)
-    words = max((len(name.split()) for name, values in columns if name not in values), default=0)
+    words = max((words_in(name) for name, values in columns if name not in values), default=0)
     return (words >= 2 and recur) or (words >= 3 and is_number)

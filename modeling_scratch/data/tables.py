@@ -29,6 +29,7 @@ from .dialects import (
     DELIMITERS,
     SAMPLE_RECORDS,
     SEPARATOR_LINE,
+    UNQUOTED,
     find_delimiter,
     is_a_row,
     parsed,
@@ -43,6 +44,7 @@ from .text_files import (
     intact,
     unknown_format,
     unreadable,
+    words_in,
 )
 
 Values = Mapping[str, Any]  # of a row, by the names of the columns
@@ -156,15 +158,16 @@ class Table:
             raise DataError(f"{path}: the file has no rows")
 
     def header_notes(self, found: Iterable[str]) -> list[str]:
-        """Return a note on a header that was found to lack, and on names that could be texts. found: not given."""
+        """Return a note on a header that was found to lack, and on names that could be values. found: not given."""
         if self.form.says_header or format_of(self.path) not in HEADED:
             return []
         if not self.has_header:
             return [
                 "no header: the first line is read as a row, with a label and a text; if not so, set --header_row 1"
             ]
-        texts = [name for name in found if len(name.split()) > 2]
-        return [f"{name!r} is read as the name of a column; if it is a row, set --no_header" for name in texts]
+        sample = [row.values for row in islice(self.rows(), SAMPLE_RECORDS)]
+        values = [name for name in found if words_in(name) != 1 or any(row[name] == name for row in sample)]
+        return [f"{name!r} is read as the name of a column; if it is a row, set --no_header" for name in values]
 
 
 def open_table(path: Path, form: TableForm = FOUND) -> Table:
@@ -233,13 +236,16 @@ def _delimited(table: Table) -> Table:
         first = sample[0] if sample else ""
         declared = None if form.header_row else SEPARATOR_LINE.fullmatch(first)
         given = "\t" if form.delimiter == "tab" else form.delimiter or (declared and declared[1])
-        if format_of(path) == ".tsv" and not given and ("\t" in first or not {*first} & {*DELIMITERS}):
-            quoting = csv.QUOTE_NONE if quotes_are_literal(chain(sample, lines)) else csv.QUOTE_MINIMAL
-            return replace(table, delimiter="\t", style={"quoting": quoting})
+        if format_of(path) == ".tsv" and ("\t" in first or not {*first} & {*DELIMITERS}):
+            given = given or "\t"
         if declared:
             table, sample = replace(table, header_line=2), sample[1:]
-        style = {"skipinitialspace": any(map(BLANK_BEFORE_QUOTE.search, sample))}
+        has_blanks = given != "\t" and any(map(BLANK_BEFORE_QUOTE.search, sample))
+        style: dict[str, Any] = {"skipinitialspace": has_blanks}
         found = find_delimiter(chain(sample, lines), [given] if given else DELIMITERS, **style)
+    with closing(_lines(table)) as lines:
+        if found in UNQUOTED and quotes_are_literal(lines, found, **style):
+            style = {"quoting": csv.QUOTE_NONE}
     note = f"{path.name}: the delimiter {found!r} was found from the first records; set --delimiter to change this"
     return replace(table, delimiter=found, style=style, notes=() if found in (given, ",") else (note,))
 

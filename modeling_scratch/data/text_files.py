@@ -6,6 +6,7 @@ import codecs
 import gzip
 import io
 import lzma
+import re
 import zlib
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
@@ -32,6 +33,9 @@ OTHER_BYTES = {
     b"\xfd7zXZ": "an xz archive", b"SQLite format 3": "a database", b"<!DOCTYPE": "a web page", b"<html": "a web page",
     b"version https://git-lfs": "a pointer of Git LFS to a file that was not downloaded",
 }  # fmt: skip
+WITHOUT_BLANKS = re.compile(  # Thai, Lao, Burmese, Khmer, Kana and Han
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
+)
 UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # byte order marks
 DAMAGE = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 
@@ -42,6 +46,11 @@ def format_of(path: Path) -> str:
     if suffix in OPENERS:
         return inner if inner in TEXT_FORMATS else suffix
     return OTHER_NAMES.get(suffix, suffix)
+
+
+def words_in(text: str) -> int:
+    """Return the number of words, of two letters each in scripts that write no blanks between words."""
+    return max(len(text.split()), len(WITHOUT_BLANKS.findall(text)) // 2)
 
 
 def unknown_format(path: Path, formats: Iterable[str]) -> DataError:

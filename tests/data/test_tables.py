@@ -88,11 +88,12 @@ def test_what_pandas_writes_is_read(tmp_path: Path, name: str, options: dict) ->
     assert rows_of(tmp_path / name) == table.to_dict("records")
 
 
-def test_quotes_of_a_tsv_are_literal_where_they_do_not_enclose_fields(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "delimiter"), [("a.tsv", "\t"), ("a.csv", "\t"), ("a.csv", "|")])
+def test_quotes_are_literal_where_they_do_not_enclose_fields(tmp_path: Path, name: str, delimiter: str) -> None:
     """GLUE's files have unbalanced quotes, with whole rows between two of them."""
-    lines = ['"He said\ta', "she said\ta", 'they said"\ta', '"all"\tb']
-    path = write_text(tmp_path / "a.tsv", "\n".join(["text\tlabel", *lines, ""]))
-    assert texts_of(path) == [line.split("\t")[0] for line in lines]
+    texts = ['"He said, well', "she said", 'they said"', '"all"', '"""']
+    lines = [delimiter.join(row) for row in [("text", "label"), *((text, "a") for text in texts)]]
+    assert texts_of(write_text(tmp_path / name, "\n".join(lines))) == texts
 
 
 def test_gaps_of_databases_are_missing_values(tmp_path: Path) -> None:
@@ -345,6 +346,7 @@ def test_what_is_missing_is_named_and_answered_with_the_closest(tmp_path: Path) 
         ("a.csv", ["\ufeff0,dull film", *(f"{row % 2},film number {row}" for row in range(1, 40))]),
         ("a.csv", [f"{row + 0.5};film number {row}" for row in range(40)]),  # numbers, none of them twice
         ("a.tsv", [f"film number {row}\t{'ab'[row % 2]}" for row in range(40)]),
+        ("a.csv", [f"{row % 2},这部电影第{row}集很好看" for row in range(40)]),
         ("a.tsv", [f"a premise {row}\ta claim {row}\t{'ab'[row % 2]}" for row in range(40)]),
     ],
 )

@@ -131,7 +131,9 @@ def test_what_files_of_lines_in_a_folder_leave_open_is_asked(tmp_path: Path) -> 
     assert set(load(data_dir=str(tmp_path)).splits["train"]) < set(PAIRS)
 
 
-@pytest.mark.parametrize("first", [("a man is walking", "ein Mann geht"), ("a dog", "ein Hund"), ("Go!", "Los")])
+@pytest.mark.parametrize(
+    "first", [("a man is walking", "ein Mann geht"), ("a dog", "ein Hund"), ("Go!", "Los"), ("two dogs", "两只大狗")]
+)
 @pytest.mark.parametrize("name", ["train.csv", "train.tsv"])
 def test_a_table_without_a_header_keeps_its_first_pair(tmp_path: Path, name: str, first: tuple[str, str]) -> None:
     separator = "," if name == "train.csv" else "\t"
