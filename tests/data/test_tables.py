@@ -418,4 +418,5 @@ def test_only_names_that_were_found_are_doubted(tmp_path: Path) -> None:
         notes = load_splits(DataArguments(train_file=str(path), **given)).notes
         assert sum("is read as the name of a column" in note for note in notes) == doubted
     path = write(tmp_path / "a.csv", {"great0": [f"text{row}" for row in range(20)], "pos": ["pos", "neg"] * 10})
-    assert "'pos' is read as the name of a column; if it is a row, set --no_header" in load(tmp_path / "a.csv").notes
+    notes = load_splits(DataArguments(train_file=str(path))).notes
+    assert "'pos' is read as the name of a column; if it is a row, set --no_header" in notes
