@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ..utils.errors import DataError, one_line
-from ..utils.files import check_regular
+from ..utils.files import check_regular, refuse_loop
 
 CONLL = (".conll", ".conllu", ".bio", ".iob", ".iob2")
 TEXT_FORMATS = (".csv", ".tsv", ".jsonl", ".json", ".txt", *CONLL)
@@ -36,6 +36,7 @@ OTHER_BYTES = {
 WITHOUT_BLANKS = re.compile(  # Thai, Lao, Burmese, Khmer, Kana and Han
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
 )
+CONTROLS = re.compile("[\0-\x08\x0e-\x1a]")  # which no text has
 UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # byte order marks
 DAMAGE = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 
@@ -97,6 +98,7 @@ def unreadable(path: Path, error: OSError) -> DataError:
 
 def check_readable(path: Path) -> None:
     """Raise `DataError` for a path that is missing, a folder, a pipe or a device."""
+    refuse_loop(path)
     if not path.exists():
         raise DataError(f"{path}: file not found")
     if path.is_dir():
@@ -115,13 +117,9 @@ def expands(path: Path, allowed: float) -> DataError:
 
 
 def decoded_lines(path: Path, encoding: str | None, newline: str | None, **options: int) -> Generator[str, None, None]:
-    """Yield the lines of a file as `text_lines` does. Raises `DataError` for bytes of another format, or too many."""
+    """Yield the lines of a file as `text_lines` does. Raises `DataError` for too many bytes, too."""
     size = 0
     with open_bytes(path) as handle:
-        start = handle.peek(4)  # type: ignore[attr-defined]
-        if found := next((what for magic, what in OTHER_BYTES.items() if start.startswith(magic)), None):
-            what = f"the bytes are those of {found}, and not of a text"
-            raise DataError(f"{path}: {what}; rename it, or name the text file")
         allowed = allowed_bytes(path)
         for line in text_lines(handle, str(path), encoding, newline, **options):
             size += len(line)
@@ -140,11 +138,14 @@ def text_lines(
     """Yield the decoded lines with their ends. encoding: by default UTF-8, or UTF-16 with a byte order mark.
 
     newline: as in `open`; "" ends lines at a lone carriage return, too. longest: in characters, without the end. Raises
-    `DataError` that names the line, and the character in it, that cannot be decoded.
+    `DataError` for bytes of another format, and with the line, and the character in it, that cannot be decoded.
     """
+    start = handle.peek(2) if hasattr(handle, "peek") else b""
+    if found := next((what for magic, what in OTHER_BYTES.items() if start.startswith(magic)), None):
+        what = f"the bytes are those of {found}, and not of a text"
+        raise DataError(f"{where}: {what}; rename it, or name the text file")
     if encoding is None or codecs.lookup(encoding).name == "utf-8":
-        is_utf16 = hasattr(handle, "peek") and handle.peek(2).startswith(UTF16)
-        encoding = "utf-16" if is_utf16 else "utf-8-sig"  # which has a byte order mark or not
+        encoding = "utf-16" if start.startswith(UTF16) else "utf-8-sig"  # which has a byte order mark or not
     text = io.TextIOWrapper(handle, encoding, "surrogateescape", newline)
     place, number = where, 0
     try:
@@ -157,6 +158,8 @@ def text_lines(
     except UnicodeError as error:  # others are of encodings that have no surrogates for some bytes
         if isinstance(error, UnicodeEncodeError):
             place = f"{where}, line {number}, character {error.start}"
+            if CONTROLS.search(error.object):
+                raise DataError(f"{place}: the bytes are not those of a text; name a text file") from None
         convert = "if the encoding is cp1252, convert it: iconv -f cp1252 -t utf-8, or add --encoding cp1252"
         is_utf8, given = encoding == "utf-8-sig", "give another --encoding, or none for UTF-8"
         advice = f"UTF-8; {convert} where the command has this option" if is_utf8 else f"{encoding}; {given}"

@@ -4,6 +4,7 @@
 Only the standard library, and no other module of ours: `modeling-scratch` asks before it imports anything.
 """
 
+from os.path import lexists
 from pathlib import Path
 
 RECORD = "run_config.json"
@@ -15,8 +16,8 @@ SET_ASIDE = "_replaced-"  # begins the name of a folder of an earlier run
 
 def refusal(folder: Path, overwrites: bool, is_new: bool = True) -> str | None:
     """Return why a run cannot use the folder; None if it can. is_new: False for a run that continues there."""
-    if folder.exists() and not folder.is_dir():
-        return f"--output_dir {folder}: this is a file, not a folder"
+    if lexists(folder) and not folder.is_dir():
+        return f"--output_dir {folder}: this is a file, or a link to none, and not a folder"
     held, earlier = (entries(folder), runs_set_aside(folder)) if is_new and folder.is_dir() else ([], [])
     if not held and not earlier:
         return None

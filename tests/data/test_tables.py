@@ -303,11 +303,12 @@ def test_excel_that_cannot_be_read_is_refused(tmp_path: Path, monkeypatch: pytes
         ("a.parquet", b"text,label\nok,1\n", ["a.parquet", "not Parquet"]),
         ("a.csv", b"PAR1\x15\x04\x15", ["the bytes are those of a Parquet file"]),
         ("a.jsonl", b"\x89PNG\r\n\x1a\n", ["the bytes are those of a picture"]),
+        ("a.csv", b"\x93NUMPY\x01\0v\0{'descr'", ["line 1, character 0", "the bytes are not those of a text"]),
         ("a.csv", b"<!DOCTYPE html>\n<html>Sign in</html>\n", ["the bytes are those of a web page"]),
         ("a.csv", b'"text" "label"\n"1" "good" "a"\n', ["header", "set --delimiter"]),
         ("a.ods", b"PK\x03\x04", ["unknown format", "save a sheet as .xlsx"]),
     ],
-    ids=range(30),
+    ids=range(31),
 )
 def test_a_broken_file_is_refused_with_the_place(tmp_path: Path, name: str, content: bytes, pieces: list[str]) -> None:
     path = write_text(tmp_path / name, content)
