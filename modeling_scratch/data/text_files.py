@@ -158,8 +158,9 @@ def text_lines(
     except UnicodeError as error:  # others are of encodings that have no surrogates for some bytes
         if isinstance(error, UnicodeEncodeError):
             place = f"{where}, line {number}, character {error.start}"
-            if CONTROLS.search(error.object):
-                raise DataError(f"{place}: the bytes are not those of a text; name a text file") from None
+            if encoding == "utf-8-sig" and CONTROLS.search(error.object):
+                what = "the bytes are not those of a text; name a text file, or give its --encoding"
+                raise DataError(f"{place}: {what}") from None
         convert = "if the encoding is cp1252, convert it: iconv -f cp1252 -t utf-8, or add --encoding cp1252"
         is_utf8, given = encoding == "utf-8-sig", "give another --encoding, or none for UTF-8"
         advice = f"UTF-8; {convert} where the command has this option" if is_utf8 else f"{encoding}; {given}"
